@@ -16,11 +16,11 @@ use common::{SIZE, echo, median_and, ms, process, report, repository, settle};
 
 /// Milliseconds per frame.
 const FRAME: f64 = 33.4;
-/// Pause between two keys: faster than people type, so that many keys fall into the time in which the image is read.
+/// Pause between two keys. Shorter than a typist's, so that many keys fall into the time in which the image is read.
 const TYPING: Duration = Duration::from_millis(15);
 const KEYS: usize = 60;
 const ROUNDS: usize = 5;
-/// Side of the image in pixels. Noise cannot be compressed, so its file has three bytes per pixel.
+/// Side of the square image in pixels. Its noise cannot be compressed, so the file has three bytes per pixel.
 const SIDE: u32 = 1180;
 const PASTE_BYTES: usize = 1_000_000;
 
@@ -125,7 +125,7 @@ fn pasted() -> String {
         .collect()
 }
 
-/// Measures the time from a paste in a terminal to its chip, and the echo of the keys after it.
+/// Measures how long after a paste its chip appears, and how fast the keys after it are echoed.
 fn paste_in_a_terminal(dir: &Path, provider: &str) {
     let root = repository(dir, "paste", 4);
     let mut screen = Screen::start(&root, SIZE.0, SIZE.1, &["--provider", provider]);

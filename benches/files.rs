@@ -18,10 +18,10 @@ use common::{
 
 const ROUNDS: u64 = 120;
 const FEW: u64 = 4;
-/// Maximum milliseconds of the 99th percentile.
+/// Goal for the 99th percentile of the times, in milliseconds.
 const SOON: f64 = 50.0;
-/// Pause between two rounds. Its length keeps the rounds from running in step with frames or with the merging of
-/// events.
+/// Pause between two rounds. Not a multiple of the frame time or of the time in which events are merged, so that the
+/// rounds do not run in step with them.
 const PAUSE: Duration = Duration::from_millis(137);
 
 fn main() {

@@ -28,7 +28,7 @@ const TYPING: Duration = Duration::from_millis(80);
 const FRAME: f64 = 33.4;
 /// Duration of the idle measurement.
 const IDLE: Duration = Duration::from_secs(10);
-/// Time after which all effects of the last change are over.
+/// Pause after which no late effect of the last change disturbs the idle measurement.
 const CALM: Duration = Duration::from_secs(12);
 
 fn main() {
@@ -47,14 +47,13 @@ fn main() {
     println!("{}", process::load());
 }
 
-/// Returns the path of the `n`th file.
 fn path_of(n: usize) -> PathBuf {
     let folder = n / FILES_PER_FOLDER;
     let (top, below) = (folder / FOLDERS_PER_FOLDER, folder % FOLDERS_PER_FOLDER);
     PathBuf::from(format!("area{top:02}/module{below:02}/file{n:06}.rs"))
 }
 
-/// Writes the files and commits them.
+/// Writes [`FILES`] files and commits them.
 fn fill(root: &Path) {
     for n in 0..FILES {
         let path = root.join(path_of(n));

@@ -33,8 +33,8 @@ fn main() -> ExitCode {
     }
 }
 
-/// Prints help, the version or a usage error, and returns its exit code. The text may repeat arguments, so control
-/// characters are escaped. Usage errors start with `crewdeck: `, like all other errors.
+/// Prints clap's help text, version or usage error and returns the exit code that clap sets for it. The text may quote
+/// arguments, so control characters are escaped. Usage errors start with `crewdeck: `, like all other errors.
 fn print_usage_error(error: &clap::Error) -> ExitCode {
     let text = crewdeck::domain::text::escape_control_chars(&error.render().to_string());
     let text = match text.strip_prefix("error: ") {

@@ -17,7 +17,6 @@ pub const SIZE: (u16, u16) = (160, 45);
 /// Time without output after which a screen counts as settled.
 const STILL: Duration = Duration::from_millis(700);
 
-/// Prints a measurement, its goal, and whether the goal is met.
 pub fn report(what: &str, measured: &str, goal: &str, is_met: bool) {
     let verdict = if is_met { "met" } else { "MISSED" };
     println!("{what}: {measured} (goal {goal}: {verdict})");
@@ -38,7 +37,6 @@ pub fn median(all: Vec<f64>) -> f64 {
     median_and(50, all).0
 }
 
-/// Returns the path of the program under test.
 pub fn crewdeck() -> &'static Path {
     Path::new(env!("CARGO_BIN_EXE_crewdeck"))
 }
@@ -67,8 +65,8 @@ pub fn repository(dir: &Path, name: &str, tasks: u64) -> PathBuf {
     root
 }
 
-/// Writes a task to a temporary file and renames it, as other programs do. Every third task is blocked by the previous
-/// one.
+/// Writes a task to a temporary file and renames it, as other programs do. Every third task is blocked by the one
+/// before it.
 pub fn write_task(root: &Path, id: u64, subject: &str) {
     let temporary = root.join(format!(".tasks/.tmp-{id}"));
     let blocked_by = if id.is_multiple_of(3) { id - 1 } else { 0 };
@@ -149,8 +147,8 @@ pub fn files(dir: &Path) -> Vec<(PathBuf, u64, Option<SystemTime>)> {
     out
 }
 
-/// Types the `n`th key and returns the milliseconds until its character is on the screen. `typed` is the content of the
-/// line.
+/// Types the `n`th key and returns the milliseconds until its character is on the screen. `typed` is the text in the
+/// composer, which is cleared before every 20th key.
 pub fn echo(screen: &mut Screen, typed: &mut String, n: usize) -> f64 {
     if n.is_multiple_of(20) {
         screen.send("\u{15}");

@@ -28,13 +28,12 @@ use crew::{AGENTS, StreamingCrew};
 const PACE: u64 = 100;
 /// Duration of the CPU measurement.
 const WATCHED: Duration = Duration::from_secs(30);
-/// Number of typed keys.
 const KEYS: usize = 300;
 /// Pause between two keys: faster than most people type.
 const TYPING: Duration = Duration::from_millis(80);
 /// Tokens of an agent per hour.
 const HOUR: u64 = PACE * 3600;
-/// Speed-up of `hour` over real time.
+/// How much faster than in real time the part `hour` runs.
 const FASTER: u64 = 100;
 
 fn main() {

@@ -27,9 +27,9 @@ struct Case {
     name: &'static str,
     /// Keys to press before the measurement.
     before: &'static [&'static str],
-    /// What happens before each frame.
+    /// Called before each frame with the frame's number.
     each: fn(&mut Pane, u32),
-    /// The goal for the ratio of the frame times: maximum number of cells to few cells.
+    /// The goal for the frame time with many cells, divided by that with few cells.
     goal: &'static str,
 }
 
@@ -96,16 +96,15 @@ const CASES: &[Case] = &[
     },
 ];
 
-/// Lines of an unfinished block in a streamed response.
+/// Lines of the shorter of the two unfinished blocks that are compared; the longer one has [`LONG`].
 const SHORT: usize = 20;
 const LONG: usize = 2000;
 
 /// A block of a streamed response that grows at its end.
 struct GrowingBlock {
     name: &'static str,
-    /// The start of the block.
     begin: &'static str,
-    /// Each of its lines.
+    /// The text of every line after `begin`.
     line: &'static str,
     kind: StreamKind,
 }
@@ -186,7 +185,7 @@ pub fn print() {
     }
 }
 
-/// Returns the time of a frame in both panes, in microseconds.
+/// Returns the time of a frame in each pane, in microseconds: the fastest of [`TURNS`] measurements.
 fn compare(one: &mut Pane, other: &mut Pane, each: impl Fn(&mut Pane, u32)) -> [f64; 2] {
     let mut best = [Duration::MAX; 2];
     for _ in 0..TURNS {

@@ -33,7 +33,7 @@ fn block(store: &AttachmentStore, attachment: &Attachment) -> Block {
     ))
 }
 
-/// Returns the labels of the attachments as they are shown to the user.
+/// Returns one line per attachment for the user: `README.md · 120 lines`.
 pub fn labels(attachments: &[Attachment]) -> Vec<String> {
     attachments.iter().map(Attachment::label).collect()
 }

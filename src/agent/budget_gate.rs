@@ -6,10 +6,10 @@ use futures::future::BoxFuture;
 use crate::domain::ids::Name;
 use crate::domain::usage::Usage;
 
-/// The crew's budgets, as an agent's driver sees them.
+/// Counts the usage of agents, and delays or denies their model calls when a budget is used up.
 pub trait BudgetGate: Send + Sync {
-    /// Records that the agent starts a turn. A higher budget that the user denied in an earlier turn may then be
-    /// requested again.
+    /// Records that the agent starts a turn. If the user denied a higher budget in an earlier turn, the agent may then
+    /// request it again.
     fn begin(&self, agent: &Name);
 
     /// Adds to the agent's usage. `cost` is in US dollars, `None` if the price is unknown.

@@ -30,7 +30,6 @@ use crate::store::{Board, Cursor, Mailbox, PromptQueue, QueuedPrompt, Requests, 
 pub enum Control {
     /// Adds text to the agent's conversation.
     Say(Vec<Block>),
-    /// Interrupts the agent's turn.
     Interrupt,
     /// Summarises the conversation. The text says what to cover in most detail.
     Compact(String),
@@ -94,7 +93,7 @@ pub struct DriverState {
     /// The approved shutdown request, if the agent has received one.
     pub approved_shutdown: Option<MailMessage>,
     pub(super) log_completeness: LogCompleteness,
-    /// The position in the inbox behind the last message that goes into the next message of the conversation.
+    /// The inbox position after the messages that go into the next message of the conversation.
     pub(super) pending_inbox: Option<Cursor>,
     /// The inbox position after the inbox messages that are in the conversation, but not yet on disk or not yet
     /// acknowledged.
@@ -242,7 +241,7 @@ impl Driver {
         ended
     }
 
-    /// Returns a copy of the model configuration in use.
+    /// Returns a copy of the model configuration, so that no lock is held during a model call.
     pub(super) fn model_config(&self) -> ModelConfig {
         self.model
             .read()

@@ -71,7 +71,7 @@ impl Driver {
         blocks
     }
 
-    /// Returns attachments as parts of a message.
+    /// Returns the attachments as parts of a message, read on a thread for blocking work. Empty if that thread panics.
     async fn attached(&self, attachments: Vec<Attachment>) -> Vec<Block> {
         if attachments.is_empty() {
             return Vec::new();
@@ -110,8 +110,8 @@ impl Driver {
         blocking(move || post.reader(&name, READER_WAIT).map(Arc::new)).await
     }
 
-    /// Records in the inbox which log the pending messages are about to be written to. Called before the conversation
-    /// message that contains them is saved.
+    /// Records in the inbox to which log the agent is about to write the pending messages. Called before the
+    /// conversation message that contains them is saved.
     pub(super) async fn announce(&self) {
         let (Some(reader), Some(cursor)) =
             (self.tool_runner.mailbox.reader(), self.state.pending_inbox)

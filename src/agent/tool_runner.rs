@@ -43,7 +43,7 @@ pub struct ToolRunner {
     pub skills: Skills,
     /// Access to the crew's services.
     pub host: Arc<dyn Host>,
-    /// The project's root directory.
+    /// The project's root directory. `workdir` differs from it while the agent works in a worktree.
     pub root: PathBuf,
     pub board: Board,
     pub workdir: PathBuf,
@@ -234,7 +234,7 @@ pub struct PublishedCalls {
 }
 
 impl PublishedCalls {
-    /// Records that `calls` start, and returns the events for it.
+    /// Records that `calls` start, and returns one start event for each.
     pub fn started(&mut self, agent: &Name, calls: &[ToolCall]) -> Vec<EventKind> {
         calls
             .iter()
@@ -246,7 +246,7 @@ impl PublishedCalls {
             .collect()
     }
 
-    /// Records that `call` finished, and returns the event for it.
+    /// Records that `call` finished, and returns its end event with the output and the run time.
     pub fn finished(
         &mut self,
         agent: &Name,

@@ -31,7 +31,6 @@ const MEMORY_READ_MAX: u64 = 256 * 1024;
 
 /// The configuration of a crew. Complete before any process or network call starts.
 pub struct Blueprint {
-    /// The project directory.
     pub root: PathBuf,
     /// The settings, after environment variables and options were applied.
     pub settings: Settings,
@@ -39,11 +38,10 @@ pub struct Blueprint {
     pub project: ProjectPolicy,
     /// The model provider; `None` if no setting, option or key selects one.
     pub choice: Option<ProviderChoice>,
-    /// The approver of each kind of request.
     pub approvers: Approvers,
     /// The id of the session to resume; `None` starts a new session.
     pub resume: Option<String>,
-    /// The speed factor of a scripted model.
+    /// How many times as fast as its script says a scripted model answers.
     pub speed: f64,
     /// The demo's repository. A temporary one is deleted when this is dropped.
     demo: Option<demo::Repository>,
@@ -52,7 +50,6 @@ pub struct Blueprint {
 /// A running crew and the resources that live as long as the crew.
 pub struct Assembly {
     pub crew: Crew,
-    /// Records the crew's events.
     pub journal: JournalWriter,
     /// Held to prevent a second crew in the same directory.
     pub lock: CrewLock,

@@ -10,9 +10,10 @@ use crossterm::event::{Event, KeyCode, KeyEvent, KeyModifiers};
 use crate::config::Settings;
 use crate::ui::{ColorDepth, Theme, ThemeName};
 
-/// The beginning of an answer's text, which follows the key `Alt+]`.
+/// How the text of the terminal's answer begins. The escape character and `]` before it are read as the key `Alt+]`.
 const START: &str = "11;rgb";
-/// Maximum length of an answer's text. The longest known form is `11;rgba:` with four times four digits.
+/// Maximum length of the text of the terminal's answer. The longest known form is `11;rgba:` with four times four
+/// digits.
 const ANSWER_MAX: usize = 32;
 
 /// Tracks the question for the terminal's background colour, and finds the terminal's answer among the inputs.
@@ -21,7 +22,7 @@ pub struct BackgroundQuery {
     state: QueryState,
     /// The keys received so far of an incomplete answer.
     held: Vec<Event>,
-    /// The text of these keys, without the first key, `Alt+]`.
+    /// The characters of the keys in `held`, without the first key, `Alt+]`.
     text: String,
 }
 
@@ -34,7 +35,7 @@ enum QueryState {
     Answered(Option<ThemeName>),
 }
 
-/// What a key means within an answer.
+/// What a key means within the terminal's answer.
 enum AnswerPart {
     Sign(char),
     End,
@@ -96,7 +97,7 @@ impl BackgroundQuery {
         (out, theme)
     }
 
-    /// Returns whether `key` continues the answer, or begins one.
+    /// Returns whether `key` continues the answer, or begins one. A key that continues it is added to `text`.
     fn take(&mut self, key: KeyEvent, is_split: bool) -> bool {
         if self.held.is_empty() {
             return is_split

@@ -46,7 +46,7 @@ impl FixMode {
     }
 }
 
-/// Runs the command and returns the exit code.
+/// Runs `crewdeck doctor` and returns the exit code.
 ///
 /// # Errors
 /// Fails if a check failed, and names the failed checks.
@@ -110,7 +110,7 @@ pub async fn check(options: GlobalOptions, root: PathBuf) -> Vec<DoctorResult> {
         .collect()
 }
 
-/// The facts that need no model server.
+/// The facts that doctor gathers without contacting the model server.
 struct LocalFacts {
     root: PathBuf,
     settings: Result<Settings>,
@@ -195,7 +195,7 @@ fn paper() -> ReportFormat {
     }
 }
 
-/// Prints `text`, whose control characters are escaped already.
+/// Prints `text` to standard output. Its control characters must be escaped already. A closed pipe is no error.
 fn print_line(text: &str) -> Result<()> {
     match writeln!(std::io::stdout().lock(), "{text}") {
         // The reader closed the pipe (`| head`): a normal end.
@@ -295,7 +295,8 @@ fn settings_facts(root: &Path) -> SettingsFacts {
     }
 }
 
-/// Returns which environment variables are withheld from commands of agents.
+/// Returns which environment variables with secrets are withheld from commands of agents, and which variables the
+/// settings pass on.
 fn environment_facts(passed: Vec<String>) -> EnvironmentFacts {
     let all = environment::secret_names();
     let names = all.into_iter().map(|(name, _)| name);

@@ -8,7 +8,7 @@ use super::assemble::shown;
 use super::secrets;
 use crate::store::{StoreError, atomic};
 
-/// Maximum number of names that are tried, each with the next number.
+/// Maximum number that is added to a file name to find one that does not exist yet.
 const NAMES_MAX: u32 = 1000;
 
 /// Writes `text`, without secrets, to `path`, which may be relative to `root` or begin with `~/`. If the file exists, a
@@ -42,12 +42,10 @@ pub fn write(root: &Path, path: &str, text: &str) -> Result<String> {
     )
 }
 
-/// Returns the status message that names the file of an export.
 pub fn written(path: &str) -> String {
     format!("Conversation exported to {path}.")
 }
 
-/// Returns the status message for an export that failed.
 pub fn not_written(why: &anyhow::Error) -> String {
     format!("Not exported: {}.", super::describe_error(why))
 }

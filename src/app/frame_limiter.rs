@@ -64,7 +64,7 @@ impl FrameLimiter {
         }
     }
 
-    /// Records that a frame was drawn at the time `now`.
+    /// Counts a frame that was drawn at the time `now` against the limits.
     pub fn drawn(&mut self, now: Duration) {
         self.left = (self.left_at(now) - 1.0).max(0.0);
         self.last = Some(now);

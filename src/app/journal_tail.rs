@@ -93,7 +93,7 @@ impl Drop for Follower {
     }
 }
 
-/// Ends the thread, because nothing receives its updates any more.
+/// The error that ends the thread: nothing receives its updates any more.
 struct ReceiverDropped;
 
 struct FollowThread {

@@ -45,12 +45,10 @@ impl Holder {
     }
 }
 
-/// The result of an attempt to take the lock.
 #[derive(Debug)]
 pub enum LockAttempt {
-    /// This process holds the lock now.
+    /// The lock is now held by this process, until the value is dropped.
     Acquired(CrewLock),
-    /// Another process holds the lock.
     Held(Holder),
 }
 

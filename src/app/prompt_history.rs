@@ -9,9 +9,9 @@ use std::path::Path;
 use super::secrets;
 use crate::store::{os_errors, regular_file};
 
-/// The path of the file, relative to the project directory: one JSON string per line, oldest first.
+/// The path of the message history, relative to the project directory: one JSON string per line, oldest first.
 const FILE: &str = ".crewdeck/history.jsonl";
-/// Maximum number of messages.
+/// Maximum number of messages that are loaded: the newest ones.
 const MESSAGES_MAX: usize = 200;
 /// Maximum length of a message, in bytes. A longer one is not saved.
 const MESSAGE_MAX: usize = 16 * 1024;
@@ -62,7 +62,7 @@ fn line(text: &str) -> std::io::Result<String> {
     Ok(serde_json::to_string(text)? + "\n")
 }
 
-/// Rewrites the file with the newest messages.
+/// Rewrites the file with the newest messages, up to half of [`FILE_MAX`].
 fn shorten(root: &Path, path: &Path) -> std::io::Result<()> {
     let all = load(root).into_iter().map(|text| line(&text));
     let lines: Vec<String> = all.collect::<Result<_, _>>()?;

@@ -10,7 +10,7 @@ use crate::cli::GlobalOptions;
 use crate::cli::trust::Trust;
 use crate::config::{self, PROJECT_FILE, ProjectPolicy, SensitiveSettings, SettingsDecision};
 
-/// Runs the command and returns the exit code.
+/// Runs `crewdeck trust` and returns the exit code.
 ///
 /// # Errors
 /// Fails if the settings are invalid, if standard input is not a terminal and `--yes` is missing, or if the decision
@@ -93,7 +93,7 @@ pub fn check(project: &ProjectPolicy) -> Result<()> {
     }
 }
 
-/// Returns the notice that the settings are ignored.
+/// Returns the notice that the sensitive project settings in `found` are ignored.
 pub fn without(found: &SensitiveSettings) -> String {
     format!(
         "{} of {PROJECT_FILE} ignored, as you decided (change it with crewdeck trust)",

@@ -42,7 +42,6 @@ pub enum ViewerUpdate {
     Appended(Vec<Event>),
     /// The crew's process has ended, and this process now holds the lock.
     LockFree(FreedLock),
-    /// Waiting for the lock failed.
     LockFailed(anyhow::Error),
 }
 
@@ -144,7 +143,8 @@ impl ViewerSession {
         }
     }
 
-    /// Returns this process's role in the session.
+    /// Returns [`SessionRole::NoCrew`] if this process tried to take over the session and could not start it, else
+    /// [`SessionRole::Viewer`].
     pub fn role(&self) -> SessionRole {
         match self.failed_session {
             Some(_) => SessionRole::NoCrew,
@@ -152,9 +152,11 @@ impl ViewerSession {
         }
     }
 
-    /// Updates which process runs the crew, and waits for its lock if necessary. A session that this process could
-    /// not resume counts as running again only when another process has really started it. A mere attempt does not
-    /// count; otherwise two processes that both cannot start it would take turns forever.
+    /// Records from `news` which process runs the crew, and waits for its lock if necessary.
+    ///
+    /// A session that this process could not resume counts as running again only when another process has really
+    /// started it. A mere attempt does not count; otherwise two processes that both cannot start it would take turns
+    /// forever.
     ///
     /// # Errors
     /// Fails if a thread cannot be started.

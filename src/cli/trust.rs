@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-/// The examples below the help page.
+/// Shown at the end of `crewdeck trust --help`.
 pub const EXAMPLES: &str = "Examples:
   crewdeck trust             show the settings and ask
   crewdeck trust --ignore    ignore the settings from now on
@@ -17,7 +17,7 @@ pub struct Trust {
     /// Forget the earlier decision about these settings
     #[arg(long, conflicts_with = "ignore")]
     pub forget: bool,
-    /// Do not ask for confirmation; read the settings first
+    /// Do not ask for confirmation; use this only after you have read the settings
     #[arg(long)]
     pub yes: bool,
 }

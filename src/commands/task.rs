@@ -102,7 +102,7 @@ fn release(board: &Board, id: TaskId, name: &Name, context: &CommandContext<'_>)
     }
 }
 
-/// Takes a task from its owner on behalf of the user, as the dashboard does.
+/// Returns another owner's task to the board on behalf of the user. Fails if `name` is not the user.
 fn take_from_owner(
     board: &Board,
     id: TaskId,
@@ -199,7 +199,8 @@ fn branches(tasks: &[&Task], context: &CommandContext<'_>) -> BTreeMap<String, B
     }
 }
 
-/// Returns the base branch that a completed task's branch is not merged into; `None` if there is nothing to merge.
+/// Returns the base branch into which the branch of a completed task must still be merged; `None` if there is nothing
+/// to merge.
 fn unmerged_into<'a>(
     task: &Task,
     branches: &'a BTreeMap<String, BranchState>,

@@ -22,7 +22,7 @@ const DECISIONS_MAX: usize = 1000;
 /// Maximum time to wait while another crewdeck process writes the file.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The user's decision about the settings of a project.
+/// The user's decision about those settings of a project that need approval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SettingsDecision {

@@ -74,16 +74,16 @@ pub fn load(root: &Path) -> Result<LoadedSettings> {
     Ok(LoadedSettings { settings, project })
 }
 
-/// The result of reading the settings files.
 #[derive(Debug, Clone, Default)]
 pub struct LoadedSettings {
-    /// The settings that apply.
+    /// The user's and the project's settings merged, without those of the project that need approval and do not have
+    /// it.
     pub settings: Settings,
     /// The settings in the project's file that need approval, and whether they apply.
     pub project: ProjectPolicy,
 }
 
-/// Rejects settings that only the user's file may contain, whether approved or not.
+/// Fails if the project's file sets something that only the user's file may contain. Approval does not change this.
 fn reject_user_only(table: &toml::Table, path: &Path) -> Result<()> {
     for setting in settings::all() {
         if let InProject::Refused { why } = setting.in_project
@@ -121,7 +121,7 @@ pub fn user_folder() -> Option<PathBuf> {
 }
 
 impl Settings {
-    /// Returns how long a teammate may be idle before it leaves; `None` if it never leaves (setting 0).
+    /// Returns how long a teammate may be idle before it leaves. The setting 0 gives `None`: it never leaves.
     pub fn idle_timeout(&self) -> Option<Duration> {
         match self.idle_timeout_s {
             None => Some(IDLE_TIMEOUT),

@@ -16,7 +16,7 @@ use crate::domain::text::{escape_control_chars, one_line};
 /// file may contain.
 const ONLY_USER: &str = "only you may set this";
 
-/// A setting that needs approval.
+/// A setting in a project's file that takes effect only after the user's approval.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SensitiveSetting {
     /// The dotted name, such as `network.lead`.
@@ -30,7 +30,6 @@ pub struct SensitiveSetting {
 /// The settings in a project's file that need approval.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SensitiveSettings {
-    /// The project directory.
     pub root: PathBuf,
     /// The settings, the most dangerous first; never empty.
     pub settings: Vec<SensitiveSetting>,

@@ -49,7 +49,7 @@ pub struct Setting {
     pub alias: Option<&'static str>,
     /// The lines of the documentation. `{providers}` stands for the list of model providers.
     pub doc: &'static [&'static str],
-    /// The default, as text for the documentation.
+    /// What applies if the setting is not set, as text for the documentation.
     pub default: &'static str,
     /// An example value in TOML syntax.
     pub example: &'static str,
@@ -139,7 +139,8 @@ macro_rules! settings {
     };
 }
 
-/// Expands to a check that the number in a setting is between `$low` and `$high`.
+/// Expands to a function that accepts a setting which is unset or a number from `$low` to `$high`, inclusive. `$what`
+/// is the noun in its error message, such as "a percentage".
 macro_rules! number {
     ($low:expr, $high:expr, $what:literal) => {
         |value: &Option<_>| match value {
@@ -166,7 +167,7 @@ settings! {
             example: "\"openai\"",
             in_project: InProject::NeedsApproval { effect: "selects the provider that receives your key and prompts, or a script that replaces the model" },
         }
-        /// The name of the model.
+        /// The model, by the name that its server uses.
         model: Option<String> {
             default: "the first that the server lists",
             example: "\"qwen3:8b\"",
@@ -178,7 +179,7 @@ settings! {
             example: "32768",
             in_project: InProject::Applies,
         }
-        /// Share of the context window, in percent, from which on a conversation is summarised.
+        /// How much of the context window a conversation may fill before it is summarised, in percent (10 to 95).
         compact_at: Option<u64> {
             default: "80",
             example: "70",
@@ -397,8 +398,8 @@ settings! {
             example: "{ dusk = { base = \"dark\", title = \"#ffcc00\", selection = 24 } }",
             in_project: InProject::Applies,
         }
-        /// Whether the dashboard handles mouse clicks and scrolling; `false` leaves the mouse to the terminal. `M`
-        /// switches.
+        /// Whether the dashboard handles mouse clicks and scrolling; `false` leaves the mouse to the terminal. The key
+        /// `M` toggles it.
         mouse: Option<bool> {
             default: "true",
             example: "false",

@@ -74,7 +74,7 @@ pub fn check(settings: &Settings, path: &Path) -> Result<()> {
 }
 
 impl Settings {
-    /// Returns the selected theme.
+    /// Returns the theme that the setting `theme` names, or the default theme if it is not set.
     ///
     /// # Errors
     /// Fails if no theme has that name; the error names the closest match.

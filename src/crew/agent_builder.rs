@@ -26,7 +26,6 @@ use crate::tools::host::Host;
 use crate::tools::policy::PlanGate;
 use crate::tools::{Access, Caller, Tool, table};
 
-/// An agent that is ready to run.
 pub struct Agent {
     pub driver: Driver,
     pub control: mpsc::Receiver<Control>,
@@ -34,8 +33,8 @@ pub struct Agent {
 }
 
 impl Agent {
-    /// Runs one turn. If the crew stops, interrupts the turn, so that the conversation on disk is complete, and
-    /// returns `None`.
+    /// Runs one turn. If the crew stops meanwhile, interrupts the turn, so that the conversation on disk is complete,
+    /// and returns `None`.
     pub async fn run_turn(
         &mut self,
         start: TurnInput,
@@ -73,11 +72,9 @@ pub struct AgentSpec<'a> {
     /// The name of the agent's own model. If empty, the agent uses the lead's model, and follows a switch to another
     /// one.
     pub model: String,
-    /// Returns the system prompt for a context.
     pub system: &'a (dyn Fn(&PromptContext) -> String + Sync),
 }
 
-/// The settings that all agents share.
 pub struct AgentSettings {
     /// The names of the allowed tools; `None` allows all.
     pub tools: Option<Vec<String>>,
@@ -96,7 +93,6 @@ pub struct AgentSettings {
     pub jitter: fn() -> f64,
 }
 
-/// The stores that all agents share.
 pub struct AgentStores {
     pub board: Board,
     pub post: Mailbox,

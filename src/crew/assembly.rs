@@ -46,7 +46,7 @@ use crate::domain::worktree::MergePolicy;
 use crate::store::{Board, Mailbox, PromptQueue, Requests, Roster, Worktrees};
 use crate::tools::host::Host;
 
-/// What the first steps of a start have found out, as input for [`assemble`].
+/// The results of the first steps of a start, as input for [`assemble`].
 pub struct StartChecks {
     pub board: Board,
     /// The board as it was first published.
@@ -73,7 +73,7 @@ pub struct Components {
     pub commands: Commands,
 }
 
-/// The components that depend on no components but each other.
+/// The components that are created first, because they depend only on each other.
 struct BaseComponents {
     context: Arc<CrewContext>,
     signals: Arc<CrewSignals>,
@@ -171,7 +171,7 @@ impl BaseComponents {
     }
 }
 
-/// The components that handle requests.
+/// The components that file, decide and carry out requests, and the session permissions.
 struct RequestGroup {
     broker: Arc<RequestBroker>,
     permissions: Arc<SessionPermissions>,

@@ -27,8 +27,8 @@ pub struct BoardFollowup {
     pub board: Arc<BoardView>,
     pub worktrees: Arc<TaskWorktrees>,
     pub merges: Arc<MergeService>,
-    /// Tasks claimed by the user whose worktree must not be created again: it is being created, or its creation has
-    /// failed since the crew started.
+    /// Tasks of the user whose worktree must not be created again, because its creation is running or has failed since
+    /// the crew started.
     handled: Mutex<BTreeSet<TaskId>>,
 }
 
@@ -61,7 +61,8 @@ impl BoardFollowup {
         }
     }
 
-    /// Adds to the lead's next model call which tasks other agents have completed. This causes no extra model call.
+    /// Reports newly completed tasks of other agents to the lead, and starts the automatic merges of their branches.
+    /// The lead reads the report in its next model call; it is woken for it only if the crew becomes idle first.
     fn report_progress(self: &Arc<Self>, known: &TaskGraph, changed: &[Arc<Task>]) {
         for task in changed
             .iter()

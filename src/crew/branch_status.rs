@@ -101,7 +101,6 @@ impl BranchStatus {
     }
 }
 
-/// Returns the worktrees that tasks on the board refer to.
 pub fn worktrees_of_tasks(graph: &TaskGraph) -> Vec<WorktreeName> {
     let names = graph.tasks().map(|t| WorktreeName::new(&t.worktree).ok());
     names.flatten().collect()

@@ -30,7 +30,6 @@ pub trait CommandHandler: Send + Sync + 'static {
     /// Publishes an event, which the sender of the command receives.
     fn publish(&self, event: EventKind) -> impl Future<Output = ()> + Send;
 
-    /// Runs `work` in the background.
     fn spawn(&self, work: impl Future<Output = ()> + Send + 'static);
 
     /// Waits until no more commands are accepted.
@@ -70,7 +69,7 @@ pub async fn run<C: CommandHandler>(crew: Arc<C>, mut inbox: mpsc::Receiver<Sent
 
 /// Runs prompts with attachments, and the commands that must not overtake them, one after another in the background.
 struct OrderedPrompts {
-    /// Closes when the last of these commands has finished.
+    /// Closes when the command that was queued last has finished.
     last: Option<oneshot::Receiver<()>>,
     room: Arc<Semaphore>,
 }
@@ -85,14 +84,13 @@ impl Default for OrderedPrompts {
 }
 
 impl OrderedPrompts {
-    /// Returns whether one of these commands has not finished yet.
+    /// Returns whether the command that was queued last has not finished yet.
     fn are_running(&mut self) -> bool {
         let state = self.last.as_mut().map(oneshot::Receiver::try_recv);
         state == Some(Err(TryRecvError::Empty))
     }
 
-    /// Runs a command in the background, when all earlier ones have finished. Rejects it if [`ORDERED_MAX`] commands
-    /// have not finished.
+    /// Runs a command in the background, after all earlier ones. Rejects it if [`ORDERED_MAX`] commands are unfinished.
     async fn run<C: CommandHandler>(&mut self, crew: &Arc<C>, sent: SentCommand) {
         let Ok(place) = Arc::clone(&self.room).try_acquire_owned() else {
             crew.publish(EventKind::rejected(sent.id, FULL)).await;
@@ -137,7 +135,7 @@ mod tests {
     use crate::protocol::event::CrewEvent;
     use crate::protocol::{CommandIds, TaskCommand};
 
-    /// Refuses all commands; concurrent ones and prompts with attachments wait for a signal first.
+    /// A handler that refuses all commands. Concurrent commands and prompts with attachments first wait for a signal.
     struct Slow {
         events: mpsc::Sender<EventKind>,
         go: Notify,

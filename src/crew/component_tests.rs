@@ -47,7 +47,7 @@ fn claimer() -> Claimer {
     }
 }
 
-/// Records how many tasks were known and changed.
+/// Records, for each report of a board change, how many tasks exist and how many of them changed.
 #[derive(Default)]
 struct Recorder(Mutex<Vec<(usize, usize)>>);
 

@@ -21,14 +21,14 @@ const ABOUT_MAX: usize = 300;
 /// Maximum time that a teammate may take to shut down before the user is warned.
 const SHUTDOWN_DEADLINE: Duration = Duration::from_secs(120);
 
-/// Carries out decisions on requests.
+/// Puts decisions on requests into effect, for example an approved plan or shutdown.
 pub struct DecisionFollowup {
     context: Arc<CrewContext>,
     registry: Arc<AgentRegistry>,
     delivery: Arc<MessageDelivery>,
     requests: Requests,
-    /// Approved permission requests for which no agent waited any more. There are at most as many as one earlier run
-    /// had requests.
+    /// Approved permission requests for which no agent waited any more. Their number is limited by the number of
+    /// requests of one earlier run.
     granted: Mutex<Vec<Request>>,
 }
 
@@ -48,7 +48,8 @@ impl DecisionFollowup {
         }
     }
 
-    /// Carries out a decision, except waking the agent that waits for it.
+    /// Puts a decision into effect. For example, an agent whose plan was approved may now write files. Does not wake
+    /// the agent that waits for the decision.
     pub async fn carry_out(&self, request: &Request) {
         match (request.kind, request.status) {
             (RequestKind::Plan, RequestStatus::Approved) => {
@@ -116,7 +117,7 @@ impl DecisionFollowup {
         });
     }
 
-    /// Marks a request as finished, so that its decision is not carried out again.
+    /// Records that the decision of a request was carried out, so that it is not carried out again.
     pub async fn finish(&self, id: &RequestId) {
         let (requests, id) = (self.requests.clone(), id.clone());
         if let Err(error) = blocking(move || requests.finish(&id)).await {

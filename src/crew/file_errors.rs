@@ -7,7 +7,7 @@ use super::context::{CrewContext, lock};
 use crate::protocol::event::NoticeLevel;
 use crate::store::StoreError;
 
-/// Reports the errors of the state files to the user.
+/// Reports to the user when a state file cannot be read, and when it can be read again.
 pub struct FileErrors {
     context: Arc<CrewContext>,
     reported: Reported,
@@ -21,8 +21,8 @@ struct Reported {
 }
 
 impl Reported {
-    /// Returns the notice to show after a read of `what`. `None` if its error state has not changed since the last
-    /// read.
+    /// Returns the notice to show after a read of `what`: that it failed with `error`, or that `what` can be read
+    /// again. `None` if the previous read had the same result.
     fn change(
         &self,
         what: &'static str,
@@ -55,7 +55,7 @@ impl FileErrors {
         }
     }
 
-    /// Returns whether the last read of any kind of files failed.
+    /// Returns whether some kind of state file could not be read at the last attempt.
     pub fn any(&self) -> bool {
         !lock(&self.reported.errors).is_empty()
     }

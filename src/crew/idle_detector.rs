@@ -20,7 +20,8 @@ use crate::domain::request::Request;
 use crate::protocol::event::{CrewEvent, EventKind};
 use crate::store::TaskSet;
 
-/// Detects that the whole crew is idle, from the state of these components.
+/// Detects that the whole crew is idle: no agent works, nothing on disk gives an agent work, and no request waits for
+/// the user.
 pub struct IdleDetector {
     pub context: Arc<CrewContext>,
     pub signals: Arc<CrewSignals>,
@@ -34,9 +35,8 @@ pub struct IdleDetector {
     pub branches: Arc<BranchStatus>,
 }
 
-/// What a check for idleness has read from disk.
+/// What was read from disk when the crew was found to be idle.
 struct IdleCrew {
-    /// The board on disk.
     graph: Arc<TaskGraph>,
     /// The pending requests. None of them is for the user.
     pending: Vec<Request>,

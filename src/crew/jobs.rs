@@ -160,7 +160,7 @@ impl JobRunner {
         Ok(job)
     }
 
-    /// Stops all jobs of an agent that shuts down.
+    /// Stops all running jobs of an agent, because it shuts down.
     pub fn kill_all_of(&self, agent: &Name) {
         for job in self.of(agent).iter().filter(|j| j.is_running()) {
             // The job may have exited in the meantime.

@@ -23,7 +23,6 @@ use crate::tools::Caller;
 use crate::tools::host::Host;
 use crate::tools::policy::PlanGate;
 
-/// The components that the lead uses.
 pub struct LeadParts {
     pub context: Arc<CrewContext>,
     pub signals: Arc<CrewSignals>,
@@ -33,7 +32,6 @@ pub struct LeadParts {
     pub board: Arc<BoardView>,
 }
 
-/// A lead that is ready to start.
 pub struct LeadAgent {
     parts: LeadParts,
     agent: Agent,

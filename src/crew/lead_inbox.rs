@@ -9,8 +9,8 @@ use crate::domain::chat::Block;
 use crate::domain::ids::Name;
 use crate::store::{PromptQueue, QueuedPrompt, StoreError};
 
-/// What waits for the lead: the user's prompts, texts from the crew, and the number of news items for which the lead must
-/// be woken.
+/// What waits for the lead: prompts of the user, texts from the crew, and news. News wake the lead only when the crew
+/// becomes idle.
 pub struct LeadInbox {
     registry: Arc<AgentRegistry>,
     prompts: Arc<PromptQueue>,
@@ -73,7 +73,7 @@ impl LeadInbox {
         sent
     }
 
-    /// Sets the number of texts from the crew that are still queued for the lead.
+    /// Sets how many texts from the crew are still queued, after the lead has taken some.
     pub fn set_queued(&self, left: usize) {
         self.queued.store(left, Ordering::SeqCst);
     }
@@ -87,7 +87,6 @@ impl LeadInbox {
         self.prompts.is_waiting()
     }
 
-    /// Returns the number of prompts that wait for the lead.
     pub fn prompts_waiting(&self) -> usize {
         self.prompts.waiting()
     }

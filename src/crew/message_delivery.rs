@@ -23,7 +23,7 @@ const LOOK_WAIT: Duration = Duration::from_millis(50);
 /// The interval between checks whether another program still reads an inbox.
 const LOOK_AGAIN: Duration = Duration::from_millis(100);
 /// How long another program that reads an inbox keeps the crew from counting as idle. After that a warning is shown,
-/// and `run` may end.
+/// and `crewdeck run` may end.
 const PATIENCE: Duration = Duration::from_secs(3);
 
 /// Sends messages to agents, and determines which agents have messages that they can receive.
@@ -34,8 +34,8 @@ pub struct MessageDelivery {
     post: Mailbox,
     /// Agents whose inbox another program is reading.
     awaited: Mutex<BTreeSet<Name>>,
-    /// Agents whose inbox has a file error that was reported. The error is reported again only if the inbox could be
-    /// read in between.
+    /// Agents whose inbox could not be read at the last attempt. The error was reported, and is reported again only
+    /// after a successful read.
     refused: Mutex<BTreeSet<Name>>,
 }
 
@@ -118,8 +118,7 @@ impl MessageDelivery {
             .await;
     }
 
-    /// Sends a message unless it was sent before. Errors are published, not returned; `what` is the subject of their
-    /// text.
+    /// Sends a message unless it was sent before. Errors are published, not returned; `what` begins their text.
     async fn send_once(&self, message: MailMessage, what: &str) {
         let post = self.post.clone();
         if let Err(error) = blocking(move || post.send_once(&message)).await {
@@ -128,7 +127,7 @@ impl MessageDelivery {
         }
     }
 
-    /// Returns a new message about a request, with the decision if there is one.
+    /// Creates a message about a request. With `approve`, it also carries the decision. Does not send it.
     pub fn about(
         &self,
         request: &Request,

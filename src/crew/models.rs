@@ -8,7 +8,7 @@ use crate::agent::driver::{ModelConfig, SharedModelConfig};
 use crate::domain::usage::Price;
 use crate::protocol::event::{CrewEvent, EventKind, SessionInfo};
 
-/// Holds the model configurations of a crew, and switches the shared one.
+/// Holds the model configuration that is shared by all agents without a model of their own, and switches it.
 pub struct ModelSwitch {
     context: Arc<CrewContext>,
     model_config: SharedModelConfig,
@@ -31,7 +31,6 @@ impl ModelSwitch {
         }
     }
 
-    /// Returns the shared model configuration.
     pub fn current(&self) -> ModelConfig {
         self.model_config
             .read()

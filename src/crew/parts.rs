@@ -27,7 +27,6 @@ pub struct ModelParts {
     pub calls_max: usize,
 }
 
-/// The limits of the teammates.
 #[derive(Debug, Clone, Copy)]
 pub struct TeamLimits {
     /// Maximum number of teammates at a time.
@@ -36,19 +35,17 @@ pub struct TeamLimits {
     pub idle_timeout: Option<Duration>,
 }
 
-/// The parameters of a crew.
 pub struct CrewParts {
     /// The project directory. Its state folders must exist.
     pub root: PathBuf,
-    /// The session information that the first event publishes.
+    /// The session information, which the crew publishes as its first event.
     pub setup: SessionInfo,
     pub models: ModelParts,
-    /// The approver of each kind of request.
     pub approvers: Approvers,
     pub limits: TeamLimits,
     /// The budgets. An agent that reaches a budget waits until the user raises it.
     pub budgets: UsageBudgets,
-    /// The permission rules for tool calls from the settings.
+    /// The permission rules that the settings define for tool calls.
     pub rules: PermissionRules,
     /// The names of the allowed tools; `None` allows all.
     pub tools: Option<Vec<String>>,

@@ -27,7 +27,7 @@ const LOST_MAX: usize = 8;
 /// Maximum length of a listed request's text, in characters.
 const LOST_TEXT_MAX: usize = 160;
 
-/// Cleans up after an ended crew and selects the members that continue, with these components.
+/// Cleans up after an earlier crew, and selects the members that continue.
 pub struct Recovery {
     pub context: Arc<CrewContext>,
     pub signals: Arc<CrewSignals>,
@@ -53,8 +53,8 @@ impl Recovery {
         Ok((back, team))
     }
 
-    /// Records the end of this crew: marks its members as gone and puts their tasks back on the board. Exempt are
-    /// members with a request that the lead left undecided: they continue in the next run, as after a crash.
+    /// Records the end of this crew: marks its members as gone and puts their tasks back on the board. Members with a
+    /// request that the lead left undecided are exempt: they continue in the next run, as after a crash.
     pub async fn close(&self) -> Result<(), StoreError> {
         let back = self.broker.agents_given_up().await;
         let resumes = !back.is_empty();

@@ -21,7 +21,6 @@ use crate::domain::team::Activity;
 use crate::protocol::event::{AgentEvent, EventKind, NoticeLevel, TeamEvent};
 use crate::store::{Requests, StoreError};
 
-/// The components that a request broker uses.
 pub struct BrokerParts {
     pub context: Arc<CrewContext>,
     pub signals: Arc<CrewSignals>,
@@ -51,7 +50,8 @@ struct Waiter {
     sender: oneshot::Sender<Request>,
 }
 
-/// A filed request that is not decided. Dropping it, or the future of its decision, withdraws the request.
+/// A request that was filed and is not decided yet. Dropping this value, or the future of the decision, withdraws the
+/// request.
 pub struct PendingRequest {
     request: Request,
     decided: oneshot::Receiver<Request>,
@@ -59,7 +59,7 @@ pub struct PendingRequest {
     busy: BusyGuard,
 }
 
-/// A request that an agent has filed, or the decision that already applies to it.
+/// The result of filing a request: it is pending, or an earlier decision applies to it.
 pub enum RequestTicket {
     /// The same request of an earlier run was approved, and the approval is used for this one.
     Decided(Request),
@@ -67,7 +67,7 @@ pub enum RequestTicket {
 }
 
 impl RequestTicket {
-    /// Waits for the decision.
+    /// Waits until the request is decided; returns at once if an earlier decision applies.
     ///
     /// # Errors
     /// Fails if the crew stops first.
@@ -125,7 +125,8 @@ impl RequestBroker {
         self.get(&request.id).await
     }
 
-    /// Files a request, so that the caller can wait for its decision with [`RequestTicket::decision`].
+    /// Files a request and hands it to its approver. If the agent filed the same request in an earlier run, uses that
+    /// one, or its approval. The caller waits for the decision with [`RequestTicket::decision`].
     pub async fn ask(
         self: &Arc<Self>,
         from: &Name,
@@ -233,8 +234,9 @@ impl RequestBroker {
         self.parts.signals.files_changed();
     }
 
-    /// Carries out a decision that is new, or was not carried out before crewdeck ended. Then wakes the waiting agent
-    /// or sends it a message. `decided_now` is false for decisions made before this crew started.
+    /// Carries out a decision and wakes the agent that waits for it. If no agent waits, sends the decision as a
+    /// message. What an earlier crew has already done is not repeated. `decided_now` is false for decisions made before
+    /// this crew started.
     async fn follow(&self, request: Request, decided_now: bool) {
         let followup = &self.parts.followup;
         let is_news = decided_now || request.has_open_follow_up();
@@ -257,14 +259,13 @@ impl RequestBroker {
         }
     }
 
-    /// Returns whether any request is pending.
     pub fn has_pending(&self) -> bool {
         lock(&self.known)
             .values()
             .any(|s| *s == RequestStatus::Pending)
     }
 
-    /// Returns the pending requests on disk.
+    /// Reads the pending requests from disk.
     pub async fn pending(&self) -> Result<Vec<Request>, StoreError> {
         let requests = self.parts.requests.clone();
         let mut all = blocking(move || requests.read_all()).await?.requests;
@@ -298,7 +299,8 @@ impl RequestBroker {
         }
     }
 
-    /// Returns the approver of a request in this crew.
+    /// Returns the approver according to the settings of this crew. The request may name another one, if an earlier
+    /// crew filed it.
     pub fn approver_of(&self, request: &Request) -> Approver {
         self.parts.approvers.of_request(request)
     }
@@ -377,8 +379,8 @@ impl RequestBroker {
         waits > 0 && self.parts.registry.subagents_of(name) <= waits
     }
 
-    /// Returns the pending requests if none of them is for the user. Otherwise returns `None`, also if a request was
-    /// just decided and its agent is about to continue, or if the requests cannot be read.
+    /// Returns the pending requests. `None` if one of them is for the user, if a request was just decided and its agent
+    /// is about to continue, or if the requests cannot be read.
     pub async fn pending_without_user(&self) -> Option<Vec<Request>> {
         let waiting: Vec<RequestId> = lock(&self.waiting).keys().cloned().collect();
         if !self.has_pending() {
@@ -411,7 +413,8 @@ impl RequestBroker {
     }
 }
 
-/// Withdraws its request when dropped, because the agent stopped waiting.
+/// Withdraws a request when dropped, since the agent that filed it then no longer waits. A decided request is not
+/// withdrawn.
 struct Withdraw {
     broker: Arc<RequestBroker>,
     id: RequestId,

@@ -17,7 +17,7 @@ use crate::tools::{Access, table};
 /// Maximum length of a permission in a notice, in characters.
 const SHOWN_MAX: usize = 160;
 
-/// Grants and revokes the session permissions of a crew.
+/// Grants and revokes session permissions, and publishes the changes.
 pub struct SessionPermissions {
     context: Arc<CrewContext>,
     broker: Arc<RequestBroker>,
@@ -81,7 +81,7 @@ impl SessionPermissions {
         Ok(())
     }
 
-    /// Revokes a session permission, so that its commands require permission again.
+    /// Revokes the session permission with this number, so that its commands require permission again.
     pub async fn revoke(&self, number: u64) -> Result<(), String> {
         let Some(rule) = self.remove_rule(number) else {
             return Err("that permission was already revoked".into());
@@ -94,8 +94,8 @@ impl SessionPermissions {
         Ok(())
     }
 
-    /// Approves the pending requests that a session permission covers. They were filed before the permission was
-    /// granted.
+    /// Approves the pending requests that the session permissions cover. This concerns requests that were filed before
+    /// the permission was granted.
     pub async fn approve_covered(&self) {
         if lock(&self.given).rules.is_empty() {
             return;
@@ -153,7 +153,7 @@ impl SessionPermissions {
         Some(rule)
     }
 
-    /// Makes the session permissions effective for all agents, from their next tool call on.
+    /// Applies the session permissions to the tool calls of all agents, from their next call on.
     fn use_rules(&self, given: &GrantedPermissions) {
         let mut rules = self.rules.write().unwrap_or_else(PoisonError::into_inner);
         rules.session = given.rules.iter().map(|r| r.scope.clone()).collect();

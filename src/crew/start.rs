@@ -17,7 +17,7 @@ use crate::store::{Board, StoreError, TaskSet, Worktrees};
 /// Maximum time for collecting the facts about the machine and the project.
 const LOOK_TIME: Duration = Duration::from_secs(1);
 
-/// A running check of whether worktrees can be used.
+/// A background check of whether worktrees can be used in this directory.
 pub struct GitCheck {
     policy: MergePolicy,
     store: Worktrees,
@@ -57,14 +57,14 @@ pub fn start_environment(parts: &CrewParts) -> JoinHandle<Environment> {
     tokio::task::spawn_blocking(move || crate::store::environment(&root, date))
 }
 
-/// Waits for the facts about the machine and the project, at most [`LOOK_TIME`], since the lead cannot start before.
+/// Waits at most [`LOOK_TIME`] for the facts about the machine and the project, since the lead cannot start before.
 /// Returns no facts if they take longer.
 pub async fn environment(seen: JoinHandle<Environment>) -> Environment {
     let seen = tokio::time::timeout(LOOK_TIME, seen).await;
     seen.ok().and_then(Result::ok).unwrap_or_default()
 }
 
-/// Returns the day of a point in time in the local time zone, such as `2026-11-22`.
+/// Formats the local date of a point in time, such as `2026-11-22`.
 fn day(time: Timestamp) -> String {
     #[allow(clippy::cast_possible_truncation)] // seconds since 1970 fit into i64
     let second = jiff::Timestamp::from_second(time.0 as i64).unwrap_or_default();
@@ -74,7 +74,7 @@ fn day(time: Timestamp) -> String {
         .to_string()
 }
 
-/// Waits for the check, and returns its result with notices for the user.
+/// Waits for the git check. With `None`, worktrees are switched off, which needs no notice.
 pub async fn finish_git_check(asked: Option<GitCheck>) -> GitCheckResult {
     let Some(GitCheck {
         policy,

@@ -22,7 +22,7 @@ use crate::tools::host::{Host, SubagentSpec};
 /// Maximum number of model calls of a subagent, the same as in learn-claude-code.
 const ROUNDS_MAX: u32 = 30;
 
-/// Runs the subagents of a crew.
+/// Starts subagents for the tool calls of other agents, and returns their answers.
 pub struct Subagents {
     context: Arc<CrewContext>,
     registry: Arc<AgentRegistry>,

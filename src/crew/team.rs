@@ -32,7 +32,7 @@ impl TeamRoster {
         &self.roster
     }
 
-    /// Returns the team on disk.
+    /// Reads the team from disk. Publishes nothing.
     pub async fn load(&self) -> Result<Team, StoreError> {
         let roster = self.roster.clone();
         blocking(move || roster.read()).await
@@ -93,7 +93,6 @@ impl TeamRoster {
         blocking(move || roster.clear_first_instructions(&name).map(drop)).await
     }
 
-    /// Records that a member has shut down.
     pub async fn mark_shut_down(&self, name: &Name) -> Result<(), StoreError> {
         let (roster, name, now) = (self.roster.clone(), name.clone(), self.context.now());
         blocking(move || roster.mark_shut_down(&name, now).map(drop)).await

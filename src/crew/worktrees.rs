@@ -44,7 +44,6 @@ impl TaskWorktrees {
         }
     }
 
-    /// Returns whether tasks get a worktree.
     pub fn are_used(&self) -> bool {
         self.store.is_some()
     }
@@ -158,7 +157,7 @@ impl TaskWorktrees {
         found.await.ok().flatten().unwrap_or(task)
     }
 
-    /// Returns the names of the branches of a task's blockers.
+    /// Returns the branches of those blockers of a task that have a worktree.
     async fn branches_of(&self, task: &Task) -> Result<Vec<String>, StoreError> {
         let (board, id) = (self.board.store().clone(), task.id);
         let branches = move |graph: &TaskGraph| {

@@ -15,7 +15,7 @@ use crate::store::{Board, Requests, Roster, StoreError, Worktrees, atomic};
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "action", rename_all = "snake_case")]
 pub enum Fix {
-    /// Releases a task from its owner.
+    /// Returns a task to the board, so that others can claim it.
     Release { task: TaskId, owner: Name },
     /// Marks a team member as shut down.
     Leave { member: Name },

@@ -23,22 +23,18 @@ pub use fix::Fix;
 /// What the checks need from the caller: the root, the time, and facts that the store does not know.
 #[derive(Debug)]
 pub struct DoctorContext {
-    /// The project root.
     pub root: PathBuf,
     pub now: Timestamp,
-    /// Whether a crew is running in the root.
     pub crew: CrewPresence,
     pub settings: SettingsFacts,
     pub model: ModelFacts,
     pub sandbox: SandboxFacts,
-    /// The environment variables that look like secrets, hidden from commands or not.
     pub environment: EnvironmentFacts,
 }
 
 /// Whether a crew is running in the root.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CrewPresence {
-    /// No crew is running.
     None,
     /// A crew is running, with its process id if it is known.
     Runs(Option<String>),

@@ -14,7 +14,7 @@ pub const ATTACHED: &str = "<attachment ";
 pub struct Attachment {
     /// The path as the user wrote it.
     pub path: String,
-    /// The size of the content for the user, such as `120 lines`.
+    /// Size of the content as shown to the user, such as `120 lines`.
     pub size: String,
     /// The name of the file in which the content is stored.
     pub file: String,
@@ -33,7 +33,7 @@ impl Attachment {
 /// The media type and the dimensions of an image as it is sent to the model, possibly scaled down.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ImageSize {
-    /// The media type: `image/png`.
+    /// The MIME type, such as `image/png`.
     pub media_type: String,
     /// Width in pixels.
     pub width: u32,
@@ -50,7 +50,7 @@ pub struct AttachedImage {
     pub file: String,
     #[serde(flatten)]
     pub size: ImageSize,
-    /// The content. Absent until it is loaded from the file, and if the file no longer exists.
+    /// The content; `None` until it is loaded from the file, and if the file no longer exists.
     #[serde(skip)]
     pub data: ImageData,
 }
@@ -72,7 +72,7 @@ impl AttachedImage {
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct ImageData(pub Option<Arc<str>>);
 
-/// Prints only the length.
+/// Prints the length of the content instead of the content.
 impl std::fmt::Debug for ImageData {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let length = self.0.as_ref().map(|data| data.len());

@@ -78,7 +78,7 @@ impl UsageBudget {
         }
     }
 
-    /// Returns whether the budget is shared by the whole team.
+    /// Returns whether all agents share the budget; otherwise it limits each agent separately.
     pub fn is_of_team(self) -> bool {
         match self {
             UsageBudget::TeamTokens | UsageBudget::TeamCost => true,
@@ -124,7 +124,7 @@ impl UsageTotal {
 /// Identifies a budget: its kind, and the agent that it limits. `None` means the whole team.
 pub type BudgetKey = (UsageBudget, Option<Name>);
 
-/// A budget that is used up.
+/// A used-up budget. It blocks model calls until the user raises it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ReachedBudget {
     pub key: BudgetKey,
@@ -152,7 +152,7 @@ impl ReachedBudget {
         )
     }
 
-    /// Returns the text of the approval request for raising the budget, made by `agent`.
+    /// Returns the text of the approval request in which `agent` asks the user to raise the budget.
     pub fn question(&self, agent: &Name) -> String {
         let (whose, ends) = if self.key.0.is_of_team() {
             let all = "All agents pause before their next model call.";
@@ -265,7 +265,6 @@ fn raised(base: f64, used: f64) -> f64 {
 /// A budget that the user has raised until crewdeck ends.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RaisedBudget {
-    /// The kind of budget.
     #[serde(rename = "ceiling")]
     pub budget: UsageBudget,
     /// The agent that the budget limits; `None` for the team's budget.

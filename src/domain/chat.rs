@@ -19,7 +19,6 @@ pub enum Role {
     Assistant,
 }
 
-/// A tool call that a model requested.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ToolCall {
     /// The id that the tool result refers to.
@@ -62,7 +61,6 @@ pub fn valid_tool_name(name: &str) -> Cow<'_, str> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
-    /// The tool did what was requested.
     Ok,
     /// The tool failed; the result text gives the reason.
     Error,
@@ -85,7 +83,6 @@ pub enum Block {
         signature: Option<String>,
     },
     ToolCall(ToolCall),
-    /// The result of a tool call.
     ToolResult {
         call: CallId,
         /// The output, cut to a bounded size.
@@ -107,7 +104,6 @@ pub struct Message {
 }
 
 impl Message {
-    /// Returns a message with the role [`Role::User`].
     pub fn user(blocks: Vec<Block>) -> Message {
         Message {
             role: Role::User,
@@ -115,7 +111,6 @@ impl Message {
         }
     }
 
-    /// Returns a message with the role [`Role::Assistant`].
     pub fn assistant(blocks: Vec<Block>) -> Message {
         Message {
             role: Role::Assistant,
@@ -136,7 +131,6 @@ impl Message {
         texts.join("\n")
     }
 
-    /// Returns the tool calls, in order.
     pub fn calls(&self) -> impl Iterator<Item = &ToolCall> {
         self.blocks.iter().filter_map(|b| match b {
             Block::ToolCall(call) => Some(call),

@@ -7,8 +7,7 @@ use super::ids::{CallId, JobId, PromptId};
 use super::todo::TodoList;
 use super::usage::Usage;
 
-/// The error text that becomes the result of a tool call if the log contains no result for it, because crewdeck ended
-/// first.
+/// The result of a tool call for which the log contains no result, because crewdeck ended before the call did.
 pub const NO_RESULT: &str = "Error: crewdeck ended before this call did. The call may have run completely, \
 partly or not at all. Check the state before you repeat it.";
 
@@ -31,13 +30,14 @@ pub enum LogRecord {
     },
     /// Any other message of the conversation: one that contains nothing from the inbox, the jobs or the prompt queue.
     Message(Message),
-    /// The read position in the inbox, in a log that was rewritten from its conversation.
+    /// The read position in the inbox. Written when a conversation is saved as a new log, whose messages do not contain
+    /// it.
     Inbox {
-        /// The read position, in bytes.
+        /// The read position in the inbox, in bytes.
         inbox: u64,
     },
-    /// Queued prompts that earlier messages of the log contain, in a log that was rewritten from its conversation. The
-    /// queue on disk may still contain them too.
+    /// The queued prompts that the messages contain. Written when a conversation is saved as a new log, because the
+    /// queue on disk may still contain these prompts.
     Prompts { prompts: Vec<PromptId> },
     /// The agent replaced its todo list.
     Todo { todo: TodoList },
@@ -62,7 +62,7 @@ pub enum LogRecord {
     Turn { turn: TurnState },
 }
 
-/// How far a background job has come, as recorded in a log.
+/// Whether a background job has begun or ended, as recorded in a log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum JobState {
@@ -75,13 +75,12 @@ pub enum JobState {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PlanState {
-    /// No plan was approved. Never written to a log: a log without a record of this kind means the same.
+    /// No plan was approved. Never written: a log without a plan record means the same.
     #[default]
     Open,
     Approved,
 }
 
-/// The state of a turn in a log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TurnState {
@@ -97,9 +96,9 @@ pub struct Conversation {
     /// The messages. Valid according to [`super::chat::validate`].
     pub messages: Vec<Message>,
     pub todo: TodoList,
-    /// Total tokens used.
+    /// Tokens that the agent has used so far.
     pub spent: Usage,
-    /// Cost of the tokens in US dollars, if known.
+    /// Cost of these tokens in US dollars; `None` if the price is unknown.
     pub cost: Option<f64>,
     /// Number of model calls.
     pub calls: u64,
@@ -109,7 +108,7 @@ pub struct Conversation {
     pub plan: PlanState,
     /// Read position in the inbox, in bytes, if known.
     pub inbox: Option<u64>,
-    /// The queued prompts that are part of the messages.
+    /// Prompts from the queue that the messages already contain.
     pub prompts: Vec<PromptId>,
     /// Whether the last turn ended or was interrupted, for example by a crash.
     pub turn: TurnState,
@@ -175,8 +174,8 @@ impl Conversation {
         all
     }
 
-    /// Appends a message and keeps the conversation valid: drops results in it that belong to no call, and adds an
-    /// error result for each earlier call to which it has no result.
+    /// Appends a message and keeps the conversation valid: removes tool results that belong to no call, and adds an
+    /// error result for each unanswered call of the previous message.
     fn join(&mut self, message: Message) {
         let mut message = message;
         let mut open = self.open_calls();
@@ -205,7 +204,7 @@ impl Conversation {
         }
     }
 
-    /// Adds an error result for each tool call of the last message.
+    /// Adds an error result for each tool call of the last message, because no result can follow.
     fn close(&mut self) {
         let open = self.open_calls();
         if !open.is_empty() {

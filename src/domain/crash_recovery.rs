@@ -19,9 +19,8 @@ pub enum LeadState {
     Gone,
 }
 
-/// Returns the members that are listed as present although their crew has ended, except those in `back`, which this
-/// session restores. A member without a session was added by another program, which may still run it, and is not
-/// returned.
+/// Returns the members that are listed as present although their crew has ended, without those in `back`, which this
+/// session restores. Members without a session are not returned: another program added them and may still run them.
 pub fn absent_members<'a>(team: &'a Team, back: &[Name]) -> Vec<&'a Member> {
     let stays = |name: &Name| back.iter().any(|n| n.same(name));
     team.present()

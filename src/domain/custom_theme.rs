@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::text::closest_match;
 use super::theme::{ThemeName, unknown_theme};
 
-/// Maximum number of custom themes. More of them in the settings are an error.
+/// Maximum number of custom themes. Settings with more of them are rejected.
 pub const THEMES_MAX: usize = 32;
 /// Maximum length of a theme name, in characters.
 pub const NAME_MAX: usize = 24;
@@ -91,7 +91,6 @@ impl ColorRole {
     }
 }
 
-/// A colour from the settings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ThemeColor {
     /// One of the terminal's 256 colours. Those below 16 follow the terminal's own colour scheme.
@@ -233,7 +232,6 @@ fn unknown(name: &str, key: &str) -> String {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ThemeChoice {
     BuiltIn(ThemeName),
-    /// A custom theme from the settings.
     Custom(Arc<CustomTheme>),
 }
 

@@ -18,7 +18,6 @@ const COMMAND_MAX: usize = 80;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "how", rename_all = "snake_case")]
 pub enum JobEnd {
-    /// The command exited.
     Exited { code: i32 },
     /// The command was ended by a signal that crewdeck did not send.
     Signalled { signal: i32 },
@@ -29,7 +28,6 @@ pub enum JobEnd {
         /// The name of the agent or user, or `crewdeck`.
         by: String,
     },
-    /// The command could not be started.
     NotStarted { why: String },
 }
 

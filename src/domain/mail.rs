@@ -24,23 +24,17 @@ pub enum MailKind {
     Message,
     /// A message to all members.
     Broadcast,
-    /// Asks the recipient to shut down.
     ShutdownRequest,
-    /// Answers a shutdown request.
     ShutdownResponse,
-    /// The decision on a plan.
     PlanApprovalResponse,
-    /// A plan was submitted.
+    /// A plan was submitted for approval.
     PlanRequest,
-    /// The decision on a plan. Newer spelling of `plan_approval_response`.
+    /// Newer spelling of `plan_approval_response`, with the same meaning.
     PlanResponse,
-    /// A task was assigned to the recipient.
     TaskAssignment,
-    /// The sender is idle.
     IdleNotification,
     /// A tool call needs a permission.
     PermissionRequest,
-    /// The decision on a permission.
     PermissionResponse,
     /// A type that only another program knows. It is written back unchanged.
     #[serde(untagged)]
@@ -137,7 +131,7 @@ impl MailMessage {
         }
     }
 
-    /// Returns the files that are attached to the message.
+    /// Returns the attached files; an empty list if the field is absent or invalid.
     pub fn attachments(&self) -> Vec<Attachment> {
         let field = self.extra.get(ATTACHMENTS).cloned();
         field
@@ -145,7 +139,6 @@ impl MailMessage {
             .unwrap_or_default()
     }
 
-    /// Attaches files to the message.
     #[must_use]
     pub fn with_attachments(mut self, attachments: &[Attachment]) -> MailMessage {
         if !attachments.is_empty() {
@@ -155,7 +148,7 @@ impl MailMessage {
         self
     }
 
-    /// Returns the id of the request that the message refers to.
+    /// Returns the id of the request that the message refers to; `None` for messages without a request.
     pub fn request_id(&self) -> Option<RequestId> {
         self.extra
             .get("request_id")

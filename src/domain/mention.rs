@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// A file or directory that a message names, to be attached to it.
+/// A file or directory that a message refers to with `@`, to be attached to the message.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Mention {
     /// The path: relative to the project, absolute, or below `~/`.
@@ -27,8 +27,8 @@ pub struct PartialMention<'a> {
     pub query: &'a str,
 }
 
-/// Returns the mentions in `text` in order, each path once. `is_required` says whether a path without quotes is known to
-/// be a file; a path in quotes, and one that starts with `/`, `./`, `../` or `~/`, is always required.
+/// Returns the mentions in `text` in order, each path once. A path in quotes, or one that starts with `/`, `./`, `../`
+/// or `~/`, is always required. Any other path is required if `is_required` returns true for it.
 pub fn mentions(text: &str, is_required: impl Fn(&str) -> bool) -> Vec<Mention> {
     let mut found: Vec<Mention> = Vec::new();
     for (start, _) in text.match_indices('@') {
@@ -68,7 +68,7 @@ pub fn at_cursor(before: &str) -> Option<PartialMention<'_>> {
     })
 }
 
-/// Formats a path as a mention, in quotes if necessary.
+/// Formats a path as a mention with `@`, in quotes if necessary.
 pub fn written(path: &str) -> String {
     if path.contains(char::is_whitespace) || bare_path(path) != path {
         format!("@\"{path}\"")

@@ -88,7 +88,7 @@ pub struct Request {
     /// Who decided; empty while the request is pending.
     #[serde(default)]
     pub decided_by: String,
-    /// The comment of the approver.
+    /// The comment of the approver, the answer to a question, or the reason of a withdrawal.
     #[serde(default)]
     pub comment: String,
     #[serde(default)]
@@ -156,7 +156,6 @@ pub enum RequestError {
     #[error("request {id} was already {status} by {by}: nothing changed")]
     Decided {
         id: RequestId,
-        /// The status that the request has now.
         status: RequestStatus,
         /// Who decided or withdrew the request.
         by: String,
@@ -180,7 +179,7 @@ pub enum RequestError {
 }
 
 impl Request {
-    /// Returns a new pending request.
+    /// Returns a pending request for the user to decide, without task, choices, working directory and tool call.
     pub fn new(
         id: RequestId,
         kind: RequestKind,
@@ -243,7 +242,7 @@ impl Request {
             && matches!((&self.call, &other.call), (Some(a), Some(b)) if a.has_same_call(b))
     }
 
-    /// Records a decision.
+    /// Approves or rejects the request.
     ///
     /// # Errors
     /// Fails if the request is not pending, if the kind or target of the decision does not match, or if the target
@@ -273,7 +272,7 @@ impl Request {
         )
     }
 
-    /// Withdraws the request because its asker has ended or was interrupted.
+    /// Withdraws a pending request on behalf of its asker. `why` becomes the comment.
     pub fn withdraw(&mut self, why: &str, at: Timestamp) -> Result<(), RequestError> {
         let by = self.from.to_string();
         self.close(RequestStatus::Withdrawn, &by, why, at)

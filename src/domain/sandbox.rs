@@ -38,7 +38,7 @@ impl NetworkRules {
         }
     }
 
-    /// Returns the network setting that applies to an agent.
+    /// Returns the network setting for the role of an agent.
     pub fn of(&self, agent: &Name) -> Network {
         if agent.parent().is_some() {
             self.subagent
@@ -49,13 +49,13 @@ impl NetworkRules {
         }
     }
 
-    /// Returns whether every role can use the network.
+    /// Returns whether every role can use the network without asking.
     pub fn is_on_for_all(&self) -> bool {
         *self == NetworkRules::all(Network::On)
     }
 }
 
-/// Returns whether a command begins with [`ASKS_FOR_NETWORK`].
+/// Returns whether a command begins with [`ASKS_FOR_NETWORK`], ignoring blanks before it.
 pub fn asks_for_network(command: &str) -> bool {
     command.trim_start().starts_with(ASKS_FOR_NETWORK)
 }

@@ -77,8 +77,8 @@ impl TodoPane {
 }
 
 impl ScreenSettings {
-    /// Returns the width of the left column in the current layout, in percent of the screen, between [`SHARE_MIN`] and
-    /// [`SHARE_MAX`]; `usual`, limited in the same way, if the user has set no width.
+    /// Returns the width of the left column in the current layout, in percent of the screen; `usual` if the user has
+    /// set no width. The result is between [`SHARE_MIN`] and [`SHARE_MAX`].
     pub fn left(&self, usual: u16) -> u16 {
         let set = match self.layout {
             PaneLayout::Wall | PaneLayout::Focus => self.wall_left,
@@ -87,7 +87,6 @@ impl ScreenSettings {
         set.unwrap_or(usual).clamp(SHARE_MIN, SHARE_MAX)
     }
 
-    /// Returns whether the todo list is shown next to the conversation.
     pub fn shows_todo(&self) -> bool {
         self.todo == TodoPane::Shown
     }

@@ -21,7 +21,7 @@ pub enum WithheldReason {
     Random,
 }
 
-/// Prefixes of variables of model and cloud providers. All of them are withheld.
+/// Prefixes in the names of variables of model and cloud providers. All variables with such a prefix are withheld.
 const PROVIDERS: &[&str] = &[
     "ANTHROPIC_",
     "OPENAI_",
@@ -120,7 +120,8 @@ const PARAMETERS: &[&str] = &[
     "apikey=",
     "_authtoken=",
 ];
-/// URLs that are secrets themselves, because access needs nothing but the URL. In lowercase.
+/// Parts of webhook addresses, in lowercase. A URL with such a part is a secret, because access needs nothing but the
+/// URL.
 const SECRET_ADDRESSES: &[&str] = &[
     "hooks.slack.com/services/",
     "discord.com/api/webhooks/",

@@ -22,7 +22,7 @@ pub enum TaskStatus {
 }
 
 impl TaskStatus {
-    /// Returns the mark of a task in a list.
+    /// Returns the mark of a task in a list: `[ ]`, `[>]` or `[x]`.
     pub fn mark(self) -> &'static str {
         match self {
             TaskStatus::Pending => "[ ]",

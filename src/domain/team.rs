@@ -89,7 +89,7 @@ pub struct Member {
     /// The first instructions. Kept until the first turn has ended, so that a restarted member can get them again.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub first: String,
-    /// When the member was last known to be alive; zero: unknown. Not updated while it is idle or waits for a
+    /// When the member was last known to be alive; zero: unknown. Not updated while the member is idle or waits for a
     /// decision.
     #[serde(default)]
     pub seen_at: Timestamp,
@@ -99,7 +99,6 @@ pub struct Member {
 }
 
 impl Member {
-    /// Returns a new idle member.
     pub fn new(name: Name, role: &str) -> Member {
         Member {
             name,
@@ -253,7 +252,6 @@ pub enum Activity {
     },
     /// Waits before the next model call, because a call of this or another agent has failed.
     Backoff {
-        /// A short description of the cause.
         cause: String,
         /// The time of the next attempt.
         until: Timestamp,
@@ -275,12 +273,12 @@ pub enum Activity {
     },
     /// Ended its turn without completing its task. The agent continues only when it gets a message.
     Stuck {
-        /// The reason, in one line.
+        /// Why the turn ended, in one line.
         why: String,
     },
     /// Model calls failed permanently. The agent continues only when it gets a message or a prompt.
     Failed {
-        /// The reason, in one line.
+        /// Why the model calls failed, in one line.
         why: String,
     },
     Gone,

@@ -168,7 +168,8 @@ pub fn clip(text: &str, max: usize) -> String {
     out
 }
 
-/// Joins at most `max` of the names and, if that is fewer than the total number `all`, adds how many are missing.
+/// Joins the first `max` names. If the total number `all` is higher, adds the number of missing names, as in `a, b and
+/// 3 more`.
 pub fn join_names(names: &[String], max: usize, all: usize) -> String {
     let shown = &names[..names.len().min(max)];
     let names = shown.join(", ");

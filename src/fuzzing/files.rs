@@ -22,8 +22,8 @@ pub fn task(bytes: &[u8]) -> CheckResult {
     round_trip::<Task>("the task", bytes).map(|_| ())
 }
 
-/// Checks the removal of metadata from images: the image grows by at most one byte of padding, and a second removal
-/// changes nothing.
+/// Checks the removal of metadata from images: it adds at most one byte of padding, and a second removal changes
+/// nothing.
 pub fn image(bytes: &[u8]) -> CheckResult {
     for format in IMAGE_FORMATS {
         let Some(stripped) = strip_metadata(bytes, format) else {
@@ -186,7 +186,7 @@ pub fn skill(bytes: &[u8]) -> CheckResult {
     }
 }
 
-/// Checks the parser of the settings file, `config.toml`.
+/// Checks the parser of the settings file, `config.toml`: merging empty settings into valid ones changes nothing.
 pub fn settings(bytes: &[u8]) -> CheckResult {
     let text = String::from_utf8_lossy(bytes);
     match Settings::parse(&text, Path::new("config.toml")) {

@@ -17,10 +17,10 @@ use regex::Regex;
 
 pub use hostile_events::session_events;
 
-/// The result of a check; the error describes the violated invariant.
+/// The error describes the violated invariant.
 pub type CheckResult = Result<(), String>;
 
-/// A fuzz target: a function that checks the invariants for one input.
+/// Checks the invariants for one input, which may be any bytes.
 pub type FuzzTarget = fn(&[u8]) -> CheckResult;
 
 /// The targets by name. Each has a file in `fuzz/fuzz_targets/` and a folder in `fuzz/corpus/`.
@@ -90,7 +90,7 @@ pub fn check_visible(what: &str, text: &str) -> CheckResult {
     Ok(())
 }
 
-/// Fails with `message` if the condition is false.
+/// Returns `message` as the error if the condition is false.
 fn ensure(condition: bool, message: impl FnOnce() -> String) -> CheckResult {
     if condition { Ok(()) } else { Err(message()) }
 }

@@ -12,10 +12,10 @@ use super::{Delta, Model, ModelError, Reply};
 /// Default maximum time without data from the server. Local models process long prompts slowly.
 pub const READ_TIMEOUT: Duration = Duration::from_secs(300);
 
-/// The declaration of a provider: all that the rest of the program knows about it.
+/// All that the rest of the program knows about a provider.
 #[derive(Debug)]
 pub struct ProviderSpec {
-    /// The name in options, settings and reports.
+    /// The provider's name in options, settings and reports.
     pub name: &'static str,
     /// The name of the provider's API, without the word "API".
     pub api: &'static str,
@@ -31,9 +31,8 @@ pub struct ProviderSpec {
     pub local_servers: &'static [LocalServer],
     /// Context windows of the vendor's model families, in the form of [`super::window::FAMILIES`].
     pub windows: &'static [(&'static str, u64)],
-    /// Returns the hints for a refusal with this HTTP status and this error text. The text must be in lower case.
+    /// Returns advice for an HTTP error with this status and this error text. The text must be in lower case.
     pub refusal_hints: fn(u16, &str) -> RefusalHints,
-    /// Creates a decoder of a streamed response.
     pub decoder: fn() -> Box<dyn Decode>,
     /// Creates the client. Sends no request yet. Fails if the address or a header value is invalid.
     pub connect: fn(&ServerConfig) -> Result<Arc<dyn Model>, ModelError>,
@@ -48,10 +47,9 @@ impl PartialEq for ProviderSpec {
 
 impl Eq for ProviderSpec {}
 
-/// A setting of one provider.
 #[derive(Debug)]
 pub struct ProviderOption {
-    /// The name in the provider's table.
+    /// The key in the provider's table of the settings file.
     pub name: &'static str,
     /// The valid values; empty if any text is valid.
     pub values: &'static [&'static str],
@@ -62,22 +60,22 @@ pub struct ProviderOption {
 pub struct LocalServer {
     /// The name of the program.
     pub name: &'static str,
-    /// The default address.
+    /// The address where the program listens unless it is configured otherwise.
     pub base_url: &'static str,
 }
 
 /// A provider's advice about a refused request, for the error message.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub struct RefusalHints {
-    /// Advice on the setting that caused the refusal, if the error text shows this. Replaces the hint for the status.
+    /// Advice on the setting that caused the refusal, if the error text shows this. Replaces all other hints.
     pub setting: Option<&'static str>,
     /// Text to append to the hint about a refused key; may be empty.
     pub key: &'static str,
-    /// The hint for a rejection whose HTTP status has no hint of its own; may be empty.
+    /// The hint for a request that was rejected with a status for which there is no general hint; may be empty.
     pub request: &'static str,
 }
 
-/// Turns the events of an API into deltas. Pure.
+/// Turns the events of a streamed response into deltas. Pure.
 pub trait Decode: Send + 'static {
     /// Consumes one event and appends its deltas to `out`.
     ///
@@ -85,11 +83,12 @@ pub trait Decode: Send + 'static {
     /// Fails if the event reports an error or violates the API format.
     fn event(&mut self, event: &SseEvent, out: &mut Vec<Delta>) -> Result<(), ModelError>;
 
-    /// Returns the reply if the response is complete by the rules of the API, else `None`. Called when the stream ends.
+    /// Returns the reply if the response is complete by the rules of the API, else `None`. Called when the stream ends
+    /// or its connection fails.
     fn reply(&mut self) -> Option<Reply>;
 }
 
-/// The configuration of a provider's server.
+/// How to reach a model server.
 #[derive(Debug, Clone)]
 pub struct ServerConfig {
     pub spec: &'static ProviderSpec,
@@ -114,12 +113,11 @@ impl ServerConfig {
         }
     }
 
-    /// Returns the value of an option of the provider's section in the settings, if it is set.
     pub fn option(&self, name: &str) -> Option<&str> {
         self.options.get(name).map(String::as_str)
     }
 
-    /// Checks the values of the options.
+    /// Checks that each option has one of the values in [`ProviderOption::values`].
     ///
     /// # Errors
     /// Names the first invalid value and the valid ones.

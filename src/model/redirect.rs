@@ -9,11 +9,11 @@ use super::{ErrorKind, ModelError};
 use crate::domain::redact::Redactor;
 use crate::domain::text::{clip, one_line};
 
-/// Maximum number of redirects that are followed for one request.
+/// Maximum number of redirects that one request follows.
 const REDIRECTS_MAX: usize = 5;
 
-/// Returns a redirect policy that follows redirects within one origin. Any other redirect is not followed: it becomes
-/// the response to the request.
+/// Returns a policy that follows at most `REDIRECTS_MAX` redirects, all within the origin of the request, so that no
+/// other server gets the key. A redirect that is not followed becomes the response.
 pub fn same_origin() -> Policy {
     Policy::custom(|attempt| {
         let first = attempt.previous().first();

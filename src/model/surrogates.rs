@@ -9,23 +9,21 @@ use std::borrow::Cow;
 
 use serde_json::Value;
 
-/// The placeholder for U+D800; the others follow in order.
+/// The placeholder for the surrogate U+D800. The placeholders for the other surrogates follow in order.
 const FIRST_PLACEHOLDER: u32 = 0x10_F800;
-/// The code units of all surrogates.
 const SURROGATES: std::ops::RangeInclusive<u32> = 0xD800..=0xDFFF;
-/// The low surrogates, which come second in a pair.
+/// The surrogates that come second in a pair.
 const LOW_SURROGATES: std::ops::RangeInclusive<u32> = 0xDC00..=0xDFFF;
 
-/// The JSON value of an event.
+/// A parsed JSON text in which each lone surrogate is replaced by its placeholder.
 #[derive(Debug)]
 pub struct Parsed {
-    /// The value, with placeholders for lone surrogates.
     pub value: Value,
-    /// Whether the texts in `value` contain placeholders.
+    /// If `false`, the private-use characters in `value` are the server's own and must not be replaced.
     pub has_placeholders: bool,
 }
 
-/// Parses JSON that may contain lone surrogates.
+/// Parses JSON, and replaces lone surrogates by placeholders.
 ///
 /// # Errors
 /// Fails if the text is invalid JSON for a reason other than lone surrogates.
@@ -85,7 +83,7 @@ pub fn replace_placeholders(text: &str) -> String {
     out
 }
 
-/// Replaces each lone surrogate in a JSON text by its placeholder; `None` if there are none.
+/// Replaces each lone surrogate in a JSON text by its placeholder. Returns `None` if there are none.
 fn insert_placeholders(text: &str) -> Option<String> {
     let mut out = String::with_capacity(text.len());
     let (mut from, mut at, mut found) = (0, 0, false);
@@ -119,7 +117,7 @@ fn insert_placeholders(text: &str) -> Option<String> {
     found.then_some(out)
 }
 
-/// Returns the code unit of the escape `\uXXXX` at byte `at`, if there is one.
+/// Returns the code unit that the six bytes from `at` encode as `\uXXXX`; `None` if they are no such escape.
 fn escaped_unit(bytes: &[u8], at: usize) -> Option<u32> {
     let escape = bytes.get(at..at + 6)?;
     let digits = std::str::from_utf8(escape.strip_prefix(b"\\u")?).ok()?;
@@ -130,7 +128,7 @@ fn escaped_unit(bytes: &[u8], at: usize) -> Option<u32> {
 /// Joins surrogate pairs in a text that arrives in parts.
 #[derive(Debug, Default)]
 pub struct Joiner {
-    /// The high surrogate at the end of the last part, which waits for its pair.
+    /// A high surrogate at the end of the last part. Its pair may be at the start of the next part.
     lead: Option<u32>,
 }
 
@@ -169,7 +167,7 @@ impl Joiner {
         out.into()
     }
 
-    /// Ends the text. Returns `�` if a high surrogate is left without its pair, else an empty string.
+    /// Returns `�` if the last part ended with a high surrogate that never got its pair, else an empty string.
     pub fn end(&mut self) -> &'static str {
         match self.lead.take() {
             Some(_) => "\u{fffd}",
@@ -184,7 +182,7 @@ mod tests {
     use pretty_assertions::assert_eq;
     use serde_json::json;
 
-    /// Joins the JSON strings of several events.
+    /// Parses each part as the JSON string of one event and joins them.
     fn joined(parts: &[&str]) -> String {
         let mut joiner = Joiner::default();
         let mut out = String::new();

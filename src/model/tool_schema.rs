@@ -7,8 +7,8 @@
 
 use serde_json::{Map, Value, json};
 
-/// The schema keywords that all servers support. Bounds, formats and defaults are missing, because Anthropic's strict
-/// tools support no bounds and OpenAI rejects formats such as `uint64`. The tools' descriptions state them in text.
+/// The schema keywords that all servers support. Anthropic's strict tools support no bounds, and OpenAI rejects formats
+/// such as `uint64`, so bounds, formats and defaults are left out; the tools' descriptions state them in text.
 const SUPPORTED_KEYWORDS: &[&str] = &[
     "type",
     "description",
@@ -83,7 +83,7 @@ fn merge_all_of(fields: &mut Map<String, Value>) {
     }
 }
 
-/// Returns the values of all choices in one list if each choice is an enum of strings; otherwise `None`.
+/// Returns the values of all choices in one list if each choice is an enum of strings, else `None`.
 fn string_values(choices: &[Value]) -> Option<Vec<Value>> {
     let mut texts = Vec::new();
     for choice in choices {
@@ -104,7 +104,8 @@ fn is_object(fields: &Map<String, Value>) -> bool {
     }
 }
 
-/// Makes an object schema strict: requires all properties and forbids additional ones.
+/// Makes an object schema strict: requires all properties, makes the optional ones nullable, and forbids additional
+/// ones.
 fn require_all(fields: &mut Map<String, Value>) {
     let needed: Vec<String> = fields
         .get("required")
@@ -133,7 +134,6 @@ fn require_all(fields: &mut Map<String, Value>) {
     fields.insert("additionalProperties".into(), false.into());
 }
 
-/// Returns the schema with `null` allowed.
 fn nullable(schema: Value) -> Value {
     let Value::Object(mut fields) = schema else {
         return schema;

@@ -33,9 +33,9 @@ pub struct BlockingCommand {
     pub program: PathBuf,
     pub args: Vec<OsString>,
     pub dir: PathBuf,
-    /// An empty file to use as standard input; `None` means `/dev/null`. The child inherits the file, and with it the
-    /// file's lock, until the child exits, even if this process is killed. With a file, output is collected in
-    /// temporary files instead of pipes.
+    /// An empty file to use as standard input; `None` means `/dev/null`. The child inherits the file and thereby keeps
+    /// the file's lock until it exits, even if this process is killed. With a file, output is collected in temporary
+    /// files instead of pipes.
     pub stdin: Option<Arc<File>>,
     /// Environment variables to set or, with `None`, to remove.
     pub env: Vec<(&'static str, Option<OsString>)>,
@@ -106,8 +106,8 @@ enum OutputStream {
     Err,
 }
 
-/// Temporary files that receive the output of a child that must survive this process. A pipe would kill the child:
-/// writing to it without a reader raises SIGPIPE.
+/// Temporary files for the output of a child that must survive this process. Pipes would kill such a child: writing to
+/// a pipe without a reader raises SIGPIPE. `None`: pipes are used.
 struct OutputFiles(Option<(File, File)>);
 
 impl OutputFiles {
@@ -364,7 +364,8 @@ mod tests {
         assert_eq!(running.join().unwrap(), JobExit::Cancelled);
     }
 
-    /// A container without an init process may never reap a zombie.
+    /// Returns whether the process has exited but was not reaped. In a container without an init process this state may
+    /// last.
     fn is_zombie(pid: rustix::process::Pid) -> bool {
         std::fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero()))
             .is_ok_and(|stat| stat.contains(") Z "))

@@ -23,7 +23,7 @@ pub struct EventSender {
     redactor: Redactor,
 }
 
-/// The receiving end of the event bus.
+/// The receiving end of the event bus. Unlike the sending end, it cannot be cloned.
 #[derive(Debug)]
 pub struct EventReceiver {
     events: mpsc::Receiver<Event>,

@@ -107,7 +107,7 @@ pub enum Command {
     /// `Notice` with the result.
     RemoveWorktree {
         task: TaskId,
-        /// The losses that the user has confirmed.
+        /// What the user has agreed to lose.
         #[serde(rename = "told")]
         confirmed: Losses,
     },
@@ -174,12 +174,12 @@ pub enum TaskCommand {
     },
     /// Completes a task that the user owns or that has no owner.
     Complete { task: TaskId },
-    /// Adds a task.
+    /// Adds a pending task without owner.
     Add { new: NewTask },
     /// Changes the text, the tags or the dependencies of a task.
     Edit {
         task: TaskId,
-        /// The fields to change.
+        /// The changes; fields that are `None` or empty are left as they are.
         edit: TaskEdit,
     },
 }

@@ -11,9 +11,9 @@ pub struct SessionInfo {
     /// `anthropic`, `openai`, `script` or `demo`.
     pub provider: String,
     pub model: String,
-    /// Whether a script supplies the answers instead of a model. The screen must then show that.
+    /// Whether a script supplies the answers instead of a model. If so, the screen must say it.
     pub scripted: bool,
-    /// Whether the directory is a git repository.
+    /// Whether [`Self::root`] is the top level of a git repository.
     pub git: bool,
     /// Size of the model's context window in tokens, if known.
     pub window: Option<u64>,
@@ -25,7 +25,7 @@ pub struct SessionInfo {
 }
 
 impl SessionInfo {
-    /// Returns the name of the working directory.
+    /// Returns the last component of [`Self::root`], as a short name for the project.
     pub fn project(&self) -> &str {
         self.root.rsplit('/').next().unwrap_or_default()
     }

@@ -7,12 +7,12 @@ use image::ImageFormat;
 /// The formats that models read.
 pub const IMAGE_FORMATS: [ImageFormat; 3] =
     [ImageFormat::Png, ImageFormat::Jpeg, ImageFormat::WebP];
-/// The chunks of a PNG that are kept.
+/// The chunks of a PNG that [`strip`] does not remove.
 const PNG_CHUNKS: [&[u8]; 9] = [
     b"IHDR", b"PLTE", b"IDAT", b"IEND", b"tRNS", b"gAMA", b"cHRM", b"sRGB", b"sBIT",
 ];
 const PNG_SIGNATURE: &[u8] = b"\x89PNG\r\n\x1a\n";
-/// The chunks of a WebP that are kept.
+/// The chunks of a WebP that [`strip`] does not remove.
 const WEBP_CHUNKS: [&[u8]; 6] = [b"VP8X", b"VP8 ", b"VP8L", b"ALPH", b"ANIM", b"ANMF"];
 /// The flags of a `VP8X` chunk that announce a colour profile, EXIF and XMP.
 const WEBP_METADATA_FLAGS: u8 = 0x20 | 0x08 | 0x04;

@@ -18,8 +18,8 @@ use crate::domain::ids::Name;
 use crate::domain::mail::{DeliveryState, MAIL_MESSAGE_MAX, MailMessage};
 use crate::domain::timestamp::Timestamp;
 
-/// Number of bytes to read at once. It exceeds the maximum size of the messages of one read, so that a line that is too
-/// long is detected.
+/// Maximum number of bytes that one read loads from an inbox. If a single line fills all of them, it is longer than any
+/// message and is skipped.
 const READ_MAX: u64 = (BYTES_MAX + 4 * MAIL_MESSAGE_MAX) as u64;
 /// Number of bytes that [`Mailbox::recent`] reads from the end of each inbox.
 const RECENT_MAX: u64 = 256 * 1024;
@@ -43,8 +43,8 @@ pub struct UnreadMessages {
     pub upto: Cursor,
     /// Number of lines that are not messages.
     pub bad: usize,
-    /// Whether the lines counted in `bad` were copied to `NAME.jsonl.damaged-1`. [`Mailbox::peek`] changes nothing and
-    /// skips them.
+    /// Whether the lines counted in `bad` were copied to `NAME.jsonl.damaged-1`. Always false from [`Mailbox::peek`],
+    /// which changes nothing.
     pub(super) is_bad_set_aside: bool,
     /// Whether another program has truncated the inbox below the read position.
     is_truncated: bool,
@@ -97,7 +97,7 @@ impl UnreadMessages {
 }
 
 impl Mailbox {
-    /// Opens the inboxes below `root`.
+    /// Creates and reads no files yet.
     pub fn open(root: &Path) -> Mailbox {
         Mailbox {
             root: root.to_owned(),

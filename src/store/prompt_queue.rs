@@ -12,7 +12,7 @@ use crate::domain::attachment::Attachment;
 use crate::domain::ids::PromptId;
 use crate::domain::redact::Redactor;
 
-/// Maximum number of prompts in the queue.
+/// Maximum number of waiting prompts. The caller of [`PromptQueue::push`] checks it.
 pub const PROMPTS_MAX: usize = 64;
 /// Maximum size of a queue file that is loaded, in bytes.
 const READ_MAX: u64 = 64 * 1024 * 1024;
@@ -23,7 +23,6 @@ pub struct QueuedPrompt {
     /// Id by which the conversation refers to the prompt.
     pub id: PromptId,
     pub text: String,
-    /// The files that are attached to the prompt.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub attachments: Vec<Attachment>,
 }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use super::{StoreError, atomic, regular_file};
 use crate::domain::folders::STATE;
 
-/// Subfolders of the state folders.
+/// Subfolders that [`prepare`] creates in the state folders.
 const SUBFOLDERS: [&str; 4] = [
     ".team/inbox",
     ".team/requests",

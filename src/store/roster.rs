@@ -18,7 +18,7 @@ pub struct Roster {
 }
 
 impl Roster {
-    /// Opens the roster below `root`.
+    /// Creates and reads no files yet.
     pub fn open(root: &Path) -> Roster {
         Roster {
             dir: root.join(".team"),
@@ -175,7 +175,7 @@ mod tests {
 
     use super::*;
 
-    /// Runs a change that waits for the lock while `during` runs.
+    /// Starts a change of the roster that has to wait for the lock, and runs `during` before it gets the lock.
     fn changed_during(roster: &Roster, during: impl FnOnce()) -> Result<Team, StoreError> {
         let lock = roster.lock().unwrap();
         std::thread::scope(|scope| {

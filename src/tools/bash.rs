@@ -16,7 +16,7 @@ use crate::store::os_errors;
 /// and its end.
 const OUTPUT_MAX: usize = 50_000;
 
-/// Note that is added to the result of a command that only changed the directory.
+/// The text that is appended to the result of a command that only changed the directory.
 const CD_ENDS: &str =
     "\n[The next call starts in the work directory again: write `cd DIR && COMMAND` in one call]";
 

@@ -5,7 +5,7 @@ use crate::domain::ids::{MessageId, Name};
 use crate::domain::mail::{MailKind, MailMessage};
 use crate::store::{Mailbox, Roster};
 
-/// Returns the name of a recipient: the lead, the user, or a teammate that has not left.
+/// Resolves a recipient: the lead, the user, or a teammate that has not left. Fails for the calling agent itself.
 pub fn recipient(context: &ToolContext, to: &str) -> Result<Name, ToolOutput> {
     let team = Roster::open(&context.root).read().map_err(failed)?;
     let unknown = || failed(format!("{} (and lead, user)", team.unknown(to)));

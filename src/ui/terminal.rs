@@ -56,7 +56,6 @@ pub struct Screen {
     is_set_up: Arc<AtomicBool>,
     captures_mouse: bool,
     title: String,
-    /// Whether the next frame must be drawn completely.
     needs_full_redraw: bool,
     /// Whether the terminal was asked for its background and has not answered.
     awaits_background: bool,

@@ -8,8 +8,8 @@ use crate::agent::compact::LengthLimit;
 use crate::domain::chat;
 use crate::protocol::event::NoticeLevel;
 
-/// Answers a turn with `words`, then compacts its conversation to `summary`. For each request, the server reports
-/// `counted` tokens; system prompt and tools are estimated at `front` tokens.
+/// Runs a turn that the model answers with `words`, then a compaction for which it writes `summary`. The server reports
+/// `counted` tokens for each request; system prompt and tools are estimated at `front` tokens.
 fn asked_to_compact(
     words: &str,
     counted: u64,

@@ -52,23 +52,23 @@ pub enum TurnInput {
     Archived(Box<KeptState>),
     /// Answers [`TurnEffect::Archive`]: the conversation could not be saved, so it must not be replaced.
     ArchiveFailed {
-        /// The reason, in one line.
+        /// Why the conversation could not be saved, in one line.
         why: String,
     },
     /// Answers [`TurnEffect::Call`] and [`TurnEffect::Summarise`]: the model was not called, because a budget is used
     /// up.
     Stop {
-        /// The reason, in one line.
+        /// Why the budget does not allow the call, in one line.
         why: String,
     },
-    /// The user interrupts the turn.
+    /// The turn was interrupted, for example by the user, or because its task was taken from the agent.
     Interrupt {
         /// The part of the model's answer that has arrived; empty if there is none.
         partial: String,
     },
 }
 
-/// An effect that the driver executes.
+/// What [`super::Turn::step`] asks the driver to do.
 #[derive(Debug, Clone, PartialEq)]
 pub enum TurnEffect {
     /// Check the inbox. The driver answers with [`TurnInput::Mail`].
@@ -96,12 +96,11 @@ pub enum TurnEffect {
         attempt: u32,
         /// Maximum number of tries of the call, including the first.
         attempts_max: u32,
-        /// The reason, in one line.
+        /// Why the last try failed, in one line.
         cause: String,
     },
     /// Run these calls in parallel. The driver answers with one [`TurnInput::ToolDone`] for each.
     Run(Vec<ToolCall>),
-    /// Show a notice to the user.
     Notice(NoticeLevel, String),
     End(TurnEnd),
 }

@@ -25,7 +25,7 @@ pub(super) enum Round {
     Loop,
 }
 
-/// The history of one turn that is needed to detect loops.
+/// The part of the history of one turn that shows whether the model is in a loop.
 #[derive(Debug, Default)]
 pub(super) struct LoopDetector {
     /// Hashes of the newest rounds since the last compaction, oldest first.
@@ -54,12 +54,12 @@ impl LoopDetector {
         }
     }
 
-    /// Records that the agent received a message.
+    /// Records that the agent received a message, which counts as progress.
     pub(super) fn note_message(&mut self) {
         self.has_news = true;
     }
 
-    /// Records that a part of a file was read. `mark` is its hash.
+    /// Records that a part of a file was read. `mark` is a hash of the read; a new one counts as progress.
     pub(super) fn note_read(&mut self, mark: u64) {
         if self.reads.len() < READS_MAX {
             self.has_news |= self.reads.insert(mark);

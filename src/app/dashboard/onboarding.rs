@@ -31,7 +31,7 @@ use crate::ui::Effect;
 use crate::ui::terminal::Screen;
 use crate::ui::{OnboardingPage, PageSeverity};
 
-/// The interval between checks of whether the problem that a page reports is solved.
+/// While a setup page is open, this process checks at this interval whether the reported problem is solved.
 const AGAIN_AFTER: Duration = Duration::from_secs(2);
 
 /// The notice after the first commit and a restart of the dashboard.
@@ -54,7 +54,7 @@ pub(super) struct RestartState {
     pub(super) notice: Option<&'static str>,
     /// Whether the user turned mouse capture on or off in this window.
     pub(super) mouse: Option<bool>,
-    /// The question for the terminal's background colour.
+    /// Kept so that the terminal is not asked for its background colour again.
     pub(super) background: BackgroundQuery,
     /// The digest of the project settings that the user chose to ignore for this session.
     pub(super) ignored_settings: Option<String>,
@@ -75,11 +75,11 @@ impl Drop for FirstCommitTask {
 pub(super) enum StartupCheckResult {
     /// A page to show, because a check found a problem.
     Page(OnboardingPage),
-    /// The model check failed: the server rejects the key or lacks the model.
+    /// The model check failed: the server rejects the key, lacks the model or does not work.
     Trouble(ModelUnavailable),
-    /// The cause of a page no longer exists.
+    /// The problem that a setup page reports is solved.
     CauseGone(PageCause),
-    /// The cause of a page still exists.
+    /// The problem that a setup page reports is not solved yet. It is checked again while the page is open.
     CausePersists(PageCause),
     /// Creating the first commit has ended.
     FirstCommit(Result<(), GitError>),
@@ -162,7 +162,7 @@ impl PageCause {
 }
 
 impl Dashboard {
-    /// Starts the checks that are made once the crew runs.
+    /// Starts the checks of git and of the model in the background. Called once the crew runs.
     pub(super) fn start_checks(&mut self, blueprint: &Blueprint, probe: Option<Probe>) {
         let is_demo = blueprint.choice == Some(ProviderChoice::Demo);
         if !is_demo && blueprint.settings.worktrees != Some(false) {
@@ -223,7 +223,8 @@ impl Dashboard {
         }
     }
 
-    /// Shows the page for a crew that could not start, and starts to check whether the problem was solved.
+    /// Shows the page for a crew that could not start. If no model or no local server was found, also starts to check
+    /// whether one becomes available.
     pub(super) fn without_crew(&mut self, missing: &ModelUnavailable, blueprint: &Blueprint) {
         match missing.problem {
             ModelProblem::NotConfigured => self.checks.watch(PageCause::NoServer),

@@ -12,22 +12,21 @@ use crate::app::frame_limiter::FrameCause;
 use crate::app::{describe_error, doctor, export, prompt_history, resume, sessions};
 use crate::ui::{DoctorResult, Msg, SessionSummary, update};
 
-/// The answer to a request that ran concurrently with the main loop.
+/// The result of work that a user action started in the background.
 pub(super) enum ScreenAnswer {
     Sessions(Vec<SessionSummary>),
     Checked(Vec<DoctorResult>),
-    /// The path of the file with the export.
+    /// The path of the exported file.
     Exported(Result<String>),
 }
 
-/// The requests that are running.
 #[derive(Default)]
 pub(super) struct ScreenRequests {
     running: FuturesUnordered<BoxFuture<'static, ScreenAnswer>>,
 }
 
 impl ScreenRequests {
-    /// Waits for the next answer; forever if no request runs.
+    /// Waits for the next result; forever if no such work runs.
     pub(super) async fn next(&mut self) -> ScreenAnswer {
         match self.running.next().await {
             Some(answer) => answer,

@@ -14,7 +14,6 @@ use crate::cli::GlobalOptions;
 /// What the demo prints at its end, when its repository is deleted.
 const AFTER_DEMO: &str = "Next: change to a git repository of your own and run crewdeck.\n";
 
-/// Why the dashboard was left.
 pub(super) enum ExitReason {
     /// The user left. Holds the session that this process ran, if the crew had started.
     Quit(Option<String>),
@@ -85,7 +84,8 @@ pub fn main(global: &GlobalOptions) -> Result<u8> {
     }
 }
 
-/// Reads the configuration for the next start, which may wait for git. Returns `None` if a signal arrives meanwhile.
+/// Reads the configuration for the next start, on another thread because git may be slow. Returns `None` if a signal
+/// arrives meanwhile.
 async fn read(
     global: GlobalOptions,
     signals: Option<&mut Signals>,

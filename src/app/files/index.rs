@@ -7,9 +7,9 @@ use ignore::{DirEntry, WalkBuilder};
 use crate::domain::folders::is_reserved;
 use crate::ui::FileListState;
 
-/// Maximum number of files and directories.
+/// Maximum number of files and directories in the list.
 const ENTRIES_MAX: usize = 200_000;
-/// Maximum size of all paths, in bytes.
+/// Maximum size of all paths in the list together, in bytes.
 const BYTES_MAX: usize = 32 * 1024 * 1024;
 
 /// The paths of a project, relative to its root.
@@ -37,13 +37,13 @@ pub struct FileReader {
     root: PathBuf,
     walk: ignore::Walk,
     paths: Vec<Box<str>>,
-    /// Size of all paths, in bytes.
+    /// Size of all paths read so far, in bytes.
     bytes: usize,
     state: FileListState,
 }
 
 impl FileReader {
-    /// Begins to read the files below `root`, down to `depth` if it is given.
+    /// Begins to read the files below `root`. `depth` limits how many levels of directories are read.
     pub fn new(root: &Path, depth: Option<usize>) -> FileReader {
         let walk = WalkBuilder::new(root)
             .hidden(false)

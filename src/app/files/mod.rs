@@ -15,10 +15,10 @@ use self::index::{FileIndex, FileReader};
 use self::search::FileSearch;
 use crate::ui::FoundFiles;
 
-/// Age from which the list is read again when a new mention begins. The old list is used meanwhile.
+/// A list of files older than this is read again when a new mention begins. The old list is used meanwhile.
 const STALE: Duration = Duration::from_secs(5);
-/// During the first reading of the list: time until matches among the files read so far are published. Doubles each
-/// time.
+/// While the first list of files is being read, the matches found so far are published after this time, then after
+/// intervals that double each time.
 const FIRST_MATCHES: Duration = Duration::from_millis(10);
 
 /// Finds files of the project, on a thread that starts with the first query.
@@ -78,7 +78,7 @@ impl FileFinder {
     }
 }
 
-/// Starts the thread. Without one, no files are offered.
+/// Starts the thread that reads and searches the files. `None` if it cannot be started; then no files are offered.
 fn start(root: PathBuf) -> Option<FinderThread> {
     let (queries, asked) = mpsc::channel();
     let (out, found) = watch::channel(None);

@@ -24,7 +24,7 @@ const TEXT_MAX: usize = 256 * 1024;
 /// Maximum length of a path, in bytes.
 const PATH_MAX: usize = 1024;
 
-/// A file or directory as it was read.
+/// What is attached for one mention: the text of a file, the list of a directory, or an image.
 struct Content {
     bytes: Vec<u8>,
     /// The size of the content for the user, such as `120 lines`.

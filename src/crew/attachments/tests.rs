@@ -6,7 +6,7 @@ use pretty_assertions::assert_eq;
 
 use super::*;
 
-/// Attaches the files in `dir` and returns them, or why not.
+/// Attaches the files `paths` in `dir`. Returns the attachments, or the error for the user.
 async fn attach(dir: &Path, paths: &[&str]) -> Result<Vec<Attachment>, String> {
     let mentions = paths.iter().map(|path| Mention {
         path: (*path).into(),
@@ -25,7 +25,7 @@ async fn refusal(dir: &Path, path: &str) -> String {
     why.into()
 }
 
-/// Returns the content of an attachment.
+/// Reads the content of `attachment` from the store in `dir`.
 fn stored(dir: &Path, attachment: &Attachment) -> Vec<u8> {
     AttachmentStore::open(dir).read(&attachment.file).unwrap()
 }

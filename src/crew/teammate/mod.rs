@@ -40,8 +40,8 @@ use tasks::Claim;
 const ROUNDS_MAX: u32 = 50;
 /// The delay before a claim is repeated if the board could not be written.
 const CLAIM_AGAIN: Duration = Duration::from_secs(2);
-/// Maximum number of consecutive failed claims. After that the teammate counts as idle, so that `run` can end; in a
-/// dashboard it keeps trying.
+/// Maximum number of consecutive failed claims. After that the teammate counts as idle, so that `crewdeck run` can end;
+/// in a dashboard it keeps trying.
 const CLAIMS_MAX: u32 = 5;
 
 /// Starts and restores teammates, and holds the components that they use.

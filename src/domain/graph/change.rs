@@ -15,7 +15,8 @@ use super::rules::join_ids;
 use super::{Claimer, DESCRIPTION_MAX, GraphError, NewTask, SUBJECT_MAX, TaskEdit, TaskGraph};
 
 impl TaskGraph {
-    /// Adds a task with number `id`.
+    /// Adds a pending task. Fails if the subject is empty, if a text is too long, or if a blocker is completed or does
+    /// not exist.
     pub fn create(
         &mut self,
         id: TaskId,
@@ -168,7 +169,7 @@ impl TaskGraph {
         Ok(changed)
     }
 
-    /// Records the worktree of a task.
+    /// Records in which worktree a task is worked on.
     pub fn bind(
         &mut self,
         id: TaskId,

@@ -14,12 +14,11 @@ const PIECE_BYTES: usize = 256 * 1024;
 /// Estimated size of a task as JSON without its texts, in bytes.
 const TASK_BYTES: usize = 300;
 
-/// The difference between two versions of a board.
+/// The tasks that differ between two versions of a board. [`TaskGraph::apply`] turns the old version into the new one.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct BoardDelta {
     /// New and changed tasks, each with all fields.
     pub changed: Vec<Arc<Task>>,
-    /// Numbers of the deleted tasks.
     pub removed: Vec<TaskId>,
 }
 

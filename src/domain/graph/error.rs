@@ -14,7 +14,7 @@ pub enum GraphError {
     /// Text that is neither a number nor the subject of a task was given instead of a task number.
     #[error("'{0}' is not the number of a task (list the tasks to see them)")]
     NoNumber(String),
-    /// The subject is empty.
+    /// The subject is empty or blank.
     #[error("a task needs a subject: one line that says what is to be done")]
     NoSubject,
     /// A field is too long. The values are the name of the field, its limit and the unit of the limit.

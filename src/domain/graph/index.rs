@@ -20,8 +20,8 @@ pub(super) struct GraphIndex {
 }
 
 impl GraphIndex {
-    /// Replaces `before`, the old version of a task, by `now`, the new one; `None` if the task did not exist or is
-    /// deleted. Does not update the set of ready tasks, because readiness depends on other tasks.
+    /// Replaces the old version of a task, `before`, by the new one, `now`. `before` is `None` for a new task, `now` is
+    /// `None` for a deleted one. Does not update the set of ready tasks, because readiness depends on other tasks.
     pub(super) fn replace(&mut self, before: Option<&Task>, now: Option<&Task>) {
         if let Some(task) = before {
             if task.status == TaskStatus::Completed {

@@ -30,7 +30,6 @@ pub const DESCRIPTION_MAX: usize = 64 * 1024;
 /// Maximum length of the invalid input that is quoted in an error message, in characters.
 const QUOTED_MAX: usize = 200;
 
-/// The fields of a new task.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct NewTask {
     /// What to do, in one line.
@@ -66,7 +65,7 @@ pub struct Claimer {
 }
 
 impl Claimer {
-    /// Returns the user as claimer, without tags.
+    /// Returns the user as claimer. Without tags, because the user may claim every task.
     pub fn user() -> Claimer {
         Claimer {
             name: Name::user(),
@@ -137,7 +136,6 @@ impl TaskGraph {
         }
     }
 
-    /// Returns a task by its number.
     pub fn get(&self, id: TaskId) -> Option<&Task> {
         self.tasks.get(&id).map(|t| &**t)
     }
@@ -246,7 +244,7 @@ impl TaskGraph {
         }
     }
 
-    /// Returns the task with that number. The error for an unknown number says how many tasks the board has.
+    /// Like [`TaskGraph::get`], but fails for an unknown number. The error says how many tasks the board has.
     pub fn require(&self, id: TaskId) -> Result<&Arc<Task>, GraphError> {
         self.tasks.get(&id).ok_or_else(|| {
             let last = self.tasks.keys().next_back().copied();
@@ -265,7 +263,8 @@ pub fn tags_match(task: &Task, claimer: &Claimer) -> bool {
     claimer.name.is_user() || task.tags.iter().all(has)
 }
 
-/// Returns whether `claimer` may claim `task` by its own choice, without being assigned to it.
+/// Returns whether `claimer` may claim `task` without naming its number: it has the tags, and the user has not taken
+/// the task from it.
 fn can_choose(task: &Task, claimer: &Claimer) -> bool {
     tags_match(task, claimer) && !task.was_taken_from(claimer.name.as_str())
 }

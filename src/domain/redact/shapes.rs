@@ -9,8 +9,8 @@ use super::rules::{
 use super::tokens::{JWT_START, TOKENS, TokenFormat, jwt};
 use super::{InputState, Match};
 
-/// HTTP header prefixes that a secret follows. Each entry has the prefix in lowercase, the label for the placeholder,
-/// and the minimum length of the secret in bytes.
+/// Parts of HTTP headers that are followed by a secret. Each entry has the part in lowercase, the label for the
+/// placeholder, and the minimum length of the secret in bytes.
 const HEADERS: &[(&str, &str, usize)] = &[
     ("authorization: basic ", "password", 8),
     ("bearer ", "bearer token", 20),
@@ -34,7 +34,7 @@ const USER_MAX: usize = 128;
 const PASSWORD_MAX: usize = 512;
 /// Passwords used in examples. They are not redacted.
 const EXAMPLE_PASSWORDS: &[&str] = &["password", "pass", "passwd", "pw", "pwd", "secret", "token"];
-/// Characters with which a variable or placeholder begins that is used instead of a password.
+/// First bytes of text that stands for a password without being one, such as a variable or a template placeholder.
 const PLACEHOLDER_STARTS: &[u8] = b"$<{*%[";
 
 /// Returns a table of the bytes with which a known format can begin.

@@ -28,7 +28,8 @@ const fn token(start: &'static str, label: &'static str, min: usize) -> TokenFor
     }
 }
 
-/// The known token formats. A prefix that begins with another one comes before it, such as `sk-ant-` before `sk-`.
+/// The known token formats. If a prefix begins with another one, as `sk-ant-` does with `sk-`, the longer one comes
+/// first.
 pub const TOKENS: &[TokenFormat] = &[
     token("sk-ant-", "Anthropic key", 20),
     TokenFormat {

@@ -13,7 +13,7 @@ const HEX_MIN: usize = 32;
 /// Minimum share of adjacent character pairs whose two characters are of different kinds (uppercase, lowercase, digit).
 /// Random text has 0.62, names with versions have up to 0.43.
 const CHANGES_MIN: f64 = 0.45;
-/// Minimum entropy, in bits per character.
+/// Minimum entropy of a key, in bits per character.
 const ENTROPY_MIN: f64 = 3.2;
 
 /// Words in names of variables whose values are random but not secret.

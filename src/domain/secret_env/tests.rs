@@ -55,7 +55,7 @@ const SECRET_NAMES: &[&str] = &[
     "DEVICE_PASSCODE",
 ];
 
-/// Secrets that are recognized by their value.
+/// Secrets that are recognized by their value, whatever the name.
 const SECRET_VALUES: &[(&str, &str)] = &[
     ("DATABASE_URL", "postgres://ada:s3cr3t@db:5432/shop"),
     ("DATABASE_URL", "postgres://ada:password@db/shop"),

@@ -23,7 +23,7 @@ pub enum SkillError {
     /// The front matter is not closed.
     #[error("line {0}: the front matter has no end: add a line --- below it")]
     Open(usize),
-    /// The front matter is too long.
+    /// The front matter is longer than 16 KiB.
     #[error("line {0}: the front matter is longer than 16 KiB: move text below the second ---")]
     TooLong(usize),
     /// The front matter is not valid YAML, or a field has the wrong type.
@@ -178,7 +178,8 @@ struct Meta {
     tags: SkillTags,
 }
 
-/// Returns the trimmed name if it is valid.
+/// Returns the trimmed text if it is a valid name: at most [`NAME_MAX`] letters, digits, spaces, `-`, `_` and `.`, and
+/// the first is a letter or digit.
 fn valid_name(text: &str) -> Option<String> {
     let name = text.trim();
     // Unicode classifies some invisible characters as alphabetic.

@@ -39,7 +39,6 @@ pub enum SkillSource {
 }
 
 impl SkillSource {
-    /// Returns the label of the source on the screen.
     pub fn label(self) -> &'static str {
         match self {
             SkillSource::Project | SkillSource::Claude => "project",
@@ -102,7 +101,7 @@ impl SkillCatalog {
         self.skills.iter().find(|s| same(&s.name, name))
     }
 
-    /// Returns the files in `broken` that `before` does not list as broken, or lists with another problem.
+    /// Returns the broken files that `before` does not contain, or contains with another problem.
     pub fn newly_broken<'a>(
         &'a self,
         before: &'a SkillCatalog,

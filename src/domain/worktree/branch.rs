@@ -52,8 +52,8 @@ pub struct Unmerged<'a> {
     pub open: Option<TaskId>,
 }
 
-/// Returns one completed task for each unmerged branch that has any, ordered by number. `is_unmerged` gets the name of
-/// a worktree and returns whether its branch is unmerged.
+/// Returns one completed task for each unmerged branch, ordered by number. Branches without a completed task are left
+/// out. `is_unmerged` gets the name of a worktree and returns whether its branch is unmerged.
 pub fn unmerged(graph: &TaskGraph, is_unmerged: impl Fn(&str) -> bool) -> Vec<Unmerged<'_>> {
     // For each worktree, the first completed task and the first open task.
     let mut trees: BTreeMap<&str, (Option<&Task>, Option<TaskId>)> = BTreeMap::new();

@@ -132,14 +132,12 @@ pub enum WorktreeError {
     #[error("worktree {name} was not removed: by now it has {losses}. Review and confirm again.")]
     Changed {
         name: WorktreeName,
-        /// What would be lost.
         losses: Box<Losses>,
     },
     /// The removal of the worktree would lose work.
     #[error("worktree {name} was not removed: it has {losses}")]
     Unsafe {
         name: WorktreeName,
-        /// What would be lost.
         losses: Losses,
     },
 }

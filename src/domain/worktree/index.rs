@@ -22,7 +22,7 @@ pub struct WorktreeIndex {
     pub extra: Map<String, Value>,
 }
 
-/// An entry of the registry.
+/// An entry of `.worktrees/index.json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum IndexEntry {
@@ -122,7 +122,7 @@ impl WorktreeIndex {
             .collect()
     }
 
-    /// Returns the error for a worktree that does not exist.
+    /// Returns the error for a worktree that does not exist. The error lists existing ones.
     pub fn unknown(&self, wanted: &str) -> WorktreeError {
         let standing = self.existing();
         let mut names: Vec<&str> = standing.iter().map(|t| t.name.as_str()).collect();

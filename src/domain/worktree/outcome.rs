@@ -14,10 +14,9 @@ pub struct Conflict {
     pub files: Vec<String>,
 }
 
-/// The result of creating a worktree.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Created {
-    /// The entry in the registry.
+    /// The new entry in `.worktrees/index.json`.
     pub worktree: Worktree,
     /// Whether the worktree started from the base branch or from its own branch.
     pub origin: Origin,
@@ -28,7 +27,6 @@ pub struct Created {
 /// The branch that a new worktree was created from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Origin {
-    /// The base branch.
     Base,
     /// The worktree's own branch, which existed from an earlier worktree whose folder was lost.
     Branch,
@@ -47,7 +45,6 @@ pub struct BranchMerges {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "outcome", rename_all = "snake_case")]
 pub enum Merge {
-    /// The branch was merged.
     Merged {
         /// The branch that received the merge.
         into: String,

@@ -42,20 +42,16 @@ pub enum ContentStatus {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum GitOperation {
-    /// `git merge`
     Merge,
     /// `git rebase` or `git am`
     Rebase,
-    /// `git cherry-pick`
     CherryPick,
-    /// `git revert`
     Revert,
-    /// `git bisect`
     Bisect,
 }
 
 impl GitOperation {
-    /// Returns the git arguments that abort the operation.
+    /// Returns the git arguments that abort the operation, such as `merge --abort`.
     pub fn abort(self) -> &'static str {
         match self {
             GitOperation::Merge => "merge --abort",
@@ -66,7 +62,7 @@ impl GitOperation {
         }
     }
 
-    /// Returns the name of the git command.
+    /// Returns the name of the git command, such as `cherry-pick`.
     pub fn command(self) -> &'static str {
         match self {
             GitOperation::Merge => "merge",

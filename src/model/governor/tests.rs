@@ -11,7 +11,7 @@ use crate::domain::ids::Name;
 use crate::domain::usage::Usage;
 use crate::model::{ErrorKind, ImageInput, Reply, StopReason};
 
-/// The behavior of a call to the fake model.
+/// How one call to the fake model proceeds.
 #[derive(Clone)]
 enum Behavior {
     /// Sends text after the first duration and ends after the second.
@@ -30,7 +30,7 @@ struct FakeModel {
     start: Instant,
 }
 
-/// Counts as a running call until it is dropped.
+/// Increases the number of running calls until it is dropped.
 struct RunningCall(Arc<AtomicUsize>);
 
 impl Drop for RunningCall {

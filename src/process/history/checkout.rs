@@ -13,7 +13,7 @@ use rustix::fs::FileType;
 use super::folder::Folder;
 use super::{FOLDER, git, refs};
 
-/// The folder of the copies, in the private folder.
+/// The subfolder of the private folder that holds the copies of the protected files.
 const COPIES: &str = "checkout";
 /// The name of a file that exists from the start of a command until [`Checkout::check`] has checked the protected
 /// files.
@@ -64,13 +64,13 @@ impl CheckoutFile {
     }
 }
 
-/// The protected files of one work directory.
+/// The files of one work directory's git folder that are restored if a command damages them.
 pub struct Checkout<'a> {
     /// The git folder of the work directory.
     own: Folder,
     copies: Folder,
     common: &'a Path,
-    /// The folder of the private objects.
+    /// The folder to which commands in the work directory write new git objects.
     objects: PathBuf,
 }
 
@@ -184,7 +184,8 @@ impl<'a> Checkout<'a> {
         })
     }
 
-    /// Restores `HEAD` if git does not accept its content. Returns a note for the model about the restored file.
+    /// Restores `HEAD` if git does not accept its content. Returns a note for the model, or `None` if nothing was
+    /// restored.
     pub fn check_head(&self) -> io::Result<Option<String>> {
         let now = match self.read(CheckoutFile::Head) {
             Ok(now) => now.unwrap_or_default(),

@@ -51,7 +51,7 @@ pub(super) fn was_used(dir: &Folder) -> io::Result<bool> {
     Ok(dir.kind(COMMANDS)?.is_some())
 }
 
-/// Stores the note of a transfer, if it has one, to be shown in the result of the next command.
+/// Stores the note of a transfer, if it has one, for the result of the next command.
 pub(super) fn leave_note(dir: &Folder, transferred: &TransferReport) -> io::Result<()> {
     let Some(note) = transferred.note() else {
         return Ok(());

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use super::refs::RefChange;
 use crate::process::environment;
 
-/// Timeout of one git command.
+/// A git command that takes longer is killed.
 const TIMEOUT: Duration = Duration::from_secs(120);
 /// The option before arguments that an agent's command may have written, so that git does not read them as options.
 const END_OF_OPTIONS: &str = "--end-of-options";
@@ -68,7 +68,7 @@ pub fn hooks_path(own: &Path) -> Option<PathBuf> {
 /// Waits until a git command exits. If git failed, the inner error is the last line of its standard error.
 ///
 /// # Errors
-/// Fails with [`io::ErrorKind::TimedOut`] if git was killed after [`TIMEOUT`]; this says nothing about its input.
+/// Fails with [`io::ErrorKind::TimedOut`] if git was killed after [`TIMEOUT`]. Its input may still be valid.
 pub fn wait(mut child: Child) -> io::Result<Result<(), String>> {
     let until = Instant::now() + TIMEOUT;
     let mut pause = Duration::from_micros(200);

@@ -85,12 +85,13 @@ pub struct PrivateHistory {
     pub branch: WritableBranch,
 }
 
-/// When a transfer runs.
+/// When the git changes of commands are transferred between a private history and the repository.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TransferPhase {
     /// Before a command that writes to the private history.
     BeforePrivate,
-    /// Before a command that writes to the repository itself with the user's approval.
+    /// Before a command that writes to the repository itself, because the user approved it or the history is not
+    /// protected.
     BeforeRepository,
     /// After a command that wrote to the private history.
     After,
@@ -110,7 +111,7 @@ pub struct TransferReport {
 }
 
 impl TransferReport {
-    /// Returns a note for the model; `None` if there is nothing to report.
+    /// Formats the report for the model, one line per item; `None` if there is nothing to report.
     pub fn note(&self) -> Option<String> {
         let refused = self.refused.iter().take(NAMED_MAX);
         let mut lines: Vec<String> = Vec::new();
@@ -291,8 +292,9 @@ impl PrivateHistory {
         Ok(done)
     }
 
-    /// Moves a `shallow` file that the supervisor has renamed into the private folder. Returns a note for the model
-    /// about it.
+    /// Moves the file `shallow.set-aside` into the private folder, and returns a note for the model about it. The
+    /// supervisor creates this file by renaming a `shallow` file that appeared while a command ran. Returns `None`
+    /// without such a file.
     fn shallow_note(&self, dir: &Folder) -> io::Result<Option<String>> {
         let aside = format!("shallow{SET_ASIDE}");
         let own = Folder::open(self.own())?;
@@ -351,8 +353,8 @@ impl PrivateHistory {
         refs::read_loose(&Folder::open(&self.common.join("refs"))?)
     }
 
-    /// Creates refs in the repository that keep the objects of stash entries, and deletes those of dropped entries.
-    /// Returns whether anything changed.
+    /// Creates refs in the repository that keep the objects of stash entries alive, and deletes the refs of dropped
+    /// entries. Returns whether anything changed.
     fn keep_stash(&self, stash: &[String], shared: &RefMap) -> io::Result<bool> {
         let prefix = format!("{KEPT_REFS}stash/{}/", self.name);
         let wanted: RefMap = stash
@@ -411,7 +413,7 @@ pub fn recover(root_git: &Path, common: &Path) {
     }
 }
 
-/// Returns the private histories of all work directories of a repository.
+/// Returns the private histories of the root and of all worktrees that have a private folder.
 fn all(root_git: &Path, common: &Path) -> impl Iterator<Item = PrivateHistory> {
     let root = PrivateHistory::of(
         root_git,

@@ -13,13 +13,13 @@ use super::{git, leftovers};
 /// Fewer objects are stored loose.
 const UNPACK_LIMIT: usize = 100;
 
-/// Maximum number of attempts to copy parts of the objects when some of them are damaged.
+/// Maximum number of attempts to copy a part of the objects if some of them are damaged.
 const SALVAGE_MAX: usize = 256;
 
-/// The folder that receives objects which cannot be copied, in the private folder.
+/// The subfolder of the private folder to which objects are moved that cannot be copied into the repository.
 const ASIDE: &str = "aside";
 
-/// Returns whether a private folder contains objects.
+/// Returns whether the private folder `dir` contains git objects, loose or packed.
 pub fn has_objects(dir: &Folder) -> bool {
     let all = |folder: &Folder| folder.entries().unwrap_or_default();
     let Ok(objects) = dir.sub("objects") else {

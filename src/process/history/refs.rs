@@ -53,7 +53,8 @@ impl WritableBranch {
         }
     }
 
-    /// Returns the branch that `HEAD` of a git folder names, as one that can only be fast-forwarded.
+    /// Returns the branch that `HEAD` of a git folder names, as [`Self::ForwardOnly`]; [`Self::None`] if it names no
+    /// branch.
     pub fn checked_out(git_dir: &Path) -> WritableBranch {
         let folder = Folder::open(git_dir).ok();
         let text = folder.and_then(|folder| value(&folder, "HEAD").ok()?);
@@ -67,20 +68,20 @@ impl WritableBranch {
     }
 }
 
-/// A change of a ref. `None` as a value means that the ref does not exist.
+/// A change of a ref's value, which is a hash or `ref: NAME`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RefChange {
-    /// The full name of the ref.
+    /// The full name of the ref, such as `refs/heads/main`.
     pub name: String,
-    /// The value of the ref before the change.
+    /// The value before the change; `None` if the change creates the ref.
     pub old: Option<String>,
-    /// The value of the ref after the change.
+    /// The value after the change; `None` if the change deletes the ref.
     pub new: Option<String>,
 }
 
 impl RefChange {
-    /// Returns the change with its old value. If the ref was not loose, the change lacks that value, and it comes from
-    /// `packed`.
+    /// Fills in the old value from `packed` if the change has none, because a comparison of loose refs does not see
+    /// packed ones.
     pub fn with_packed(self, packed: &RefMap) -> RefChange {
         RefChange {
             old: self.old.or_else(|| packed.get(&self.name).cloned()),
@@ -89,29 +90,27 @@ impl RefChange {
     }
 }
 
-/// The decision on a ref change.
+/// The decision on a ref change that a command has made.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RefVerdict {
-    /// Apply the change.
     Accept,
     /// Apply the change if it is a fast-forward.
     AcceptForward,
     /// Do not transfer the change, because the ref exists separately in each work directory.
     Private,
-    /// Do not apply the change to the repository, for this reason.
     Refuse(RefusalReason),
 }
 
-/// Why a ref change is refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RefusalReason {
     /// The ref is a symbolic ref, or would become one.
     Symbolic,
-    /// The new value is not the hash of an object.
+    /// The old or the new value is not the hash of an object.
     NoHash,
     /// Only crewdeck updates this ref.
     Managed,
-    /// The ref is new, and its name has none of the prefixes that commands can create refs with.
+    /// The ref is new, and its name begins with none of the prefixes that are allowed for new refs, such as
+    /// `refs/heads/`.
     WrongPlace,
     /// The ref was not created by a command in the same work directory.
     NotMadeHere,
@@ -121,7 +120,7 @@ pub enum RefusalReason {
     Incomplete,
     /// Another process changed the ref since the command started.
     Moved,
-    /// Git rejected the update, with this message.
+    /// Git rejected the update with this error message.
     Git(String),
 }
 

@@ -23,7 +23,7 @@ use crate::process::supervisor::network;
 
 /// Maximum number of entries of a git folder that a mount view shows, besides those in [`NEEDED`].
 const ENTRIES_MAX: usize = 512;
-/// Entries of the common git folder that git needs.
+/// Entries of the common git folder that a mount view always shows, because git needs them.
 const NEEDED: &[&str] = &[
     "HEAD",
     "config",
@@ -43,9 +43,7 @@ const NEEDED: &[&str] = &[
     TABLES_IN_GIT,
     FOLDER,
 ];
-/// The folder of shared memory.
 const SHARED_MEMORY: &str = "/dev/shm";
-/// The folder of terminal devices.
 const TERMINALS: &str = "/dev/pts";
 
 /// Creates the mount view for this process. Afterwards the caller must change to its current directory again, so that

@@ -54,7 +54,7 @@ pub struct PlanInputs {
     pub hidden: Vec<PathBuf>,
     /// Whether the command can connect to abstract sockets of programs outside the sandbox.
     pub abstract_sockets: bool,
-    /// Names of the environment variables to remove.
+    /// Names of the environment variables to remove, because they name a hidden socket or service.
     pub unset: Vec<String>,
     /// The private history that the command writes to; `None` if it writes to the repository itself.
     pub history: Option<PrivateHistory>,
@@ -63,7 +63,7 @@ pub struct PlanInputs {
     pub is_history_exposed: bool,
     /// The folder in `core.hooksPath`; `None` unless the command writes to the repository itself.
     pub hooks: Option<PathBuf>,
-    /// The worktrees of tasks in `.worktrees` that the command can write. Only for commands in the root.
+    /// The worktrees in `.worktrees` that the command can write; empty unless the command runs in the root.
     pub trees: Vec<PathBuf>,
     /// Folders for temporary files.
     pub temp: Vec<PathBuf>,
@@ -92,13 +92,12 @@ pub struct SandboxPlan {
     pub set_aside: Vec<PathBuf>,
     /// Whether the command can connect to abstract sockets of programs outside the sandbox.
     pub abstract_sockets: bool,
-    /// Names of the environment variables to remove.
+    /// Names of the environment variables to remove, because they name a hidden socket or service.
     pub unset: Vec<String>,
-    /// How the history of the repository is protected.
     #[serde(default)]
     pub keeps_history: HistoryProtection,
-    /// Whether git must run no hooks, because the command writes to the repository itself and the hooks are in a folder
-    /// that commands can write.
+    /// Whether git hooks are disabled, because the command writes to the repository itself and the hooks are in a
+    /// folder that commands can write.
     #[serde(default)]
     pub is_without_hooks: bool,
 }
@@ -142,7 +141,7 @@ pub enum Mount {
     Terminals,
 }
 
-/// Computes the sandbox plan of a command.
+/// Computes what a command can write and what is hidden from it. Does not access the file system.
 pub fn plan(facts: &PlanInputs) -> SandboxPlan {
     let PlanInputs { root, workdir, .. } = facts;
     let mut plan = SandboxPlan::default();

@@ -4,7 +4,7 @@ use std::io::Write;
 
 use super::VERB;
 
-/// The exit code after a usage error.
+/// The exit code after any error, such as wrong usage or an invalid request.
 const USAGE: u8 = 2;
 
 /// Runs the supervisor command line and returns its exit code.
@@ -51,7 +51,7 @@ mod linux {
     use crate::process::supervisor::protocol::{LINE_MAX, MARK, StartRequest, SupervisorEvent};
     use crate::process::{DRAIN, GRACE, NetworkReach};
 
-    /// Interval at which exited children are reaped while the program runs, on kernels with pidfds.
+    /// Maximum interval at which exited children are reaped while the program runs, on kernels with pidfds.
     const REAP_INTERVAL: Timespec = Timespec {
         tv_sec: 1,
         tv_nsec: 0,
@@ -244,7 +244,7 @@ mod linux {
     }
 
     /// Starts the program in the sandbox, as the leader of a new process group. `without_view` is the reason why there
-    /// is no mount view, if Landlock alone must protect the git folder.
+    /// is no mount view; it is `None` unless Landlock alone must protect the git folder.
     fn start(
         request: &StartRequest,
         plan: Option<&SandboxPlan>,
@@ -324,7 +324,8 @@ mod linux {
         }
     }
 
-    /// Tries to create a mount view with this network access, in this process.
+    /// Tries whether a mount view with this network access can be created. Changes the view of this process, which must
+    /// exit soon after.
     fn probe_mounts(network: NetworkReach) -> Availability {
         match mounts::apply(&mounts::probe_steps(), network) {
             Ok(()) => Availability::Yes,

@@ -32,7 +32,7 @@ pub enum AgentEvent {
         #[serde(default, skip_serializing_if = "String::is_empty")]
         text: String,
     },
-    /// An agent began a turn.
+    /// An agent began a turn, which lasts until its next `TurnEnded`.
     TurnStarted,
     /// A piece of an answer, as it arrives. May be merged or dropped; [`AgentEvent::AnswerFinished`] has the full text.
     TextDelta { text: String },
@@ -46,7 +46,7 @@ pub enum AgentEvent {
     AnswerFinished {
         /// The text of the answer; may be empty.
         text: String,
-        /// The thinking; may be empty.
+        /// The model's thinking before the answer; may be empty.
         thinking: String,
         /// Duration of the thinking in milliseconds; 0 if unknown.
         #[serde(default)]
@@ -63,7 +63,7 @@ pub enum AgentEvent {
     },
     /// Output of a running tool, as it arrives. May be merged or dropped.
     ToolOutput { call: CallId, chunk: String },
-    /// A tool call has ended with a result.
+    /// A tool call has ended, successfully or not.
     ToolFinished {
         call: CallId,
         tool: String,
@@ -110,7 +110,7 @@ pub enum AgentEvent {
         #[serde(default)]
         calls: u64,
     },
-    /// An agent's conversation was shortened. Answers [`crate::protocol::Command::Compact`].
+    /// An agent's conversation was shortened, automatically or to answer [`crate::protocol::Command::Compact`].
     Compacted {
         #[serde(flatten)]
         compaction: Compaction,
@@ -131,7 +131,6 @@ pub enum AgentEvent {
         call: CallId,
         /// What the subagent may do.
         kind: SubagentKind,
-        /// The prompt for the subagent.
         prompt: String,
     },
 }
@@ -145,7 +144,6 @@ impl AgentEvent {
         }
     }
 
-    /// Returns the event as an [`EventKind`] of `agent`.
     pub fn of(self, agent: Name) -> EventKind {
         EventKind::Agent { agent, event: self }
     }

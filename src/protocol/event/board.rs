@@ -36,7 +36,7 @@ pub enum BoardEvent {
     /// of this type report all branches. Never sent outside a repository. An event has at most
     /// [`BRANCHES_MAX`](super::BRANCHES_MAX) branches; further branches follow in another event.
     BranchesChanged {
-        /// The changed branches.
+        /// The changed branches. All others still have the state that was reported last.
         branches: Vec<Branch>,
     },
     /// The commit or branch that is checked out in the root has changed. Also sent once at the start. Never sent

@@ -26,7 +26,7 @@ pub enum CrewEvent {
     /// The skills on disk have changed. Also sent once at the start. A notice follows for each skill that cannot be
     /// used and was not reported before.
     SkillsChanged(SkillCatalog),
-    /// A background job began or ended. Answers [`crate::protocol::Command::KillJob`].
+    /// A background job began or ended. Also answers [`crate::protocol::Command::KillJob`].
     JobChanged { job: Job },
     /// Output of a background job, as it arrives. May be merged or dropped.
     JobOutput { job: JobId, chunk: String },

@@ -48,8 +48,8 @@ impl<'de> Deserialize<'de> for EventKind {
     }
 }
 
-/// The fields of a JSON object in their order. A decoded event is buffered once, in a list and not in a map, because
-/// journals have many events.
+/// The fields of a JSON object in their order. A list and not a map, because it is faster to build and journals have
+/// many events.
 struct Fields<'de>(Vec<(Cow<'de, str>, Value)>);
 
 impl<'de> Fields<'de> {
@@ -108,8 +108,7 @@ impl<'de> Visitor<'de> for FieldsVisitor {
     }
 }
 
-/// The values of the field `type` for each group of events except [`EventKind::Crew`], to which all other values
-/// belong.
+/// For each group of events, the values that the field `type` can have. All other values belong to [`EventKind::Crew`].
 struct Tags {
     agent: &'static [&'static str],
     board: &'static [&'static str],
@@ -122,8 +121,8 @@ static TAGS: LazyLock<Tags> = LazyLock::new(|| Tags {
     team: tags::<TeamEvent>(),
 });
 
-/// Returns all values of the field `type` for an enum that serde tags with that field. They come from the error of its
-/// derived decoder for an unknown tag, which lists the known ones.
+/// Returns all values that the field `type` can have in the JSON form of `T`. Finds them by decoding an unknown value:
+/// serde's error lists the known ones.
 fn tags<T: DeserializeOwned>() -> &'static [&'static str] {
     let unknown = MapDeserializer::<_, UnknownTag>::new(std::iter::once(("type", "")));
     T::deserialize(unknown).err().map_or(&[], |e| e.known)

@@ -40,7 +40,7 @@ pub enum TurnEnd {
     Interrupted,
     /// The model call failed.
     Failed {
-        /// The error, in one line.
+        /// The error message, in one line.
         error: String,
         /// What the user can do about it; may be empty.
         hint: String,
@@ -70,7 +70,7 @@ pub struct Compaction {
 pub enum CompactionMethod {
     /// Old tool results were replaced by placeholders.
     Results {
-        /// The number of replaced results.
+        /// How many results this compaction has replaced.
         count: usize,
     },
     /// The whole conversation was replaced by a summary.
@@ -103,7 +103,7 @@ pub enum UserAction {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum NoticeLevel {
-    /// Information only.
+    /// The user need not do anything.
     Info,
     /// A problem that does not stop the work.
     Warn,
@@ -119,7 +119,7 @@ pub enum NoticeLevel {
 #[derive(Debug, Clone, PartialEq)]
 #[allow(clippy::large_enum_variant)] // as large as a request; the bus passes it on by value
 pub enum EventKind {
-    /// An event of one agent.
+    /// An event of one agent or subagent.
     Agent { agent: Name, event: AgentEvent },
     /// An event about tasks, worktrees or branches.
     Board(BoardEvent),

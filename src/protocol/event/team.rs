@@ -27,7 +27,7 @@ pub enum TeamEvent {
         message: MailMessage,
         step: DeliveryState,
     },
-    /// A request was made, decided or withdrawn. Answers [`crate::protocol::Command::Decide`].
+    /// A request was made, decided or withdrawn. Also answers [`crate::protocol::Command::Decide`].
     RequestChanged {
         /// The current state of the request.
         request: Request,

@@ -15,9 +15,8 @@ use crate::domain::graph::TaskGraph;
 use crate::domain::ids::TaskId;
 use crate::domain::task::Task;
 
-/// Maximum age of the last full refresh when this process changes the board; if it is older, all tasks are refreshed
-/// first. This limits how long a change by a program that does not take the lock goes unnoticed if no file event
-/// reports it.
+/// When this process changes the board and the last full refresh is older than this, it refreshes all tasks first. So a
+/// change by a program that ignores the lock is noticed after this time even if no file event reports it.
 const REFRESH_INTERVAL: Duration = Duration::from_secs(15);
 /// [`REFRESH_INTERVAL`] grows by one second per this number of tasks, so that full refreshes check at most this number of
 /// files per second.
@@ -55,7 +54,7 @@ struct FolderProblems {
     cycle: Option<String>,
 }
 
-/// State of one task file.
+/// What the cache knows about one task file, apart from the task itself.
 #[derive(Debug, Default)]
 struct CachedFile {
     /// The fingerprint of the file when it was read; with `None`, the next refresh reads the file again.
@@ -74,7 +73,7 @@ impl Cache {
         self.refreshed_at.is_some()
     }
 
-    /// Checks task files and reads the changed ones. The first call reads all of them.
+    /// Checks the files of the tasks in `which` and reads the changed ones. The first call reads all files.
     pub(super) fn refresh(&mut self, dir: &Path, which: &TaskSet) -> Result<(), StoreError> {
         match which {
             TaskSet::These(ids) if self.is_loaded() => {

@@ -40,7 +40,7 @@ impl Revision {
     }
 }
 
-/// The latest changes of the board.
+/// Which tasks the last changes of the board concerned. The log is stored in the lock file.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct ChangeLog {
     revision: Revision,

@@ -24,12 +24,12 @@ pub(super) struct LockedBoard<'a> {
     pub lock: Lock,
 }
 
-/// How a change writes the file of the task that it is about, which is the first in its list of changed tasks.
+/// How to write the first task in a list of changed tasks: the task that the change is about. The other tasks already
+/// have a file, which is replaced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FirstWrite {
     /// Create the file, which must not exist, and record the number as used.
     Insert,
-    /// Replace the file.
     Update,
     /// Delete the file. The number stays used.
     Delete,
@@ -126,9 +126,9 @@ impl LockedBoard<'_> {
             .try_for_each(|id| self.cache.task(*id).map(|_| ()))
     }
 
-    /// Writes the changed tasks. The first is the task that the change is about; the others change as a consequence. A
-    /// crash between two files leaves no task blocked by mistake, because only the status of its blockers decides
-    /// whether a task is blocked.
+    /// Writes the changed tasks. The first is the task that the change is about; the others change as a consequence.
+    /// After a crash between two files, no task is blocked by mistake: a task is blocked only if one of its blockers is
+    /// not completed.
     ///
     /// # Errors
     /// When a file cannot be written. The cache is then refreshed from the files.

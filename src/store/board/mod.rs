@@ -59,9 +59,7 @@ pub struct Board {
 /// The tasks that a change or a refresh concerns.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TaskSet {
-    /// All tasks of the board.
     All,
-    /// Only the tasks with these ids.
     These(BTreeSet<TaskId>),
 }
 
@@ -275,7 +273,7 @@ impl Board {
             .change(id, |graph| graph.complete(id, who, now))
     }
 
-    /// Releases a task that `who` owns.
+    /// Returns a task that `who` owns to the board, so that others can claim it.
     ///
     /// # Errors
     /// When the graph rejects the change, or a file cannot be written.
@@ -292,7 +290,7 @@ impl Board {
             .change(id, |graph| graph.take_from_owner(id, owner, now))
     }
 
-    /// Binds a task to a worktree.
+    /// Records `tree` as the worktree in which the task is worked on.
     ///
     /// # Errors
     /// When the task does not exist, or its file cannot be written.

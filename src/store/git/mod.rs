@@ -107,11 +107,10 @@ pub struct Git {
     /// Set by [`Git::committer`]: `-c` settings with crewdeck's name or e-mail address where the user has configured
     /// none.
     identity: Vec<String>,
-    /// Stops git when it becomes true.
+    /// Git is stopped when this flag becomes true.
     stop: Option<Arc<AtomicBool>>,
 }
 
-/// The result of a git command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GitOutput<T = String> {
     /// The exit code; 128 plus the number of the signal if one ended git.
@@ -148,9 +147,9 @@ impl Git {
         }
     }
 
-    /// Returns a copy that works in the worktree `dir` below `ceiling`, with its `own` and the `common` git folder. The
-    /// folders are passed explicitly, because agents can write the files in which git would search for them, and the
-    /// settings of another repository can start any program.
+    /// Returns a copy for the worktree `dir` with the git folders `own` (of this worktree) and `common` (of all
+    /// worktrees). The folders are passed to git, which otherwise would find them through files that agents can write:
+    /// the settings of another repository can start any program. Git searches no repository in `ceiling` or above it.
     #[must_use]
     pub fn in_worktree(&self, ceiling: &Path, dir: &Path, own: &Path, common: &Path) -> Git {
         Git {
@@ -192,7 +191,6 @@ impl Git {
         git
     }
 
-    /// Returns a copy that runs or skips hooks.
     #[must_use]
     pub fn with_hooks(&self, hooks: Hooks) -> Git {
         Git {
@@ -201,7 +199,7 @@ impl Git {
         }
     }
 
-    /// Runs `git ARGS` and returns its output whatever the exit code.
+    /// Runs `git ARGS` and returns its output, whether it succeeds or fails.
     ///
     /// # Errors
     /// When git cannot be started or does not end within [`TIMEOUT`].
@@ -337,7 +335,7 @@ impl Git {
 }
 
 impl<T> GitOutput<T> {
-    /// Returns the error for a command with this output that did not succeed.
+    /// Returns the [`GitError::Failed`] for `git ARGS` that ended with this output.
     pub fn failed(&self, args: &[&str]) -> GitError {
         let what: Vec<&str> = args.iter().copied().take(2).collect();
         let why = if self.error_message.is_empty() {

@@ -21,7 +21,7 @@ pub struct Repo {
     pub git: Git,
     /// The root, without symbolic links.
     pub root: PathBuf,
-    /// The root's own git folder.
+    /// The git folder of the worktree at `root`. It equals `common` only in the main worktree.
     git_dir: PathBuf,
     /// The git folder that all worktrees share.
     common: PathBuf,
@@ -129,7 +129,7 @@ impl Repo {
         commit_of(&self.git, &format!("refs/heads/{name}"))
     }
 
-    /// Returns the root's own git folder.
+    /// Returns the git folder of the worktree at the root. It equals [`Repo::common`] only in the main worktree.
     pub fn git_dir(&self) -> &Path {
         &self.git_dir
     }

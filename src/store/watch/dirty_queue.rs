@@ -14,7 +14,6 @@ const TASKS_MAX: usize = 1000;
 pub(super) struct PendingChanges {
     board: Option<TaskSet>,
     others: [Option<Dirty>; KINDS - 1],
-    /// Whether the watch is being stopped.
     pub is_stopping: bool,
 }
 

@@ -17,7 +17,7 @@ use super::poll_fallback::{self, EventCoverage};
 /// Maximum number of rounds in which newly watched folders are searched for further folders.
 const ROUNDS_MAX: usize = 8;
 
-/// The folders watched by the operating system.
+/// The folders for which the operating system reports changes.
 pub(super) struct WatchedFolders {
     base: PathBuf,
     skills: Option<Skills>,

@@ -46,7 +46,8 @@ impl BranchSnapshot {
         self.is_partial
     }
 
-    /// Returns whether the branch of the worktree named `tree` is unmerged.
+    /// Returns whether, at the last scan, the branch of the worktree named `tree` was unmerged. False for an unknown
+    /// name.
     pub fn is_unmerged(&self, tree: &str) -> bool {
         let name = WorktreeName::new(tree).ok();
         let known = name.and_then(|name| self.trees.get(&name));

@@ -15,14 +15,11 @@ use crate::domain::worktree::{
 use crate::store::StoreError;
 use crate::store::git::{Git, RegisteredWorktree, busy_in, head};
 
-/// The parameters of a new worktree.
+/// The task for which a worktree is created, and the branches that the worktree starts from.
 #[derive(Debug, Clone, Default)]
 pub struct NewWorktree {
-    /// The task for which the worktree is created.
     pub task: TaskId,
-    /// The task's subject.
     pub subject: String,
-    /// The owner of the task.
     pub owner: String,
     /// The branch to start from; `None` for what the main worktree has checked out.
     pub base: Option<String>,
@@ -142,8 +139,8 @@ impl OpenRegistry {
         Err(WorktreeError::TooMany(task).into())
     }
 
-    /// Returns whether a name can be used for a new worktree. First removes what an interrupted creation left under that
-    /// name, because it contains no work yet.
+    /// Returns whether a name can be used for a new worktree. First removes what an interrupted creation left under
+    /// that name; such a leftover contains no work yet.
     fn name_status(
         &self,
         name: &WorktreeName,

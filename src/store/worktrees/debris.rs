@@ -17,13 +17,13 @@ use crate::store::atomic::Lock;
 use crate::store::git::locks;
 use crate::store::{StoreError, git_dirs, regular_file};
 
-/// The log's event tag at the start of a worktree's creation.
+/// Tag of the log entry that is written before a worktree is created.
 pub(super) const CREATE: &str = "worktree.create.before";
-/// The log's event tag before other branches are merged into a worktree.
+/// Tag of the log entry that is written before other branches are merged into a worktree.
 pub(super) const BRING: &str = "worktree.bring.before";
-/// The log's event tag at the start of a merge into the base.
+/// Tag of the log entry that is written before a worktree's branch is merged into its base.
 pub(super) const MERGE: &str = "worktree.merge.before";
-/// The log's event tag at the start of a worktree's removal.
+/// Tag of the log entry that is written before a worktree is removed.
 pub(super) const REMOVE: &str = "worktree.remove.before";
 /// Maximum size of a git file that holds the path of a folder or the name of a branch, in bytes.
 const LINK_MAX: u64 = 16 * 1024;
@@ -91,7 +91,7 @@ pub(super) struct RepoPaths {
     pub root: PathBuf,
     /// `.worktrees/`.
     pub dir: PathBuf,
-    /// The root's own git folder.
+    /// The git folder of the worktree at the root.
     pub own: PathBuf,
     /// The git folder that all worktrees share.
     pub common: PathBuf,
@@ -146,7 +146,7 @@ impl RepoPaths {
         path.strip_prefix(&self.root).unwrap_or(path).to_path_buf()
     }
 
-    /// Returns the start times of the interrupted operations.
+    /// Returns the start times of the operations whose end is not in the log of worktree operations.
     pub(super) fn interrupted_starts(&self) -> Result<Vec<Timestamp>, StoreError> {
         WorktreeLog::open(&self.dir).interrupted_starts()
     }

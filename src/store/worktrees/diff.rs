@@ -135,8 +135,8 @@ fn copy_with_time(index: &Path, copy: &Path) -> io::Result<()> {
 }
 
 impl OpenRegistry {
-    /// Returns the commit of the base before the merge of `tip`, and the merge commit. Returns `None` if `tip` was merged
-    /// without a merge commit, or more than [`MERGES_MAX`] merges ago.
+    /// Returns two commits of the base: the one before the merge of `tip`, and the merge itself. Returns `None` if
+    /// `tip` was merged without a merge commit, or more than [`MERGES_MAX`] merges ago.
     fn merge_of(&self, tip: &str, base: &str) -> Result<Option<(String, String)>, GitError> {
         let most = format!("--max-count={MERGES_MAX}");
         let line = ["rev-list", "--first-parent", "--merges", "--parents", &most];

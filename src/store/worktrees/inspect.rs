@@ -19,7 +19,6 @@ const WALK_MAX: usize = 50_000;
 /// Maximum length of a commit's subject line, in characters.
 const SUBJECT_MAX: usize = 100;
 
-/// The uncommitted files of a worktree.
 pub struct UncommittedFiles {
     /// The number of files; an untracked folder counts once.
     pub count: usize,

@@ -17,7 +17,8 @@ use crate::store::git::{ANSWER_MAX, Git, GitError, commit_of, is_hash};
 
 /// Maximum number of paths in one git command.
 const PATHS_MAX: usize = 200;
-/// Maximum size of a file that is compared, in bytes. A larger file is kept.
+/// Maximum size, in bytes, of a file for which [`is_prefix_of_blob`] can be true. A larger file counts as changed by
+/// the user.
 const FILE_MAX: usize = 64 * 1024 * 1024;
 /// In git's output, the hash of a missing file consists only of this digit.
 const NOTHING: char = '0';
@@ -34,13 +35,13 @@ struct ChangedFile {
     new_mode: Option<String>,
 }
 
-/// Whether the merge may have been a fast-forward, which writes files and index and then moves the branch, without
-/// `AUTO_MERGE` and `MERGE_HEAD`.
+/// Whether the interrupted merge may have been a fast-forward. In a fast-forward, git writes the files and the index,
+/// then moves the branch; it writes no `AUTO_MERGE` and no `MERGE_HEAD`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FastForward {
-    /// An index that equals the merged commit was written by git.
+    /// If the index equals the merged commit, git has written it.
     Possible,
-    /// The merge was started with `--no-ff`, so an index that equals the merged commit was written by the user.
+    /// The merge was started with `--no-ff`. If the index equals the merged commit, the user has written it.
     Never,
 }
 

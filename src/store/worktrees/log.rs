@@ -24,7 +24,7 @@ pub struct WorktreeLog {
 pub struct LastEvent {
     /// The event's tag, such as `worktree.merge.before`.
     pub event: String,
-    /// When it was recorded.
+    /// When the event was recorded.
     pub at: Timestamp,
     /// The commit that was checked out when the event was recorded; `None` if the event does not record it.
     pub head: Option<String>,

@@ -268,8 +268,8 @@ impl OpenRegistry {
     }
 
     /// Returns whether the merge in progress in the main worktree has the message and the mode of a merge by crewdeck.
-    /// Git writes the file with the mode before the one with the message. If git was killed meanwhile, the file that it
-    /// wrote last is truncated or empty, and later ones are missing.
+    /// Git writes `MERGE_MODE` before `MERGE_MSG`. If git was killed while writing one of them, that file is truncated
+    /// or empty, and what was not written yet is missing; such a merge is recognized too.
     fn is_own_merge(&self, tree: &Worktree) -> bool {
         let text = |file: &str| {
             regular_file::read_text(&self.repo.git_dir().join(file), STATE_MAX).unwrap_or_default()

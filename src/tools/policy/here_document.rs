@@ -4,7 +4,7 @@
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HereDocument {
     end: String,
-    /// Whether the shell expands variables and commands in it: the delimiter is not quoted.
+    /// Whether the shell expands variables and commands in the text. It does so if the delimiter is not quoted.
     expands: bool,
     /// Whether the shell strips tabs at the start of a line (`<<-`).
     strips_tabs: bool,
@@ -74,7 +74,6 @@ impl HereDocument {
         )
     }
 
-    /// Returns the error for a here-document that does not end.
     pub fn unterminated_error(&self) -> String {
         format!("the here-document with delimiter {} does not end", self.end)
     }

@@ -111,7 +111,7 @@ impl Indents {
     }
 }
 
-/// Returns `indent` without the suffix `blanks`. If it has no such suffix, removes as many characters from its end.
+/// Removes the suffix `blanks` from `indent`. If `indent` ends differently, removes as many characters as `blanks` has.
 fn shortened(indent: &str, blanks: &str) -> String {
     if let Some(short) = indent.strip_suffix(blanks) {
         return short.into();
@@ -128,7 +128,7 @@ fn leading(line: &str) -> &str {
     &line[..line.len() - line.trim_start().len()]
 }
 
-/// Returns one level of indentation: the most frequent increase from one line to the next.
+/// Guesses one level of indentation: the most frequent increase from one line to the next.
 fn unit<'a>(lines: impl Iterator<Item = &'a str>) -> Option<String> {
     let mut steps: BTreeMap<String, usize> = BTreeMap::new();
     let mut last = "";

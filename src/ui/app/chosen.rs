@@ -14,7 +14,6 @@ impl App {
         self.dirty = true;
     }
 
-    /// Applies the user's key bindings.
     pub fn set_keymap(&mut self, keymap: KeyMap) {
         self.prefs.keymap = Arc::new(keymap);
         self.dirty = true;

@@ -38,7 +38,6 @@ struct Draft {
 /// A comment or answer sent with a decision.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SentText {
-    /// The decided request.
     pub request: RequestId,
     /// The agent that sent the request.
     pub to: Name,
@@ -147,7 +146,7 @@ impl App {
         RestoredTo::History
     }
 
-    /// Returns the text of the draft to `to`.
+    /// Returns the unsent text to agent `to`, from the composer or from the stored drafts; empty if there is none.
     pub(in crate::ui) fn draft_to(&self, to: &Name) -> String {
         if self.shown.same(to) {
             return self.input.composer.text();

@@ -4,10 +4,9 @@ use crate::domain::custom_theme::ThemeChoice;
 use crate::domain::screen::ScreenSettings;
 use crate::protocol::Command;
 
-/// A side effect requested by [`update`](crate::ui::update()).
+/// A side effect that [`update`](crate::ui::update()) requests and the front end runs.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Effect {
-    /// Sends a command to the crew.
     Command(Command),
     Quit,
     /// Restores the terminal and suspends the process until the shell resumes it.
@@ -42,9 +41,9 @@ pub enum Effect {
     StartWithoutSettings,
     /// Copies the text to the clipboard.
     Copy(String),
-    /// Turns mouse capture on or off.
+    /// Whether the terminal reports mouse events to crewdeck from now on, instead of selecting text with them.
     CaptureMouse(bool),
-    /// Notifies the user with this one-line reason; the terminal may not have focus.
+    /// Calls for the user's attention, even while another window has the focus. Holds the reason in one line.
     Notify(String),
     SaveTheme(ThemeChoice),
     /// Saves the pane layout of the project.

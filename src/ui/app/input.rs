@@ -71,7 +71,7 @@ pub enum SavedHistory {
     Unread,
     /// The front end is reading the messages.
     Requested {
-        /// Whether to go to the previous message once they are loaded, because the user has asked for it.
+        /// Whether the user has asked for the previous message; the composer shows it once the messages are loaded.
         recalls: bool,
     },
     Loaded,

@@ -35,7 +35,7 @@ pub struct ShownRequest {
 /// Why and how long the focus stays in Needs you.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Hold {
-    /// The agent that continues.
+    /// The agent whose request was decided last, and whose next request may follow soon.
     pub requester: Name,
     /// When the focus returns to the previous pane.
     pub until: Timestamp,

@@ -7,10 +7,10 @@ use crate::domain::mention::{self, Mention};
 use crate::ui::app::App;
 use crate::ui::keymap::pane::Focus;
 
-/// Maximum number of paths that are known to be files.
+/// Maximum number of known paths. Beyond it, further paths are not remembered.
 const KNOWN_MAX: usize = 1000;
 
-/// The files that match a query.
+/// The result of a search for project files by the text after an `@`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FoundFiles {
     /// The text after the `@`.
@@ -39,10 +39,10 @@ pub enum FileListState {
     Cut(usize),
 }
 
-/// What is known of the project's files.
+/// The last search result, and the paths that are known to exist.
 #[derive(Debug, Default)]
 pub struct Mentions {
-    /// The answer to the last query.
+    /// The result of the last search; `None` before the first one.
     found: Option<FoundFiles>,
     /// Paths that the user chose or typed completely. If such a file is missing when the message is sent, the message
     /// is refused.
@@ -50,7 +50,7 @@ pub struct Mentions {
 }
 
 impl Mentions {
-    /// Stores the answer to a query.
+    /// Stores the search result. If the query is the whole path of a found file, also remembers that path.
     pub fn answer(&mut self, found: FoundFiles) {
         if found.files.iter().any(|file| file.path == found.query) {
             self.remember(&found.query);
@@ -70,7 +70,8 @@ impl Mentions {
         self.known.contains(path)
     }
 
-    /// Returns the mentions in a message.
+    /// Returns the mentions in the message `text`. The message is refused if a file of a known path is missing when it
+    /// is sent.
     pub fn of(&self, text: &str) -> Vec<Mention> {
         mention::mentions(text, |path| self.is_known(path))
     }

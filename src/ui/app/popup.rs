@@ -53,7 +53,7 @@ pub trait Popup: Any + Debug {
         self.select(app, row);
     }
 
-    /// Handles a click at `at` on a [`Hit::PopupPart`].
+    /// Handles a click at the screen position `at` on the [`Hit::PopupPart`] with the number `part`.
     fn press(&mut self, _app: &mut App, _part: usize, _at: Position) -> Next {
         Next::Stay
     }
@@ -118,7 +118,7 @@ pub trait Popup: Any + Debug {
         None
     }
 
-    /// Returns the text that the action `Copy` puts on the clipboard.
+    /// Returns what the action `Copy` puts on the clipboard while the popup is on top.
     fn copied(&self, _app: &App) -> Copied {
         Copied::Below
     }
@@ -146,7 +146,7 @@ pub trait Popup: Any + Debug {
     /// Called on the topmost popup after an event: selects the remembered item.
     fn after_event(&mut self, _app: &App) {}
 
-    /// Returns the text input with the focus.
+    /// Returns the text input that receives typed characters; `None` if the popup has none with the focus.
     fn text_input(&mut self) -> Option<TextInput<'_>> {
         None
     }
@@ -171,7 +171,7 @@ pub trait Popup: Any + Debug {
 pub enum Next {
     /// There is no popup, or it does not handle the input.
     Pass,
-    /// The popup stays open.
+    /// The popup has handled the input and stays open.
     Stay,
     Close,
     CloseAll,
@@ -182,7 +182,7 @@ pub enum Next {
 }
 
 impl Next {
-    /// Returns the action to run.
+    /// Returns the action to run after the popup has handled the input, if any.
     pub fn action(self) -> Option<Action> {
         match self {
             Next::Run(action) | Next::CloseAndRun(action) => Some(action),
@@ -224,7 +224,6 @@ impl TextInput<'_> {
 pub enum Copied {
     /// A description and the text.
     Text(String, String),
-    /// There is nothing to copy.
     Nothing,
     /// The selection of the pane below.
     Below,
@@ -235,7 +234,7 @@ pub enum Copied {
 pub struct Targets {
     /// The popup with its frame.
     pub area: Rect,
-    /// Its buttons and rows.
+    /// The areas of the popup's buttons and rows, each with what a click on it hits.
     pub inside: Vec<PlacedPart<Hit>>,
     pub bar: Option<Scrollbar>,
     /// The target of a click outside the popup.

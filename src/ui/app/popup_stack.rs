@@ -11,7 +11,7 @@ use crate::ui::app::popup::{Popup, Targets, TextCursor};
 use crate::ui::keymap::Context;
 use crate::ui::theme::Theme;
 
-/// Maximum number of stacked popups.
+/// Maximum number of stacked popups. Beyond it, no popup is opened.
 pub const POPUPS_MAX: usize = 4;
 
 /// State that outlives a popup, such as a draft. The next popup of the same type finds it.
@@ -51,7 +51,7 @@ impl PopupStack {
         Some(self.open.last_mut()?.as_mut())
     }
 
-    /// Returns the topmost popup if it is a `P`.
+    /// Returns the topmost popup if its type is `P`.
     pub fn top<P: Popup>(&self) -> Option<&P> {
         (self.last()? as &dyn Any).downcast_ref()
     }
@@ -60,7 +60,7 @@ impl PopupStack {
         (self.last_mut()? as &mut dyn Any).downcast_mut()
     }
 
-    /// Returns the topmost `P`, even if other popups cover it.
+    /// Returns the topmost popup of type `P`, even if other popups cover it.
     pub fn find<P: Popup>(&self) -> Option<&P> {
         let mut all = self.iter().rev();
         all.find_map(|popup| (popup as &dyn Any).downcast_ref())
@@ -86,7 +86,7 @@ impl PopupStack {
         self.open.retain(|popup| keeps(popup.as_ref()));
     }
 
-    /// Removes every `P`.
+    /// Removes every popup of type `P`, including covered ones.
     pub fn close_all<P: Popup>(&mut self) {
         self.retain(|popup| !(popup as &dyn Any).is::<P>());
     }
@@ -99,7 +99,7 @@ impl PopupStack {
         Some((self.open.len() - 1, lent))
     }
 
-    /// Puts a lent popup back.
+    /// Puts a popup returned by [`PopupStack::lend`] back at its index `at`, in place of the placeholder.
     pub(super) fn put_back(&mut self, at: usize, popup: Box<dyn Popup>) {
         if let Some(place) = self.open.get_mut(at) {
             *place = popup;

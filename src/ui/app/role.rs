@@ -13,14 +13,14 @@ pub enum SessionRole {
     Crew,
     /// The crew is starting in this process; earlier output may still be loading.
     Starting,
-    /// The crew runs in another process; its id, if known.
+    /// The crew runs in another process, which has this id, if it is known.
     Viewer(Option<u32>),
-    /// The other process has ended, and this one is taking over its crew.
+    /// The process that ran the crew has ended, and this process is taking over its crew.
     Taking,
     /// The crew was taken over from the process with this id. Reset to [`SessionRole::Crew`] by the user's first
     /// action.
     Taken(Option<u32>),
-    /// The other process has ended, and its crew could not be taken over.
+    /// The process that ran the crew has ended, and its crew could not be taken over.
     NoCrew,
 }
 
@@ -103,7 +103,8 @@ impl SessionRole {
         fits.or(texts.last()).cloned()
     }
 
-    /// Returns the text, possibly empty, that the quit prompt adds if quitting does not end a crew; `None` if it does.
+    /// Returns the text that the quit prompt adds if quitting does not end a crew; it may be empty. Returns `None` if
+    /// quitting ends a crew.
     pub(in crate::ui) fn quit_suffix(self) -> Option<&'static str> {
         match self {
             SessionRole::Viewer(_) => Some(" The crew keeps running."),

@@ -10,9 +10,9 @@ use crate::protocol::event::NoticeLevel;
 use crate::ui::app::App;
 use crate::ui::keymap::pane::Pane;
 
-/// Maximum length of a notice, in characters.
+/// Maximum length of a notice in the status line, in characters.
 pub const NOTICE_MAX: usize = 2000;
-/// How long a status message stays.
+/// How long a status message stays if no key press or other message removes it.
 const MESSAGE_TIME: Duration = Duration::from_secs(5);
 /// Minimum time for which an informational message stays, even if a key is pressed. Warnings and errors stay three
 /// times as long.
@@ -24,9 +24,9 @@ pub struct StatusMessage {
     pub level: NoticeLevel,
     /// The text, on one line.
     pub text: String,
-    /// When it expires.
+    /// When the message is removed, even if no key was pressed.
     pub until: Timestamp,
-    /// The related request.
+    /// The request that the message warns about, if any.
     pub request: Option<RequestId>,
     /// Set if the message says that this pane has nothing to preview. The message is removed once the pane has
     /// something.
@@ -62,7 +62,7 @@ impl App {
         self.show_message(NoticeLevel::Info, &text.into());
     }
 
-    /// Shows a warning about an event.
+    /// Shows a warning about an event. Key presses remove it later than a message of [`App::say`].
     pub fn warn(&mut self, text: impl Into<String>) {
         self.show_message(NoticeLevel::Warn, &text.into());
     }

@@ -13,7 +13,7 @@ use crate::ui::highlight::{Language, OpenToken};
 use crate::ui::text::wrap::{Break, Margin, Row, wrap};
 use crate::ui::theme::Theme;
 
-/// Maximum number of digits of a line number.
+/// Maximum width of the column for line numbers, in digits.
 const DIGITS_MAX: usize = 7;
 /// Minimum width, in columns, to show the old and the new version side by side. Below it, most lines of code would
 /// wrap.
@@ -35,19 +35,17 @@ pub enum DiffPlacement {
     Page,
 }
 
-/// How to render a diff.
 #[derive(Debug, Clone, Copy)]
 pub struct DiffParams<'a> {
-    /// The available width, in columns.
     pub columns: usize,
     pub theme: &'a Theme,
     pub place: DiffPlacement,
-    /// The width of line numbers: see [`digits`].
+    /// The width of the column for line numbers, in digits. [`digits`] computes it.
     pub digits: usize,
 }
 
 impl DiffParams<'_> {
-    /// Returns the indentation of all rows.
+    /// Returns the blanks before each row: two in a conversation, none on the diff page.
     pub(super) fn indent(&self) -> &'static str {
         match self.place {
             DiffPlacement::Conversation => "  ",
@@ -74,13 +72,14 @@ pub fn digits(lines: &[DiffLine<'_>]) -> usize {
 /// Renders the lines of a diff in order.
 pub struct DiffPainter<'a> {
     look: DiffParams<'a>,
-    /// The language of the current file.
+    /// The language of the current file; `None` if it is unknown, so that the file gets no syntax highlighting.
     language: Option<Language>,
     /// The comment or string that is open after the last processed line, in the old and the new version.
     open: [OpenToken; 2],
     /// The number of lines that may still get syntax highlighting.
     highlighted: usize,
-    /// Whether the old and the new version are side by side.
+    /// Whether the old and the new version are side by side: the width is at least [`SIDE_BY_SIDE_MIN`], and the lines
+    /// to render are not all from one version.
     is_side_by_side: bool,
     /// How many more lines the new version of the current file has than the old one, counted in the lines processed so
     /// far.
@@ -95,13 +94,13 @@ enum DiffSide {
     Both,
 }
 
-/// A line of a changed file.
+/// A line of a file with what is needed to render it: its version, its number in that version, and its text.
 struct SourceLine {
     side: DiffSide,
     number: usize,
-    /// The text without control characters.
+    /// The text with control characters escaped, at most about [`LINE_MAX`] bytes.
     text: String,
-    /// The byte ranges of changed words.
+    /// The byte ranges in `text` of the words that differ from the line's other version.
     words: Vec<Range<usize>>,
 }
 
@@ -344,8 +343,8 @@ impl<'a> DiffPainter<'a> {
         rows.into_iter().map(fill).collect()
     }
 
-    /// Returns the text of a line with its changed words marked. It has the colours of its language, or `style` if the
-    /// theme has no backgrounds for changes.
+    /// Returns the text of a line with its changed words marked. Syntax highlighting colours the text; if the theme has
+    /// no backgrounds for changes, the whole line has `style` instead.
     fn spans(&mut self, line: &SourceLine, style: Style) -> Vec<Span<'static>> {
         let theme = self.look.theme;
         let whole = |style| vec![Span::styled(line.text.clone(), style)];

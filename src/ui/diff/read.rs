@@ -19,7 +19,7 @@ pub enum DiffLine<'a> {
     Added(usize, &'a str),
     /// A removed line and its number in the old file.
     Removed(usize, &'a str),
-    /// A line that is not part of a diff, unchanged.
+    /// Text that is neither a line of a file nor a diff header, kept as it is.
     Other(&'a str),
 }
 
@@ -32,9 +32,7 @@ pub struct DiffFile<'a> {
     pub is_binary: bool,
     /// The file modes before and after the change; empty if unknown.
     pub modes: (&'a str, &'a str),
-    /// The number of added lines in the diff.
     pub added: usize,
-    /// The number of removed lines in the diff.
     pub removed: usize,
 }
 
@@ -78,7 +76,7 @@ impl DiffFile<'_> {
     }
 }
 
-/// Parses a unified diff. Other lines are returned as [`DiffLine::Other`].
+/// Parses a unified diff, including git's combined diffs. Text that is not part of a diff becomes [`DiffLine::Other`].
 pub fn read(text: &str) -> Vec<DiffLine<'_>> {
     let mut reader = Reader::default();
     for line in text.split_terminator('\n') {
@@ -93,19 +91,19 @@ struct Reader<'a> {
     /// The index in `out` of the current file.
     file: Option<usize>,
     part: ParserState,
-    /// Whether a hunk of the current file was read.
+    /// Whether a hunk of the current file has begun. Before further hunks, a gap is shown.
     has_hunk: bool,
-    /// The path of the last `---` line.
+    /// The path in the last `---` line, until the `+++` line follows.
     before: Option<Cow<'a, str>>,
 }
 
 /// The state of the parser, named after what the next line may be.
 #[derive(Default, Clone, Copy)]
 enum ParserState {
-    /// The header of a file, or any other text.
+    /// No hunk and no git header is open: the start of a file or hunk, or any other text.
     #[default]
     Outside,
-    /// A line of git's extended header.
+    /// A line of git's extended header, such as `new file mode 100755`.
     Head,
     /// A line of a hunk. Holds the next line number and the number of remaining lines, for the old and the new file.
     Hunk((usize, usize), (usize, usize)),
@@ -284,7 +282,8 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Returns a context line without a trailing carriage return, which is not a change.
+/// Removes a trailing carriage return from a context line. In an unchanged line, the kind of line ending does not
+/// matter.
 fn text_of(line: &str) -> &str {
     line.strip_suffix('\r').unwrap_or(line)
 }

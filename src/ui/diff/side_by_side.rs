@@ -28,7 +28,7 @@ impl DiffParams<'_> {
         }
     }
 
-    /// Joins a row of each version into one row. A missing one is left blank.
+    /// Joins a row of the old version and a row of the new version into one row. The side of a missing row is blank.
     pub(super) fn join(self, left: Option<Row>, right: Option<Row>, text_offset: usize) -> Row {
         let (has_left, left) = (left.is_some(), left.unwrap_or_default());
         let right = right.unwrap_or_default();

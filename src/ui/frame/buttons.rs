@@ -2,7 +2,6 @@
 
 use crate::ui::keymap::Action;
 
-/// A button of a card or dialog.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Button {
     /// The key, formatted for display.

@@ -34,7 +34,6 @@ pub enum SizeClass {
     Wide,
 }
 
-/// Returns the size class of a screen with this area.
 pub fn class(area: Rect) -> SizeClass {
     if area.width < WIDTH_MIN || area.height < HEIGHT_MIN {
         SizeClass::Small
@@ -125,9 +124,8 @@ pub fn shows_one(app: &App) -> bool {
     )
 }
 
-/// Returns whether a separate line may announce open requests, with the key that shows them. That is the case on a
-/// narrow screen that shows one pane, unless that pane is "Needs you". The status line and the hints then do not repeat
-/// it.
+/// Returns whether open requests, if any, are announced on a separate line. That is the case on a narrow screen that
+/// shows one pane, unless that pane is "Needs you". The status line and the hints then do not announce them.
 pub fn has_request_line(app: &App) -> bool {
     class(app.size) == SizeClass::Narrow && shows_one(app) && app.focus.pane() != Pane::Needs
 }

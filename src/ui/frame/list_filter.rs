@@ -10,7 +10,7 @@ use crate::ui::theme::Theme;
 use crate::ui::widgets::cut::cut_top;
 use crate::ui::widgets::line_input::LineInput;
 
-/// The filter of a list, which may be unset.
+/// A filter that the user types for a list. It is unset until the user starts typing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ListFilter {
     /// A hint at the syntax, shown while the text is empty.
@@ -25,7 +25,6 @@ struct Filter {
 }
 
 impl ListFilter {
-    /// Creates an unset filter with a hint at its syntax.
     pub fn new(syntax: &'static str) -> ListFilter {
         ListFilter {
             syntax,
@@ -38,7 +37,6 @@ impl ListFilter {
         self.filter.is_some()
     }
 
-    /// Returns whether the text is being typed.
     pub fn is_typing(&self) -> bool {
         self.filter.as_ref().is_some_and(|f| f.is_typing)
     }
@@ -94,7 +92,6 @@ impl ListFilter {
         }
     }
 
-    /// Draws the filter in `row`.
     pub fn draw(&self, theme: &Theme, row: Rect, buffer: &mut Buffer) {
         let cursor = if self.is_typing() { "▏" } else { "" };
         let room = usize::from(row.width).saturating_sub(4);

@@ -26,18 +26,17 @@ use crate::ui::widgets::composer::Overflow;
 use crate::ui::widgets::scrollbar;
 use crate::ui::widgets::scrollbar::Scrollbar;
 
-/// The label of `Back` in a filtered list.
+/// The label of the action `Back` while a list is filtered.
 pub const CLEAR_FILTER: &str = "clear filter";
-/// The label of `Back` in a searched text.
+/// The label of the action `Back` while a text is searched.
 pub const END_SEARCH: &str = "end search";
 
 const THUMB: &str = "┃";
 
-/// Minimum width of the title, in columns, in a pane of one row that shows its placeholder beside the title. It aligns
-/// the placeholders of such panes.
+/// A pane of one row shows its placeholder beside its title. Shorter titles are padded to this number of columns, which
+/// aligns the placeholders of such panes.
 const PLACEHOLDER_FROM: usize = 6;
 
-/// The titles on a pane's border.
 #[derive(Debug, Clone, Default)]
 pub struct Titles {
     /// The title at the upper left, after the pane's number.
@@ -56,8 +55,8 @@ pub struct Titles {
     pub placeholder: Option<String>,
 }
 
-/// Draws a pane's titles and scrollbar on a line above its content. Only the pane with the focus has a border on all
-/// sides. A pane of one row has no content, only its title with the placeholder beside it. Returns the area of the
+/// Draws a pane's border, titles, scrollbar and placeholder. The focused pane has a border on all sides, other panes
+/// only at the top. A pane of one row has no content; its placeholder is beside the title. Returns the area of the
 /// content.
 pub fn pane(
     app: &App,
@@ -235,8 +234,8 @@ pub fn position(
     }
 }
 
-/// Draws the thumb of a scrollbar as a heavy line in the border, which takes no column of its own and is visible
-/// without colour.
+/// Draws a scrollbar's thumb as a heavy line on the border. The thumb takes no column of its own and is visible without
+/// colour.
 pub fn scrollbar(bar: Option<Scrollbar>, style: Style, buffer: &mut Buffer) {
     let Some(bar) = bar else { return };
     // The border cell may have the modifier for dim text.
@@ -288,14 +287,13 @@ pub fn text_beyond(beyond: Overflow, theme: &Theme, area: Rect, buffer: &mut Buf
     Line::styled(words, theme.dim).render(place.intersection(area), buffer);
 }
 
-/// How a row is highlighted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RowHighlight {
     /// Selected in the focused pane.
     Selected,
     /// Selected, but a popup has the focus.
     Covered,
-    /// Not selected.
+    /// Not selected, or in a pane without the focus.
     Plain,
 }
 

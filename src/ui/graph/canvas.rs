@@ -42,8 +42,8 @@ const GAPS: [Gap; 3] = [
     Gap { step: 1, beside: 4 },
 ];
 
-/// A gap wider than the narrowest one is chosen only if each layer then still gets its preferred width, or this many
-/// columns if it prefers more.
+/// A gap wider than the narrowest one is chosen only if each layer still gets its preferred width or at least this many
+/// columns.
 const WIDE_GAP_NODE_WIDTH: usize = 24;
 
 impl Gap {
@@ -111,7 +111,7 @@ impl Columns {
         self.start[layer] + self.width[layer] + 2 + track * self.gap.step
     }
 
-    /// Returns the width of `node` in the drawing, in columns.
+    /// Returns the width of `node`, in columns: its preferred width, at most that of its layer.
     fn node_width(&self, wanted: &GraphInput, node: usize, layer: usize) -> usize {
         wanted.widths[node].max(1).min(self.width[layer])
     }

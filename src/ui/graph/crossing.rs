@@ -81,7 +81,7 @@ fn swap(web: &mut LayeredGraph) {
     }
 }
 
-/// Returns the number of line crossings between adjacent layers.
+/// Counts the pairs of links that cross between adjacent layers.
 pub fn crossings(web: &LayeredGraph) -> usize {
     let place = positions(web);
     let mut all = 0;

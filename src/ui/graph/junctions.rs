@@ -18,7 +18,8 @@ const ARMS: [(char, u8); 11] = [
     ('┼', NORTH | EAST | SOUTH | WEST),
 ];
 
-/// The characters with heavy arms, each as: all its arms, those of them that are heavy, and the character.
+/// The line characters with heavy arms. Each entry holds all arms as bits, the heavy ones among them, and the
+/// character.
 const HEAVY: [(u8, u8, char); 51] = {
     const N: u8 = NORTH;
     const E: u8 = EAST;

@@ -97,9 +97,9 @@ pub struct LayeredGraph {
     pub points: Vec<Point>,
     /// The indexes in `points` of each layer's points, from the top.
     pub layers: Vec<Vec<usize>>,
-    /// The successors of each point.
+    /// For each point, the points in the next layer to which a link leads.
     pub next: Vec<Vec<usize>>,
-    /// The predecessors of each point.
+    /// For each point, the points in the previous layer from which a link comes.
     pub prev: Vec<Vec<usize>>,
     /// The points of each edge, from its source node over its bends to its target node.
     pub paths: Vec<Vec<usize>>,

@@ -92,7 +92,7 @@ pub struct LineCell {
     pub sources: Vec<usize>,
 }
 
-/// The path of one edge.
+/// The drawn line of one edge, as a polyline.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Path {
     /// Index of the source node.

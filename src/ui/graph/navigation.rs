@@ -3,7 +3,7 @@
 use crate::ui::graph::{Drawing, Node};
 use crate::ui::keymap::direction::VerticalDirection;
 
-/// A move of the selection.
+/// A movement of the selection from one node to another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum GraphMove {
     /// To a blocker of the selected task, or to the nearest node on the left if it has none.
@@ -14,9 +14,9 @@ pub enum GraphMove {
     Up(usize),
     /// Down by a number of nodes.
     Down(usize),
-    /// To the first node.
+    /// To the topmost node in the first layer of the first connected component.
     First,
-    /// To the last node.
+    /// To the lowest node in the last layer of the last connected component.
     Last,
 }
 

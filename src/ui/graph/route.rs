@@ -58,7 +58,7 @@ pub struct Channel {
 /// The rows and lines of a connected component.
 #[derive(Debug, Clone, Default)]
 pub struct Routed {
-    /// The row of each point.
+    /// The row of each point, by the index of the point.
     pub rows: Vec<usize>,
     /// The channels, each between one layer and the next.
     pub channels: Vec<Channel>,

@@ -73,8 +73,8 @@ fn of_line(
     (out, next.filter(|text: &Arc<str>| continues(ending, text)))
 }
 
-/// Returns whether a token that begins with `text` may continue on the next line. A single quote is an apostrophe more
-/// often than a string of several lines.
+/// Returns whether a token that begins with `text` may continue on the next line. Except in shell scripts, a token that
+/// begins with one single quote may not, because the quote is more often an apostrophe.
 fn continues(ending: &str, text: &str) -> bool {
     !text.starts_with('\'') || text.starts_with("'''") || ending == "sh"
 }

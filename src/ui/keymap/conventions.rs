@@ -29,7 +29,7 @@ fn meaning(action: Action) -> String {
     group.into()
 }
 
-/// Keys with a second meaning in one context, and the reason.
+/// Keys that may have a second meaning in one context, with the reason.
 const EXCEPTIONS: &[(Context, &[&str], &str)] = &[
     (
         Context::Choices,

@@ -30,7 +30,6 @@ impl KeyBinding {
     }
 }
 
-/// The result of a key lookup.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KeyLookup {
     Action(Action),

@@ -34,7 +34,6 @@ const SUBAGENT_PROMPT_MAX: usize = 200;
 /// last answer.
 const LAST_ANSWER_MAX: usize = 256 * 1024;
 
-/// The view model of one agent.
 #[derive(Debug, Default)]
 pub struct AgentView {
     pub transcript: Transcript,
@@ -59,14 +58,12 @@ pub struct AgentView {
     earlier: Used,
     /// The usage of this agent's subagents that were dropped from memory.
     pub past_subagents: Used,
-    /// The last complete answer.
     pub last_answer: String,
     /// The prompt of a subagent, in one line; empty for other agents.
     pub subagent_prompt: String,
     /// The recent activity, for the activity bars.
     pub pulse: Pulse,
     pub has_entries: bool,
-    /// Whether a turn is running.
     pub in_turn: bool,
     /// The user's shell command that is running in the conversation, if any.
     pub user_command: Option<CallId>,
@@ -75,7 +72,6 @@ pub struct AgentView {
 }
 
 impl AgentView {
-    /// Applies an event of this agent.
     pub fn apply(&mut self, at: Timestamp, event: &AgentEvent) {
         self.transcript.apply(event);
         match event {
@@ -199,7 +195,6 @@ impl Agents {
         }
     }
 
-    /// Returns the agent with that name, if it is known.
     pub fn get(&self, name: &Name) -> Option<&AgentView> {
         self.known.get(name)
     }
@@ -243,7 +238,6 @@ impl Agents {
         }
     }
 
-    /// Applies an event of `name`.
     pub fn apply(&mut self, name: &Name, at: Timestamp, event: &AgentEvent) {
         self.change(name, |agent| agent.apply(at, event));
     }
@@ -336,7 +330,7 @@ impl Agents {
         all.into_iter().cloned().collect::<Vec<_>>().into_iter()
     }
 
-    /// Returns all known agents, by name.
+    /// Returns all agents in memory, in the order of their names.
     pub fn all(&self) -> impl Iterator<Item = (&Name, &AgentView)> {
         self.known.iter()
     }

@@ -56,7 +56,6 @@ impl JobBook {
         running.chain(ended).collect()
     }
 
-    /// Returns the number of running jobs.
     pub fn running(&self) -> usize {
         self.all.iter().filter(|j| j.is_running()).count()
     }

@@ -28,7 +28,6 @@ pub struct TrackedMessage {
     pub step: DeliveryState,
 }
 
-/// The delivery status of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MessageStatus {
     /// The last step that the message has reached.

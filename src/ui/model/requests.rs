@@ -25,8 +25,8 @@ pub struct RequestBook {
     waiting: VecDeque<Request>,
     /// The cards, each as the index in `waiting` of its first request.
     cards: Vec<usize>,
-    /// The requests that the user has answered and the crew has not confirmed. Each is mapped to the request on the
-    /// same card that the user gave the answer to.
+    /// The requests that wait for the crew to confirm the user's answer. Each is mapped to the request on the same card
+    /// that the answer was sent for.
     answered: BTreeMap<RequestId, RequestId>,
     pages: PlanPages,
 }
@@ -85,7 +85,6 @@ impl RequestBook {
         self.cards().filter(|r| !is_for_lead(r)).count()
     }
 
-    /// Returns whether no request is pending.
     pub fn is_empty(&self) -> bool {
         self.waiting.is_empty()
     }
@@ -95,7 +94,6 @@ impl RequestBook {
         self.cards.iter().filter_map(|at| self.waiting.get(*at))
     }
 
-    /// Returns the pending request with that id.
     pub fn get(&self, id: &RequestId) -> Option<&Request> {
         self.waiting.iter().find(|r| r.id == *id)
     }

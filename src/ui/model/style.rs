@@ -153,8 +153,8 @@ pub fn spinner(now: Timestamp) -> &'static str {
     picture.copied().unwrap_or("⠋")
 }
 
-/// Returns when the back-off of the team ends, and its cause; of several, the one that ends last. `None` if no agent
-/// backs off.
+/// Returns the end and the cause of the team's back-off. If several agents back off, returns those of the back-off that
+/// ends last. `None` if no agent backs off.
 pub fn backoff(model: &CrewModel) -> Option<(Timestamp, String)> {
     let waits = model
         .present()

@@ -58,7 +58,7 @@ pub trait PaneFeature {
     /// Scrolls the content, or moves the selection of a list.
     fn scroll(&mut self, app: &mut App, area: Option<Rect>, by: Scroll);
 
-    /// Selects a row of the pane's list.
+    /// Selects row `_row` of the pane's list. Does nothing in a pane without a list.
     fn select(&mut self, _app: &App, _row: usize) {}
 
     /// Returns whether a click on the row opens its item if the pane already has the focus. `_is_second` says whether
@@ -111,8 +111,9 @@ pub trait PaneFeature {
     /// Returns whether there is an item that [`PaneFeature::open`] can open.
     fn can_open(&self, app: &App) -> bool;
 
-    /// Runs an action that only this pane has, even if it does not have the focus. Returns `false` if the pane does not
-    /// have the action. `Action::Move` is such an action while a list of the pane covers other panes.
+    /// Runs an action that only this pane handles, even if the pane does not have the focus. Returns `false` if the
+    /// pane does not handle the action. While a list of the pane covers other panes, `Action::Move` is such an action:
+    /// it moves the selection in that list.
     fn act(
         &mut self,
         _app: &mut App,
@@ -123,8 +124,7 @@ pub trait PaneFeature {
         false
     }
 
-    /// Returns whether an action that only this pane has would have an effect now; `None` if the pane does not have the
-    /// action.
+    /// Returns whether an action would have an effect now; `None` if the action is not one that only this pane handles.
     fn offers(&self, _app: &App, _action: Action) -> Option<bool> {
         None
     }
@@ -152,7 +152,6 @@ pub trait PaneFeature {
         None
     }
 
-    /// Returns the filter of the pane's list for changes; `None` if the list cannot be filtered.
     fn filter_mut(&mut self) -> Option<&mut ListFilter> {
         None
     }
@@ -200,7 +199,6 @@ pub trait PaneFeature {
         false
     }
 
-    /// Returns whether there is something to copy.
     fn can_copy(&self, app: &App) -> bool {
         self.can_open(app)
     }
@@ -213,7 +211,7 @@ pub trait PaneFeature {
         None
     }
 
-    /// Returns whether a preview can be opened.
+    /// Returns whether there is a selected item whose preview can be opened.
     fn can_peek(&self, app: &App) -> bool {
         self.selected_item(app).is_some()
     }
@@ -289,11 +287,10 @@ pub enum SelectedItem {
     Agent(Name),
 }
 
-/// The content of a preview.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Preview {
     pub title: String,
-    /// The lines of the item.
+    /// The description of the item, wrapped to the width of the preview.
     pub lines: Vec<Line<'static>>,
     /// The index of the first line to show if not all lines fit.
     pub begin: usize,

@@ -25,7 +25,7 @@ fn row(area: Rect) -> Rect {
     }
 }
 
-/// Returns the buttons of a dialog in `area`.
+/// Places the buttons of a dialog side by side in its last row. `area` includes the frame.
 fn buttons(app: &App, popup: &dyn Popup, area: Rect) -> Vec<PlacedPart<Button>> {
     let parts = popup.buttons(app).iter().map(|(action, words)| {
         let button = Button {
@@ -38,7 +38,7 @@ fn buttons(app: &App, popup: &dyn Popup, area: Rect) -> Vec<PlacedPart<Button>> 
     place(row(area), parts)
 }
 
-/// Draws the buttons of a dialog in `area`.
+/// Draws the buttons of a dialog, each as its key and label. `area` includes the frame.
 pub fn draw(app: &App, popup: &dyn Popup, area: Rect, theme: &Theme, buffer: &mut Buffer) {
     for placed in buttons(app, popup, area) {
         let button = placed.what;

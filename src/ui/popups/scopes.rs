@@ -19,7 +19,7 @@ use crate::ui::widgets::area::bottom_centered;
 pub struct ScopeChoices(RequestId);
 
 impl ScopeChoices {
-    /// Creates the picker for a request.
+    /// Creates the picker for the permission request `id`, with the first scope selected.
     pub fn picker(id: RequestId) -> Picker<ScopeChoices> {
         Picker::new(ScopeChoices(id), 0)
     }

@@ -16,7 +16,7 @@ use crate::ui::text::age;
 /// Maximum number of visible rows.
 const ROWS_MAX: u16 = 16;
 
-/// A session of the project.
+/// An entry of the session picker.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SessionSummary {
     pub id: String,

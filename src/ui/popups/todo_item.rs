@@ -10,7 +10,7 @@ use crate::ui::popups::pager::{Page, Pager, PagerRow, text_rows};
 use crate::ui::text::wrap;
 use crate::ui::theme::Theme;
 
-/// The page with the full text of an item.
+/// The page with the full text of a todo item.
 #[derive(Debug)]
 pub struct TodoPage {
     at: usize,
@@ -19,7 +19,7 @@ pub struct TodoPage {
 }
 
 impl TodoPage {
-    /// Creates the pager that shows the item at index `at`.
+    /// Creates the pager that shows the todo item at index `at` of the shown agent.
     pub fn pager(at: usize) -> Pager<TodoPage> {
         Pager::new(TodoPage {
             at,

@@ -111,8 +111,8 @@ impl Player {
             .then(|| next.saturating_sub(self.time).div_f64(self.speed))
     }
 
-    /// Advances the position by the time that has passed until the wall-clock time `now`, times the speed. Returns the
-    /// events between the old and the new position.
+    /// Advances the position by the wall-clock time from the last call until `now`, times the speed. Returns the events
+    /// between the old and the new position.
     pub fn advance(&mut self, now: Timestamp) -> &[Event] {
         let before = self.next_event;
         let passed = self.last_advance.map_or(Duration::ZERO, |at| now.since(at));

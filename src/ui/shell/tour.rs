@@ -27,7 +27,6 @@ const SOME_DONE: usize = 2;
 /// The number of completed tasks after which the tour points to the event log.
 const MOST_DONE: usize = 6;
 
-/// The mark before the line.
 pub const MARK: &str = " ▸ ";
 
 /// Returns the tour line: a short form of the setup page, what a viewer can do, or the next step of the demo. `None` if
@@ -79,7 +78,7 @@ fn is_demo(model: &CrewModel) -> bool {
     setup.is_some_and(|setup| setup.provider == DEMO)
 }
 
-/// Returns whether the line says which request waits for the user, and how to decide it.
+/// Returns whether the tour line says which request waits for the user, and how to decide it.
 pub fn is_about_request(state: &UiState) -> bool {
     is_demo(state)
         && !state.is_tour_dismissed

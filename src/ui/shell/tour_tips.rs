@@ -4,7 +4,7 @@ use crate::ui::fixture::top_popup;
 use crate::ui::panes::board::view_state::Shape;
 use crate::ui::shell::tour::tests::*;
 
-/// Checks whether the keys of a tip did what it says.
+/// Checks whether the keys of a tip had the effect that the tip promises.
 pub type DidIt = fn(&UiState, &[Effect]) -> bool;
 
 /// A tip: the events and keys that lead to it, its text, and each key sequence that the text names, with a check of the

@@ -15,12 +15,10 @@ const WORD_START_BONUS: i32 = 14;
 const CONSECUTIVE_BONUS: i32 = 14;
 /// Cost of each skipped character between two matches, up to [`GAP_COST_MAX`] per gap.
 const GAP_COST: i32 = 1;
-/// Maximum cost of one gap.
 const GAP_COST_MAX: i32 = 12;
 /// Maximum number of characters of a text that are searched; the rest is ignored.
 const TEXT_MAX: usize = 200;
 
-/// The score and the positions of a match.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct FuzzyMatch {
     /// The quality of the match; a higher score is better.

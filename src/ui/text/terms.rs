@@ -11,7 +11,7 @@ pub struct Term {
     pub value: String,
 }
 
-/// Splits `text` into terms.
+/// Splits `text` at whitespace into terms.
 pub fn terms(text: &str) -> Vec<Term> {
     let text = text.to_lowercase();
     text.split_whitespace().map(term).collect()

@@ -12,7 +12,7 @@ use unicode_segmentation::UnicodeSegmentation;
 
 use crate::domain::text::CLUSTER_MAX;
 
-/// One row on the screen.
+/// A row on the screen, with its position in the text from which it was wrapped.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Row {
     pub spans: Vec<Span<'static>>,
@@ -387,7 +387,6 @@ impl<'a> RowWriter<'a> {
     }
 }
 
-/// Returns whether a line may break between two adjacent clusters.
 pub(in crate::ui) fn can_break_between(last: BreakClass, next: BreakClass) -> bool {
     match (last, next) {
         (BreakClass::Opening, _)

@@ -91,11 +91,9 @@ pub struct Theme {
     pub dim: Style,
     /// Title of a pane.
     pub title: Style,
-    /// Title of the focused pane.
     pub title_focused: Style,
     /// Frame of a pane.
     pub border: Style,
-    /// Frame of the focused pane.
     pub border_focused: Style,
     /// Frame of a pane that waits for the user.
     pub border_waiting: Style,
@@ -217,7 +215,6 @@ impl Theme {
         Style::reset().patch(self.ground).patch(self.dim)
     }
 
-    /// Returns all styles with their names.
     #[cfg(test)]
     fn styles(&self) -> Vec<(&'static str, Style)> {
         macro_rules! named {

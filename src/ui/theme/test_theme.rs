@@ -75,7 +75,6 @@ pub fn theme() -> Theme {
     each_style!(unique_styles)
 }
 
-/// Returns whether a cell belongs to a popup.
 pub fn is_popup(cell: &Cell) -> bool {
     cell.bg == GROUNDS[0].1
 }

@@ -56,7 +56,6 @@ pub struct Tones {
 }
 
 impl Tones {
-    /// Returns the theme with these colours for a colour depth.
     pub fn theme(&self, depth: ColorDepth) -> Theme {
         let on = |tone: Tone| Style::new().fg(tone.color(depth));
         let under = |tone: Tone| Style::new().bg(tone.color(depth));

@@ -12,7 +12,7 @@ const LOOKS_MAX: usize = 16;
 #[derive(Debug, Default)]
 pub struct Answer {
     pub text: HeadTailText,
-    /// The model's thinking before the answer.
+    /// What the model has thought before it wrote `text`; may be empty.
     pub thinking: HeadTailText,
     /// How long the model was thinking, in milliseconds; 0 if unknown.
     pub thought_ms: u64,
@@ -58,7 +58,8 @@ impl Answer {
         out
     }
 
-    /// Appends text to the answer.
+    /// Appends text to the answer and splits it into pieces. If the text was cut because it is too long, splits all of
+    /// it again.
     pub fn push_text(&mut self, more: &str) {
         let before = self.text.epoch();
         self.text.push(more);
@@ -68,12 +69,11 @@ impl Answer {
         self.pieces.read(self.text.as_str());
     }
 
-    /// Appends text to the model's thinking.
     pub fn push_thinking(&mut self, more: &str) {
         self.thinking.push(more);
     }
 
-    /// Marks the answer as ended.
+    /// Marks a streamed answer as ended. An answer that is already closed keeps its state.
     pub fn close(&mut self) {
         if self.progress == StreamState::Open {
             self.progress = StreamState::Closed;

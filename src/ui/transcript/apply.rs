@@ -18,8 +18,8 @@ const PROMPT_MAX: usize = 256 * 1024;
 const LABELS_MAX: usize = 100;
 /// Maximum length of the line of an attachment, in characters.
 const LABEL_MAX: usize = 500;
-/// Maximum number of running calls that are tracked. Beyond it, the oldest is no longer tracked, and its result does
-/// not update its cell.
+/// Maximum number of running calls that are tracked. Beyond it, the oldest is no longer tracked: its result gets a new
+/// cell.
 const RUNNING_MAX: usize = 256;
 
 impl Transcript {
@@ -209,14 +209,15 @@ impl Transcript {
         });
     }
 
-    /// Closes the open answer and the running calls because the session ended.
+    /// Closes the open answer and marks the running calls as abandoned, because the session has ended.
     pub fn close_open_entries(&mut self) {
         self.close_answer();
         self.abandon_runs();
         self.running.clear();
     }
 
-    /// Marks the running calls as abandoned, because their turn has ended and their results are late or missing.
+    /// Marks the running tool calls as abandoned, because their turn has ended and their results are late or missing.
+    /// Commands of the user are not part of a turn and keep running.
     fn abandon_runs(&mut self) {
         for (_, number) in &self.running {
             self.log.change(*number, |kind| {

@@ -38,13 +38,11 @@ pub enum CellKind {
     Notice(NoticeLevel, String, String),
 }
 
-/// Whether a cell is shown as one line or completely.
+/// Whether the foldable part of a cell, such as the thinking of an answer, is shown as one line or completely.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Fold {
-    /// Shown as one line.
     #[default]
     Folded,
-    /// Shown completely.
     Open,
 }
 
@@ -57,7 +55,7 @@ impl Fold {
     }
 }
 
-/// Spacing group of a cell. A blank row separates adjacent cells whose groups differ.
+/// Determines the spacing between cells: a blank row separates adjacent cells, unless both belong to `Activity`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SpacingGroup {
     User,
@@ -95,7 +93,8 @@ impl CellKind {
         }
     }
 
-    /// Returns whether the cell can be folded.
+    /// Returns whether the cell has a part that can be folded. A call group can be folded only while its header is
+    /// visible.
     pub fn is_foldable(&self) -> bool {
         match self {
             CellKind::Tool(_) => true,
@@ -175,7 +174,7 @@ impl CellKind {
         }
     }
 
-    /// Returns the progress if the cell is a tool call.
+    /// Returns the state of a tool call; `None` for other cells.
     pub fn progress(&self) -> Option<ToolCallState> {
         match self {
             CellKind::Tool(run) => Some(run.state),

@@ -62,7 +62,7 @@ enum Part {
 }
 
 impl Transcript {
-    /// Returns the conversation as a file; `None` if it is empty.
+    /// Renders the conversation as the text of a Markdown or HTML file; `None` if it is empty.
     pub fn export(&self, head: &ExportHead, format: ExportFormat) -> Option<String> {
         let cells = (0..self.log.len()).map(|at| self.log.cell(at));
         let entries: Vec<Entry> = cells.flat_map(|cell| entries(&cell.kind, head)).collect();
@@ -212,7 +212,6 @@ fn markdown(head: &ExportHead, dropped: u64, entries: &[Entry]) -> String {
     out
 }
 
-/// Returns the length of the longest run of `c` in `text`.
 fn longest_run(text: &str, c: char) -> usize {
     let runs = text.split(|other| other != c).map(str::len);
     runs.max().unwrap_or(0)

@@ -14,7 +14,8 @@ use crate::ui::transcript::layout::LayoutParams;
 use crate::ui::transcript::run::{ToolCallState, ToolRun};
 use crate::ui::transcript::tool_display::{OutputKind, tool_display};
 
-/// Maximum number of lines of output or diff of an open call. Of more lines, the first and the last are shown.
+/// Maximum number of lines of a diff or of an output that an open call shows. Of more lines, the first and the last are
+/// shown.
 const LINES_MAX: usize = 200;
 /// Maximum number of rows of one field of an open call.
 const FIELD_ROWS: usize = 60;
@@ -90,7 +91,7 @@ pub fn rows(
     out
 }
 
-/// Draws the changes of a call: the first and the last lines of a long diff.
+/// Draws the changes of a call. Of a diff that is longer than [`LINES_MAX`] lines, draws the first and the last lines.
 fn diff_rows(diff: &str, page: LayoutParams<'_>, text_offset: &mut usize) -> Vec<Row> {
     let lines = diff::read(diff.trim_end());
     let mut painter = DiffPainter::new(diff::DiffParams {
@@ -111,7 +112,8 @@ fn diff_rows(diff: &str, page: LayoutParams<'_>, text_offset: &mut usize) -> Vec
     out
 }
 
-/// Returns the row that replaces `omitted` lines below `above`.
+/// Returns a row that says how many lines are omitted. `above` are the rows before it, from which it gets its text
+/// offset.
 fn omission_row(omitted: usize, above: &[Row], page: LayoutParams<'_>) -> Row {
     let mark = format!("… {omitted} lines are not shown …");
     let at = above.last().map_or(0, |row| row.text_offset);
@@ -293,7 +295,7 @@ fn visible_part(line: &str) -> &str {
         .unwrap_or_default()
 }
 
-/// Draws one line of text in one row. A longer text is cut.
+/// Draws the start of one line of text, as much as fits into one row.
 fn cut_line(text: &str, style: Style, page: LayoutParams<'_>) -> Row {
     let mut row = RowBuilder::new(page.columns);
     row.put("  ", Style::default());

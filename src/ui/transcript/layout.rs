@@ -25,18 +25,16 @@ pub enum Above {
     Nothing,
     /// This number of entries was dropped from the transcript.
     Dropped(u64),
-    /// A cell of the same spacing group: no blank row.
+    /// Both cells belong to [`SpacingGroup::Activity`](crate::ui::transcript::cell::SpacingGroup): no blank row.
     Close,
-    /// A cell of another spacing group: one blank row.
+    /// Any other cell: one blank row.
     Apart,
     /// The header of the call group that hides the cell, so that the cell has no rows.
     Hidden,
 }
 
-/// The width and the theme of a layout.
 #[derive(Debug, Clone, Copy)]
 pub struct LayoutParams<'a> {
-    /// Width in columns.
     pub columns: usize,
     pub theme: &'a Theme,
 }
@@ -54,13 +52,12 @@ struct LayoutPart {
     /// The piece of the answer that the part shows; `None` for other text.
     piece: Option<PieceKey>,
     rows: Vec<Row>,
-    /// Number of visible characters in the part.
     visible_chars: usize,
     /// The state that the next part continues from, such as an open list.
     continuation: Continuation,
     /// Column measurements of the first table in the part.
     measured: Option<TableMeasure>,
-    /// The layout that the part shares with the other pieces of its table.
+    /// If the part shows a piece of a table, the layout that all pieces of the table share.
     shared: Option<TableLayout>,
 }
 

@@ -59,7 +59,6 @@ impl LayoutCache {
         self.work
     }
 
-    /// Returns the number of cached layouts.
     #[cfg(test)]
     pub fn len(&self) -> usize {
         self.cached.len()

@@ -245,7 +245,8 @@ impl Transcript {
         }
     }
 
-    /// Opens all tool calls; folds them if all are open. Returns their new state; `None` if there is no tool call.
+    /// Opens all tool calls and call groups; if all are open already, folds them. Returns their new state; `None` if
+    /// there is no tool call.
     pub fn toggle_all(&mut self) -> Option<Fold> {
         self.log.toggle_all()
     }

@@ -12,7 +12,8 @@ use crate::ui::transcript::fields as transcript_fields;
 use crate::ui::transcript::fields::{Field, OutputFields};
 use crate::ui::transcript::tool_display::{OutputKind, USER_COMMAND, tool_display};
 
-/// How the note in a tool result about a program that the command left running begins: today, and in older versions.
+/// How a certain note in a tool result begins, today and in older versions. The note says that the command has exited
+/// but left a program running.
 const LEFT_RUNNING: &[&str] = &[
     "[The command exited but left a program running.",
     "[The command left a program running;",
@@ -26,7 +27,7 @@ const OUTPUT_MAX: usize = 256 * 1024;
 const LIVE_MAX: usize = 16 * 1024;
 /// Maximum length of the stored input, in bytes. Longer values are cut.
 const INPUT_MAX: usize = 16 * 1024;
-/// Maximum number of lines of a diff that is open from the start, with its three header lines.
+/// Maximum number of lines, including the three header lines, of a diff that is open from the start.
 const OPEN_DIFF_LINES: usize = 24;
 /// Maximum size of a diff that is open from the start, in bytes.
 const OPEN_DIFF_BYTES: usize = 4 * 1024;
@@ -70,7 +71,7 @@ pub struct ToolRun {
 }
 
 impl ToolRun {
-    /// Creates a running call.
+    /// Creates a call that is running and folded, without output.
     pub fn started(tool: &str, on: &str, input: &Value, zone: &TimeZone) -> ToolRun {
         ToolRun {
             tool: one_line(tool),
@@ -104,7 +105,7 @@ impl ToolRun {
         }
     }
 
-    /// Ends the call with its outcome, output, diff and duration.
+    /// Ends the call with its outcome, output, diff and duration. A short diff is shown open.
     pub fn end(
         &mut self,
         outcome: Outcome,

@@ -10,9 +10,7 @@ use crate::ui::widgets::scrollbar::ScrollPosition;
 /// Size of the visible part of a transcript, in terminal cells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Viewport {
-    /// Width in columns.
     pub width: u16,
-    /// Height in rows.
     pub height: u16,
 }
 
@@ -42,7 +40,7 @@ pub enum ScrollAnchor {
     Anchored(AnchoredRow),
 }
 
-/// The row at the top of the view.
+/// The row at the top of the view, in a form that stays valid when older cells are dropped or the width changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AnchoredRow {
     /// Number of the cell that contains the row.
@@ -57,7 +55,6 @@ pub struct AnchoredRow {
     unseen: u64,
 }
 
-/// Position of a row in the transcript.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct RowPosition {
     /// Index of the cell that contains the row.

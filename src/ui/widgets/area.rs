@@ -70,7 +70,7 @@ pub fn close_mark(area: Rect) -> Rect {
     .intersection(area)
 }
 
-/// Returns the area inside the border of a popup.
+/// Returns the area inside the border of a popup and the blank column beside each vertical border.
 pub fn inside(area: Rect) -> Rect {
     area.inner(Margin::new(2, 1))
 }

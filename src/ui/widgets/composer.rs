@@ -35,7 +35,8 @@ pub enum PasteResult {
     Cut {
         /// Number of bytes that were inserted.
         kept: usize,
-        /// Number of bytes that the whole text would need; a tab counts as the blanks that replace it.
+        /// Number of bytes that the whole text would need. A tab counts as the blanks that replace it; of the text
+        /// beyond the limit, the pasted bytes count.
         of: usize,
     },
 }
@@ -140,7 +141,8 @@ impl Composer {
         }
     }
 
-    /// Handles a key that has no other binding. `width` is the width of the text area in columns.
+    /// Inserts or deletes text, or moves the cursor, for a key that has no other binding. `width` is the width of the
+    /// text area in columns.
     pub fn key(&mut self, key: KeyEvent, width: u16) {
         if self.bytes >= COMPOSER_MAX && matches!(key.code, KeyCode::Char(_)) {
             return;
@@ -233,9 +235,8 @@ impl Composer {
     }
 
     /// Moves the cursor before character `chars` of line `line`; both must exist. The text area can jump only to 16-bit
-    /// coordinates. To reach a position beyond them, the cursor jumps to the closest reachable position or the end of
-    /// the line, unless it is already closer, and continues in single steps. Steps are kept few, because each one reads
-    /// the whole line.
+    /// coordinates. To reach a position beyond them, the cursor first jumps close to it, then moves in single steps.
+    /// Each step reads the whole line, so the start with the fewest steps is chosen.
     fn move_cursor_to(&mut self, line: usize, chars: usize) {
         const MAX: usize = u16::MAX as usize;
         let narrow = |n: usize| u16::try_from(n).unwrap_or(u16::MAX);
@@ -301,7 +302,8 @@ impl Composer {
         result
     }
 
-    /// Returns pasted text in the form in which it is inserted, cut so that the whole text has at most `most` bytes.
+    /// Returns pasted text in the form in which it is inserted, cut so that the message with it has at most `most`
+    /// bytes.
     fn clean(&self, text: &str, most: usize) -> (String, PasteResult) {
         let room = most.saturating_sub(self.bytes);
         let (clean, of) = clean(text, room);
@@ -323,7 +325,7 @@ impl Composer {
         }
     }
 
-    /// Inserts a newline at the cursor.
+    /// Inserts a newline at the cursor, unless the text has its maximum length.
     pub fn newline(&mut self) {
         if self.bytes < COMPOSER_MAX {
             self.edit(EditKind::Other, |composer| {
@@ -364,8 +366,8 @@ impl Composer {
     }
 }
 
-/// Returns at most `room` bytes of `text`, in the form in which they are inserted, and the number of bytes that the
-/// whole text would need.
+/// Returns at most `room` bytes of `text`, in the form in which they are inserted, and about how many bytes the whole
+/// text would need.
 fn clean(text: &str, room: usize) -> (String, usize) {
     // Cuts first, so that the cost depends on the text that is kept and not on the size of the paste.
     let end = text.floor_char_boundary(room);

@@ -26,7 +26,6 @@ pub enum HistoryStep {
         /// The number of claims so far, including this one.
         attempt: u32,
     },
-    /// The task was released to the board.
     Released {
         /// The previous owner.
         by: String,

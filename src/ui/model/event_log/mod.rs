@@ -25,13 +25,13 @@ pub const LINES_MAX: usize = 2000;
 pub const WORDS_MAX: usize = 400;
 /// Maximum number of names per line that the filter `who:` searches.
 const WHO_MAX: usize = 8;
-/// Number of the latest lines that are searched for a line that the next, more detailed line replaces.
+/// Number of the latest lines that are searched for a less detailed line about the same event, which a new line then
+/// replaces.
 const RECENT: usize = 16;
 
 /// The topic of a line, which the filter `kind:` selects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Topic {
-    /// A task of the board.
     Task,
     /// A message or a prompt.
     Mail,
@@ -39,13 +39,10 @@ pub enum Topic {
     Request,
     /// Agents that join, leave or become idle.
     Team,
-    /// A worktree and its branch.
     Worktree,
     /// Model calls: failures, queueing, compaction.
     Model,
-    /// A background job.
     Job,
-    /// A notice from crewdeck.
     Notice,
 }
 
@@ -165,7 +162,6 @@ impl NewLogLine {
 pub struct LogLine {
     /// A sequential number that identifies the line, for the selection.
     pub number: u64,
-    /// The time of the event.
     pub at: Timestamp,
     pub topic: Topic,
     pub severity: LogSeverity,
@@ -199,12 +195,12 @@ impl EventLog {
         self.lines.is_empty()
     }
 
-    /// Returns whether older lines are missing.
+    /// Returns whether older lines are missing because they were dropped or not read.
     pub fn is_cut(&self) -> bool {
         self.is_cut
     }
 
-    /// Records that older lines are missing.
+    /// Records that older lines are missing, for example because only the end of a long journal was read.
     pub(in crate::ui) fn begins_late(&mut self) {
         self.is_cut = true;
     }
@@ -263,7 +259,8 @@ impl EventLog {
         self.find_recent(words).is_some()
     }
 
-    /// Removes the recent line with the text `words`, because the next line has more details.
+    /// Removes the line with the text `words`, if it is among the last [`RECENT`] lines. The caller adds a line with
+    /// more details instead.
     fn remove_recent(&mut self, words: &str) {
         if let Some(at) = self.find_recent(words) {
             self.lines.remove(at);

@@ -31,7 +31,7 @@ use crate::ui::widgets::scrollbar::Scrollbar;
 /// Number of columns by which one notch of the mouse wheel pans the graph sideways.
 const NOTCH_COLUMNS: usize = 6;
 
-/// The wanted number of content rows is a multiple of this number.
+/// The board requests a multiple of this number of content rows, so that its height rarely changes.
 const STEP: u16 = 4;
 
 impl PaneFeature for BoardPane {
@@ -65,8 +65,8 @@ impl PaneFeature for BoardPane {
         app.model.board.len()
     }
 
-    /// Rounds the rows of the content up to a multiple of [`STEP`], so that the panes below rarely move. Even for a
-    /// small graph, there is room for the line about the selected task.
+    /// Rounds the rows of the content up to a multiple of [`STEP`], so that the panes below rarely move. A small graph
+    /// still gets enough rows for the line that describes the selected task.
     fn wanted_height(&self, app: &App, width: u16, most: u16) -> u16 {
         let room = layout::inside(Rect::new(0, 0, width, most));
         let rows = self.rows_wanted(app, room).max(ABOUT_FROM.into());

@@ -63,9 +63,9 @@ enum BoardCondition {
 /// An invalid term, which the filter ignores.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum BoardQueryError {
-    /// The key of the term, such as `foo:`, is unknown.
+    /// The key of the term is unknown. Holds the key, such as `foo:`.
     Key(String),
-    /// The value of `status:` is unknown.
+    /// The value of `status:` is unknown. Holds the value.
     Status(String),
 }
 

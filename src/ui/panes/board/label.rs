@@ -9,7 +9,7 @@ use crate::ui::text::{display_name, width};
 /// Indentation of all rows of a node except the first, in columns.
 pub const INDENT: usize = 2;
 
-/// Maximum value of [`Label::min_width`], in columns. Longer words may be truncated.
+/// Maximum value of [`Label::min_width`], in columns. A word that needs more columns may be truncated.
 const LEAST_MAX: usize = 30;
 
 /// Bounds of the width that nodes reserve for the owner's name, in columns, without the space and the `@` before the
@@ -17,12 +17,12 @@ const LEAST_MAX: usize = 30;
 const OWNER_MIN: usize = 5;
 const OWNER_MAX: usize = 12;
 
-/// The text of a node.
+/// The parts of the text in a task's graph node.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Label {
     /// The task's number, such as `#12`.
     pub number: String,
-    /// The task's subject as one line.
+    /// The task's subject as one line, cut to [`SUBJECT_MAX`].
     pub subject: String,
     /// The owner's display name; empty if the task has no owner.
     pub owner: String,
@@ -88,7 +88,6 @@ pub fn owners(longest: usize) -> usize {
     longest.clamp(OWNER_MIN, OWNER_MAX) + 2
 }
 
-/// Returns the text of a task's node in the graph.
 pub fn label(task: &Task) -> Label {
     Label {
         number: task.id.to_string(),

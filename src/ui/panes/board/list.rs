@@ -32,7 +32,7 @@ impl ListRow {
     }
 }
 
-/// The rows of the list, and the row of each task.
+/// The rows of the list, with the row index of each task for fast lookup.
 #[derive(Debug, Clone, Default)]
 pub struct ListRows {
     rows: Vec<ListRow>,
@@ -56,7 +56,7 @@ impl ListRows {
         self.rows.get(at).copied()
     }
 
-    /// Returns the rows from index `first` on.
+    /// Returns the rows from index `first` on; none if `first` is too large.
     pub fn from(&self, first: usize) -> &[ListRow] {
         self.rows.get(first..).unwrap_or(&[])
     }

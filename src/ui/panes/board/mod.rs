@@ -40,8 +40,8 @@ use crate::ui::text::width;
 /// Maximum number of tasks that are drawn as a graph. A larger board is shown as a list.
 pub const GRAPH_MAX: usize = 400;
 
-/// Minimum width of the pane, in columns, to show a graph that is wider than the pane, by up to half. A narrower pane
-/// shows the list instead.
+/// Minimum width of the pane, in columns, for a graph that is wider than the pane. Such a graph may be wider by half. A
+/// narrower pane shows the list instead.
 const PANNED_FROM: usize = 60;
 
 #[derive(Debug)]
@@ -84,11 +84,12 @@ impl Default for BoardPane {
 pub enum ListReason {
     /// The user chose the list instead of the graph, or the board has no tasks.
     Asked,
-    /// A filter is active.
+    /// A filter is set: only the list can show its matches.
     Filtered,
-    /// There are too many tasks for a graph; holds their number.
+    /// There are more than [`GRAPH_MAX`] tasks, or the graph would be more than twice as high as the pane. Holds the
+    /// number of tasks.
     Many(usize),
-    /// The dependency chains are too long for the width; holds the number of layers.
+    /// The dependency chains are too long for the width of the pane. Holds the number of graph layers.
     Deep(usize),
     /// There are too many edges to draw as a graph.
     Tangled,
@@ -96,9 +97,7 @@ pub enum ListReason {
 
 #[derive(Debug, Clone, PartialEq)]
 pub enum Shown {
-    /// The tasks as a graph.
     Graph(Arc<Drawing>),
-    /// The tasks as a list, with the reason.
     List(ListReason),
 }
 
@@ -130,7 +129,7 @@ impl BoardPane {
         })
     }
 
-    /// Returns the number of rows that the pane needs to show its whole content, at most those of `room`.
+    /// Returns the number of rows that the pane needs to show its whole content, at most the height of `room`.
     fn rows_wanted(&self, model: &CrewModel, room: Rect) -> usize {
         let version = model.memo.version();
         let words = self.filter.words().to_string();

@@ -15,7 +15,6 @@ use crate::ui::widgets::scrollbar::Scrollbar;
 /// Minimum height of the board's body, in rows, to show a line below the graph that describes the selected task.
 pub const ABOUT_FROM: u16 = 5;
 
-/// The areas of the board pane.
 #[derive(Debug, Clone, PartialEq)]
 pub struct BoardPaneLayout {
     /// The filter input, if it is open.
@@ -29,7 +28,7 @@ pub struct BoardPaneLayout {
 }
 
 impl BoardPane {
-    /// Computes the layout of a pane with the inner area `area`.
+    /// Computes the layout for `area`, the area inside the pane's frame.
     pub fn layout(&self, model: &CrewModel, area: Rect) -> BoardPaneLayout {
         let wanted_rows = if self.filter.is_set() {
             let query = BoardQuery::new(self.filter.text());

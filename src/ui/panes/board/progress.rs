@@ -27,8 +27,9 @@ pub fn percent(counts: [usize; 4]) -> usize {
     counts[0].saturating_mul(100) / total.max(1)
 }
 
-/// Returns the number of cells of each segment in a bar of `columns` cells. It is proportional to the number of tasks,
-/// and at least 1 if there are such tasks. All are 0 if the board is empty or the bar is too short.
+/// Returns the number of cells of each segment in a bar of `columns` cells. A segment is as long as its share of the
+/// tasks, and at least one cell long if it has tasks. All segments are empty if the board is empty or the bar is too
+/// short.
 pub fn cells(counts: [usize; 4], columns: usize) -> [usize; 4] {
     let total: usize = counts.iter().sum();
     let present = counts.iter().filter(|c| **c > 0).count();

@@ -147,7 +147,7 @@ impl BoardPane {
         }
     }
 
-    /// Switches between graph and list.
+    /// Switches between graph and list. If the board can be shown only as a list, says why in a status message.
     pub fn toggle_shape(&mut self, app: &mut App, area: Rect) {
         if self.filter.is_set() {
             let key = app.prefs.keymap.key(Context::Panes, Action::Back);

@@ -69,7 +69,7 @@ pub fn candidates(pane: &LeadPane, app: &App) -> Vec<CompletionRow> {
     rows
 }
 
-/// Returns the index of the selected row and its completion.
+/// Returns the index of the selected row and its completion; `None` if there are no completions.
 pub fn selected(pane: &LeadPane, app: &App) -> Option<(usize, CompletionRow)> {
     let mut candidates = candidates(pane, app);
     let row = row(pane).min(candidates.len().checked_sub(1)?);
@@ -131,8 +131,8 @@ fn commands() -> Vec<CompletionRow> {
     rows.collect()
 }
 
-/// Returns completions for all agents except the shown one, which gets the message without being named. While the shown
-/// agent has an open question, it is included.
+/// Returns completions for the agents that a message can be addressed to. The shown agent is one of them only while it
+/// has an open question: otherwise it gets the message without being named.
 fn names(app: &App) -> Vec<CompletionRow> {
     let role = |name: &Name| {
         let member = app.model.team.find(name);

@@ -32,7 +32,7 @@ pub fn targets(pane: &LeadPane, app: &App, layout: &Layout, out: &mut Vec<Placed
     }
 }
 
-/// Draws the list if a completion is open.
+/// Draws the list if there are completions. If there are none yet because the files are still being read, draws a note.
 pub fn draw(pane: &LeadPane, app: &App, theme: &Theme, layout: &Layout, buffer: &mut Buffer) {
     let offers = complete::candidates(pane, app);
     let note = files::note(app);

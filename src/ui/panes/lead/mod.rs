@@ -29,7 +29,6 @@ use crate::ui::widgets::placed::PlacedPart;
 /// own.
 #[derive(Debug, Default)]
 pub struct LeadPane {
-    /// The state of the composer's completion list.
     completion: Completion,
 }
 

@@ -71,7 +71,6 @@ pub fn draw(app: &App, page: &OnboardingPage, theme: &Theme, area: Rect, buffer:
     }
 }
 
-/// The visible lines of a page.
 struct VisibleLines {
     shown: Vec<Line<'static>>,
     /// Whether all steps are visible.
@@ -156,7 +155,7 @@ fn paragraph(words: &str, columns: usize, style: Style) -> Vec<Line<'static>> {
     rows.into_iter().map(|l| Line::styled(l, style)).collect()
 }
 
-/// Wraps text behind a mark, with a hanging indent.
+/// Wraps `words` into rows after `mark`. The further rows are indented by the width of the mark.
 fn hanging(mark: &str, words: &str, columns: usize, theme: &Theme) -> Vec<Line<'static>> {
     let indent = width(mark);
     let rows = wrap(words, columns.saturating_sub(indent));

@@ -7,10 +7,9 @@ use crate::ui::keymap::{Action, Context};
 use crate::ui::popups::pager::search::tell_match;
 use crate::ui::transcript::{Portion, Viewport};
 
-/// The key context of the conversation pane.
 const LEAD: Context = Context::In(Pane::Lead);
 
-/// Closes the search field and keeps the search active. Reports if there is no match.
+/// Closes the search field and keeps the search active. Shows a status message if there is no match.
 pub fn keep(app: &mut App) {
     let transcript = &mut app.shown_agent().transcript;
     transcript.finish_search_input();
@@ -26,7 +25,7 @@ pub fn is_active(app: &App) -> bool {
     is_searched && app.focus == Focus::Pane(Pane::Lead)
 }
 
-/// Goes to the next or previous match.
+/// Goes to the next or previous match of the search in the shown conversation. Does nothing while a popup is open.
 pub fn next(app: &mut App, way: Way, viewport: Viewport) {
     if !app.popups.is_empty() {
         return;
@@ -41,7 +40,7 @@ pub fn next(app: &mut App, way: Way, viewport: Viewport) {
     tell_match(app, round, way, "No matches in this conversation.");
 }
 
-/// Goes to the next or previous prompt of the user.
+/// Goes to the next or previous prompt of the user, or shows a status message if there is none.
 pub fn prompt(app: &mut App, way: Way, viewport: Viewport) {
     if !app.shown_agent().transcript.go_to_prompt(way, viewport) {
         let words = match way {

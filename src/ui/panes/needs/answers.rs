@@ -75,8 +75,8 @@ pub fn sync_empty_draft(app: &mut App) {
     }
 }
 
-/// Returns a reminder that `to` still waits for the answer to its question, because the text was sent as a message.
-/// `None` if `to` has no open question.
+/// Returns a reminder that the question of `to` is still open, for a text that was sent to `to` as a message and does
+/// not answer it. `None` if `to` has no open question.
 pub fn open_question_reminder(app: &App, to: &Name) -> Option<String> {
     let mut cards = app.model.requests.cards();
     let is_open = |r: &Request| {

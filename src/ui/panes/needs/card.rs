@@ -20,7 +20,6 @@ const OTHERS_MAX: usize = 6;
 /// Minimum number of visible rows of the request's text. With less room, the choices scroll together with the text.
 const TEXT_MIN: usize = 2;
 
-/// The kind of a line of the card.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CardLineKind {
     /// Details in one line: the working directory, other agents with the same request, and whether the lead may decide.
@@ -31,13 +30,12 @@ pub enum CardLineKind {
     Choice(usize),
 }
 
-/// A line of the card and its kind.
 pub type CardLine = (CardLineKind, Line<'static>);
 
 /// The card of the selected request: the lines that scroll, and the choices that stay visible above the buttons.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Card {
-    /// The lines that scroll.
+    /// The details and the body of the request, which scroll. If `pinned` is empty, the choices follow.
     pub lines: Vec<CardLine>,
     /// The number of rows in which `lines` scrolls.
     pub room: usize,
@@ -85,7 +83,7 @@ pub fn card(pane: &NeedsPane, model: &CrewModel, width: u16, height: u16, theme:
 pub struct CardLayout {
     /// The rows with the headings of the open requests.
     pub list: Rect,
-    /// The lines that scroll.
+    /// The area in which [`Card::lines`] scrolls.
     pub text: Rect,
     /// The choices that stay visible above the buttons: the area of [`Card::pinned`].
     pub pinned: Rect,

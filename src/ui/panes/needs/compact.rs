@@ -23,10 +23,9 @@ const ROWS_MAX: u16 = 9;
 /// Minimum width of the heading, in columns. With less room, the hint at the right end of its line is shortened.
 const HEADING_LEAST: usize = 30;
 
-/// The lines of the card below its heading.
 struct CompactCard {
     lines: Vec<CardLine>,
-    /// Whether the lines show the whole request.
+    /// Whether `lines` shows the whole request.
     is_whole: bool,
 }
 
@@ -53,7 +52,8 @@ fn card(model: &CrewModel, request: &Request, inside: Rect, theme: &Theme) -> Co
     CompactCard { lines, is_whole }
 }
 
-/// Returns the height that the card wants. `area` is the space that the card shares with the conversation.
+/// Returns the number of rows that the card wants, including its heading. `area` is the space that the card shares with
+/// the conversation.
 pub fn height(model: &CrewModel, request: &Request, area: Rect) -> u16 {
     let choices = card::choices(request, card::inside(area).width, &Theme::default()).len();
     let choices = u16::try_from(choices).unwrap_or(u16::MAX);
@@ -113,8 +113,8 @@ pub fn draw(app: &App, theme: &Theme, area: Rect, buffer: &mut Buffer) {
     }
 }
 
-/// Returns the hint with the key that shows what the card leaves out: the rest of the request, and other requests. It
-/// has a long and a short form.
+/// Returns a hint with the key that shows what the card leaves out: the rest of the request, and other requests. The
+/// hint has a long and a short form; both are empty if the card leaves out nothing.
 fn elsewhere(app: &App, is_whole: bool, request: &Request) -> [String; 2] {
     let others = app
         .model

@@ -33,8 +33,8 @@ impl PaneFeature for NeedsPane {
         None
     }
 
-    /// Adds the rows with the headings and, only while the pane has the focus, the choices and buttons of the selected
-    /// request.
+    /// Adds the headings of the requests as mouse targets. While the pane has the focus, the choices and buttons of the
+    /// selected request are targets, too.
     fn targets(&self, app: &App, area: Rect, out: &mut Vec<PlacedPart<Hit>>) {
         let inside = card::inside(area);
         let Some((at, request)) = self.selected_request(app) else {
@@ -144,8 +144,8 @@ impl PaneFeature for NeedsPane {
         })
     }
 
-    /// Selects another request. In the pane itself the line keys scroll the card instead, but a preview shows the whole
-    /// request.
+    /// Selects another request, because the preview shows a request in full. In the pane itself, the same keys scroll
+    /// the card.
     fn step_preview(&mut self, app: &mut App, area: Option<Rect>, by: Scroll) {
         match by {
             Scroll::LineDown => self.neighbour(app, area, Way::Forward),

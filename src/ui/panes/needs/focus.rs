@@ -10,8 +10,8 @@ use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::panes::needs::NeedsPane;
 
 impl NeedsPane {
-    /// Selects the oldest open request and focuses the pane. Approval keys then take effect at once, without the delay
-    /// after a request has appeared by itself, because the user asked for the request. Shows a status message if no
+    /// Selects the oldest open request and focuses the pane. Approval keys take effect at once: only a request that
+    /// appears by itself needs the delay that protects from approving it by accident. Shows a status message if no
     /// request is open. Does nothing while the user writes a comment.
     pub fn focus_oldest(&mut self, app: &mut App) {
         if app.model.requests.is_empty() {
@@ -33,8 +33,8 @@ impl NeedsPane {
 }
 
 /// Called after request `last` has changed. If this pane has the focus and no request is open any more, returns the
-/// focus to where it was before. If the user decided `last` and the agent that asked is running, first holds the focus
-/// for at most [`HOLD`]. Returns `false` if the focus is not affected.
+/// focus to where it was before. If the user decided `last` and the agent that asked is running, the focus first stays
+/// here for at most [`HOLD`]. Returns `false` if the focus is not affected.
 pub fn after_decision(app: &mut App, last: &Request) -> bool {
     let is_last = app.model.requests.is_empty()
         && app.focus == Focus::Pane(Pane::Needs)
@@ -54,8 +54,9 @@ pub fn after_decision(app: &mut App, last: &Request) -> bool {
     true
 }
 
-/// Ends the hold of the focus, which [`after_decision`] began, if the user has left the pane or a request has arrived.
-/// Returns the focus if the agent that asked has stopped or the time is over.
+/// Ends the time in which [`after_decision`] keeps the focus in this pane. If the agent that asked has stopped or the
+/// time is over, returns the focus. If the user has left the pane or a request has arrived, the focus stays where it
+/// is.
 pub fn end_hold(app: &mut App) {
     let Some(hold) = &app.keys.guard.hold else {
         return;

@@ -47,8 +47,9 @@ impl NeedsPane {
         model.requests.at(at).map(|r| (at, r))
     }
 
-    /// Returns whether the user has seen the whole request in this pane. `area` is the pane's frame; `None` if the pane
-    /// is not visible.
+    /// Returns whether the user has seen all of request `id` in this pane, or was warned about the parts that are
+    /// folded or cut. Always false if another request is selected. `area` is the pane's frame; `None` if the pane is
+    /// not visible.
     pub fn has_read(&self, model: &CrewModel, area: Option<Rect>, id: &RequestId) -> bool {
         if self.selected_id(model).as_ref() != Some(id) {
             return false;

@@ -36,7 +36,7 @@ pub enum FigureStyle {
     WithUnits,
     /// In columns below their headings.
     InColumns {
-        /// Whether there is a column for costs.
+        /// Whether the cost of any agent is known, so that there is a column for it.
         has_cost: bool,
     },
 }

@@ -29,14 +29,12 @@ pub struct TeamPane {
     pub sort: TeamSort,
 }
 
-/// The areas of the team's list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TeamListLayout {
     /// The filter input, if it is open.
     pub filter: Option<Rect>,
     /// The row with the headings of the columns; `None` if there is no room.
     pub headings: Option<Rect>,
-    /// The rows.
     pub list: Rect,
 }
 
@@ -77,7 +75,7 @@ impl TeamPane {
         rows
     }
 
-    /// Returns the areas of the list for the area inside the pane's frame.
+    /// Divides `inside`, the area inside the pane's frame, into filter, headings and rows.
     pub fn places(&self, model: &CrewModel, inside: Rect) -> TeamListLayout {
         let (filter, list) = self.filter.areas(inside);
         let rows = self.rows(model).len();
@@ -94,7 +92,8 @@ impl TeamPane {
         }
     }
 
-    /// Returns the index of the selected row and the teammate or subagent in it. `None` if the list is empty.
+    /// Returns the index of the selected row and the name of the teammate or subagent in it. If a selected subagent has
+    /// finished, its parent is selected instead. `None` if the list is empty.
     pub fn selected_member(&self, model: &CrewModel) -> Option<(usize, Name)> {
         let rows = self.rows(model);
         let at = self
@@ -111,7 +110,6 @@ impl TeamPane {
 }
 
 impl TeamRow<'_> {
-    /// Returns the name of the teammate or subagent in the row.
     pub fn name(&self) -> &Name {
         match self {
             TeamRow::Member(member) => &member.name,

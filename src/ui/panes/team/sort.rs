@@ -48,7 +48,7 @@ impl TeamSort {
         }
     }
 
-    /// Returns the teammates in this order.
+    /// Returns all teammates in this order, with those that have shut down last.
     pub fn members(self, model: &CrewModel) -> Vec<&Member> {
         let mut rows: Vec<&Member> = model.team.members.iter().collect();
         let agent = |member: &Member| model.agents.get(&member.name);

@@ -93,7 +93,7 @@ pub fn draw(pane: &TeamPane, app: &App, theme: &Theme, area: Rect, buffer: &mut 
     }
 }
 
-/// The number of columns that a row has for its name and task together, and how many each of the two needs.
+/// The number of columns that the name and the task of a row share, and how many each of them needs.
 #[derive(Clone, Copy)]
 struct SharedColumns {
     columns: usize,
@@ -101,7 +101,7 @@ struct SharedColumns {
     task: usize,
 }
 
-/// Returns the width of the name column.
+/// Returns the width of the name column, in columns: the same for all rows, so that the least text is truncated.
 fn name_width(app: &App, members: &[TeamRow<'_>], inside: usize, style: FigureStyle) -> usize {
     let least = match inside {
         0..CONTEXT_FROM => 8,
@@ -197,7 +197,8 @@ fn row(
     ]
 }
 
-/// Returns the activity bars of an agent, after a space. Empty in a narrow row and until a teammate has been active.
+/// Returns a space and the activity bars of an agent. Empty if the row is narrow, or as long as no teammate has been
+/// active.
 fn pulse(app: &App, agent: Option<&AgentView>, columns: usize) -> String {
     let slices = match columns {
         0..ACTIVITY_BARS_FROM => return String::new(),
@@ -270,8 +271,8 @@ fn task(model: &CrewModel, member: &Member) -> String {
     )
 }
 
-/// Returns the text and style of the task column: the task with details of the activity, or the reason why the agent is
-/// stuck or has failed.
+/// Returns the text and style of the task column. If the agent is stuck or has failed, the text is the reason;
+/// otherwise it is the task, followed by details of the activity if there is room.
 fn about(
     model: &CrewModel,
     member: &Member,

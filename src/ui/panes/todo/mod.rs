@@ -17,12 +17,13 @@ pub struct TodoListPane {
     pub selected: Option<usize>,
     /// The text of the selected item before the current event, by which the item is found again.
     before: Option<String>,
-    /// The focus, the zoomed pane and the tab as they were before the user switched to the list.
+    /// The focus, the zoomed pane and the tab as they were before the user switched to the list, to restore them.
     before_toggle: Option<(Focus, Option<Pane>, Pane)>,
 }
 
 impl TodoListPane {
-    /// Returns the index of the selected item.
+    /// Returns the index of the selected item; without a selection, that of the item in progress, or else 0. `None` if
+    /// the list is empty.
     pub fn selected_row(&self, app: &App) -> Option<usize> {
         let last = app.shown_todo().len().checked_sub(1)?;
         let selected = self.selected.map(|at| at.min(last));

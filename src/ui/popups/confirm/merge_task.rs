@@ -117,7 +117,7 @@ impl Question for MergeTask {
     }
 }
 
-/// Sends the command that merges the branches of all completed tasks, if there are at least two.
+/// Sends the command that merges all branches that can be merged now, if there are at least two.
 fn merge_all(app: &mut App, out: &mut Vec<Effect>) -> Next {
     let tasks = branches::to_merge(app).as_ref().clone();
     if tasks.len() < 2 {

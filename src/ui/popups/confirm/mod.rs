@@ -70,7 +70,7 @@ pub trait Question: Debug + 'static {
     }
 }
 
-/// The dialog that asks the question `Q`.
+/// A dialog whose text, buttons and effect come from the question `Q`.
 #[derive(Debug)]
 pub struct Confirmation<Q>(pub Q);
 

@@ -54,7 +54,7 @@ impl Question for ReleaseTask {
     }
 }
 
-/// Sends the command that releases a task.
+/// Sends the command that releases a task if `from` is still its owner.
 pub fn release(app: &mut App, task: TaskId, from: Name, out: &mut Vec<Effect>) {
     let words = format!("Releasing {task}…");
     send(app, words, TaskCommand::Release { task, from }, out);

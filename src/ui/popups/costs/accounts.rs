@@ -20,7 +20,7 @@ pub struct Account {
     pub is_gone: bool,
 }
 
-/// The usage of all agents.
+/// The usage of each agent, and the total.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Accounts {
     /// One account for each agent, most expensive first.

@@ -45,7 +45,7 @@ impl CostsPopup {
         lines.iter().position(is_it).or_else(first)
     }
 
-    /// Returns the target of the selected line.
+    /// Returns the target of the selected line; `None` if no line can be selected.
     pub fn target(&self, app: &App) -> Option<CostTarget> {
         let lines = lines(app, self.sort, &Theme::default());
         let row = self.row(&lines)?;

@@ -25,7 +25,7 @@ const NAMES_MAX: usize = 28;
 /// Minimum width of the name column, in columns.
 const NAMES_MIN: usize = 14;
 
-/// A numeric column.
+/// A column to the right of the names: a number, or the bar that shows the share.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Column {
     Calls,

@@ -15,7 +15,7 @@ use crate::ui::theme::Theme;
 pub struct DiffPage {
     task: TaskId,
     changes: Changes,
-    /// The index of the current file.
+    /// The index of the file at the top of the view; the title names this file.
     pub file: usize,
     /// The rows of the last rendering, with the width and theme that they are for. A cache that does not affect what is
     /// drawn.

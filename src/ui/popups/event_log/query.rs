@@ -30,9 +30,9 @@ enum LogCondition {
 /// An invalid term, which the filter ignores.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum EventLogQueryError {
-    /// The key of the term is unknown.
+    /// A term with an unknown key. Holds the key.
     Key(String),
-    /// The value of `kind:` is unknown.
+    /// A term `kind:…` that names no topic. Holds the word after the colon.
     Kind(String),
 }
 

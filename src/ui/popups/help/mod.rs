@@ -33,7 +33,7 @@ pub struct HelpPopup {
     contexts: Vec<Context>,
     /// Number of rows that are scrolled off the top.
     scroll: usize,
-    /// The index of the selected entry.
+    /// The index of the selected entry among the entries that match the filter.
     pub selected: usize,
     filter: LineInput,
     /// Whether the filter is being typed.

@@ -132,7 +132,7 @@ fn line(
     ]
 }
 
-/// Returns the symbol and style of a job.
+/// Returns the symbol and style that show whether a job runs, and how it has ended.
 fn look(job: &Job, theme: &Theme) -> (&'static str, Style) {
     match job.ended.as_ref().map(|(_, end)| end) {
         None => ("●", theme.working),

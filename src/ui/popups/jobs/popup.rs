@@ -28,7 +28,6 @@ pub fn open(app: &mut App) {
     open_once(app, JobsPopup::default());
 }
 
-/// Returns whether any background job is running.
 pub fn is_any_running(model: &CrewModel) -> bool {
     model.jobs.running() > 0
 }

@@ -103,7 +103,7 @@ pub trait Page: Debug + 'static {
     fn after_event(&mut self, _app: &App) {}
 }
 
-/// A line of a pager.
+/// A line of a pager's text, with what the search and the navigation between files need.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PagerRow {
     pub line: Line<'static>,
@@ -139,7 +139,7 @@ impl From<PageRow> for PagerRow {
     }
 }
 
-/// Returns lines of plain text as rows.
+/// Converts lines to rows without decoration, so that the search covers each whole line.
 pub fn text_rows(lines: Vec<Line<'static>>) -> Vec<PagerRow> {
     lines.into_iter().map(PagerRow::from).collect()
 }
@@ -165,14 +165,14 @@ struct PagerRows {
     height: usize,
 }
 
-/// Returns the largest area of a pager, that for a long text.
+/// Returns the maximum area of a pager. A shorter text gets a lower popup.
 pub fn area(screen: Rect) -> Rect {
     let width = WIDTH_MAX.min(screen.width.saturating_sub(4));
     let height = screen.height.saturating_sub(4).min(40);
     centered(screen, width, height)
 }
 
-/// Returns the width of the lines in a pager.
+/// Returns the maximum width of a line in a pager, in columns: that of the area inside the border.
 pub fn text_width(screen: Rect) -> usize {
     area(screen).width.saturating_sub(4).max(1).into()
 }
@@ -302,7 +302,7 @@ impl<P: Page> Pager<P> {
         self.origin = self.scroll;
     }
 
-    /// Closes the search field and keeps the search active. Reports if there is no match.
+    /// Closes the search field and keeps the search active. Tells the user if there is no match.
     fn finish_search_input(&mut self, app: &mut App) {
         self.is_typing = false;
         if self.search.text().trim().is_empty() {

@@ -38,7 +38,7 @@ pub trait Choices: Debug + 'static {
     /// Returns all rows, before the search filters them.
     fn rows(&self, app: &App) -> Vec<PickerRow<Self::Item>>;
 
-    /// Handles the choice of `item`.
+    /// Called when the user has chosen `item`. Returns what happens to the picker then.
     fn choose(&mut self, app: &mut App, item: Self::Item, out: &mut Vec<Effect>) -> Next;
 
     /// Returns the item that the search text `typed` itself stands for, or `None` if it stands for none. Called only if
@@ -58,7 +58,6 @@ pub trait Choices: Debug + 'static {
         &[]
     }
 
-    /// Returns the area of the picker.
     fn area(&self, _app: &App, screen: Rect) -> Rect {
         centered(screen, width(screen), height(screen, HEIGHT_MAX))
     }
@@ -85,7 +84,7 @@ pub trait Choices: Debug + 'static {
     }
 }
 
-/// Returns the width of a picker, in columns.
+/// Returns the width of a picker, in columns, including its border.
 pub fn width(screen: Rect) -> u16 {
     WIDTH_MAX.min(screen.width.saturating_sub(4))
 }

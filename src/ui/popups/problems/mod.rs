@@ -23,7 +23,7 @@ use crate::ui::text::aging::ShownAge;
 use crate::ui::text::{fit, wrap};
 use crate::ui::theme::Theme;
 
-/// Maximum number of problems listed.
+/// Maximum number of listed problems. If there are more, the least severe are omitted.
 pub const PROBLEMS_MAX: usize = 100;
 
 /// Maximum width of a request's summary, in columns.
@@ -129,7 +129,7 @@ pub(in crate::ui) fn ages(model: &CrewModel) -> Vec<ShownAge> {
         .collect()
 }
 
-/// Renders the list of problems, `width` columns wide.
+/// Renders the problems for the popup: the cause and the help of each, `width` columns wide.
 pub fn lines(app: &App, width: usize, theme: &Theme) -> Vec<Line<'static>> {
     let all = problems(app);
     if all.is_empty() {

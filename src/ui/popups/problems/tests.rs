@@ -113,7 +113,6 @@ fn onboarding_causes_are_problems_but_advice_is_not() {
     );
 }
 
-/// Advances the clock.
 fn wait(state: &mut UiState, seconds: u64) {
     let now = state.now.after(std::time::Duration::from_secs(seconds));
     update(state, Msg::Tick { now });

@@ -9,7 +9,7 @@ use crate::ui::popups::task_form::form::TaskForm;
 /// Maximum number of drafts, and of sent forms that the board has neither accepted nor rejected yet.
 pub const FORMS_MAX: usize = 8;
 
-/// Task forms that are not on the screen. Both lists are ordered from oldest to newest.
+/// The drafts and the sent forms, which are not on the screen. Both lists are ordered from oldest to newest.
 #[derive(Debug, Default)]
 pub struct TaskForms {
     drafts: Vec<TaskForm>,
@@ -37,7 +37,7 @@ impl TaskForms {
         self.sent.len() >= FORMS_MAX
     }
 
-    /// Stores a form that was sent to the board.
+    /// Stores a form that was sent to the board with `command`, until the board accepts or rejects it.
     pub fn add_sent(&mut self, form: TaskForm, command: TaskCommand) {
         self.sent.push((form, command));
     }

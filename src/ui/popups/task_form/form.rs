@@ -200,13 +200,14 @@ impl TaskForm {
     }
 }
 
-/// Splits the text of a list field into words.
+/// Splits the text of a list field at commas and blanks.
 fn list_words(text: &str) -> impl Iterator<Item = &str> {
     text.split([',', ' ', '\t', '\n'])
         .filter(|word| !word.is_empty())
 }
 
-/// Parses task numbers and removes duplicates.
+/// Parses task numbers, separated by commas or blanks, and removes duplicates. Returns an error message if a word is
+/// not a task number.
 fn task_numbers(text: &str, board: &TaskGraph) -> Result<Vec<TaskId>, String> {
     let mut out = Vec::new();
     for word in list_words(text) {
@@ -229,7 +230,7 @@ mod tests {
     use crate::domain::ids::Name;
     use crate::ui::fixture::user_actions_board;
 
-    /// Creates a form with these texts in its fields.
+    /// Creates a form with `fields` as the texts of its fields, in the order of [`FormField::ALL`].
     fn filled(id: Option<u64>, fields: [&str; 4]) -> TaskForm {
         let mut form = TaskForm {
             id: id.map(TaskId),

@@ -21,7 +21,7 @@ const DESCRIPTION_ROWS: u16 = 3;
 /// Maximum number of rows of the error text.
 const ERROR_ROWS: usize = 3;
 
-/// Returns the area of the form on the screen.
+/// Returns the area of the form, including its border.
 pub fn area(screen: Rect) -> Rect {
     let columns = WIDTH_MAX.min(screen.width.saturating_sub(4));
     // Leaves the status line, the tabs and the two lines at the bottom visible.
@@ -29,7 +29,6 @@ pub fn area(screen: Rect) -> Rect {
     centered(screen, columns, rows)
 }
 
-/// Layout of the task form.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct FormLayout {
     /// The fields and their areas, field names included.

@@ -25,7 +25,7 @@ const STEPS_MAX: usize = 40;
 /// Width of the column with the field names, in columns.
 const NAMES: usize = 12;
 
-/// Returns the lines of the page, `width` columns wide.
+/// Renders the subject, status, fields and history of a task, `width` columns wide.
 pub fn lines(app: &App, task: &Task, width: usize, theme: &Theme) -> Vec<Line<'static>> {
     let plain = |text: String, style: Style| Line::styled(text, style);
     let mut out: Vec<Line> = wrap(&task.subject, width)

@@ -16,7 +16,7 @@ use crate::ui::popups::picker::{Choices, Picker, PickerRow, low_area};
 /// Maximum number of visible rows.
 const ROWS_MAX: u16 = 10;
 
-/// The content of the theme picker.
+/// The content of the theme picker: the built-in themes and the user's own ones.
 #[derive(Debug)]
 pub struct ThemeChoices;
 
@@ -35,7 +35,7 @@ impl App {
         previewed.unwrap_or_else(|| self.prefs.theme.clone())
     }
 
-    /// Sets the theme from the settings.
+    /// Sets the saved theme, which an open theme picker hides behind its preview.
     pub fn set_theme(&mut self, theme: impl Into<ThemeChoice>) {
         self.prefs.theme = theme.into();
         self.dirty = true;
@@ -46,7 +46,6 @@ impl App {
         self.prefs.theme == ThemeChoice::default()
     }
 
-    /// Sets the user's custom themes.
     pub fn set_own_themes(&mut self, themes: Vec<Arc<CustomTheme>>) {
         self.prefs.own_themes = themes;
         self.dirty = true;

@@ -14,7 +14,7 @@ use crate::ui::theme::Theme;
 /// Maximum number of messages shown. They include the opened message and those around it.
 pub const THREAD_MAX: usize = 100;
 
-/// A rendered thread.
+/// The rendered messages between two parties, of which one message is opened.
 pub struct Thread {
     /// The lines of all shown messages.
     pub lines: Vec<Line<'static>>,

@@ -27,7 +27,6 @@ pub struct Hint {
     pub urgency: Urgency,
 }
 
-/// The priority of a hint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Urgency {
     /// Shown if there is room.

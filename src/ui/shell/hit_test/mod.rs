@@ -16,7 +16,7 @@ use crate::ui::shell::layout;
 use crate::ui::shell::state::UiState;
 use crate::ui::widgets::placed::PlacedPart;
 
-/// Returns the target at a cell.
+/// Returns the topmost mouse target at a cell of the screen.
 pub fn at(state: &UiState, column: u16, row: u16) -> Hit {
     let here = Position::new(column, row);
     let found = targets(state).into_iter().find(|t| t.at.contains(here));

@@ -209,7 +209,6 @@ pub fn alone(state: &UiState, out: &mut Layout, pane: Pane, body: Rect) {
     }
 }
 
-/// Where the todo list is shown.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum TodoPlacement {
     AboveComposer,

@@ -14,7 +14,7 @@ const STRIP_MIN: u16 = 4;
 /// The team pane grows in steps of this many rows.
 const STEP: u16 = 4;
 
-/// The size of a pane's content.
+/// The size of a pane's content, and whether the pane may grow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PaneContent {
     /// Number of rows of the whole content.
@@ -31,10 +31,10 @@ pub struct ColumnHeights {
     pub inbox: u16,
 }
 
-/// Divides a column of `height` rows. An empty pane gets [`EMPTY`]. The team gets the rows that it needs, at most a
-/// third. The inbox gets 30 %. The board gets the rest, at most `board` rows, of which 0 means that it is empty. A team
-/// or inbox that has the focus may grow to half of the column. Rows that the board does not need go to the inbox; if
-/// that is empty, to the team; if both are empty, to the board.
+/// Divides a column of `height` rows among board, team and inbox. An empty pane gets [`EMPTY`]. The team gets the rows
+/// that it needs, at most a third. The inbox gets 30 %. The board gets the rest, at most `board` rows; the board is
+/// empty if `board` is 0. A team or inbox that has the focus may grow to half of the column. Rows that the board does
+/// not need go to the inbox; if that is empty, to the team; if both are empty, to the board.
 pub fn column(height: u16, board: u16, team: PaneContent, messages: PaneContent) -> ColumnHeights {
     let grown = |base: u16, content: PaneContent| {
         if content.has_focus {

@@ -127,7 +127,6 @@ fn beside(body: Rect, list: Rect) -> Option<Rect> {
     })
 }
 
-/// Returns the previewed item.
 fn selected_item(state: &UiState) -> Option<SelectedItem> {
     state.panes.get(previewed_pane(state)?).selected_item(state)
 }
@@ -143,7 +142,6 @@ pub struct PreviewScroll {
     place: ScrollAnchor,
 }
 
-/// Returns the scroll position of the current preview.
 pub fn scroll_position(state: &UiState) -> PreviewScroll {
     let of = selected_item(state);
     if let Some(peek) = state.popups.top::<Peek>()
@@ -178,7 +176,7 @@ pub fn conversation_area(area: Rect, head: usize) -> Rect {
     cut_top(inside, above).1
 }
 
-/// Returns the scrollbar of the preview in `area`.
+/// Returns the scrollbar of the preview in `area`; `None` if there is nothing to scroll.
 pub fn scrollbar(state: &UiState, area: Rect) -> Option<Scrollbar> {
     let list = area::inside(area);
     let peeked = peeked(state, usize::from(list.width), &Theme::default())?;
@@ -208,7 +206,7 @@ pub enum ScrollTo {
     To(usize),
 }
 
-/// Returns the scroll position after a movement.
+/// Returns the scroll position of the preview in `area` after the movement `to`; `None` if nothing is previewed.
 pub fn scroll_position_after(state: &UiState, area: Rect, to: ScrollTo) -> Option<PreviewScroll> {
     let list = area::inside(area);
     let peeked = peeked(state, usize::from(list.width), &Theme::default())?;
@@ -248,7 +246,7 @@ pub fn read_to_end(state: &UiState, area: Rect) -> Option<Pane> {
     (first + usize::from(list.height) >= peeked.lines.len()).then_some(pane)
 }
 
-/// Returns the content of the preview for a width of `columns`.
+/// Returns the content of the preview for a width of `columns`; `None` if nothing is previewed.
 pub fn peeked(state: &UiState, columns: usize, theme: &Theme) -> Option<Preview> {
     state
         .panes

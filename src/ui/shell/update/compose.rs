@@ -121,7 +121,6 @@ fn addressed<'a>(app: &App, text: &'a str) -> Result<(Name, &'a str, bool), Stri
     }
 }
 
-/// Inserts a line break.
 pub fn newline(app: &mut App) {
     edit(app, |input| match input {
         TextInput::Area {
@@ -160,7 +159,7 @@ pub fn toggle_output(app: &mut App) {
     app.say(text);
 }
 
-/// Runs an editing action in the text field with the focus. A single-line search has no such action.
+/// Runs an editing action in the focused text area. A single-line input ignores it.
 pub fn edit_text(state: &mut UiState, action: Action) {
     edit(state, |input| {
         if let TextInput::Area { text, .. } = input {

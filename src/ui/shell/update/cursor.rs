@@ -8,7 +8,7 @@ use crate::ui::shell::layout;
 use crate::ui::shell::state::UiState;
 use crate::ui::widgets::area::inside;
 
-/// Places the cursor in the composer and focuses it.
+/// Handles a click on the composer: focuses it and places its cursor at `here`.
 pub fn in_composer(state: &mut UiState, here: Position) {
     // Uses the area at the time of the click, because focusing may move the composer.
     let area = layout::layout(state, state.size).composer;

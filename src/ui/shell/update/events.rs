@@ -25,7 +25,6 @@ use crate::ui::shell::state::UiState;
 use crate::ui::shell::update::rejected;
 use crate::ui::widgets::composer::Composer;
 
-/// Applies an event.
 pub fn event(state: &mut UiState, event: &Event) {
     if event.at.0 > state.now.0 {
         state.now = event.at;

@@ -14,7 +14,8 @@ use crate::ui::panes::needs::focus;
 use crate::ui::shell::peek::Peek;
 use crate::ui::shell::state::UiState;
 
-/// What the next key would act on, for finding out whether a change replaces it.
+/// What the next key would act on. It is compared before and after a change, to find out whether the change replaces
+/// it.
 #[derive(PartialEq)]
 struct KeyTarget {
     focus: Focus,

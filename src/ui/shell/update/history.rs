@@ -27,13 +27,15 @@ pub fn older(state: &mut UiState, out: &mut Vec<Effect>) {
     }
 }
 
-/// Opens the search.
+/// Opens the search in the history of sent messages. If the messages of earlier sessions were not loaded yet, requests
+/// them.
 pub fn search(app: &mut App, out: &mut Vec<Effect>) {
     request(app, false, out);
     popup::open(app);
 }
 
-/// Asks the front end for the messages of earlier sessions, once.
+/// Asks the front end for the messages of earlier sessions, unless it was asked before. If `recalls` is true, the
+/// newest one is recalled when they arrive.
 fn request(app: &mut App, recalls: bool, out: &mut Vec<Effect>) {
     if app.input.history == SavedHistory::Unread {
         app.input.history = SavedHistory::Requested { recalls };

@@ -92,7 +92,7 @@ fn is_typed(state: &UiState, key: KeyEvent, number: usize) -> bool {
     is_text || number > count || !answering::has_settled(state)
 }
 
-/// Returns the action of a key that the topmost popup recommends.
+/// Returns the action of `key` if the text of the topmost popup recommends pressing this key.
 fn recommended(app: &App, key: &str) -> Option<Action> {
     app.popups.last()?.recommended(&app.prefs, key)
 }

@@ -37,8 +37,8 @@ pub fn rejected(app: &mut App, id: Option<CommandId>, why: &str) {
     }
 }
 
-/// Removes a prompt from the queue once its agent has read it. If secrets were redacted in the text that the agent
-/// read, it matches no queued prompt, so the oldest one is removed.
+/// Removes a prompt from the queue once its agent has read it. If `text` matches no queued prompt, because secrets were
+/// redacted in it, removes the oldest one.
 pub fn remove_read_prompt(model: &mut CrewModel, to: &Name, text: &str) {
     if !take_exactly(model, to, text) && text.contains(redact::PLACEHOLDER_START) {
         drop_oldest(model, to);
@@ -46,7 +46,7 @@ pub fn remove_read_prompt(model: &mut CrewModel, to: &Name, text: &str) {
 }
 
 /// Removes a delivered message of the user from the queue of a viewer. Does nothing in the crew's own window, where a
-/// message stays queued until its agent reads it. The message may also come from another window.
+/// message stays queued until its agent reads it. A message that was sent from another window is not in the queue.
 pub fn remove_delivered_message(app: &mut App, to: &Name, text: &str) {
     if !app.role.is_crew()
         && !take_exactly(&mut app.model, to, text)
@@ -69,8 +69,8 @@ fn drop_oldest(model: &mut CrewModel, to: &Name) {
     }
 }
 
-/// Removes a rejected message from the queue, restores its text for editing, and shows a status message that says
-/// where. Does nothing if the message is no longer queued.
+/// Removes a rejected message from the queue, restores its text for editing, and shows a status message that says where
+/// the text is. Does nothing if the message is no longer queued.
 fn restore_rejected_text(app: &mut App, to: &Name, text: &str, why: &str) {
     if take_exactly(&mut app.model, to, text) {
         answers::restore(app, to, text, "Your message", why);

@@ -15,7 +15,7 @@ use crate::ui::shell::state::UiState;
 use crate::ui::shell::update::apply::{apply_event, tick};
 use crate::ui::shell::update::replay;
 
-/// Starts a replay.
+/// Starts a replay: focuses the conversation, hides the tour line and turns off notifications.
 pub fn begin(state: &mut UiState, player: Player) {
     state.replay = Some(Box::new(player));
     state.is_tour_dismissed = true;

@@ -20,7 +20,7 @@ const INIT: &str = include_str!("init.md");
 /// wrong.
 const SIMILARITY_MIN: f64 = 0.7;
 
-/// A message, read as a slash command.
+/// The result of reading a message as a slash command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Slash<'a> {
     /// Not a command, for example a path.
@@ -89,8 +89,8 @@ fn takes_text(action: Action) -> bool {
     )
 }
 
-/// Runs a command from the composer that has text after it. For a command without text, and for one whose comment is
-/// the draft, returns the action for the caller to run.
+/// Runs a command from the composer with `argument`, the text after it. If the argument is empty, or if the command
+/// takes the draft as its comment, returns the action for the caller to run instead.
 pub fn run(app: &mut App, action: Action, argument: &str, out: &mut Vec<Effect>) -> Option<Action> {
     if matches!(action, Action::ApproveShown | Action::RejectShown) {
         // The draft is the comment: it stays until it is sent.
@@ -129,7 +129,7 @@ pub fn act(app: &mut App, action: Action, argument: &str, out: &mut Vec<Effect>)
     }
 }
 
-/// Compacts the conversation of the shown agent.
+/// Asks the crew to compact the conversation of the shown agent. Refuses for a subagent, which compacts automatically.
 fn compact(app: &mut App, focus: &str, out: &mut Vec<Effect>) {
     let agent = app.shown.clone();
     if agent.parent().is_some() {

@@ -146,8 +146,8 @@ pub fn explain_modes(state: &mut UiState) {
     state.say(text);
 }
 
-/// Tells the user that the key `name` does nothing here, or where it works. Silent while text is typed and while an
-/// unread warning is shown.
+/// Tells the user that the key `name` does nothing here, or in which panes it works. In text inputs, reports only
+/// chords in the composer. Silent while an unread warning is shown.
 pub fn report(state: &mut UiState, name: &str) {
     let contexts = state.contexts();
     let is_unread = state
@@ -206,7 +206,8 @@ fn elsewhere(app: &App, name: &str) -> Option<String> {
     }
 }
 
-/// Returns the end of the sentence: the key that opens the help, or only a full stop if no key does.
+/// Returns the end of a sentence about a key that does nothing: the key that opens the help, or only a full stop if no
+/// key does.
 fn help(prefs: &Preferences, contexts: &[Context]) -> String {
     let shows = |c: &Context| {
         prefs

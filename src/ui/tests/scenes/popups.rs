@@ -114,7 +114,6 @@ fn without(name: &'static str, keys: &'static str) -> Scene {
     })
 }
 
-/// Returns all scenes of popups.
 #[allow(clippy::too_many_lines)] // every popup, once
 pub fn scenes() -> Vec<Scene> {
     vec![

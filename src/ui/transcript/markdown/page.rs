@@ -114,8 +114,8 @@ impl<'a> PageBuilder<'a> {
         }
     }
 
-    /// Handles a parser event. Texts are escaped again, because the parser decodes entities such as `&#27;`. If the
-    /// event begins a paragraph, `is_after_blank` says whether a blank line precedes it.
+    /// Handles a parser event. Control characters are escaped once more, because the parser decodes entities such as
+    /// `&#27;`. If the event begins a paragraph, `is_after_blank` says whether a blank line precedes it.
     pub fn take(&mut self, event: Event<'_>, is_after_blank: bool) {
         match event {
             Event::Start(tag) => self.start(tag, is_after_blank),

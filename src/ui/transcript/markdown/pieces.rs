@@ -39,7 +39,7 @@ pub enum Joint {
 /// A part of a Markdown text that is laid out by itself, and how it continues the part before it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Piece {
-    /// The byte range of the piece in the text.
+    /// The byte range of the piece in the text, without what [`Piece::source`] puts before it.
     pub range: Range<usize>,
     pub joint: Joint,
 }
@@ -198,7 +198,7 @@ fn split(text: &str, mut piece: Piece, out: &mut Vec<Piece>) {
     out.push(piece);
 }
 
-/// Returns the byte offsets at which the lines of a text begin.
+/// Returns the byte offset of the start of each line. A newline at the end of the text starts no further line.
 fn line_starts(text: &str) -> Vec<usize> {
     let ends = text.match_indices('\n').map(|(at, _)| at + 1);
     std::iter::once(0)

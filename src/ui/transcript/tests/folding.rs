@@ -7,7 +7,6 @@ use crate::ui::keymap::direction::Way;
 use crate::ui::transcript::tests::*;
 use crate::ui::widgets::line_input::LineInput;
 
-/// Events of a finished call.
 fn finished_call(tool: &str, on: &str, outcome: Outcome, said: &str) -> Vec<EventKind> {
     let call = CallId(format!("{tool} {on}"));
     vec![

@@ -94,7 +94,7 @@ impl Composer {
         self.kills.last = LastEdit::Yank { number, start };
     }
 
-    /// Replaces the text that was inserted by the last edit with the one that was deleted before it.
+    /// Replaces the deleted text that the last edit has inserted with the next older deleted text.
     fn yank_older(&mut self) {
         if let LastEdit::Yank { number, start } = self.kills.last {
             self.yank(number + 1, start);

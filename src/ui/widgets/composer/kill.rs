@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use unicode_width::UnicodeWidthChar;
 
-/// Maximum number of texts in the ring.
+/// Maximum number of deleted texts that are kept.
 const TEXTS_MAX: usize = 16;
 /// Maximum total length of the texts, in bytes.
 const BYTES_MAX: usize = 1024 * 1024;
@@ -16,7 +16,7 @@ pub enum KillSide {
     After,
 }
 
-/// What the last edit was.
+/// What the last edit was, as far as it affects the next deletion or insertion of deleted text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum LastEdit {
     #[default]

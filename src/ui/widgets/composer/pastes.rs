@@ -120,7 +120,8 @@ impl Composer {
         result
     }
 
-    /// Replaces the chip at the cursor, else the last one, by its text. Returns whether the draft has a chip.
+    /// Replaces the chip at the cursor, else the last chip of the draft, by its text. Returns `false` if there is no
+    /// chip.
     pub fn unfold(&mut self) -> bool {
         let (row, at) = self.cursor();
         let here = self
@@ -143,7 +144,6 @@ impl Composer {
         true
     }
 
-    /// Returns whether the draft has a chip.
     pub fn has_chip(&self) -> bool {
         self.last_chip().is_some()
     }

@@ -15,7 +15,6 @@ use crate::ui::fixture::{
 use crate::ui::keymap::Action;
 use crate::ui::shell::hints::hints;
 
-/// The outcome of a key press.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum KeyOutcome {
     /// A command is sent.

@@ -204,7 +204,6 @@ fn event_log_names_user() {
     assert!(!log.contains("outside"), "{log}");
 }
 
-/// The losses of a worktree.
 pub fn losses() -> Losses {
     Losses {
         files: 2,

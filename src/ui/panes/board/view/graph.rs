@@ -26,7 +26,6 @@ use crate::ui::theme::Theme;
 /// omitted.
 const OWNER_MIN: usize = 5;
 
-/// The visible part of a graph.
 struct VisibleGraph {
     left: usize,
     top: usize,
@@ -99,9 +98,9 @@ fn pointed_at(pane: &BoardPane, app: &App, index: &Index) -> Option<usize> {
     selected(pane, app, index).filter(|_| has_keys)
 }
 
-/// Returns the label for the border that says what the view does not show: the number of nodes on each side of the
-/// visible part (on the left and right including partly visible nodes), and the number of edges that are not drawn
-/// because they close a cycle.
+/// Returns a label for the border that says what the view does not show: how many nodes are beyond each side of the
+/// visible part, and how many edges are not drawn because they close a cycle. On the left and right, partly visible
+/// nodes count, too.
 pub fn beyond(
     pane: &BoardPane,
     model: &CrewModel,
@@ -138,7 +137,6 @@ pub fn beyond(
     vec![Span::styled(words.join("  "), theme.dim)]
 }
 
-/// Draws the visible part of the graph.
 pub fn draw(
     pane: &BoardPane,
     app: &App,
@@ -226,13 +224,13 @@ fn lines(
 
 /// The part of the critical path that is in one cell.
 struct CriticalCell {
-    /// The index of the node where the edge (the first one, if there are several) starts.
+    /// The index of the node where the edge in this cell starts; of several edges, the first one.
     from: usize,
     /// The sides of the cell that edges of the critical path reach, as bits.
     arms: u8,
 }
 
-/// Returns the cells of the critical path's edges.
+/// Returns the cells through which edges of the critical path run, by column and row.
 fn critical_cells(index: &Index, drawing: &Drawing) -> BTreeMap<(usize, usize), CriticalCell> {
     let paths = drawing.paths.iter();
     let mut out = BTreeMap::new();
@@ -325,7 +323,7 @@ fn draw_node(
 }
 
 /// Splits a subject into the rows of a node. Returns the start column in the node and the text of each row. `head` is
-/// the start column of the first row, after the symbol and the number. The last row may be too long.
+/// the width of the symbol and the number, which precede the text in the first row. The last row may be too long.
 fn subject_rows(subject: &str, node: Node, head: usize) -> Vec<(usize, String)> {
     let mut rows = Vec::new();
     let mut rest = subject.to_string();

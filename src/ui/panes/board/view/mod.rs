@@ -25,7 +25,7 @@ use crate::ui::panes::board::{BoardPane, ListReason, Shown, label};
 use crate::ui::text::{fit, longest_fitting, width};
 use crate::ui::theme::Theme;
 
-/// Maximum number of task numbers in the list of tasks that the selected task unblocks.
+/// Maximum number of task numbers that follow "unblocks" in the line about the selected task.
 const NEXT_MAX: usize = 4;
 
 pub fn draw(pane: &BoardPane, app: &App, theme: &Theme, area: Rect, buffer: &mut Buffer) {
@@ -252,7 +252,7 @@ fn next(model: &CrewModel, index: &Index, place: usize) -> String {
     }
 }
 
-/// Returns the style of a task's subject.
+/// Returns the style of a task's subject, which depends on the task's status `standing`.
 fn words(standing: BoardStatus, theme: &Theme) -> Style {
     match standing {
         BoardStatus::Done => theme.dim,

@@ -55,10 +55,13 @@ fn numbered(path: &Path, number: u32) -> PathBuf {
     if number == 1 {
         return path.to_owned();
     }
-    let part =
-        |part: Option<&std::ffi::OsStr>| part.unwrap_or_default().to_string_lossy().into_owned();
-    let (stem, end) = (part(path.file_stem()), part(path.extension()));
-    path.with_file_name(format!("{stem}-{number}.{end}"))
+    let mut name = path.file_stem().unwrap_or_default().to_os_string();
+    name.push(format!("-{number}"));
+    if let Some(extension) = path.extension() {
+        name.push(".");
+        name.push(extension);
+    }
+    path.with_file_name(name)
 }
 
 #[cfg(test)]
@@ -76,6 +79,8 @@ mod tests {
         assert_eq!(write(root, "a.md", "text").unwrap(), "a-3.md");
         assert_eq!(write(root, "b.html", "text").unwrap(), "b.html");
         let read = |name: &str| std::fs::read_to_string(root.join(name)).unwrap();
+        std::fs::write(root.join("notes"), "mine").unwrap();
+        assert_eq!(write(root, "notes", "text").unwrap(), "notes-2");
         assert_eq!([read("a.md"), read("a-3.md")], ["mine", "text"]);
         assert!(!root.join("nowhere").exists());
         let why = write(root, "no/such/folder.md", "text").unwrap_err();

@@ -93,15 +93,26 @@ pub fn mergeable(graph: &TaskGraph, id: TaskId) -> Result<(Arc<Task>, WorktreeNa
     }
 }
 
-/// Lists the first [`FILES_MAX`] files, separated by commas. Does not say that files were left out.
+/// Lists the first [`FILES_MAX`] files, separated by commas, and the number of the others.
 pub fn list_files(files: &[String]) -> String {
-    files[..files.len().min(FILES_MAX)].join(", ")
+    let (listed, others) = files.split_at(files.len().min(FILES_MAX));
+    match others.len() {
+        0 => listed.join(", "),
+        count => format!("{} and {count} more", listed.join(", ")),
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use pretty_assertions::assert_eq;
+
+    #[test]
+    fn long_list_of_files_counts_the_others() {
+        let files: Vec<String> = (0..FILES_MAX + 2).map(|n| format!("{n}.txt")).collect();
+        assert_eq!(list_files(&files[..2]), "0.txt, 1.txt");
+        assert!(list_files(&files).ends_with("19.txt and 2 more"));
+    }
 
     #[test]
     fn merge_summary_counts_branches_and_names_the_undo_command() {

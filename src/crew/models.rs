@@ -52,8 +52,8 @@ impl ModelSwitch {
         Arc::new(RwLock::new(model_config))
     }
 
-    /// Switches the shared configuration to another model, from the next call on. The new model's context window and
-    /// price are unknown.
+    /// Switches the shared configuration to another model, from the next call on. The new model's context window is
+    /// unknown, and its price too unless the settings have one.
     pub async fn switch_to(&self, name: String) {
         {
             let mut model_config = self
@@ -63,7 +63,7 @@ impl ModelSwitch {
             if model_config.name != name {
                 model_config.name.clone_from(&name);
                 model_config.window = None;
-                model_config.price = None;
+                model_config.price = self.prices.get(&name).copied();
             }
         }
         let setup = {

@@ -70,7 +70,7 @@ impl AgentHandle {
 
     /// Interrupts the current turn.
     pub fn interrupt(&self) {
-        // A full queue already contains an interrupt.
+        // The queue is full only if the agent has not received anything for 64 commands, so that it is stuck.
         let _ = self.control.try_send(Control::Interrupt);
     }
 }

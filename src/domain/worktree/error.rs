@@ -136,8 +136,5 @@ pub enum WorktreeError {
     },
     /// The removal of the worktree would lose work.
     #[error("worktree {name} was not removed: it has {losses}")]
-    Unsafe {
-        name: WorktreeName,
-        losses: Losses,
-    },
+    Unsafe { name: WorktreeName, losses: Losses },
 }

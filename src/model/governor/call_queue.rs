@@ -33,9 +33,15 @@ pub struct CallQueue {
 enum Gate {
     Open,
     /// No call may start before `until`. After that, a single call, the probe, tests whether the server has recovered.
-    Shut { until: Duration, cause: String },
+    Shut {
+        until: Duration,
+        cause: String,
+    },
     /// The probe is running; all other calls wait for its result.
-    Probing { probe: CallNumber, cause: String },
+    Probing {
+        probe: CallNumber,
+        cause: String,
+    },
 }
 
 /// Whether a queued call may start.

@@ -73,7 +73,7 @@ impl HelpPopup {
             height: inside.height - above,
             ..inside
         };
-        (list, pager::first_line(self.scroll, len, inside.height))
+        (list, pager::first_line(self.scroll, len, list.height))
     }
 
     fn visible(&self, app: &App) -> VisibleHelp {

@@ -88,8 +88,14 @@ pub enum ProblemSeverity {
     Waits,
 }
 
-/// Returns all problems, worst first, at most [`PROBLEMS_MAX`].
+/// Returns the worst problems, worst first, at most [`PROBLEMS_MAX`].
 pub fn problems(app: &App) -> Vec<Problem> {
+    let mut all = all_problems(app);
+    all.truncate(PROBLEMS_MAX);
+    all
+}
+
+fn all_problems(app: &App) -> Vec<Problem> {
     let requests = (0..app.requests.len()).filter_map(|at| app.model.requests.at(at));
     let asked = requests.map(|request| Problem {
         severity: ProblemSeverity::NeedsUser,
@@ -107,7 +113,6 @@ pub fn problems(app: &App) -> Vec<Problem> {
     out.extend(messages::problems(app));
     out.extend(notices::problems(app));
     out.sort_by_key(|p| p.severity);
-    out.truncate(PROBLEMS_MAX);
     out
 }
 
@@ -131,7 +136,7 @@ pub(in crate::ui) fn ages(model: &CrewModel) -> Vec<ShownAge> {
 
 /// Renders the problems for the popup: the cause and the help of each, `width` columns wide.
 pub fn lines(app: &App, width: usize, theme: &Theme) -> Vec<Line<'static>> {
-    let all = problems(app);
+    let all = all_problems(app);
     if all.is_empty() {
         let words = "No problems";
         return vec![Line::styled(words, theme.dim)];
@@ -148,8 +153,8 @@ pub fn lines(app: &App, width: usize, theme: &Theme) -> Vec<Line<'static>> {
             out.push(head.into_iter().chain([line]).collect());
         }
     };
-    let count = all.len();
-    for problem in all {
+    let omitted = all.len().saturating_sub(PROBLEMS_MAX);
+    for problem in all.into_iter().take(PROBLEMS_MAX) {
         let head = match problem.severity {
             ProblemSeverity::NeedsUser => ("◆", theme.waiting),
             ProblemSeverity::Failed => ("✗", theme.error),
@@ -163,8 +168,8 @@ pub fn lines(app: &App, width: usize, theme: &Theme) -> Vec<Line<'static>> {
             theme.dim,
         );
     }
-    if count == PROBLEMS_MAX {
-        let words = format!("Only the first {PROBLEMS_MAX} are listed.");
+    if omitted > 0 {
+        let words = format!("{omitted} more are not listed.");
         push(&words, (" ", theme.dim), theme.dim);
     }
     out

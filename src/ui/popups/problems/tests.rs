@@ -354,4 +354,9 @@ fn worst_problems_are_kept_at_the_limit() {
         (all.len(), all[0].severity),
         (PROBLEMS_MAX, ProblemSeverity::Failed)
     );
+    let drawn = lines(&state.app, 80, &Theme::default());
+    assert_eq!(
+        drawn.last().unwrap().to_string(),
+        "  22 more are not listed."
+    );
 }

@@ -59,7 +59,7 @@ fn files(root: &Path) -> BTreeMap<String, Vec<u8>> {
         .collect()
 }
 
-/// A refusal: the command line arguments, the same as a tool call by bob, and the expected message.
+/// A change that is refused: as command line arguments, as the same call of a tool by bob, and the expected message.
 type Refusal = (
     &'static [&'static str],
     Option<(&'static str, Value)>,

@@ -19,7 +19,6 @@ pub struct Palette {
     pub ansi: [Rgb; 16],
 }
 
-/// A dark theme.
 pub const DARK: Palette = Palette {
     background: Rgb(0x14, 0x17, 0x1c),
     foreground: Rgb(0xd3, 0xd8, 0xdf),
@@ -63,7 +62,7 @@ impl Palette {
     }
 }
 
-/// Returns `percent` percent of `over` on `under`.
+/// Blends two colours: `percent` of `over` and the rest of `under`.
 pub fn mix(over: Rgb, under: Rgb, percent: u8) -> Rgb {
     let channel = |over: u8, under: u8| {
         let percent = u16::from(percent.min(100));

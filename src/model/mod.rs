@@ -244,8 +244,8 @@ pub trait Model: Send + Sync {
 const BROKEN_MAX: usize = 4 * 1024;
 
 /// Parses the input of a tool call. If `text` is not a JSON object, returns an empty object, so that the conversation
-/// stays valid, and the text (at most [`BROKEN_MAX`] bytes), with which the model is told its mistake. An empty text
-/// and `null` count as an empty object.
+/// stays valid, and the text (at most [`BROKEN_MAX`] bytes), for the error that the model gets. An empty text and
+/// `null` count as an empty object.
 pub(crate) fn parse_input(text: &str) -> (Value, Option<String>) {
     let empty = || Value::Object(serde_json::Map::new());
     if text.trim().is_empty() {

@@ -184,7 +184,8 @@ fn embed_payload(name: &str, payload: &str) -> Vec<Vec<u8>> {
         .collect()
 }
 
-/// Returns inputs with keys that open panes and popups, followed by the payload.
+/// Returns inputs for the fuzz target `keys`: bytes that stand for keys, then the payload as the text that the crew
+/// shows.
 fn key_inputs(payload: &str) -> impl Iterator<Item = Vec<u8>> {
     (0u8..4).map(move |n| {
         let keys =

@@ -12,7 +12,6 @@ use wiremock::{Mock, MockServer, ResponseTemplate};
 use crate::common::project::{Project, RunResult, git};
 use crate::common::pty::Screen;
 
-/// Creates a repository with one commit.
 fn repository() -> Project {
     let project = Project::git();
     project.write("a.txt", "one\n");

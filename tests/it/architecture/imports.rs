@@ -135,7 +135,7 @@ fn expand(before: &mut Vec<String>, tree: &str, out: &mut Vec<Vec<String>>) {
     before.truncate(depth);
 }
 
-/// Returns `path` as a path from the root of the crate; `None` if it does not start with `crate`, `self` or `super`.
+/// Converts `path` to a path from the root of the crate. `None` if it does not start with `crate`, `self` or `super`.
 fn from_root(path: &[String], module: &[String]) -> Option<Vec<String>> {
     let up = path.iter().take_while(|s| *s == "super").count();
     let base = match path.first()?.as_str() {

@@ -8,7 +8,7 @@ use super::{Source, assert_no_problems, sources};
 /// Maximum number of fields of a struct. A larger struct usually has more than one responsibility.
 const FIELDS_MAX: usize = 20;
 
-/// Structs with one value per setting or role, which may have more fields.
+/// Structs that may have more fields, because they contain one value for each setting or role.
 const TABLES: &[&str] = &["Theme"];
 
 /// Structs that may still exceed [`FIELDS_MAX`]. Add none.

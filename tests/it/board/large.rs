@@ -137,7 +137,7 @@ fn journal_has_one_full_board_then_only_changes() {
     assert!(events[3].to_string().len() < 700, "{}", events[3]);
 }
 
-/// Number of read system calls of this thread so far (Linux only).
+/// Returns the number of read system calls that this thread has made so far (Linux only).
 fn read_count() -> u64 {
     let text = std::fs::read_to_string("/proc/thread-self/io").unwrap();
     let line = text.lines().find_map(|l| l.strip_prefix("syscr:"));

@@ -35,7 +35,7 @@ pub enum Fault {
     /// A tool call whose input grows until the client closes the connection.
     Endless,
     Slow,
-    /// Negative, huge or missing token counts.
+    /// The token counts are negative, huge or missing.
     WrongUsage,
     Empty,
     Unknown,

@@ -34,7 +34,7 @@ pub struct ObservedCall {
     pub retry_after: Option<Duration>,
 }
 
-/// Everything that the server observed.
+/// What the server has observed of its clients.
 #[derive(Debug, Default)]
 pub struct Log {
     pub calls: Vec<ObservedCall>,

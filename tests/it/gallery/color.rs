@@ -43,7 +43,7 @@ pub const DARK: Palette = Palette {
 };
 
 impl Palette {
-    /// Returns a terminal colour as RGB; `default` for the default colour.
+    /// Converts a terminal colour to RGB. `default` is the result for the terminal's default colour.
     pub fn rgb(&self, color: vt100::Color, default: Rgb) -> Rgb {
         match color {
             vt100::Color::Default => default,

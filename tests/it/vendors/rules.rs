@@ -83,7 +83,7 @@ pub fn violations(wire: Wire, body: &Value) -> Vec<String> {
     out
 }
 
-/// Returns whether `text` has 1 to `max` characters and only ASCII letters, digits, `_` and `-`.
+/// Returns whether `text` consists of 1 to `max` ASCII letters, digits, `_` and `-`.
 fn is_name(text: &str, max: usize) -> bool {
     let is_known = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
     (1..=max).contains(&text.len()) && text.chars().all(is_known)

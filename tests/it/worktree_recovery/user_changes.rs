@@ -19,7 +19,7 @@ fn killed_merge() -> PausedRepository {
     paused
 }
 
-/// Returns status, diff, staged diff, and whether a merge or a squash is in progress.
+/// Returns git's status, the diff and the staged diff, and whether a merge and whether a squash is in progress.
 fn snapshot(paused: &PausedRepository) -> (String, String, String, bool, bool) {
     let root = paused.r.root();
     let [work, index] = [&["diff"][..], &["diff", "--cached"]].map(|args| paused.r.git(args));

@@ -90,7 +90,6 @@ fn since_written(root: &Path, id: &str) -> f64 {
     ms(now.unwrap().saturating_sub(renamed))
 }
 
-/// Adds a task and returns its id.
 fn add(root: &Path, subject: &str) -> String {
     let text = crewdeck_task(root, &["add", subject, "--json"]);
     let task: serde_json::Value = serde_json::from_str(&text).unwrap();

@@ -22,7 +22,7 @@ const FILES_PER_FOLDER: usize = 100;
 const FOLDERS_PER_FOLDER: usize = 50;
 const ROUNDS: usize = 11;
 const KEYS: usize = 100;
-/// Pause between two keys.
+/// Pause between two typed keys.
 const TYPING: Duration = Duration::from_millis(80);
 /// Milliseconds per frame.
 const FRAME: f64 = 33.4;

@@ -24,7 +24,7 @@ use common::process::{self, cpu_ms, pss_mib};
 use common::{echo, median_and};
 use crew::{AGENTS, StreamingCrew};
 
-/// Tokens per second of each agent.
+/// Tokens per second that each agent streams.
 const PACE: u64 = 100;
 /// Duration of the CPU measurement.
 const WATCHED: Duration = Duration::from_secs(30);

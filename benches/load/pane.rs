@@ -18,8 +18,8 @@ use crate::common::SIZE;
 const FEW: usize = 100;
 /// Frames per measurement.
 const FRAMES: u32 = 60;
-/// Number of measurements of each pane, made in turns. The fastest counts, since other load only slows a measurement
-/// down.
+/// Number of measurements of each pane; the two panes take turns. The fastest one counts, because other load on the
+/// machine only makes a measurement slower.
 const TURNS: usize = 15;
 
 /// A situation in which frame times are measured.

@@ -134,7 +134,7 @@ pub enum StopReason {
     PauseTurn,
     /// The model or a content filter of the server refused to answer.
     Refusal,
-    /// The conversation does not fit the context window.
+    /// The context window was full before the response was complete.
     ContextExceeded,
     /// An unknown reason, treated as the end of the turn.
     Other(String),
@@ -148,13 +148,13 @@ pub enum ErrorKind {
     Auth,
     /// The server does not know the model (404).
     UnknownModel,
-    /// No connection to the address.
+    /// The connection to the server could not be established.
     Unreachable,
     /// Too many requests (429).
     RateLimited,
     /// The server is overloaded or failed (5xx).
     Server,
-    /// The conversation is too long for the model.
+    /// The conversation exceeds the model's context window. Another try needs a shorter one.
     ContextTooLong,
     /// The server rejected the request (4xx statuses without a kind of their own), or the address or a header is
     /// invalid.
@@ -244,8 +244,8 @@ pub trait Model: Send + Sync {
 const BROKEN_MAX: usize = 4 * 1024;
 
 /// Parses the input of a tool call. If `text` is not a JSON object, returns an empty object, so that the conversation
-/// stays valid, and the text (at most [`BROKEN_MAX`] bytes), with which the model is told its mistake. An empty text
-/// and `null` count as an empty object.
+/// stays valid, and the text (at most [`BROKEN_MAX`] bytes), for the error that the model gets. An empty text and
+/// `null` count as an empty object.
 pub(crate) fn parse_input(text: &str) -> (Value, Option<String>) {
     let empty = || Value::Object(serde_json::Map::new());
     if text.trim().is_empty() {

@@ -58,7 +58,6 @@ pub struct ProviderOption {
 /// A server program that may run on this machine. It needs no key.
 #[derive(Debug)]
 pub struct LocalServer {
-    /// The name of the program.
     pub name: &'static str,
     /// The address where the program listens unless it is configured otherwise.
     pub base_url: &'static str,

@@ -26,7 +26,7 @@ pub fn same_origin() -> Policy {
     })
 }
 
-/// Returns the error for a redirect that was not followed.
+/// Returns an error that names the origin to which the server redirects. Secrets in it are redacted.
 pub fn redirect_error(base: &str, response: &Response) -> ModelError {
     let to = response
         .headers()

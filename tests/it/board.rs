@@ -12,8 +12,8 @@ use serde_json::{Value, json};
 use crate::common::project::Project;
 use crate::common::tool_fixture::ToolFixture;
 
-/// Creates ten tasks: 1 is owned by alice, 2 is blocked by 1 and 3 by 2, 4 is completed, 5 is truncated, 6 too large, 7 has an
-/// invalid status, 8 is owned by carol, 9 needs a tag, and 10 is ready.
+/// Creates ten tasks. 1 is owned by alice, 2 is blocked by 1, 3 is blocked by 2, 4 is completed, 5 is truncated, 6 is
+/// too large, 7 has an invalid status, 8 is owned by carol, 9 needs a tag, and 10 is ready.
 fn create_board(root: &Path) {
     let tasks = root.join(".tasks");
     std::fs::create_dir_all(&tasks).unwrap();
@@ -59,7 +59,7 @@ fn files(root: &Path) -> BTreeMap<String, Vec<u8>> {
         .collect()
 }
 
-/// A refusal: the command line arguments, the same as a tool call by bob, and the expected message.
+/// A change that is refused: as command line arguments, as the same call of a tool by bob, and the expected message.
 type Refusal = (
     &'static [&'static str],
     Option<(&'static str, Value)>,

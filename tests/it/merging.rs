@@ -14,7 +14,7 @@ use crewdeck::domain::ids::{Name, TaskId};
 use crewdeck::domain::timestamp::Timestamp;
 use crewdeck::store::{Board, NewWorktree, Worktrees};
 
-/// A teammate does four tasks; the last two write the same file. Only the user merges.
+/// In this script, a teammate completes four tasks; the last two write the same file. Only the user merges.
 const TASKS: &str = r#"
 rules:
   - agent: lead
@@ -69,7 +69,7 @@ fn status_line_follows_branch_switches_in_other_terminals() {
     quit(screen);
 }
 
-/// Quits the dashboard from any screen and checks a clean exit.
+/// Quits the dashboard from any screen. Panics if it fails or does not restore the terminal.
 fn quit(mut screen: Screen) {
     screen.send("\x03\x03\x03");
     let (status, is_clean) = screen.wait_for_exit();
@@ -153,7 +153,8 @@ fn merge_all_stops_at_a_conflict_and_continues_when_solved() {
     quit(screen);
 }
 
-/// Returns the same repository, but the agent that resolves a conflict first waits for the file `go-on`.
+/// Returns a repository like [`repository`], but the agent that resolves the conflict waits for the file `go-on` before
+/// it starts.
 fn repository_with_delayed_conflict() -> Project {
     let project = repository();
     let delayed = TASKS.replace(
@@ -166,7 +167,8 @@ fn repository_with_delayed_conflict() -> Project {
     project
 }
 
-/// Waits until the board counts as many unmerged branches as git lists. Holds only while no open task has commits.
+/// Waits until the board shows as many unmerged branches as git lists. Call this only while no open task has commits,
+/// because git lists the branches of open tasks, too.
 fn wait_for_git_count(screen: &Screen, root: &Path) {
     let listed = repository::git(
         root,
@@ -241,7 +243,7 @@ fn slow_merge_hook_does_not_block_the_dashboard() {
     quit(screen);
 }
 
-/// Creates completed tasks, each with a commit in its worktree, as a crew leaves them.
+/// Creates completed tasks, each with an unmerged commit in its worktree, as a crew leaves them.
 fn create_completed_tasks(project: &Project, tasks: u64) {
     let now = Timestamp(7.0);
     let (board, trees) = (Board::open(project.path()), Worktrees::open(project.path()));
@@ -272,7 +274,8 @@ fn create_completed_tasks(project: &Project, tasks: u64) {
     }
 }
 
-/// Counts the git processes in `trace` that were started with one of `arguments`; all of them if it is empty.
+/// Counts the git processes in the file `trace` that were started with at least one of `arguments`. Counts all
+/// processes if `arguments` is empty.
 fn count_git_processes(trace: &Path, arguments: &[&str]) -> usize {
     let text = std::fs::read_to_string(trace).unwrap_or_default();
     let starts = text.lines().filter(|l| l.contains(r#""event":"start""#));
@@ -319,7 +322,7 @@ fn merge_all_does_not_recount_or_recompare_branches() {
     quit(screen);
 }
 
-/// A teammate does one more task; the lead repeats which branches are reported as not merged.
+/// In this script, a teammate completes one more task, and the lead repeats which branches are reported as not merged.
 const ONE_MORE_TASK: &str = r#"
 rules:
   - agent: lead

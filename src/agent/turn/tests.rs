@@ -57,7 +57,7 @@ pub(super) fn error(fault: ErrorKind) -> TurnInput {
     TurnInput::ModelFailed { error, jitter: 0.5 }
 }
 
-/// A turn that has just called the model.
+/// Returns a turn that has just called the model for the first time.
 pub(super) fn calling(limits: TurnLimits) -> Turn {
     let mut turn = Turn::new(limits);
     assert_eq!(

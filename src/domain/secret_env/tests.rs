@@ -2,7 +2,8 @@
 
 use super::*;
 
-/// Common names of secrets. The value alone reveals nothing.
+/// Names of variables that usually contain a secret. They are recognized by the name, because the value alone reveals
+/// nothing.
 const SECRET_NAMES: &[&str] = &[
     "STRIPE_SECRET_KEY",
     "PGPASSWORD",

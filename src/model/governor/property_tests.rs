@@ -16,7 +16,7 @@ use crate::model::{ErrorKind, ImageInput, Reply, StopReason, retry};
 struct Behavior {
     /// The time before each item, in ms.
     delay: u64,
-    /// The failure and the wait that the server asks for, in ms; `None`: the call succeeds.
+    /// The failure and the wait that the server asks for, in ms. `None` means that the call succeeds.
     failure: Option<(ErrorKind, Option<u64>)>,
     /// Whether text arrives before the failure.
     sends_text: bool,

@@ -135,7 +135,7 @@ async fn call_until_done(governor: Arc<Governor>, agent: String) {
     }
 }
 
-/// Lets `agents` call concurrently, in this order, and returns when each call started, in ms.
+/// Lets `agents` call concurrently and in this order. Returns when each call started, in ms.
 async fn call_all(
     governor: &Arc<Governor>,
     fake: &FakeModel,

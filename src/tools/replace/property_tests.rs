@@ -120,7 +120,7 @@ proptest! {
         }
     }
 
-    /// The new lines are in the result, apart from indentation.
+    /// The result contains the new lines, possibly with other indentation.
     #[test]
     fn replacement_appears_in_the_result((file, old, _) in any_edit(), words in "[a-z]{6,12}") {
         if old.trim().is_empty() {

@@ -12,7 +12,8 @@ use serde_json::{Value, json};
 use crate::common::project::Project;
 use crate::common::tool_fixture::ToolFixture;
 
-/// Creates `count` tasks: the first third is completed, and every third one of the others is blocked by the one before it.
+/// Creates `count` tasks. The first third is completed; among the others, every third one is blocked by the task before
+/// it.
 fn create_large_board(root: &Path, count: u64) {
     let tasks = root.join(".tasks");
     std::fs::create_dir_all(&tasks).unwrap();
@@ -136,7 +137,7 @@ fn journal_has_one_full_board_then_only_changes() {
     assert!(events[3].to_string().len() < 700, "{}", events[3]);
 }
 
-/// Number of read system calls of this thread so far (Linux only).
+/// Returns the number of read system calls that this thread has made so far (Linux only).
 fn read_count() -> u64 {
     let text = std::fs::read_to_string("/proc/thread-self/io").unwrap();
     let line = text.lines().find_map(|l| l.strip_prefix("syscr:"));
@@ -154,7 +155,7 @@ fn board_read_takes_two_reads_per_file() {
     assert!((500..=1_050).contains(&reads), "{reads} reads of 500 files");
 }
 
-/// A query beside changes by other threads of the process does not read the whole board.
+/// While other threads of the process change tasks, a query must not read the whole board again.
 #[test]
 fn query_during_concurrent_changes_reads_few_files() {
     const TASKS: u64 = 2_000;

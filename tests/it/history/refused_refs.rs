@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// Returns the ref that keeps the commits, from a note.
+/// Extracts from a note the ref under which refused commits are kept.
 fn kept_ref(note: &str) -> &str {
     let at = note.find("refs/crewdeck/beside/").expect(note);
     note[at..].split(':').next().unwrap()

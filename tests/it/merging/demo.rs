@@ -129,7 +129,7 @@ fn journals(root: &Path) -> String {
         .collect()
 }
 
-/// Returns whether the journal has an agent's text with `text`; fails if there is more than one.
+/// Returns whether an agent has said something that contains `text`. Panics if this is more than once in the journals.
 fn lead_has_said(root: &Path, text: &str) -> bool {
     let all = journals(root);
     let lines = all

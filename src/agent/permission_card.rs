@@ -8,13 +8,14 @@ use crate::domain::text::{clip, head_and_tail, one_line};
 
 /// Maximum size of a call's input in an event, in bytes.
 pub(super) const SHOWN_MAX: usize = 16 * 1024;
-/// Maximum length of a short command, in characters.
+/// Maximum length, in characters, of a call that is shown above the reason for the request. A longer call is shown
+/// below it.
 const SHORT_CHARS: usize = 240;
-/// Maximum number of lines of a short command.
+/// Maximum number of lines of a call that is shown above the reason for the request. A longer call is shown below it.
 const SHORT_LINES: usize = 4;
-/// Maximum number of parts of a command that are quoted.
+/// Maximum number of parts of a long command that are quoted because they need approval.
 const PARTS_MAX: usize = 5;
-/// Maximum length of a quoted part, in characters.
+/// Maximum length, in characters, of a part of a long command that is quoted.
 const PART_MAX: usize = 400;
 
 /// Returns the body of the request: the tool, its input up to a limit, and why it needs approval.

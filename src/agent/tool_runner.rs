@@ -33,7 +33,8 @@ pub const RESULT_MAX: usize = 64 * 1024;
 /// Maximum size of an approver's comment in a result, in bytes.
 const COMMENT_MAX: usize = 8 * 1024;
 
-/// The crew's permissions, shared by all agents; session permissions change while they work.
+/// The crew's permission rules, shared by all agents. They include the session permissions, which change while the
+/// agents work.
 pub type SharedRules = Arc<RwLock<PermissionRules>>;
 
 /// Runs the tool calls of one agent.
@@ -45,10 +46,9 @@ pub struct ToolRunner {
     pub skills: Skills,
     /// Access to the crew's services.
     pub host: Arc<dyn Host>,
-    /// The project's root directory.
+    /// The project's root directory. `workdir` differs from it while the agent works in a worktree.
     pub root: PathBuf,
     pub board: Board,
-    /// The agent's work directory.
     pub workdir: PathBuf,
     /// Maximum run time of a program that a tool starts.
     pub timeout: Duration,
@@ -109,7 +109,7 @@ impl ToolRunner {
 
     /// Redacts and cuts an output, and adds the approver's note.
     pub(super) fn finish(&self, mut output: ToolOutput, note: &str) -> ToolOutput {
-        // Before the text is cut: a cut through a secret would hide it from the redactor.
+        // Redacted before the text is cut: a cut through a secret would hide the secret from the redactor.
         output.text = self.redactor.text(&output.text).into_owned();
         output.diff = self.redactor.text(&output.diff).into_owned();
         output.text = head_and_tail(&output.text, RESULT_MAX - note.len().min(RESULT_MAX / 2));
@@ -169,7 +169,7 @@ impl ToolRunner {
         let command = call.input.get("command").and_then(Value::as_str);
         let command = command.filter(|_| server_of(&call.name).is_none());
         let parts = command.map_or_else(Vec::new, |c| self.judged(|s| policy::flagged(c, s)));
-        // Before they are cut: a cut through a secret would hide it from the redactor.
+        // Redacted before the parts are cut: a cut through a secret would hide the secret from the redactor.
         let clean = |part: &String| self.redactor.text(part).into_owned();
         let parts: Vec<String> = parts.iter().map(clean).collect();
         let body = permission_card::body(&call.name, &call.input, why, &parts);
@@ -253,7 +253,7 @@ pub struct PublishedCalls {
 }
 
 impl PublishedCalls {
-    /// Records that `calls` start, and returns the events for it.
+    /// Records that `calls` start, and returns one start event for each.
     pub fn started(&mut self, agent: &Name, calls: &[ToolCall]) -> Vec<EventKind> {
         calls
             .iter()
@@ -265,7 +265,7 @@ impl PublishedCalls {
             .collect()
     }
 
-    /// Records that `call` finished, and returns the event for it.
+    /// Records that `call` finished, and returns its end event with the output and the run time.
     pub fn finished(
         &mut self,
         agent: &Name,
@@ -285,7 +285,7 @@ impl PublishedCalls {
         .of(agent.clone())
     }
 
-    /// Returns the events for calls that `message` gives a result without having run: refused, malformed or
+    /// Returns the events for calls that did not run to the end and whose result is in `message`: refused, malformed or
     /// interrupted calls. Also records the calls that `message` requests.
     pub fn on_message(&mut self, agent: &Name, message: &Message) -> Vec<EventKind> {
         self.asked

@@ -34,7 +34,6 @@ const MEMORY_READ_MAX: u64 = 256 * 1024;
 
 /// The configuration of a crew. Complete before any process or network call starts.
 pub struct Blueprint {
-    /// The project directory.
     pub root: PathBuf,
     /// The settings, after environment variables and options were applied.
     pub settings: Settings,
@@ -44,11 +43,10 @@ pub struct Blueprint {
     pub extensions: Arc<Extensions>,
     /// The model provider; `None` if no setting, option or key selects one.
     pub choice: Option<ProviderChoice>,
-    /// The approver of each kind of request.
     pub approvers: Approvers,
     /// The id of the session to resume; `None` starts a new session.
     pub resume: Option<String>,
-    /// The speed factor of a scripted model.
+    /// How many times as fast as its script says a scripted model answers.
     pub speed: f64,
     /// The demo's repository. A temporary one is deleted when this is dropped.
     demo: Option<demo::Repository>,
@@ -57,7 +55,6 @@ pub struct Blueprint {
 /// A running crew and the resources that live as long as the crew.
 pub struct Assembly {
     pub crew: Crew,
-    /// Records the crew's events.
     pub journal: JournalWriter,
     /// Held to prevent a second crew in the same directory.
     pub lock: CrewLock,
@@ -128,7 +125,6 @@ impl Blueprint {
         })
     }
 
-    /// Returns whether this is the demo.
     pub fn is_demo(&self) -> bool {
         self.demo.is_some()
     }
@@ -140,7 +136,7 @@ impl Blueprint {
             .is_some_and(demo::Repository::is_temporary)
     }
 
-    /// Returns the built-in prompt of the demo; `None` if this is no demo or a resumed one.
+    /// Returns the built-in prompt of the demo; `None` if this is not the demo, or if the demo is resumed.
     pub fn prompt(&self) -> Option<String> {
         let demo = self.demo.as_ref().filter(|_| self.resume.is_none());
         demo.map(|_| demo::PROMPT.to_string())

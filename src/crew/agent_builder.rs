@@ -27,7 +27,6 @@ use crate::tools::host::Host;
 use crate::tools::policy::PlanGate;
 use crate::tools::{Access, Caller, Tool, table};
 
-/// An agent that is ready to run.
 pub struct Agent {
     pub driver: Driver,
     pub control: mpsc::Receiver<Control>,
@@ -35,8 +34,8 @@ pub struct Agent {
 }
 
 impl Agent {
-    /// Runs one turn. If the crew stops, interrupts the turn, so that the conversation on disk is complete, and
-    /// returns `None`.
+    /// Runs one turn. If the crew stops meanwhile, interrupts the turn, so that the conversation on disk is complete,
+    /// and returns `None`.
     pub async fn run_turn(
         &mut self,
         start: TurnInput,
@@ -49,7 +48,7 @@ impl Agent {
         } = self;
         let interrupt = async {
             stop.cancelled().await;
-            // If the queue is full, the turn ends with the process.
+            // If the queue is full, the interrupt is lost, and the turn ends when the process exits.
             let _ = handle.control.try_send(Control::Interrupt);
             std::future::pending::<()>().await;
         };
@@ -71,13 +70,12 @@ pub struct AgentSpec<'a> {
     pub tags: Vec<String>,
     /// The agent's name, role and team as text, which is repeated after a compaction; empty for the lead.
     pub identity: String,
-    /// The name of the agent's own model. If empty, the agent uses the lead's model and follows changes of it.
+    /// The name of the agent's own model. If empty, the agent uses the lead's model, and follows a switch to another
+    /// one.
     pub model: String,
-    /// Returns the system prompt for a context.
     pub system: &'a (dyn Fn(&PromptContext) -> String + Sync),
 }
 
-/// The settings that all agents share.
 pub struct AgentSettings {
     /// The names of the allowed tools; `None` allows all.
     pub tools: Option<Vec<String>>,
@@ -90,13 +88,12 @@ pub struct AgentSettings {
     pub compact_at: u64,
     /// The name and text of the project's instruction file.
     pub memory: Option<(String, String)>,
-    /// Facts about the machine and the project at the start of the crew.
+    /// Facts about the machine and the project, collected when the crew starts.
     pub environment: Environment,
-    /// Returns a random number in 0..1, which spreads retries.
+    /// Returns a random number in 0..1. It varies the delays of retries, so that agents do not retry all at once.
     pub jitter: fn() -> f64,
 }
 
-/// The stores that all agents share.
 pub struct AgentStores {
     pub board: Board,
     pub post: Mailbox,
@@ -134,7 +131,7 @@ impl AgentBuilder {
         }
     }
 
-    /// Returns the tools of an agent of this kind, in the order of the tool table.
+    /// Returns the tools that `caller` may use under the settings, in the order of the tool table.
     fn tools_for(&self, caller: Caller) -> Vec<&'static Tool> {
         table::for_caller(caller)
             .filter(|t| {

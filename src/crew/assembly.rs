@@ -47,7 +47,7 @@ use crate::domain::worktree::MergePolicy;
 use crate::store::{Board, Mailbox, PromptQueue, Requests, Roster, Worktrees};
 use crate::tools::host::Host;
 
-/// The results of the first steps of a start, which the components need.
+/// The results of the first steps of a start, as input for [`assemble`].
 pub struct StartChecks {
     pub board: Board,
     /// The board as it was first published.
@@ -57,7 +57,7 @@ pub struct StartChecks {
     pub environment: Environment,
 }
 
-/// The components that act on their own or are needed at the start. They hold the other components.
+/// The components that a start of the crew uses directly. They hold all other components.
 pub struct Components {
     pub context: Arc<CrewContext>,
     pub signals: Arc<CrewSignals>,
@@ -76,7 +76,7 @@ pub struct Components {
     pub commands: Commands,
 }
 
-/// The components that need no component of another group.
+/// The components that are created first, because they depend only on each other.
 struct BaseComponents {
     context: Arc<CrewContext>,
     signals: Arc<CrewSignals>,
@@ -174,7 +174,7 @@ impl BaseComponents {
     }
 }
 
-/// The components that handle requests.
+/// The components that file, decide and carry out requests, and the session permissions.
 struct RequestGroup {
     broker: Arc<RequestBroker>,
     permissions: Arc<SessionPermissions>,
@@ -221,7 +221,7 @@ impl RequestGroup {
     }
 }
 
-/// Creates the components of a crew.
+/// Creates the components of a crew from its parameters and the results of the first start steps.
 #[allow(clippy::too_many_lines)] // one list, without decisions
 pub fn assemble(parts: CrewParts, found: StartChecks) -> Components {
     let base = BaseComponents::new(CrewContext {

@@ -29,7 +29,7 @@ use crate::protocol::Command;
 use crate::protocol::event::{EventKind, NoticeLevel};
 use crate::store::{PROMPTS_MAX, QueuedPrompt};
 
-/// Executes the user's commands, with the components that they affect.
+/// Executes the user's commands by calling the components that they affect.
 pub struct Commands {
     pub context: Arc<CrewContext>,
     pub signals: Arc<CrewSignals>,

@@ -128,12 +128,12 @@ async fn launch(components: Components, resumes: bool) -> Result<Crew, StoreErro
         || delivery.has_mail(&Name::lead()).await
         || commands.broker.has_unfinished().await;
     if resumes && has_left {
-        // Counts as having worked, so that the lead is woken when the crew becomes idle.
+        // The crew counts as having worked, so that the lead is woken when the crew becomes idle.
         registry.count_work_start();
         resumed = TurnState::Open;
     }
-    // All agents are registered before any of them acts, so that decisions made in the meantime reach them. The crew counts
-    // as busy until all agents have started and pending requests are handed over again.
+    // All agents are registered before any of them acts, so that decisions made in the meantime reach them. The crew
+    // counts as busy until all agents have started and pending requests are handed over again.
     let busy = signals.busy();
     let begin = move || {
         let _busy = busy;

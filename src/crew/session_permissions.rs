@@ -17,7 +17,7 @@ use crate::tools::policy::{PlanGate, PolicyContext};
 /// Maximum length of a permission in a notice, in characters.
 const SHOWN_MAX: usize = 160;
 
-/// The session permissions of a crew.
+/// Grants and revokes session permissions, and publishes the changes.
 pub struct SessionPermissions {
     context: Arc<CrewContext>,
     broker: Arc<RequestBroker>,
@@ -26,7 +26,7 @@ pub struct SessionPermissions {
     given: Mutex<GrantedPermissions>,
 }
 
-/// The session permissions and the last number that was assigned.
+/// The session permissions, and the number of the one that was granted last.
 #[derive(Default)]
 struct GrantedPermissions {
     rules: Vec<SessionPermission>,
@@ -50,7 +50,7 @@ impl SessionPermissions {
     /// Approves a permission request, and allows all commands in `scope` until crewdeck ends.
     ///
     /// # Errors
-    /// Returns why nothing changed.
+    /// Returns the reason if nothing was approved or allowed.
     pub async fn allow(&self, id: &RequestId, scope: PermissionScope) -> Result<(), String> {
         let request = self.broker.get(id).await?;
         let call = request
@@ -84,7 +84,7 @@ impl SessionPermissions {
         Ok(())
     }
 
-    /// Revokes a session permission, so that its commands require permission again.
+    /// Revokes the session permission with this number, so that its commands require permission again.
     pub async fn revoke(&self, number: u64) -> Result<(), String> {
         let Some(rule) = self.remove_rule(number) else {
             return Err("that permission was already revoked".into());
@@ -97,8 +97,8 @@ impl SessionPermissions {
         Ok(())
     }
 
-    /// Approves the pending requests that a session permission covers. They were filed before the permission was
-    /// granted.
+    /// Approves the pending requests that the session permissions cover. This concerns requests that were filed before
+    /// the permission was granted.
     pub async fn approve_covered(&self) {
         if lock(&self.given).rules.is_empty() {
             return;
@@ -111,7 +111,7 @@ impl SessionPermissions {
                 continue;
             };
             if self.judged(request, |standing| pending::is_allowed(call, standing)) {
-                // If it was decided in the meantime, there is nothing to do.
+                // Fails if the request was decided in the meantime, which needs no handling.
                 let _ = self.broker.decide(approval(request)).await;
             }
         }
@@ -155,7 +155,7 @@ impl SessionPermissions {
         Some(rule)
     }
 
-    /// Makes the session permissions effective for all agents, from their next tool call on.
+    /// Applies the session permissions to the tool calls of all agents, from their next call on.
     fn use_rules(&self, given: &GrantedPermissions) {
         let mut rules = self.rules.write().unwrap_or_else(PoisonError::into_inner);
         rules.session = given.rules.iter().map(|r| r.scope.clone()).collect();

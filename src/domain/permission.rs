@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::ids::Name;
 use super::timestamp::Timestamp;
 
-/// Maximum number of permissions in a session.
+/// Maximum number of session permissions. Beyond it, the user must revoke one before adding another.
 pub const PERMISSIONS_MAX: usize = 100;
 
 /// The commands, or the calls of tools of MCP servers, that a permission covers.

@@ -14,7 +14,7 @@ pub fn find(name: &str) -> Option<&'static Tool> {
     TABLE.iter().copied().find(|t| t.name == name)
 }
 
-/// Returns the tools that `caller` may use.
+/// Returns the tools that `caller` may use, in the order of [`TABLE`].
 pub fn for_caller(caller: Caller) -> impl Iterator<Item = &'static Tool> {
     TABLE.iter().copied().filter(move |t| t.is_for(caller))
 }

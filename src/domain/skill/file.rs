@@ -7,7 +7,8 @@ use serde_saphyr::UserMessageFormatter;
 use super::{DESCRIPTION_MAX, NAME_MAX, TAG_MAX, TAGS_MAX};
 use crate::domain::text::{clip, escape_control_chars, is_hidden, one_line};
 
-/// Maximum size of a skill's text, in bytes. With its frame it fits into one tool result (64 KiB).
+/// Maximum size of a skill's text, in bytes. With the `<skill>` tags that the tool `load_skill` adds, it fits into one
+/// tool result (64 KiB).
 pub const BODY_MAX: usize = 63 * 1024;
 /// Maximum size of the front matter, in bytes.
 const FRONT_MAX: usize = 16 * 1024;
@@ -22,7 +23,7 @@ pub enum SkillError {
     /// The front matter is not closed.
     #[error("line {0}: the front matter has no end: add a line --- below it")]
     Open(usize),
-    /// The front matter is too long.
+    /// The front matter is longer than 16 KiB.
     #[error("line {0}: the front matter is longer than 16 KiB: move text below the second ---")]
     TooLong(usize),
     /// The front matter is not valid YAML, or a field has the wrong type.
@@ -37,7 +38,7 @@ pub enum SkillError {
     /// The name is not valid. Without a `name` field, the folder's name is used.
     #[error("line {line}: {name:?} is not a valid name: set name: to {NAME_FORM}")]
     Name {
-        /// The line of the name, or the first line of the front matter.
+        /// The line of the `name` field, or the first line of the front matter if there is no such field.
         line: usize,
         /// The invalid name.
         name: String,
@@ -47,7 +48,7 @@ pub enum SkillError {
     Empty(usize),
 }
 
-/// The form of a valid name, for messages.
+/// Describes a valid name in error messages.
 const NAME_FORM: &str =
     "1 to 64 letters, digits, spaces, '-', '_', '.', starting with a letter or digit";
 
@@ -69,7 +70,7 @@ impl SkillFile {
     /// skill with the folder's name.
     ///
     /// # Errors
-    /// Returns the line, the problem and what to do.
+    /// Returns an error that names the line, the problem and what to do.
     pub fn parse(text: &str, folder: &str) -> Result<SkillFile, SkillError> {
         let parts = SkillParts::split(text.strip_prefix('\u{feff}').unwrap_or(text))?;
         let meta = parts.meta()?;
@@ -177,10 +178,11 @@ struct Meta {
     tags: SkillTags,
 }
 
-/// Returns the trimmed name if it is valid.
+/// Returns the trimmed text if it is a valid name: at most [`NAME_MAX`] letters, digits, spaces, `-`, `_` and `.`, and
+/// the first is a letter or digit.
 fn valid_name(text: &str) -> Option<String> {
     let name = text.trim();
-    // Unicode counts invisible fillers as alphabetic.
+    // Unicode classifies some invisible characters as alphabetic.
     let is_letter = |c: char| c.is_alphanumeric() && !is_hidden(c);
     let is_allowed = |c: char| is_letter(c) || matches!(c, ' ' | '-' | '_' | '.');
     let fits = name.chars().next().is_some_and(is_letter)

@@ -65,7 +65,6 @@ pub enum Context {
     EventLog,
     /// In the dialog that confirms an irreversible action. Enter does not confirm it.
     Confirm,
-    /// In the dialog that confirms a merge.
     ConfirmMerge,
     /// In the dialog that confirms an action that loses work.
     ConfirmLoss,

@@ -1,9 +1,10 @@
-//! The slash commands of the composer, their other names, and what stands for commands of similar programs.
+//! The slash commands of the composer, their aliases, and replacements for slash commands of similar programs.
 
 use crate::ui::keymap::Action;
 use crate::ui::keymap::pane::Pane;
 
-/// The slash commands of the composer: command, action and description. The palette lists those that have no key.
+/// The slash commands of the composer: command, action and description. The palette lists the commands whose action has
+/// no key.
 #[rustfmt::skip]
 pub const SLASH: &[(&str, Action, &str)] = &[
     ("/model", Action::Models, "choose another model"),
@@ -31,7 +32,7 @@ pub const SLASH: &[(&str, Action, &str)] = &[
     ("/quit", Action::Close, "quit"),
 ];
 
-/// Other names of slash commands, which the completion does not list.
+/// Aliases of slash commands. The completion does not list them.
 #[rustfmt::skip]
 pub const SLASH_ALIASES: &[(&str, &str)] = &[
     ("/agents", "/team"), ("/approvals", "/permissions"), ("/bashes", "/jobs"), ("/board", "/tasks"), ("/budget", "/cost"),
@@ -42,8 +43,8 @@ pub const SLASH_ALIASES: &[(&str, &str)] = &[
     ("/usage", "/cost"),
 ];
 
-/// Slash commands of similar programs that crewdeck does not have, with what to use instead. `{board.diff}` stands for
-/// the key of an action.
+/// Slash commands of similar programs that crewdeck does not have, with what to use instead. In the text,
+/// `{board.diff}` stands for the key of an action.
 #[rustfmt::skip]
 pub const SLASH_ELSEWHERE: &[(&[&str], &str)] = &[
     (&["/add-dir"], "Folders outside the project are named in the setting write, which is read at the start."),
@@ -70,7 +71,7 @@ pub const SLASH_ELSEWHERE: &[(&[&str], &str)] = &[
     (&["/share"], "/export writes the conversation to a file: NAME.md or NAME.html."),
     (&["/status", "/statusline"], "The status line shows model and agents; /cost shows usage, /doctor checks the setup, /problems what is stuck."),
     (&["/stop"], "{everywhere.interrupt} stops the shown agent; /jobs lists the background jobs and stops them."),
-    (&["/terminal-setup"], "{composer.newline} inserts a line break in every terminal; where Option types symbols, /help names a key without Alt."),
+    (&["/terminal-setup"], "{composer.newline} inserts a line break in every terminal. If Option types symbols, /help names other keys than Alt."),
     (&["/timeline"], "{composer.focus_lead}, then {lead.prev_prompt} goes to your previous message."),
     (&["/todo", "/todos"], "{everywhere.todo} shows or hides the todo list."),
     (&["/vim"], "{composer.edit_in_editor} edits the draft in $EDITOR."),

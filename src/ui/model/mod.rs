@@ -44,7 +44,6 @@ pub enum ModelList {
     Unknown,
     /// The list was requested and has not arrived.
     Asked,
-    /// The list has arrived.
     Listed(Vec<String>),
 }
 
@@ -58,7 +57,7 @@ pub struct Queued {
 /// Maximum number of unread messages of the user that are shown.
 pub const QUEUED_MAX: usize = 50;
 
-/// Maximum number of models in the list.
+/// Maximum number of models in the list. Further ones are dropped.
 pub const MODELS_MAX: usize = 1000;
 
 /// The state of the crew as its events report it. Panes and popups read it; only events change it.
@@ -69,9 +68,7 @@ pub struct CrewModel {
     pub(in crate::ui) board: Arc<TaskGraph>,
     /// Cached values derived from the board.
     pub(in crate::ui) memo: BoardMemos,
-    /// The history of each task.
     pub(in crate::ui) history: History,
-    /// The usage of each task.
     pub(in crate::ui) costs: TaskBook,
     /// The limit on concurrent model calls, and the usage budgets.
     pub(in crate::ui) limits: Limits,

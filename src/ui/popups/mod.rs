@@ -35,7 +35,7 @@ pub struct NamedPopup {
     /// The name in [`Action::Popup`](crate::ui::keymap::Action::Popup) and in the settings.
     pub name: &'static str,
     pub open: fn(&mut App),
-    /// Returns whether the popup has something to show. The hint line shows its key only then.
+    /// Returns whether the popup has something to show. If not, the hint line omits its key.
     pub has_content: fn(&App) -> bool,
 }
 

@@ -13,7 +13,7 @@ const NAMED: &[&str] = &[
     "Enter", "Esc", "Tab", "Space", "PgUp", "PgDn", "F1", "F2", "F3",
 ];
 
-/// A key map in which each action shows its own key, a character without case; the old keys still work.
+/// A key map in which each action shows a key of its own, a character without case. The old keys still work.
 fn own() -> KeyMap {
     let mut changes = KeyOverrides::new();
     for bound in KeyMap::default().lines() {
@@ -85,7 +85,7 @@ fn check_finds_old_keys() {
 
 #[test]
 fn no_screen_shows_rebound_key() {
-    // The help and the hints for the second key of a sequence list all keys of an action.
+    // These screens list all keys of an action: the help, and the hints for the second key of a sequence.
     let lists = |look: &str| look.contains('?') || ["f1", "ctrl+x"].contains(&look);
     let looks = LOOKS.iter().filter(|look| !lists(look));
     let own = own();

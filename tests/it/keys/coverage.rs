@@ -6,7 +6,8 @@ use std::path::Path;
 use crewdeck::ui::Pane;
 use crewdeck::ui::keymap::{Context, TABLE};
 
-/// Returns the file and the test for the keys of a context. A new context does not compile without an entry.
+/// Returns the file and the name of the test that covers the keys of a context. Without an entry for each context, this
+/// does not compile.
 fn test_of(context: Context) -> (&'static str, &'static str) {
     match context {
         Context::Everywhere | Context::Reader | Context::Filter | Context::Picker => {

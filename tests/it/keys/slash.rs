@@ -5,7 +5,7 @@ use std::path::Path;
 use crate::common::pty::Screen;
 use crate::keys::dashboard::{CTRL_C, Dashboard, ENTER, ESC, UP, has_line};
 
-/// The hint while the lead works.
+/// This hint is shown while the lead works.
 const STOP: &str = "Ctrl+c stop lead";
 
 /// Returns the names of the files in `.transcripts`, sorted.

@@ -113,7 +113,6 @@ fn onboarding_causes_are_problems_but_advice_is_not() {
     );
 }
 
-/// Advances the clock.
 fn wait(state: &mut UiState, seconds: u64) {
     let now = state.now.after(std::time::Duration::from_secs(seconds));
     update(state, Msg::Tick { now });
@@ -354,5 +353,10 @@ fn worst_problems_are_kept_at_the_limit() {
     assert_eq!(
         (all.len(), all[0].severity),
         (PROBLEMS_MAX, ProblemSeverity::Failed)
+    );
+    let drawn = lines(&state.app, 80, &Theme::default());
+    assert_eq!(
+        drawn.last().unwrap().to_string(),
+        "  22 more are not listed."
     );
 }

@@ -25,7 +25,6 @@ use crate::ui::shell::state::UiState;
 use crate::ui::shell::update::rejected;
 use crate::ui::widgets::composer::Composer;
 
-/// Applies an event.
 pub fn event(state: &mut UiState, event: &Event) {
     if event.at.0 > state.now.0 {
         state.now = event.at;
@@ -217,7 +216,7 @@ fn request_changed(state: &mut UiState, request: &Request) {
     }
 }
 
-/// Closes the popups about a closed request, and keeps a comment that the user was writing as a draft to the agent.
+/// Closes the popups of a request that is no longer open. An unsent comment becomes the draft of a message to the agent.
 fn close_comment(app: &mut App, request: &Request) {
     let count = app.popups.len();
     let mut about = (app.popups.iter()).filter(|popup| popup.request() == Some(&request.id));

@@ -105,7 +105,7 @@ fn over(name: &'static str, events: fn() -> Vec<EventKind>, keys: &'static str) 
     })
 }
 
-/// An empty popup.
+/// A popup over a screen without content.
 fn without(name: &'static str, keys: &'static str) -> Scene {
     Scene::new(name, Shows::Popup, move |width, height| {
         let mut state = started(width, height);
@@ -114,7 +114,6 @@ fn without(name: &'static str, keys: &'static str) -> Scene {
     })
 }
 
-/// Returns all scenes of popups.
 #[allow(clippy::too_many_lines)] // every popup, once
 pub fn scenes() -> Vec<Scene> {
     vec![

@@ -88,14 +88,8 @@ pub enum ProblemSeverity {
     Waits,
 }
 
-/// Returns the worst problems, worst first, at most [`PROBLEMS_MAX`].
+/// Returns all problems, worst first.
 pub fn problems(app: &App) -> Vec<Problem> {
-    let mut all = all_problems(app);
-    all.truncate(PROBLEMS_MAX);
-    all
-}
-
-fn all_problems(app: &App) -> Vec<Problem> {
     let requests = (0..app.requests.len()).filter_map(|at| app.model.requests.at(at));
     let asked = requests.map(|request| Problem {
         severity: ProblemSeverity::NeedsUser,
@@ -136,7 +130,7 @@ pub(in crate::ui) fn ages(model: &CrewModel) -> Vec<ShownAge> {
 
 /// Renders the problems for the popup: the cause and the help of each, `width` columns wide.
 pub fn lines(app: &App, width: usize, theme: &Theme) -> Vec<Line<'static>> {
-    let all = all_problems(app);
+    let all = problems(app);
     if all.is_empty() {
         let words = "No problems";
         return vec![Line::styled(words, theme.dim)];

@@ -96,7 +96,6 @@ pub struct ServerConfig {
     pub key: Option<SecretString>,
     /// The values of [`ProviderSpec::options`] that are set.
     pub options: BTreeMap<String, String>,
-    /// Maximum time without data from the server.
     pub read_timeout: Duration,
 }
 

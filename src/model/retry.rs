@@ -108,7 +108,6 @@ pub fn is_server_wide(error: &ModelError) -> bool {
     error.retry.unwrap_or(is_usually)
 }
 
-/// Returns whether the same request may succeed later.
 fn is_transient(fault: ErrorKind) -> bool {
     match fault {
         ErrorKind::RateLimited

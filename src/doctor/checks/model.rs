@@ -23,7 +23,6 @@ pub enum ModelFacts {
     Server(ModelServer),
 }
 
-/// The model server that a crew would use.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ModelServer {
     pub provider: &'static str,
@@ -38,7 +37,6 @@ pub struct ModelServer {
     pub listing: ModelListing,
 }
 
-/// The result of asking a server for its models.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ModelListing {
     /// The names of the models in the server's order; the first is used if none is configured.

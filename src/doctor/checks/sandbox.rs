@@ -11,7 +11,6 @@ const CHECK: &str = "sandbox";
 /// How commands are sandboxed. The caller of [`crate::doctor::examine`] determines it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SandboxFacts {
-    /// The settings turn the sandbox off.
     Off,
     /// The settings disable protection of the git history.
     WithoutHistory(SandboxReport),
@@ -19,7 +18,6 @@ pub enum SandboxFacts {
     Tried {
         /// The sandbox mechanisms that are available on this machine.
         report: SandboxReport,
-        /// Which commands have network access.
         network: NetworkRules,
     },
 }

@@ -45,7 +45,6 @@ impl WritableBranch {
         WritableBranch::Own(format!("refs/heads/wt/{name}"))
     }
 
-    /// Returns whether this is the branch with the full name `full`.
     pub fn is(&self, full: &str) -> bool {
         match self {
             WritableBranch::Own(name) | WritableBranch::ForwardOnly(name) => name == full,
@@ -90,7 +89,6 @@ impl RefChange {
     }
 }
 
-/// The decision on a ref change that a command has made.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RefVerdict {
     Accept,

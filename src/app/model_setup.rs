@@ -37,10 +37,8 @@ pub enum ModelProblem {
     NotConfigured,
     NoKey,
     KeyRejected,
-    /// The server does not answer.
     Unreachable,
     ServerError,
-    /// The server does not have the named model.
     UnknownModel,
     /// No model name is configured, and the server lists no model.
     NoModels,

@@ -31,7 +31,7 @@ use compacting::{AfterSummary, Length, Summary};
 pub use inputs::{TurnEffect, TurnInput};
 use progress::{LoopDetector, Round};
 
-/// The number of rounds without a `todo` call after which an agent with open todo items is reminded.
+/// The number of rounds of tool calls without a `todo` call after which an agent with open todo items is reminded.
 const REMIND_AFTER: u32 = 3;
 /// Maximum number of times that a server may pause one turn.
 const PAUSE_MAX: u32 = 10;
@@ -70,7 +70,6 @@ enum Retry {
 
 #[derive(Debug)]
 enum TurnPhase {
-    /// No turn is running.
     Idle,
     /// The driver checks the inbox for the next user message.
     Gathering,
@@ -83,7 +82,6 @@ enum TurnPhase {
         summary: String,
         after: AfterSummary,
     },
-    /// Tool calls are running.
     Running(Calls),
 }
 
@@ -153,7 +151,6 @@ impl Turn {
         Arc::clone(&self.messages)
     }
 
-    /// Returns whether no turn is running.
     pub fn is_idle(&self) -> bool {
         matches!(self.phase, TurnPhase::Idle)
     }

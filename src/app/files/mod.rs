@@ -152,7 +152,8 @@ fn read_files(
     }
 }
 
-/// Publishes the matches of a query. Returns the newer query that interrupted it.
+/// Publishes the matches of a query, unless a newer query arrives during the search. In that case, returns the newer
+/// query.
 fn publish(
     search: &mut FileSearch,
     query: &str,

@@ -33,7 +33,6 @@ pub enum KeyOverrideError {
         /// The valid names of the action, each with its context.
         known: String,
     },
-    /// The key cannot be parsed.
     #[error("[keys] `{name}`: {why}")]
     BadKey {
         name: String,

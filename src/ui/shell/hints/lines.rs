@@ -61,7 +61,6 @@ fn hint_width(hint: &Hint) -> usize {
     width(&hint.key) + width(&hint.words) + 3
 }
 
-/// Returns whether the hint is for a button of the open dialog.
 fn is_dialog_button(app: &App, hint: &Hint) -> bool {
     let popup = app.popups.last();
     popup.is_some_and(|p| {

@@ -16,7 +16,6 @@ use crate::ui::shell::hints::labels::words;
 use crate::ui::shell::peek::{self, Peek};
 use crate::ui::shell::state::UiState;
 
-/// An entry of the hint line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hint {
     /// The key, formatted for display.

@@ -37,7 +37,6 @@ impl Approvers {
     }
 }
 
-/// Where a new request goes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Route {
     /// The user decides it on the screen.

@@ -68,7 +68,6 @@ impl AgentHandle {
         self.state() == AgentState::Working
     }
 
-    /// Interrupts the current turn.
     pub fn interrupt(&self) {
         // The queue is full only if the agent has not received anything for 64 commands, so that it is stuck.
         let _ = self.control.try_send(Control::Interrupt);

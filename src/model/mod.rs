@@ -56,7 +56,6 @@ impl ToolSpec {
         }
     }
 
-    /// Returns the JSON schema of the tool's input, in strict form.
     pub fn schema(&self) -> &Value {
         &self.schema
     }

@@ -87,7 +87,6 @@ pub trait Decode: Send + 'static {
     fn reply(&mut self) -> Option<Reply>;
 }
 
-/// How to reach a model server.
 #[derive(Debug, Clone)]
 pub struct ServerConfig {
     pub spec: &'static ProviderSpec,

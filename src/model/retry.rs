@@ -22,7 +22,6 @@ pub const SERVER_WAIT_MAX: Duration = Duration::from_secs(600);
 pub struct FailedTries {
     /// The kind of error of each try, in order; at most [`TRIES_MAX`].
     error_kinds: Vec<ErrorKind>,
-    /// The sum of the waits after these tries.
     waited: Duration,
 }
 

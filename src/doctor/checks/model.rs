@@ -17,7 +17,6 @@ pub enum ModelFacts {
     },
     /// A scripted model, which needs no server.
     Scripted {
-        /// A description of the script.
         what: String,
     },
     Server(ModelServer),

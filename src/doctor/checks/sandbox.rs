@@ -16,7 +16,6 @@ pub enum SandboxFacts {
     WithoutHistory(SandboxReport),
     /// The sandbox is fully on, and its mechanisms were tried on this machine.
     Tried {
-        /// The sandbox mechanisms that are available on this machine.
         report: SandboxReport,
         network: NetworkRules,
     },

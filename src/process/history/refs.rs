@@ -187,7 +187,6 @@ pub fn changes(before: &RefMap, now: &RefMap) -> Vec<RefChange> {
     all.filter(|change| change.old != change.new).collect()
 }
 
-/// Reads all loose refs below a folder `refs`.
 pub fn read_loose(refs: &Folder) -> io::Result<RefMap> {
     let mut out = RefMap::new();
     read_folder(refs, "refs", 0, &mut out)?;

@@ -31,7 +31,6 @@ fn disable_hooks(command: &mut Command) {
 /// processes itself. The supervisor's own timeouts are shorter, except after a fork bomb.
 const END_TIMEOUT: Duration = Duration::from_secs(8);
 
-/// The connection to a running supervisor process.
 pub struct SupervisorClient {
     socket: UnixStream,
     received: Vec<u8>,

@@ -76,7 +76,6 @@ pub enum AgentEvent {
     },
     /// A command that the user runs in the conversation has started. Its output follows as `ToolOutput`.
     UserCommandStarted { call: CallId, command: String },
-    /// A command that the user ran in the conversation has ended.
     UserCommandEnded {
         call: CallId,
         outcome: Outcome,

@@ -108,7 +108,6 @@ pub trait PaneFeature {
     /// Opens the selected item, for example the page of a task.
     fn open(&mut self, app: &mut App, area: Option<Rect>);
 
-    /// Returns whether there is an item that [`PaneFeature::open`] can open.
     fn can_open(&self, app: &App) -> bool;
 
     /// Runs an action that only this pane handles, even if the pane does not have the focus. Returns `false` if the

@@ -26,7 +26,7 @@ pub struct InsertedEntry {
 }
 
 impl InsertedEntry {
-    /// Creates an entry from the texts of an event.
+    /// Creates a folded entry. `what` becomes one line, and `text` is cut to [`TEXT_MAX`].
     pub fn new(what: &str, text: &str) -> InsertedEntry {
         let what = one_line(what);
         // Journals of older versions have another word for a message.

@@ -49,7 +49,7 @@ pub struct CellLayout {
 
 #[derive(Debug, Default)]
 struct LayoutPart {
-    /// The piece of the answer that the part shows; `None` for other text.
+    /// The [`Piece`](markdown::Piece) of the answer that the part shows; `None` for other text, such as the thinking.
     piece: Option<PieceKey>,
     rows: Vec<Row>,
     visible_chars: usize,
@@ -57,11 +57,12 @@ struct LayoutPart {
     continuation: Continuation,
     /// Column measurements of the first table in the part.
     measured: Option<TableMeasure>,
-    /// If the part shows a piece of a table, the layout that all pieces of the table share.
+    /// The layout that this part shares with the other parts of the same table; `None` if the part shows no table or a
+    /// whole one.
     shared: Option<TableLayout>,
 }
 
-/// Identifies a piece of an answer. Two pieces with the same key have the same text.
+/// Identifies a [`Piece`](markdown::Piece) of an answer. Two pieces with the same key have the same text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct PieceKey {
     origin: u64,
@@ -80,7 +81,6 @@ impl LayoutPart {
 }
 
 impl CellLayout {
-    /// Returns the number of rows.
     pub fn len(&self) -> usize {
         self.parts.iter().map(|p| p.rows.len()).sum()
     }
@@ -282,8 +282,8 @@ fn is_table(piece: &markdown::Piece) -> bool {
     matches!(piece.joint, Joint::Table(_))
 }
 
-/// Lays out again each piece of a table whose column widths or rules differ from those that the table as a whole needs.
-/// Returns the number of rows that were laid out.
+/// Lays out the parts of a table again, as far as their column widths or rules differ from those that the whole table
+/// needs. Returns the number of rows that were laid out.
 fn align_table_pieces(
     parts: &mut [LayoutPart],
     answer: &Answer,
@@ -327,7 +327,8 @@ fn align_table_pieces(
     fresh
 }
 
-/// Returns whether an earlier piece of the same answer drew any rows.
+/// Returns whether any of `parts`, the earlier parts of an answer, has rows. The first part does not count: it shows
+/// what precedes the answer's text.
 fn text_before(parts: &[LayoutPart]) -> bool {
     // The first part shows what precedes the text, such as the thinking.
     parts.iter().skip(1).any(|part| !part.rows.is_empty())

@@ -128,7 +128,6 @@ impl Transcript {
         self.scratch = LayoutCache::default();
     }
 
-    /// Scrolls the view, which has the size `viewport`.
     pub fn scroll(&mut self, by: Scroll, viewport: Viewport) {
         if by == Scroll::Bottom {
             self.log.selected = None;
@@ -261,7 +260,7 @@ impl Transcript {
         }
     }
 
-    /// Records that the running tool call `call` started `subagent`.
+    /// Records which subagent the tool call started. Does nothing if the call is not running.
     pub fn record_subagent(&mut self, call: &CallId, subagent: &Name) {
         if let Some((_, number)) = self.running.iter().find(|(id, _)| id == call) {
             self.log.change(*number, |kind| {

@@ -141,7 +141,6 @@ mod tests {
     }
 
     proptest! {
-        /// However the inbox grows between reads, each message is returned once, in order.
         #[test]
         fn growing_inbox_returns_each_message_once(cuts in prop::collection::vec(0usize..1400, 0..30)) {
             let text: String = (0..20).map(line).collect();

@@ -135,7 +135,6 @@ impl JournalTail {
         }
     }
 
-    /// Returns the folder that contains the journal.
     pub fn folder(&self) -> &Path {
         self.path.parent().unwrap_or(&self.path)
     }

@@ -68,7 +68,6 @@ struct CachedFile {
 }
 
 impl Cache {
-    /// Returns whether the whole board has been read.
     pub(super) fn is_loaded(&self) -> bool {
         self.refreshed_at.is_some()
     }

@@ -335,7 +335,6 @@ impl Git {
 }
 
 impl<T> GitOutput<T> {
-    /// Returns the [`GitError::Failed`] for `git ARGS` that ended with this output.
     pub fn failed(&self, args: &[&str]) -> GitError {
         let what: Vec<&str> = args.iter().copied().take(2).collect();
         let why = if self.error_message.is_empty() {

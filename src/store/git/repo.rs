@@ -32,7 +32,6 @@ pub struct Repo {
 pub struct Head {
     /// The branch, without `refs/heads/`; `None` if `HEAD` is detached.
     pub branch: Option<String>,
-    /// The commit's hash.
     pub commit: String,
 }
 

@@ -119,7 +119,6 @@ fn start_with(
 }
 
 impl Watch {
-    /// Returns how changes are detected.
     pub fn mode(&self) -> &WatchMode {
         &self.how
     }

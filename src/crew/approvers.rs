@@ -39,7 +39,6 @@ impl Approvers {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Route {
-    /// The user decides it on the screen.
     User,
     /// The lead decides it, and receives it as a message of this kind.
     Lead(MailKind),

@@ -21,7 +21,7 @@ use crate::tools::reach;
 
 /// Maximum number of jobs that run at once, of all agents together.
 const RUNNING_MAX: usize = 16;
-/// Maximum number of ended jobs to remember.
+/// Maximum number of ended jobs to remember. Agents can no longer read the output of older ones.
 const ENDED_MAX: usize = 50;
 /// Maximum size of a job's output that is kept, in bytes: half from the start, half from the end.
 const OUTPUT_MAX: usize = 50_000;

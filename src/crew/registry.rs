@@ -36,9 +36,7 @@ pub struct AgentHandle {
     pub mailbox: Arc<AgentMailbox>,
     state: Arc<Mutex<AgentState>>,
     pub tags: Vec<String>,
-    /// Cancelled to stop the agent immediately.
     pub kill: CancellationToken,
-    /// Limits the number of the agent's subagents that run at the same time.
     pub subagent_slots: Arc<Semaphore>,
 }
 
@@ -97,7 +95,6 @@ impl AgentRegistry {
         }
     }
 
-    /// Returns the handle of a running agent; `None` if it is not running.
     pub fn find(&self, name: &Name) -> Option<AgentHandle> {
         lock(&self.agents)
             .iter()

@@ -90,7 +90,6 @@ pub trait Host: Send + Sync {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JobSpec {
-    /// The agent that starts the command.
     pub agent: Name,
     pub command: String,
     pub workdir: PathBuf,

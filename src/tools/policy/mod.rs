@@ -65,9 +65,7 @@ pub struct PolicyContext<'a> {
 /// The policy's decision about a tool call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Ruling {
-    /// The call runs without approval.
     Allow,
-    /// The call needs approval.
     Ask {
         /// The reason, for the user.
         why: String,

@@ -10,7 +10,6 @@ pub const MESSAGES_MAX: usize = 200;
 /// Size of the parsed lines, in bytes, at which a read stops. The next read returns the other messages.
 pub const BYTES_MAX: usize = 256 * 1024;
 
-/// The parsed lines of a part of an inbox.
 #[derive(Debug, PartialEq, Default)]
 pub struct ParsedLines {
     /// The messages, in file order.

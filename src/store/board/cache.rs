@@ -50,7 +50,6 @@ pub(super) struct Cache {
 struct FolderProblems {
     /// Files named `task_*.json` without a valid number: the first name and the count.
     unrecognized: Option<(String, usize)>,
-    /// Description of a dependency cycle.
     cycle: Option<String>,
 }
 

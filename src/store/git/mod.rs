@@ -81,7 +81,6 @@ const SET: &[(&str, &str)] = &[
     ("SSH_ASKPASS", ""),
 ];
 
-/// Whether git runs the hooks of the repository.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Hooks {
     /// Used for commits on the user's branch, which follow the user's rules.

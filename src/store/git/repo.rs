@@ -47,7 +47,7 @@ pub struct RegisteredWorktree {
 }
 
 impl Repo {
-    /// Opens the repository of `root`.
+    /// Opens the repository that has `root` as the top folder of one of its worktrees.
     ///
     /// # Errors
     /// When there is no repository, it is bare, damaged or owned by another user, or git is missing or too old.

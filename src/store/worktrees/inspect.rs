@@ -164,7 +164,6 @@ impl OpenRegistry {
     }
 }
 
-/// Returns whether crewdeck has ever merged the worktree.
 pub(super) fn was_merged(tree: &Worktree) -> bool {
     tree.status == WorktreeStatus::Merged || tree.merged_at.is_some()
 }

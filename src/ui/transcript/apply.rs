@@ -139,7 +139,8 @@ impl Transcript {
         });
     }
 
-    /// Replaces the streamed answer with the complete one.
+    /// Replaces the streamed answer with the complete one, or adds the complete one if none is open. If the complete
+    /// answer is blank, removes the streamed one.
     fn complete_answer(&mut self, mut answer: Answer) {
         answer.origin = self.next_origin();
         match self.open.take().filter(|n| self.log.index(*n).is_some()) {

@@ -67,7 +67,7 @@ impl InsertedEntry {
         self.what.len() + self.text.len()
     }
 
-    /// Returns the whole text of the entry, for copying.
+    /// Returns the description and, below it, the text of the entry, for copying.
     pub fn whole(&self) -> String {
         if self.text.is_empty() {
             self.what.clone()

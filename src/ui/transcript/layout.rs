@@ -23,7 +23,7 @@ pub const CALL_AS_TEXT_WARNING: &str = "the model wrote a tool call as text; it 
 pub enum Above {
     /// Nothing: the cell is the first one.
     Nothing,
-    /// This number of entries was dropped from the transcript.
+    /// A note that this number of older entries was dropped, because the cell is the first remaining one.
     Dropped(u64),
     /// Both cells belong to [`SpacingGroup::Activity`](crate::ui::transcript::cell::SpacingGroup): no blank row.
     Close,
@@ -101,7 +101,6 @@ impl CellLayout {
         self.parts.push(part);
     }
 
-    /// Returns the rows from index `skip` on.
     pub fn rows(&self, skip: usize) -> impl Iterator<Item = &Row> {
         let mut skip = skip;
         self.parts.iter().flat_map(move |part| {

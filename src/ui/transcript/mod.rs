@@ -94,7 +94,6 @@ impl Transcript {
         self.push(CellKind::Notice(level, text, String::new()));
     }
 
-    /// Adds a decision of the user to the conversation, with its comment.
     pub fn push_decision(&mut self, what: &str, comment: &str) {
         let entry = InsertedEntry::new(what, comment);
         self.push(CellKind::Injected(Box::new(entry)));

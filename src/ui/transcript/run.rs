@@ -222,8 +222,7 @@ impl ToolRun {
     }
 }
 
-/// Returns how a command ended, such as `exit 1` or `timed out`: the last line of its output, if that line is in
-/// brackets.
+/// Returns how a command ended, such as `exit 1` or `timed out`, if the last line of its output says so in brackets.
 fn ended_by(output: &str) -> Option<String> {
     let last = output.trim_end().lines().next_back()?;
     let inside = last.strip_prefix('[')?.strip_suffix(']')?;

@@ -89,10 +89,10 @@ pub struct DriverState {
     pub todo: TodoList,
     pub approved_shutdown: Option<MailMessage>,
     pub(super) log_completeness: LogCompleteness,
-    /// The inbox position after the messages that go into the next message of the conversation.
+    /// The inbox position up to which messages were read. They go into the next message of the conversation.
     pub(super) pending_inbox: Option<Cursor>,
-    /// The inbox position after the inbox messages that are in the conversation, but not yet on disk or not yet
-    /// acknowledged.
+    /// The inbox position up to which messages were taken, but not yet acknowledged. Their conversation message may not
+    /// be on disk yet.
     pub(super) unacknowledged_inbox: Option<Cursor>,
     /// The inbox messages that were taken but not yet acknowledged.
     pub(super) unacknowledged_messages: Vec<MailMessage>,

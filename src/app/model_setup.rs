@@ -30,7 +30,6 @@ pub struct ModelUnavailable {
     pub steps: Vec<String>,
 }
 
-/// Why no model is available.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ModelProblem {
     /// No setting, option or key selects a model.

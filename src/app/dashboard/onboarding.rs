@@ -41,7 +41,6 @@ const DONE: &str =
 /// The notice after the first commit if a conversation has started, so that the dashboard cannot restart.
 const DONE_LATER: &str = "This directory is now a git repository with a commit: after a restart of crewdeck each task gets a worktree.";
 
-/// The state that a restart of the dashboard takes over.
 #[derive(Default)]
 pub(super) struct RestartState {
     /// The open screen, which shows its old content until the first draw.

@@ -21,7 +21,6 @@ pub enum KeyOverrideError {
     Unknown {
         /// The name as the user wrote it.
         name: String,
-        /// The most similar action.
         nearest: String,
     },
     /// The action does not exist in that context.

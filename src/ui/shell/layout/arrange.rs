@@ -215,7 +215,7 @@ enum TodoPlacement {
     AboveComposer,
     /// Above the composer if the conversation is high enough or the list has the focus.
     WhereRoom,
-    /// Not with the conversation.
+    /// Not in the area of the conversation.
     Elsewhere,
 }
 

@@ -166,10 +166,6 @@ impl Screen {
         self.awaits_background = false;
     }
 
-    /// Rings the terminal's bell.
-    ///
-    /// # Errors
-    /// Fails if the terminal is gone.
     pub fn bell(&mut self) -> io::Result<()> {
         execute!(self.terminal.backend_mut(), Print('\u{7}'))
     }

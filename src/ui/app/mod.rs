@@ -86,7 +86,6 @@ pub struct PaneArrangement {
     pub screen: ScreenSettings,
 }
 
-/// The user's settings for the screen.
 #[derive(Debug, Clone)]
 pub struct Preferences {
     /// The built-in key bindings with the user's changes applied.
@@ -118,7 +117,7 @@ pub struct KeyState {
     pub explained_option: bool,
     /// Whether the explanation was shown that there are no permission modes.
     pub explained_modes: bool,
-    /// The focus before it moved to the "Needs you" pane. It returns there when no request is open any more.
+    /// The focus before it moved to the "Needs you" pane, restored when no request is open any more.
     pub before_needs: Option<Focus>,
 }
 
@@ -216,7 +215,7 @@ impl App {
         Some(&setup.session)
     }
 
-    /// Records whether the terminal reports mouse events when the screen starts.
+    /// Records whether the terminal reports mouse events to crewdeck. Does not change the terminal.
     pub fn set_mouse_capture(&mut self, is_on: bool) {
         self.prefs.captures_mouse = is_on;
     }

@@ -97,7 +97,7 @@ pub trait Popup: Any + Debug {
         None
     }
 
-    /// Returns the buttons of a dialog: the actions and their labels.
+    /// Returns the actions and labels of the buttons in the last row of a dialog; none if the popup has no buttons.
     fn buttons(&self, _app: &App) -> &'static [(Action, &'static str)] {
         &[]
     }
@@ -222,7 +222,7 @@ impl TextInput<'_> {
 /// The text that the action `Copy` puts on the clipboard.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Copied {
-    /// A description and the text.
+    /// What is copied, such as `the diff`, for the status message; then the text itself.
     Text(String, String),
     Nothing,
     /// The selection of the pane below.

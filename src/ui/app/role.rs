@@ -113,7 +113,7 @@ impl SessionRole {
         }
     }
 
-    /// Returns whether the crew runs in this process.
+    /// Returns whether the crew runs in this process, is starting in it, or is being taken over by it.
     pub(in crate::ui) fn is_crew(self) -> bool {
         !matches!(self, SessionRole::Viewer(_) | SessionRole::NoCrew)
     }

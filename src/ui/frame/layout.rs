@@ -64,7 +64,6 @@ pub struct Layout {
     pub banner: Option<Rect>,
     /// The border between two columns, which the mouse can drag.
     pub border: Option<Rect>,
-    /// The panes in view and their areas.
     pub panes: Vec<(Pane, Rect)>,
     pub composer: Option<Rect>,
     /// The card, above the composer, of the request that the user answers from the composer.

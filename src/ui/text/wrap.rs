@@ -245,7 +245,6 @@ struct RowWriter<'a> {
 /// Line-breaking class of a grapheme cluster.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(in crate::ui) enum BreakClass {
-    /// Part of a word.
     Word,
     /// Punctuation that ends a word. Never begins a row; a word may continue after it.
     Tail,
@@ -343,7 +342,7 @@ impl<'a> RowWriter<'a> {
         self.row.append(&mut self.word);
     }
 
-    /// Ends the row with the pending word, which fills the row, so that the word continues on the next row.
+    /// Ends the row after the pending word, whose next part begins on a continuation row.
     fn split_word(&mut self) {
         self.commit();
         self.end_row(RowKind::Rest);

@@ -62,7 +62,6 @@ fn around<'a>(
     (first, shown)
 }
 
-/// Renders the thread of a message, `width` columns wide.
 pub fn lay_out(app: &App, traced: &TrackedMessage, width: usize, theme: &Theme) -> Thread {
     let (older, shown) = around(app, traced);
     let whole = app.model.messages.thread(traced).count();

@@ -40,7 +40,6 @@ struct CursorCell<'a> {
 }
 
 impl<'a> WrappedLine<'a> {
-    /// Wraps `line` into rows of at most `width` columns.
     pub fn new(line: &'a str, width: usize) -> WrappedLine<'a> {
         let width = width.max(COLUMNS_MIN);
         let line = escape_each_char(line);

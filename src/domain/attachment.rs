@@ -50,7 +50,7 @@ pub struct AttachedImage {
     pub file: String,
     #[serde(flatten)]
     pub size: ImageSize,
-    /// The content; `None` until it is loaded from the file, and if the file no longer exists.
+    /// The content. `None` before it is loaded from the file, or if the file no longer exists.
     #[serde(skip)]
     pub data: ImageData,
 }

@@ -22,12 +22,10 @@ pub enum MailKind {
     /// A message to one recipient.
     #[default]
     Message,
-    /// A message to all members.
     Broadcast,
     ShutdownRequest,
     ShutdownResponse,
     PlanApprovalResponse,
-    /// A plan was submitted for approval.
     PlanRequest,
     /// Newer spelling of `plan_approval_response`, with the same meaning.
     PlanResponse,

@@ -78,8 +78,8 @@ const OTHER_WORDS: &[&str] = &[
     "TRESPASS",
     "UNAUTH",
 ];
-/// Names of variables that match the rules above but hold no secret. Some hold the paths of sockets and files of the
-/// desktop and of ssh, to which the sandbox controls access.
+/// Names of variables that look like names of secrets, but whose values are not secret. Some hold the paths of sockets
+/// and files of the desktop and of ssh, to which the sandbox controls access.
 const EXEMPT_NAMES: &[&str] = &[
     "PWD",
     "OLDPWD",

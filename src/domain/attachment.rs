@@ -35,9 +35,7 @@ impl Attachment {
 pub struct ImageSize {
     /// The MIME type, such as `image/png`.
     pub media_type: String,
-    /// Width in pixels.
     pub width: u32,
-    /// Height in pixels.
     pub height: u32,
 }
 

@@ -31,7 +31,6 @@ pub enum MailKind {
     PlanResponse,
     TaskAssignment,
     IdleNotification,
-    /// A tool call needs a permission.
     PermissionRequest,
     PermissionResponse,
     /// A type that only another program knows. It is written back unchanged.

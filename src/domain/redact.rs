@@ -68,7 +68,6 @@ impl std::fmt::Debug for Redactor {
 /// The result of matching secrets at one position.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Match<'a> {
-    /// No secret begins here.
     Nothing,
     /// A secret of `length` bytes; `label` names it. The first `prefix` bytes identify it and are not redacted.
     Secret {

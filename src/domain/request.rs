@@ -47,7 +47,7 @@ pub enum Approver {
     /// The user decides, in the pane "Needs you".
     #[default]
     Ask,
-    /// The lead decides. Only the lead's own requests are decided by the user.
+    /// The lead decides, except on its own requests, which the user decides.
     Lead,
     /// Every request is approved automatically.
     Auto,

@@ -9,7 +9,7 @@ use super::redact::Redactor;
 
 mod random;
 
-/// Why a variable is withheld from the programs of agents.
+/// Why an environment variable is withheld from the programs of agents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WithheldReason {
     /// The name indicates a secret.

@@ -153,7 +153,6 @@ pub enum TeamError {
         "the team is full ({0} teammates): shut one down first; the user can allow more with the setting agents_max"
     )]
     Full(usize),
-    /// No member has that name.
     #[error("no teammate is called '{name}': the team has {members}")]
     Unknown {
         name: String,

@@ -240,7 +240,6 @@ impl Worktree {
         self.merged_at.is_some() && self.status != WorktreeStatus::Active
     }
 
-    /// Makes the worktree active again for `owner`.
     pub fn reopen(&mut self, owner: &str) {
         self.status = WorktreeStatus::Active;
         self.owner = owner.into();

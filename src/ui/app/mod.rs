@@ -110,8 +110,8 @@ pub struct KeyState {
     pub interrupted: Option<Name>,
     /// Keeps keys from acting on something that the user has not seen yet.
     pub guard: KeyGuard,
-    /// Whether the last key left the composer. The user has then not chosen the focused pane, so the key of that pane
-    /// focuses it instead of showing it full screen.
+    /// Whether the last key left the composer. The key of the pane that then has the focus does not show it full
+    /// screen, because the user has not chosen that pane.
     pub left_composer: bool,
     /// Whether the explanation was shown that Option may type symbols instead of acting as Alt.
     pub explained_option: bool,

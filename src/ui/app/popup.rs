@@ -140,10 +140,10 @@ pub trait Popup: Any + Debug {
         None
     }
 
-    /// Called on the topmost popup before an event: remembers the selected item by identity.
+    /// Called on the topmost popup before an event: remembers the selected item, whose position the event may change.
     fn before_event(&mut self, _app: &App) {}
 
-    /// Called on the topmost popup after an event: selects the remembered item.
+    /// Called on the topmost popup after an event: selects the item that [`Popup::before_event`] remembered.
     fn after_event(&mut self, _app: &App) {}
 
     /// Returns the text input that receives typed characters; `None` if the popup has none with the focus.
@@ -229,7 +229,6 @@ pub enum Copied {
     Below,
 }
 
-/// The mouse targets of a popup.
 #[derive(Debug)]
 pub struct Targets {
     /// The popup with its frame.

@@ -50,7 +50,6 @@ pub fn class(area: Rect) -> SizeClass {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Layout {
     pub class: SizeClass,
-    /// The status line at the top.
     pub status: Rect,
     /// The line at the bottom with key hints.
     pub hints: Rect,

@@ -90,9 +90,7 @@ pub struct LineCell {
 /// The drawn line of one edge, as a polyline.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Path {
-    /// Index of the source node.
     pub from: usize,
-    /// Index of the target node.
     pub to: usize,
     /// The corners of the path, as column and row, from the cell after the source to the arrow before the target.
     pub corners: Vec<(usize, usize)>,

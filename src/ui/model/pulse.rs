@@ -9,7 +9,6 @@ const SLICE: u64 = 10;
 /// Maximum number of slices in memory (five minutes). Beyond it, the oldest is dropped.
 pub const SLICES_MAX: usize = 30;
 
-/// The bar characters, lowest first.
 const BARS: [char; 7] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇'];
 
 /// The number of answers and tool calls of an agent in each of the last [`SLICES_MAX`] slices of time.

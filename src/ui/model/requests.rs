@@ -70,7 +70,6 @@ impl RequestBook {
         self.cards = (0..all.len()).filter(is_first).collect();
     }
 
-    /// Returns the cache of rendered plans.
     pub fn plans(&self) -> &PlanPages {
         &self.pages
     }

@@ -229,14 +229,14 @@ struct RowWriter<'a> {
     rows: Vec<Row>,
     row_kind: RowKind,
     row: StyledRun,
-    /// The blanks between the text of the row so far and the pending word.
+    /// The blanks between `row` and `word`.
     blank: StyledRun,
     word: StyledRun,
     /// Number of visible characters consumed so far, counted as in [`Row::text_offset`].
     offset: usize,
     /// Number of visible characters before the current row.
     row_offset: usize,
-    /// Number of visible characters before the pending word.
+    /// Number of visible characters before `word`, which is not in the row yet.
     word_offset: usize,
     /// Class of the last cluster, which decides whether a line may break after it.
     last: BreakClass,

@@ -39,7 +39,6 @@ pub struct Tones {
     pub border: Tone,
     /// Keys, names and the frame of the focused pane.
     pub accent: Tone,
-    /// Success.
     pub ok: Tone,
     /// A problem that does not stop the work.
     pub warn: Tone,

@@ -34,8 +34,8 @@ pub enum PasteResult {
     Cut {
         /// Number of bytes that were inserted.
         kept: usize,
-        /// Number of bytes that the whole text would need. A tab counts as the blanks that replace it, but behind the
-        /// limit, bytes count as they were pasted.
+        /// Number of bytes that the whole text would need. Up to the limit, a tab counts as the four blanks that
+        /// replace it; the text beyond the limit counts as it was pasted.
         of: usize,
     },
 }

@@ -98,7 +98,7 @@ pub trait Page: Debug + 'static {
     /// Called before each event: remembers the item that the page shows, because the event may change its position.
     fn before_event(&mut self, _app: &App) {}
 
-    /// Called after each event: shows the remembered item again.
+    /// Called after each event: shows the item that [`Page::before_event`] remembered.
     fn after_event(&mut self, _app: &App) {}
 }
 

@@ -24,7 +24,6 @@ pub struct WrappedLine<'a> {
     starts: Vec<RowStart>,
 }
 
-/// Where a row begins in its line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct RowStart {
     bytes: usize,

@@ -26,7 +26,6 @@ const LOCK_TIMEOUT: Duration = Duration::from_secs(10);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SettingsDecision {
-    /// The settings apply.
     Approved,
     /// The settings do not apply, and the user is not asked again.
     Ignored,
@@ -70,8 +69,8 @@ pub fn digest(root: &Path, bytes: &[u8]) -> String {
     })
 }
 
-/// Returns the user's decision about the content with this digest; `None` if there is none. Ignores a decisions file
-/// that other users can write.
+/// Returns the user's decision about the settings file with this [`digest`]; `None` if there is none. Ignores a
+/// decisions file that other users can write.
 pub fn decision(digest: &str) -> Option<SettingsDecision> {
     let file = read(&file()?);
     let mut entries = file.decisions.iter().rev();

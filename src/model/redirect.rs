@@ -9,7 +9,6 @@ use super::{ErrorKind, ModelError};
 use crate::domain::redact::Redactor;
 use crate::domain::text::{clip, one_line};
 
-/// Maximum number of redirects that one request follows.
 const REDIRECTS_MAX: usize = 5;
 
 /// Returns a policy that follows at most `REDIRECTS_MAX` redirects, all within the origin of the request, so that no

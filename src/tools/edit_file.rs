@@ -10,7 +10,6 @@ use super::{
     lenient, redaction_guard, schema_of, shown,
 };
 
-/// Maximum number of replacements in one call.
 const EDITS_MAX: usize = 100;
 /// Maximum size of the diff that shows what an inexact match replaced, in bytes.
 const SHOWN_MAX: usize = 4 * 1024;

@@ -13,7 +13,7 @@ use super::{
 };
 use crate::domain::text::clip;
 
-/// Maximum number of lines in one result.
+/// Maximum number of lines in one result. Further lines are only counted.
 const LINES_MAX: usize = 300;
 /// Maximum number of characters to show of a line.
 const LINE_MAX: usize = 300;

@@ -6,7 +6,6 @@ pub use super::TABLE;
 use super::nearest::nearest;
 use super::{Caller, Tool};
 
-/// The name of the tool with which an agent submits its plan.
 pub const SUBMIT_PLAN: &str = super::plan_approval::TOOL.name;
 
 pub fn find(name: &str) -> Option<&'static Tool> {

@@ -65,7 +65,6 @@ pub struct PlanInputs {
     pub hooks: Option<PathBuf>,
     /// The worktrees in `.worktrees` that the command can write; empty unless the command runs in the root.
     pub trees: Vec<PathBuf>,
-    /// Folders for temporary files.
     pub temp: Vec<PathBuf>,
     /// Other writable folders: caches, and the folders in the setting `write`.
     pub write: Vec<PathBuf>,
@@ -102,7 +101,6 @@ pub struct SandboxPlan {
     pub is_without_hooks: bool,
 }
 
-/// How the history of a repository is protected from a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum HistoryProtection {

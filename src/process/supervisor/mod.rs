@@ -30,14 +30,12 @@ pub const VERB: &str = "guard";
 /// command.
 const BY_CREWDECK: &str = "--for-crewdeck";
 
-/// How commands of agents are supervised.
+/// The settings with which a supervisor process is started for each command of an agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Supervisor {
     /// The program that runs as supervisor when it is started with [`VERB`].
     pub program: PathBuf,
-    /// The sandbox for commands; `None` if commands are not sandboxed.
     pub sandbox: Option<Sandbox>,
-    /// Which commands have network access.
     pub network: NetworkRules,
     /// Process and memory limits of one command.
     pub limits: CommandLimits,

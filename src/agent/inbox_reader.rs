@@ -110,7 +110,7 @@ impl Driver {
         blocking(move || post.reader(&name, READER_WAIT).map(Arc::new)).await
     }
 
-    /// Records in the inbox to which log the agent is about to write the pending messages. Called before the
+    /// Records in the inbox that the pending messages are about to be written to this agent's log. Called before the
     /// conversation message that contains them is saved.
     pub(super) async fn announce(&self) {
         let (Some(reader), Some(cursor)) =

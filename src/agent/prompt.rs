@@ -19,13 +19,11 @@ const DESCRIPTION_STEPS: [usize; 4] = [DESCRIPTION_MAX, 400, 200, SHORTEST_DESCR
 const SHORTEST_DESCRIPTION: usize = 80;
 pub const LOAD_SKILL: &str = "load_skill";
 
-/// The data that a system prompt is built from.
 #[derive(Debug, Clone, Default)]
 pub struct PromptContext {
     pub workdir: String,
     /// The name and text of the project's instruction file, if it has one.
     pub memory: Option<(String, String)>,
-    /// The names of the agent's tools.
     pub tools: Vec<String>,
     pub skills: Vec<Skill>,
     /// Facts about the machine and the project: platform, date, git state and file tree.

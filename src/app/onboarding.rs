@@ -20,7 +20,6 @@ pub enum GitStatus {
     Ready,
     /// Git is missing or too old. The text says which.
     NoGit(String),
-    /// The directory is not in a git repository.
     NoRepository(FirstCommit),
     NoCommits(FirstCommit),
 }

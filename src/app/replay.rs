@@ -146,7 +146,6 @@ fn export_conversation(root: &Path, path: &str, text: &str, state: &mut UiState)
     }
 }
 
-/// The signals that end the replay.
 struct ReplaySignals {
     interrupt: Signal,
     terminate: Signal,

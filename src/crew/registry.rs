@@ -36,9 +36,7 @@ pub struct AgentHandle {
     pub mailbox: Arc<AgentMailbox>,
     state: Arc<Mutex<AgentState>>,
     pub tags: Vec<String>,
-    /// Cancelled to stop the agent immediately.
     pub kill: CancellationToken,
-    /// Limits the number of the agent's subagents that run at the same time.
     pub subagent_slots: Arc<Semaphore>,
 }
 
@@ -68,7 +66,6 @@ impl AgentHandle {
         self.state() == AgentState::Working
     }
 
-    /// Interrupts the current turn.
     pub fn interrupt(&self) {
         // The queue is full only if the agent has not received anything for 64 commands, so that it is stuck.
         let _ = self.control.try_send(Control::Interrupt);
@@ -98,7 +95,6 @@ impl AgentRegistry {
         }
     }
 
-    /// Returns the handle of a running agent; `None` if it is not running.
     pub fn find(&self, name: &Name) -> Option<AgentHandle> {
         lock(&self.agents)
             .iter()

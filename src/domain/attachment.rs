@@ -35,9 +35,7 @@ impl Attachment {
 pub struct ImageSize {
     /// The MIME type, such as `image/png`.
     pub media_type: String,
-    /// Width in pixels.
     pub width: u32,
-    /// Height in pixels.
     pub height: u32,
 }
 
@@ -50,7 +48,7 @@ pub struct AttachedImage {
     pub file: String,
     #[serde(flatten)]
     pub size: ImageSize,
-    /// The content; `None` until it is loaded from the file, and if the file no longer exists.
+    /// The content. `None` before it is loaded from the file, or if the file no longer exists.
     #[serde(skip)]
     pub data: ImageData,
 }

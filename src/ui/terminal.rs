@@ -31,7 +31,6 @@ const OUT_BUFFER: usize = 128 * 1024;
 /// Maximum length of a text for the clipboard, in bytes. Terminals drop longer sequences.
 const COPY_MAX: usize = 100_000;
 
-/// The status message for a text that is longer than `COPY_MAX`.
 pub const COPY_TOO_LONG: &str = "The text is too long to copy through the terminal.";
 
 /// Maximum length of a notification, in characters. A longer text is cut.
@@ -166,10 +165,6 @@ impl Screen {
         self.awaits_background = false;
     }
 
-    /// Rings the terminal's bell.
-    ///
-    /// # Errors
-    /// Fails if the terminal is gone.
     pub fn bell(&mut self) -> io::Result<()> {
         execute!(self.terminal.backend_mut(), Print('\u{7}'))
     }

@@ -53,7 +53,6 @@ impl Prune {
         small
     }
 
-    /// Returns the number of results to replace.
     pub fn count(&self) -> usize {
         self.places.len()
     }

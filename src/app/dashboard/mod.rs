@@ -434,7 +434,6 @@ impl Dashboard {
 /// What the main loop does after an input.
 enum InputAction {
     Stay,
-    /// Hand the terminal to an external program.
     RunProgram(ExternalProgram),
     Leave(ExitReason),
 }

@@ -32,7 +32,8 @@ pub fn has_image_name(name: &str) -> bool {
     matches!(extension.as_deref(), Some("png" | "jpg" | "jpeg" | "webp"))
 }
 
-/// Reads the image at `at`, a file of `size` bytes.
+/// Reads the image file at `at` and converts it to the form that is sent to the model. `size` is the file's size in
+/// bytes.
 ///
 /// # Errors
 /// Returns the reason if the image cannot be attached.

@@ -20,10 +20,10 @@ const FENCE: &str = "---";
 /// Why a SKILL.md cannot be used: the line (from 1), the problem, and what to do.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SkillError {
-    /// The front matter is not closed.
+    /// The front matter has no end. The number is the line in which it begins.
     #[error("line {0}: the front matter has no end: add a line --- below it")]
     Open(usize),
-    /// The front matter is longer than 16 KiB.
+    /// The front matter is longer than 16 KiB. The number is the line in which it begins.
     #[error("line {0}: the front matter is longer than 16 KiB: move text below the second ---")]
     TooLong(usize),
     /// The front matter is not valid YAML, or a field has the wrong type.
@@ -40,10 +40,9 @@ pub enum SkillError {
     Name {
         /// The line of the `name` field, or the first line of the front matter if there is no such field.
         line: usize,
-        /// The invalid name.
         name: String,
     },
-    /// The file has no text below the front matter.
+    /// The file has no text below the front matter. The number is the line where the text should begin.
     #[error("line {0}: the skill has no text: write instructions below the front matter")]
     Empty(usize),
 }

@@ -34,7 +34,6 @@ pub enum SkillSource {
     Claude,
     /// A skill in the user's own folder, for all projects.
     User,
-    /// A skill that is part of crewdeck.
     BuiltIn,
 }
 

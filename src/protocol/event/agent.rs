@@ -72,18 +72,15 @@ pub enum AgentEvent {
         output: String,
         /// The unified diff of the changed file; empty if no file was changed.
         diff: String,
-        /// Duration in milliseconds.
         took_ms: u64,
     },
     /// A command that the user runs in the conversation has started. Its output follows as `ToolOutput`.
     UserCommandStarted { call: CallId, command: String },
-    /// A command that the user ran in the conversation has ended.
     UserCommandEnded {
         call: CallId,
         outcome: Outcome,
         /// The output as the agent reads it, cut to a bounded size.
         output: String,
-        /// Duration in milliseconds.
         took_ms: u64,
     },
     /// A turn has ended and the agent is idle.
@@ -125,7 +122,6 @@ pub enum AgentEvent {
     /// An agent started a subagent. The events of the subagent carry its own name; its `TurnEnded` reports that it has
     /// ended.
     SubagentStarted {
-        /// The agent that started the subagent.
         parent: Name,
         /// The parent's tool call, which returns the subagent's result.
         call: CallId,

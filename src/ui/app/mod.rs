@@ -86,7 +86,6 @@ pub struct PaneArrangement {
     pub screen: ScreenSettings,
 }
 
-/// The user's settings for the screen.
 #[derive(Debug, Clone)]
 pub struct Preferences {
     /// The built-in key bindings with the user's changes applied.
@@ -111,14 +110,14 @@ pub struct KeyState {
     pub interrupted: Option<Name>,
     /// Keeps keys from acting on something that the user has not seen yet.
     pub guard: KeyGuard,
-    /// Whether the last key left the composer. The user has then not chosen the focused pane, so the key of that pane
-    /// focuses it instead of showing it full screen.
+    /// Whether the last key left the composer. The key of the pane that then has the focus does not show it full
+    /// screen, because the user has not chosen that pane.
     pub left_composer: bool,
     /// Whether the explanation was shown that Option may type symbols instead of acting as Alt.
     pub explained_option: bool,
     /// Whether the explanation was shown that there are no permission modes.
     pub explained_modes: bool,
-    /// The focus before it moved to the "Needs you" pane. It returns there when no request is open any more.
+    /// The focus before it moved to the "Needs you" pane, restored when no request is open any more.
     pub before_needs: Option<Focus>,
 }
 
@@ -216,7 +215,7 @@ impl App {
         Some(&setup.session)
     }
 
-    /// Records whether the terminal reports mouse events when the screen starts.
+    /// Records whether the terminal reports mouse events to crewdeck. Does not change the terminal.
     pub fn set_mouse_capture(&mut self, is_on: bool) {
         self.prefs.captures_mouse = is_on;
     }

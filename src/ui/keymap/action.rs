@@ -6,7 +6,6 @@ use crate::ui::keymap::pane::Pane;
 /// A user action. The settings name actions in `snake_case`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Action {
-    /// Show the help with all key bindings.
     Help,
     /// Open the palette, which lists all actions.
     Palette,
@@ -129,7 +128,6 @@ pub enum Action {
     ToggleBlocker,
     /// Remove the selected task's worktree, after confirmation.
     RemoveWorktree,
-    /// Copy the path of the selected task's worktree.
     CopyWorktreePath,
     /// Merge the branch of the selected task, after confirmation.
     Merge,
@@ -146,7 +144,6 @@ pub enum Action {
     KillTeammate,
     /// Ask the selected teammate for its status.
     Nudge,
-    /// Send the message in the composer.
     Send,
     /// Insert the selected completion.
     Complete,
@@ -157,7 +154,6 @@ pub enum Action {
     Newer,
     /// Delete back to the start of the line.
     DeleteToStart,
-    /// Search the history of sent messages.
     SearchHistory,
     Undo,
     Redo,
@@ -175,7 +171,6 @@ pub enum Action {
     UnfoldPaste,
     /// Open or fold all tool calls of the shown conversation.
     ToggleOutput,
-    /// Edit the text in `$EDITOR`.
     EditInEditor,
     /// Accept the selected row, the typed text or a dialog.
     Accept,

@@ -144,9 +144,9 @@ impl AgentView {
         }
     }
 
-    /// Updates the usage from `so_far`, the total that the agent reports. A total that is lower than before, or that
-    /// changed without an additional call, comes from a new agent with the same name. It is then added to the usage of
-    /// the earlier agent.
+    /// Updates the usage from `so_far`, the total that the agent itself reports. A total that is lower than before, or
+    /// that changed without an additional call, comes from a new agent with the same name. The usage until then is kept
+    /// as that of earlier agents.
     fn update_usage(&mut self, so_far: Used) {
         let own = self.used().since(self.earlier);
         let (before, tokens) = (own.usage.total(), so_far.usage.total());

@@ -23,7 +23,6 @@ const LABEL_MAX: usize = 500;
 const RUNNING_MAX: usize = 256;
 
 impl Transcript {
-    /// Applies an event of the agent whose conversation this is.
     pub fn apply(&mut self, event: &AgentEvent) {
         match event {
             AgentEvent::Prompted { text, attachments } => {
@@ -140,7 +139,8 @@ impl Transcript {
         });
     }
 
-    /// Replaces the streamed answer with the complete one.
+    /// Replaces the streamed answer with the complete one, or adds the complete one if none is open. If the complete
+    /// answer is blank, removes the streamed one.
     fn complete_answer(&mut self, mut answer: Answer) {
         answer.origin = self.next_origin();
         match self.open.take().filter(|n| self.log.index(*n).is_some()) {
@@ -231,7 +231,8 @@ impl Transcript {
     }
 }
 
-/// Returns a one-line description of an emptied conversation.
+/// Describes in one line that the conversation was emptied. `transcript` is the path of the file that keeps the old
+/// one.
 pub fn cleared(transcript: &str) -> String {
     let path = one_line(transcript);
     format!("conversation cleared. The old one: {path}")

@@ -23,7 +23,7 @@ pub const CALL_AS_TEXT_WARNING: &str = "the model wrote a tool call as text; it 
 pub enum Above {
     /// Nothing: the cell is the first one.
     Nothing,
-    /// This number of entries was dropped from the transcript.
+    /// A note that this number of older entries was dropped, because the cell is the first remaining one.
     Dropped(u64),
     /// Both cells belong to [`SpacingGroup::Activity`](crate::ui::transcript::cell::SpacingGroup): no blank row.
     Close,
@@ -49,7 +49,7 @@ pub struct CellLayout {
 
 #[derive(Debug, Default)]
 struct LayoutPart {
-    /// The piece of the answer that the part shows; `None` for other text.
+    /// The [`Piece`](markdown::Piece) of the answer that the part shows; `None` for other text, such as the thinking.
     piece: Option<PieceKey>,
     rows: Vec<Row>,
     visible_chars: usize,
@@ -57,11 +57,12 @@ struct LayoutPart {
     continuation: Continuation,
     /// Column measurements of the first table in the part.
     measured: Option<TableMeasure>,
-    /// If the part shows a piece of a table, the layout that all pieces of the table share.
+    /// The layout that this part shares with the other parts of the same table; `None` if the part shows no table or a
+    /// whole one.
     shared: Option<TableLayout>,
 }
 
-/// Identifies a piece of an answer. Two pieces with the same key have the same text.
+/// Identifies a [`Piece`](markdown::Piece) of an answer. Two pieces with the same key have the same text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct PieceKey {
     origin: u64,
@@ -80,7 +81,6 @@ impl LayoutPart {
 }
 
 impl CellLayout {
-    /// Returns the number of rows.
     pub fn len(&self) -> usize {
         self.parts.iter().map(|p| p.rows.len()).sum()
     }
@@ -101,7 +101,6 @@ impl CellLayout {
         self.parts.push(part);
     }
 
-    /// Returns the rows from index `skip` on.
     pub fn rows(&self, skip: usize) -> impl Iterator<Item = &Row> {
         let mut skip = skip;
         self.parts.iter().flat_map(move |part| {
@@ -282,8 +281,8 @@ fn is_table(piece: &markdown::Piece) -> bool {
     matches!(piece.joint, Joint::Table(_))
 }
 
-/// Lays out again each piece of a table whose column widths or rules differ from those that the table as a whole needs.
-/// Returns the number of rows that were laid out.
+/// Lays out the parts of a table again, as far as their column widths or rules differ from those that the whole table
+/// needs. Returns the number of rows that were laid out.
 fn align_table_pieces(
     parts: &mut [LayoutPart],
     answer: &Answer,
@@ -327,7 +326,8 @@ fn align_table_pieces(
     fresh
 }
 
-/// Returns whether an earlier piece of the same answer drew any rows.
+/// Returns whether any of `parts`, the earlier parts of an answer, has rows. The first part does not count: it shows
+/// what precedes the answer's text.
 fn text_before(parts: &[LayoutPart]) -> bool {
     // The first part shows what precedes the text, such as the thinking.
     parts.iter().skip(1).any(|part| !part.rows.is_empty())

@@ -289,7 +289,6 @@ impl CellLog {
         self.dropped + self.cells.len() as u64
     }
 
-    /// Returns the number of the cell at an index.
     pub fn number(&self, at: usize) -> u64 {
         self.dropped + at as u64
     }

@@ -94,7 +94,6 @@ impl Transcript {
         self.push(CellKind::Notice(level, text, String::new()));
     }
 
-    /// Adds a decision of the user to the conversation, with its comment.
     pub fn push_decision(&mut self, what: &str, comment: &str) {
         let entry = InsertedEntry::new(what, comment);
         self.push(CellKind::Injected(Box::new(entry)));
@@ -128,7 +127,6 @@ impl Transcript {
         self.scratch = LayoutCache::default();
     }
 
-    /// Scrolls the view, which has the size `viewport`.
     pub fn scroll(&mut self, by: Scroll, viewport: Viewport) {
         if by == Scroll::Bottom {
             self.log.selected = None;
@@ -261,7 +259,7 @@ impl Transcript {
         }
     }
 
-    /// Records that the running tool call `call` started `subagent`.
+    /// Records which subagent the tool call started. Does nothing if the call is not running.
     pub fn record_subagent(&mut self, call: &CallId, subagent: &Name) {
         if let Some((_, number)) = self.running.iter().find(|(id, _)| id == call) {
             self.log.change(*number, |kind| {

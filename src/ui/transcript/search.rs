@@ -41,12 +41,10 @@ pub enum MatchStep {
 }
 
 impl Search {
-    /// Returns the search text.
     pub fn words(&self) -> &str {
         self.words.text()
     }
 
-    /// Returns whether the search text is still being typed.
     pub fn is_typing(&self) -> bool {
         self.is_typing
     }

@@ -102,10 +102,9 @@ impl Transcript {
     }
 }
 
-/// The position on the screen of the visible rows of a cell or another text.
+/// Which rows of a cell, or of another text, are visible, and where on the screen.
 #[derive(Debug, Clone, Copy)]
 pub struct VisibleRows {
-    /// The area in which the rows are drawn.
     pub area: Rect,
     /// Number of rows above the visible ones.
     pub skip: usize,

@@ -13,7 +13,6 @@ use crate::ui::app::effect::Effect;
 use crate::ui::app::popup::{Next, open as open_popup};
 use crate::ui::popups::picker::{Choices, Picker, PickerRow, low_area};
 
-/// Maximum number of visible rows.
 const ROWS_MAX: u16 = 10;
 
 /// The content of the theme picker: the built-in themes and the user's own ones.

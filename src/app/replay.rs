@@ -11,9 +11,10 @@ use tokio_util::sync::CancellationToken;
 
 use super::external_program::ExternalProgram;
 use super::frame_limiter::{FrameCause, FrameLimiter};
+use super::pictures::PictureLoader;
 use super::{
-    block_on, describe_error, export, inputs, keys, mouse, now, resume, root, settings, theme,
-    time_zone,
+    block_on, describe_error, export, inputs, keys, mouse, now, pictures, resume, root, settings,
+    theme, time_zone,
 };
 use crate::cli::GlobalOptions;
 use crate::config::Settings;
@@ -54,6 +55,9 @@ async fn play(root: &Path, player: Player, settings: &Settings) -> Result<()> {
     state.set_keymap(keymap);
     let depth = theme::color_depth();
     theme::apply(settings, depth, &mut state);
+    let drawing = pictures::drawing(settings, depth);
+    state.set_image_drawing(drawing);
+    let mut loader = PictureLoader::new(root, drawing);
     mouse::apply(settings, None, &mut screen, &mut state)?;
     let mut cache = ViewCache::default();
     let mut keys = EventStream::new();
@@ -67,6 +71,7 @@ async fn play(root: &Path, player: Player, settings: &Settings) -> Result<()> {
         if stale.is_some_and(|cause| limiter.due(cause, elapsed) <= elapsed) {
             let theme = Theme::of(&state.theme(), depth);
             screen.draw(|frame| draw(&state, &mut cache, &theme, frame))?;
+            loader.request(cache.pictures());
             limiter.drawn(elapsed);
             stale = None;
         }
@@ -84,6 +89,10 @@ async fn play(root: &Path, player: Player, settings: &Settings) -> Result<()> {
                 let Some(input) = input else { return Ok(()) };
                 input.and_then(inputs::read_batch).context("the terminal cannot be read")?.into_iter().filter_map(message).collect()
             }
+            loaded = loader.next() => {
+                loader.show(loaded, &mut screen, &mut state)?;
+                Vec::new()
+            }
             () = super::until(wake), if wake.is_some() => vec![Msg::Tick { now: now() }],
         };
         let resized = |m: &Msg| matches!(m, Msg::Resize(..));
@@ -100,6 +109,7 @@ async fn play(root: &Path, player: Player, settings: &Settings) -> Result<()> {
                 Effect::Quit => return Ok(()),
                 Effect::Suspend => {
                     screen.suspend()?;
+                    loader.forget_terminal(&mut state);
                     let (width, height) = screen.size()?;
                     update(&mut state, Msg::Resize(width, height));
                 }
@@ -130,6 +140,7 @@ async fn play(root: &Path, player: Player, settings: &Settings) -> Result<()> {
             if !run_program(&mut screen, &mut state, program, &mut signals).await? {
                 return Ok(());
             }
+            loader.forget_terminal(&mut state);
             keys = EventStream::new();
         }
         if state.take_dirty() {

@@ -41,6 +41,7 @@ fn draw_on(
     area: Rect,
     buffer: &mut Buffer,
 ) -> Option<Position> {
+    cache.begin_frame();
     if area.is_empty() {
         return None;
     }
@@ -77,6 +78,10 @@ fn draw_on(
         let cursor = state.panes.get(*pane).draw(state, *area, canvas);
         searching = searching.or(cursor);
     }
+    // Dimming would replace the colours of a picture, and with them the picture itself.
+    if !state.popups.last().is_some_and(|top| top.dims()) {
+        cache.draw_pictures(&state.pictures, buffer);
+    }
     let composer = &state.panes.lead;
     let mut cursor = composer
         .draw_composer(state, theme, &layout, buffer)
@@ -94,7 +99,10 @@ fn draw_on(
         cursor = top.draw(state, theme, area, buffer);
     }
     match layout.peek {
-        Some(area) => peek::view::draw(state, cache, theme, area, buffer),
+        Some(area) => {
+            peek::view::draw(state, cache, theme, area, buffer);
+            cache.draw_peeked_pictures(&state.pictures, buffer);
+        }
         None => cache.peeked.clear(),
     }
     hints::draw_above(state, theme, layout.hints, buffer);

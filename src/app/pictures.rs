@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::io::{self, Cursor};
 use std::path::Path;
 
-use image::{DynamicImage, ImageFormat, imageops};
+use image::{DynamicImage, ImageFormat, Rgba, RgbaImage, imageops};
 use tokio::task::{JoinHandle, spawn_blocking};
 
 use crate::config::Settings;
@@ -18,12 +18,12 @@ use crate::ui::{
 };
 
 /// Maximum size of a cell, in pixels of an image that the terminal draws: the size on a screen with high resolution.
-const CELL_MAX: (u32, u32) = (16, 32);
+const CELL_MAX: (u64, u64) = (16, 32);
 /// The ids of images in the terminal end with a number from 1 to this one.
 const IDS: u32 = 255;
 
 /// Returns how the terminal draws images, according to settings and environment.
-pub fn drawing(settings: &Settings, depth: ColorDepth) -> ImageDrawing {
+fn drawing(settings: &Settings, depth: ColorDepth) -> ImageDrawing {
     let var = |name: &str| std::env::var(name).ok().filter(|text| !text.is_empty());
     let (term, program, kitty_window) = (var("TERM"), var("TERM_PROGRAM"), var("KITTY_WINDOW_ID"));
     let multiplexer = ["TMUX", "STY", "ZELLIJ"].into_iter().find_map(var);
@@ -61,8 +61,19 @@ pub struct LoadedPicture {
 }
 
 impl PictureLoader {
-    /// Creates the loader for the project `root`. Starts nothing yet.
-    pub fn new(root: &Path, drawing: ImageDrawing) -> PictureLoader {
+    /// Creates the loader for the project `root`, and tells `state` how the terminal draws images. Reads no file yet.
+    pub fn start(
+        root: &Path,
+        settings: &Settings,
+        depth: ColorDepth,
+        state: &mut UiState,
+    ) -> PictureLoader {
+        let drawing = drawing(settings, depth);
+        state.set_image_drawing(drawing);
+        PictureLoader::new(root, drawing)
+    }
+
+    fn new(root: &Path, drawing: ImageDrawing) -> PictureLoader {
         PictureLoader {
             store: AttachmentStore::open(root),
             drawing,
@@ -204,18 +215,19 @@ fn load(
 
 /// Returns the image as PNG, with no more pixels than its cells have.
 fn png(image: &DynamicImage, size: PictureSize) -> Result<Vec<u8>, String> {
-    let width = u32::from(size.columns) * CELL_MAX.0;
-    let height = u32::from(size.rows) * CELL_MAX.1;
-    let small;
-    let image = if image.width() > width || image.height() > height {
-        small = image.thumbnail(width, height);
-        &small
+    let (width, height) = (u64::from(image.width()), u64::from(image.height()));
+    let widest = u64::from(size.columns) * CELL_MAX.0;
+    let highest = u64::from(size.rows) * CELL_MAX.1;
+    let (width, height) = if width <= widest && height <= highest {
+        (width, height)
+    } else if width * highest >= height * widest {
+        (widest, height * widest / width)
     } else {
-        image
+        (width * highest / height, highest)
     };
     let mut out = Cursor::new(Vec::new());
-    // The terminal reads no other kinds of pixels, such as 16-bit ones.
-    DynamicImage::from(image.to_rgba8())
+    // Always with 8 bits per colour: terminals need not read other PNG images.
+    scaled(image, width, height)
         .write_to(&mut out, ImageFormat::Png)
         .map_err(|error| error.to_string())?;
     Ok(out.into_inner())
@@ -223,136 +235,42 @@ fn png(image: &DynamicImage, size: PictureSize) -> Result<Vec<u8>, String> {
 
 /// Returns the pixels of the image for half blocks: one per column and half row.
 fn pixels(image: &DynamicImage, size: PictureSize) -> PixelGrid {
-    let width = u32::from(size.columns).min(image.width());
-    let half_rows = 2 * u64::from(size.rows);
-    let wanted = (u64::from(width) * u64::from(image.height()) + u64::from(image.width()) / 2)
-        / u64::from(image.width().max(1));
-    let height = u32::try_from(wanted.clamp(1, half_rows)).unwrap_or(1);
-    let height = height.min(image.height());
-    let grid = imageops::thumbnail(&image.to_rgba8(), width, height);
+    let (width, height) = (u64::from(image.width()), u64::from(image.height()));
+    let columns = u64::from(size.columns).min(width);
+    let rows = (columns * height + width / 2) / width.max(1);
+    let rows = rows.clamp(1, 2 * u64::from(size.rows)).min(height);
+    let grid = scaled(image, columns, rows);
     PixelGrid {
         width: u16::try_from(grid.width()).unwrap_or(size.columns),
         pixels: grid.pixels().map(|pixel| pixel.0).collect(),
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use std::path::PathBuf;
-
-    use image::{Rgba, RgbaImage};
-    use pretty_assertions::assert_eq;
-
-    use super::*;
-
-    fn size(columns: u16, rows: u16) -> PictureSize {
-        PictureSize { columns, rows }
+/// Returns the image scaled down to `width` × `height` pixels, at least one.
+fn scaled(image: &DynamicImage, width: u64, height: u64) -> RgbaImage {
+    let side = |pixels: u64| u32::try_from(pixels.max(1)).unwrap_or(u32::MAX);
+    let (width, height) = (side(width), side(height));
+    let mut image = image.to_rgba8();
+    if (image.width(), image.height()) == (width, height) {
+        return image;
     }
-
-    /// Stores an image of `width` × `height` pixels whose left half is red and whose right half is blue.
-    fn stored(root: &Path, width: u32, height: u32) -> String {
-        let image = RgbaImage::from_fn(width, height, |x, _| {
-            let is_left = x < width / 2;
-            Rgba(if is_left {
-                [255, 0, 0, 255]
-            } else {
-                [0, 0, 255, 255]
-            })
-        });
-        let mut png = Cursor::new(Vec::new());
-        image.write_to(&mut png, ImageFormat::Png).unwrap();
-        let store = AttachmentStore::open(root);
-        store.save(&png.into_inner(), "png").unwrap()
-    }
-
-    fn key(file: &str, size: PictureSize) -> PictureKey {
-        PictureKey {
-            file: file.into(),
-            size,
+    // The colour of a transparent pixel must not count in the mean.
+    for Rgba([colors @ .., opacity]) in image.pixels_mut() {
+        let opacity = u16::from(*opacity);
+        for color in colors {
+            *color = u8::try_from((u16::from(*color) * opacity + 127) / 255).unwrap_or(u8::MAX);
         }
     }
-
-    #[test]
-    fn images_are_scaled_to_their_cells_and_not_enlarged() {
-        let dir = tempfile::tempdir().unwrap();
-        let store = AttachmentStore::open(dir.path());
-        let large = stored(dir.path(), 800, 300);
-        let load = |file: &str, size, drawing| load(&store, &key(file, size), drawing).ok();
-        let Some(Decoded::Pixels(grid)) = load(&large, size(48, 9), ImageDrawing::HalfBlocks)
-        else {
-            panic!("no pixels");
-        };
-        assert_eq!((grid.width, grid.pixels.len()), (48, 48 * 18));
-        assert_eq!(grid.pixels[0], [255, 0, 0, 255]);
-        assert_eq!(grid.pixels[47], [0, 0, 255, 255]);
-        let sides = |decoded| match decoded {
-            Some(Decoded::Png(png)) => {
-                let image = image::load_from_memory(&png).unwrap();
-                (image.width(), image.height())
-            }
-            _ => panic!("no PNG"),
-        };
-        assert_eq!(
-            sides(load(&large, size(40, 8), ImageDrawing::Kitty)),
-            (640, 240)
-        );
-        let small = stored(dir.path(), 20, 10);
-        assert_eq!(
-            sides(load(&small, size(3, 1), ImageDrawing::Kitty)),
-            (20, 10)
-        );
-    }
-
-    #[test]
-    fn missing_and_damaged_files_have_a_reason() {
-        let dir = tempfile::tempdir().unwrap();
-        let store = AttachmentStore::open(dir.path());
-        let damaged = store.save(b"\x89PNG\r\n\x1a\nno image", "png").unwrap();
-        let reason = |file: &str| {
-            let loaded = load(&store, &key(file, size(4, 2)), ImageDrawing::HalfBlocks);
-            loaded.err().unwrap()
-        };
-        assert_eq!(reason("00.png"), "the file is gone");
-        assert_eq!(reason("../../secret.png"), "the file is gone");
-        assert_eq!(reason(&damaged), "the image is damaged or empty");
-    }
-
-    #[tokio::test]
-    async fn pictures_on_the_screen_stay_and_others_make_room() {
-        let mut loader = PictureLoader::new(&PathBuf::from("/nowhere"), ImageDrawing::HalfBlocks);
-        let all: Vec<PictureKey> = (0..40)
-            .map(|at| key(&format!("{at}.png"), size(1, 1)))
-            .collect();
-        loader.request(&[]);
-        assert!(loader.running.is_none());
-        for key in &all[..PICTURES_MAX] {
-            loader.loaded.push_back((key.clone(), None));
-        }
-        // All pictures on the screen are loaded.
-        loader.request(&all[..2]);
-        assert!(loader.running.is_none());
-        assert_eq!(loader.loaded[14].0, all[0]);
-        // More than the maximum is on the screen: the rest is not loaded.
-        loader.request(&all[..=PICTURES_MAX]);
-        assert!(loader.running.is_none());
-        loader.request(&all[1..=PICTURES_MAX]);
-        let (loading, _) = loader.running.as_ref().unwrap();
-        assert_eq!(*loading, all[PICTURES_MAX]);
-        let loaded = loader.next().await;
-        assert_eq!(loaded.result.err().unwrap(), "the file is gone");
-        assert!(loader.running.is_none());
-    }
-
-    #[test]
-    fn ids_have_24_bits_and_are_not_in_use() {
-        let mut loader = PictureLoader::new(&PathBuf::from("/nowhere"), ImageDrawing::Kitty);
-        let first = loader.new_id();
-        loader
-            .loaded
-            .push_back((key("a.png", size(1, 1)), Some(first)));
-        for _ in 0..600 {
-            let id = loader.new_id();
-            assert!(id != first && id < 1 << 24 && id & 0xff != 0);
+    let mut small = imageops::thumbnail(&image, width, height);
+    for Rgba([colors @ .., opacity]) in small.pixels_mut() {
+        let opacity = u16::from(*opacity).max(1);
+        for color in colors {
+            let full = (u16::from(*color) * 255 + opacity / 2) / opacity;
+            *color = u8::try_from(full).unwrap_or(u8::MAX);
         }
     }
+    small
 }
+
+#[cfg(test)]
+mod tests;

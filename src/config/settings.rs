@@ -399,7 +399,7 @@ settings! {
             in_project: InProject::Applies,
         }
         /// How attached images are shown in the conversation: `auto` (as the terminal can), `blocks` (half blocks, with
-        /// 24-bit colours) or `off` (only their names).
+        /// 24-bit colours) or `off` (only their names). Choose `blocks` for kitty before 0.28, which shows boxes.
         images: Option<ImageSetting> {
             default: "auto",
             example: "\"off\"",

@@ -28,8 +28,7 @@ use super::frame_limiter::FrameCause;
 use super::pictures::PictureLoader;
 use super::signals::Signals;
 use super::{
-    inputs, keys, model_setup, mouse, now, pictures, resume, saved_layout, secrets, theme,
-    time_zone, until,
+    inputs, keys, model_setup, mouse, now, resume, saved_layout, secrets, theme, time_zone, until,
 };
 use crate::cli::GlobalOptions;
 use crate::config::SensitiveSettings;
@@ -124,8 +123,8 @@ impl Dashboard {
         }
         let depth = theme::color_depth();
         theme::apply(&blueprint.settings, depth, &mut state);
-        let drawing = pictures::drawing(&blueprint.settings, depth);
-        state.set_image_drawing(drawing);
+        let pictures =
+            PictureLoader::start(&blueprint.root, &blueprint.settings, depth, &mut state);
         if let Some(theme) = kept.background.theme(&blueprint.settings) {
             state.set_theme(theme);
         }
@@ -150,7 +149,7 @@ impl Dashboard {
             frames: FrameSchedule::new(),
             signals,
             files: FileFinder::new(&blueprint.root),
-            pictures: PictureLoader::new(&blueprint.root, drawing),
+            pictures,
         })
     }
 
@@ -399,15 +398,6 @@ impl Dashboard {
             }
         }
         Ok(InputAction::Stay)
-    }
-
-    /// Redraws everything after another program used the terminal, because its size may have changed.
-    fn redraw_all(&mut self) -> Result<()> {
-        self.pictures.forget_terminal(&mut self.state);
-        let (width, height) = self.screen.size()?;
-        update(&mut self.state, Msg::Resize(width, height));
-        self.frames.request(FrameCause::Key);
-        Ok(())
     }
 
     /// Gives a command its id and sends it.

@@ -5,19 +5,16 @@ use ratatui::text::Span;
 
 use crate::domain::text::escape_control_chars;
 use crate::protocol::event::NoticeLevel;
-use crate::ui::pictures::{ImageDrawing, PictureKey, PictureSize, fit};
 use crate::ui::text::wrap::{Break, Margin, Row, wrap};
 use crate::ui::theme::Theme;
 use crate::ui::transcript::answer::{Answer, StreamState};
-use crate::ui::transcript::cell::{AttachedFile, CellKind};
+use crate::ui::transcript::attached::{self, LaidPicture, PictureParams};
+use crate::ui::transcript::cell::CellKind;
 use crate::ui::transcript::markdown::{
     Continuation, Joint, RenderedPiece, TableLayout, TableMeasure,
 };
 use crate::ui::transcript::thinking::thinking_rows;
 use crate::ui::transcript::{fold, markdown};
-
-/// Number of columns to the left of a picture.
-pub const PICTURE_INDENT: u16 = 4;
 
 /// The warning below an answer that contains a tool call as text.
 pub const CALL_AS_TEXT_WARNING: &str = "the model wrote a tool call as text; it was not run (its server's chat template may lack tool support)";
@@ -44,17 +41,6 @@ pub struct LayoutParams<'a> {
     pub columns: usize,
     pub theme: &'a Theme,
     pub pictures: PictureParams,
-}
-
-/// How pictures are laid out: how they are drawn, and their maximum size; `None` if there is no room for them.
-pub type PictureParams = (ImageDrawing, Option<PictureSize>);
-
-/// The position of a picture within the rows of a cell.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LaidPicture {
-    pub key: PictureKey,
-    /// Index of its first row.
-    pub row: usize,
 }
 
 /// The rows of a cell, in parts that can be laid out again one by one.
@@ -202,7 +188,7 @@ pub fn lay_out(
     let mut text_offset = 0;
     let mut pictures = Vec::new();
     match kind {
-        CellKind::Prompt(text, attached) => {
+        CellKind::Prompt(text, files) => {
             let user = page.theme.user;
             let margin = Margin::hanging(vec![Span::styled("› ", user)], vec!["  ".into()]);
             let words = [Span::styled(escape_control_chars(text.trim_end()), user)];
@@ -214,8 +200,8 @@ pub fn lay_out(
                 &mut text_offset,
             );
             head.extend(rows);
-            for file in attached {
-                attached_rows(file, &mut head, &mut pictures, text_offset, page);
+            for file in files {
+                attached::rows(file, &mut head, &mut pictures, text_offset, page);
             }
         }
         CellKind::Answer(answer) => return answer_rows(answer, head, is_selected, page, old),
@@ -238,42 +224,6 @@ pub fn lay_out(
         pictures,
         ..CellLayout::from_part(LayoutPart::rows(head, text_offset))
     }
-}
-
-/// Adds the rows of an attached file: its label, and blank rows for its picture. The rows are there before the picture
-/// is loaded, so that nothing moves when it is.
-fn attached_rows(
-    file: &AttachedFile,
-    rows: &mut Vec<Row>,
-    pictures: &mut Vec<LaidPicture>,
-    text_offset: usize,
-    page: LayoutParams<'_>,
-) {
-    let mut label = format!("  + {}", file.label);
-    if let Some(why) = file.picture.as_ref().and_then(|p| p.failure.as_ref()) {
-        label.push_str(&format!(" · not shown: {why}"));
-    }
-    rows.extend(
-        plain(&label, page.theme.dim, page)
-            .into_iter()
-            .map(|row| Row { text_offset, ..row }),
-    );
-    let (drawing, room) = page.pictures;
-    let picture = file.picture.as_ref().filter(|p| p.failure.is_none());
-    let size = picture.zip(room).and_then(|(picture, room)| {
-        let size = fit(picture.pixels, drawing, room)?;
-        Some((picture, size))
-    });
-    let Some((picture, size)) = size else { return };
-    pictures.push(LaidPicture {
-        key: PictureKey {
-            file: picture.file.clone(),
-            size,
-        },
-        row: rows.len(),
-    });
-    let blank = Row::decoration(Vec::new(), text_offset);
-    rows.extend(std::iter::repeat_n(blank, usize::from(size.rows)));
 }
 
 /// Wraps a short text in one style. Continuation rows are indented.

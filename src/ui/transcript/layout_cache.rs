@@ -4,9 +4,8 @@ use std::collections::HashMap;
 
 use crate::ui::pictures::{PictureSize, room};
 use crate::ui::theme::Theme;
-use crate::ui::transcript::layout::{
-    Above, CellLayout, LayoutParams, PICTURE_INDENT, PictureParams, lay_out,
-};
+use crate::ui::transcript::attached::{PICTURE_INDENT, PictureParams};
+use crate::ui::transcript::layout::{Above, CellLayout, LayoutParams, lay_out};
 use crate::ui::transcript::log::CellLog;
 use crate::ui::transcript::scroll::Viewport;
 

@@ -8,6 +8,7 @@
 
 mod answer;
 pub(in crate::ui) mod apply;
+mod attached;
 mod call_group;
 mod cell;
 mod copy;

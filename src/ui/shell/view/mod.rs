@@ -11,6 +11,7 @@ use ratatui::layout::{Position, Rect};
 use ratatui::text::Line;
 use ratatui::widgets::Widget;
 
+use crate::ui::app::popup::Popup;
 use crate::ui::frame::layout::{Layout, SizeClass};
 use crate::ui::frame::view_cache::ViewCache;
 use crate::ui::keymap::pane::Pane;
@@ -79,7 +80,8 @@ fn draw_on(
         searching = searching.or(cursor);
     }
     // Dimming would replace the colours of a picture, and with them the picture itself.
-    if !state.popups.last().is_some_and(|top| top.dims()) {
+    let is_dimmed = state.popups.last().is_some_and(Popup::dims);
+    if !is_dimmed {
         cache.draw_pictures(&state.pictures, buffer);
     }
     let composer = &state.panes.lead;

@@ -44,12 +44,12 @@ pub struct PictureLoader {
     on_screen: Vec<PictureKey>,
     /// The loaded pictures with their ids in the terminal. The one that was on the screen last is at the end.
     loaded: VecDeque<(PictureKey, Option<u32>)>,
-    running: Option<(PictureKey, JoinHandle<Result<Decoded, String>>)>,
+    running: Option<(PictureKey, JoinHandle<Result<Thumbnail, String>>)>,
     last_id: u32,
 }
 
 /// An image in the size and form in which it is drawn.
-enum Decoded {
+enum Thumbnail {
     Png(Vec<u8>),
     Pixels(PixelGrid),
 }
@@ -57,7 +57,7 @@ enum Decoded {
 /// The result of loading a picture.
 pub struct LoadedPicture {
     key: PictureKey,
-    result: Result<Decoded, String>,
+    result: Result<Thumbnail, String>,
 }
 
 impl PictureLoader {
@@ -154,8 +154,8 @@ impl PictureLoader {
             }
         }
         let picture = match decoded {
-            Decoded::Pixels(grid) => Picture::Pixels(grid),
-            Decoded::Png(png) => {
+            Thumbnail::Pixels(grid) => Picture::Pixels(grid),
+            Thumbnail::Png(png) => {
                 let id = self.new_id();
                 screen.show_image(id, key.size, &png)?;
                 Picture::InTerminal(id)
@@ -202,13 +202,13 @@ fn load(
     store: &AttachmentStore,
     key: &PictureKey,
     drawing: ImageDrawing,
-) -> Result<Decoded, String> {
+) -> Result<Thumbnail, String> {
     let bytes = store.read(&key.file).ok_or("the file is gone")?;
     let image = decode_image(&bytes)?;
     match drawing {
-        ImageDrawing::Kitty => png(&image, key.size).map(Decoded::Png),
+        ImageDrawing::Kitty => png(&image, key.size).map(Thumbnail::Png),
         ImageDrawing::HalfBlocks | ImageDrawing::LabelOnly => {
-            Ok(Decoded::Pixels(pixels(&image, key.size)))
+            Ok(Thumbnail::Pixels(pixels(&image, key.size)))
         }
     }
 }

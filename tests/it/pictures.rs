@@ -139,12 +139,29 @@ fn kitty_gets_the_image_and_loses_it_at_the_end() {
     let sent = image::load_from_memory(&STANDARD.decode(data).unwrap()).unwrap();
     assert_eq!(sent.to_rgba8(), picture());
     let [_, red, green, blue] = id.to_be_bytes();
-    assert!(raw.contains(&format!("38;2;{red};{green};{blue}m")), "{id}");
+    let color = format!("38;2;{red};{green};{blue}");
+    assert!(raw.contains(&color), "{color}");
     let removal = (format!("a=d,d=I,i={id},q=2"), String::new());
     assert_eq!(all[1..], [removal]);
     // The terminal keeps separate images for the alternate screen.
     let [removed, left] = ["a=d,d=I", "\u{1b}[?1049l"].map(|part| raw.rfind(part).unwrap());
     assert!(removed < left);
+}
+
+#[test]
+fn kitty_gets_the_image_again_after_another_program() {
+    let project = project();
+    let environment = [KITTY[0], ("EDITOR", "true")];
+    let mut screen = open_and_send(&project, &environment);
+    let transmitted = |raw: &[u8]| String::from_utf8_lossy(raw).matches("a=T").count();
+    screen.wait_raw("the image", |raw| transmitted(raw) == 1);
+    // Opens the draft in the editor, which ends at once.
+    screen.send("\x07");
+    screen.wait_raw("the image again", |raw| transmitted(raw) == 2);
+    let raw = quit(screen);
+    let controls: Vec<String> = graphics(&raw).into_iter().map(|(c, _)| c).collect();
+    let kinds: Vec<&str> = controls.iter().map(|c| &c[..3]).collect();
+    assert_eq!(kinds, ["a=T", "a=d", "a=T", "a=d"], "{controls:?}");
 }
 
 #[test]

@@ -39,14 +39,14 @@ fn images_are_scaled_to_their_cells_and_not_enlarged() {
     let store = AttachmentStore::open(dir.path());
     let large = stored(dir.path(), 800, 300);
     let load = |file: &str, size, drawing| load(&store, &key(file, size), drawing).ok();
-    let Some(Decoded::Pixels(grid)) = load(&large, size(48, 9), ImageDrawing::HalfBlocks) else {
+    let Some(Thumbnail::Pixels(grid)) = load(&large, size(48, 9), ImageDrawing::HalfBlocks) else {
         panic!("no pixels");
     };
     assert_eq!((grid.width, grid.pixels.len()), (48, 48 * 18));
     assert_eq!(grid.pixels[0], [255, 0, 0, 255]);
     assert_eq!(grid.pixels[47], [0, 0, 255, 255]);
     let sides = |decoded| match decoded {
-        Some(Decoded::Png(png)) => {
+        Some(Thumbnail::Png(png)) => {
             let image = image::load_from_memory(&png).unwrap();
             (image.width(), image.height())
         }
@@ -70,7 +70,9 @@ fn transparent_pixels_do_not_darken_others() {
     });
     let grid = pixels(&image.into(), size(2, 1));
     let half = grid.pixels[1];
-    assert_eq!((half[0], half[1], half[2]), (250, 200, 0));
+    let is_near = |color: u8, expected: u8| color.abs_diff(expected) <= 2;
+    let is_yellow = is_near(half[0], 250) && is_near(half[1], 200) && half[2] == 0;
+    assert!(is_yellow, "{half:?}");
     assert!((127..=128).contains(&half[3]), "{half:?}");
 }
 

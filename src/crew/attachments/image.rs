@@ -57,7 +57,7 @@ pub fn read(at: &Path, size: u64) -> Result<Content, String> {
 /// # Errors
 /// Returns the reason if the image cannot be decoded within the limits.
 pub fn decode(raw: &[u8]) -> Result<DynamicImage, String> {
-    let Decoded {
+    let DecodedImage {
         mut image,
         orientation,
         ..
@@ -67,14 +67,14 @@ pub fn decode(raw: &[u8]) -> Result<DynamicImage, String> {
 }
 
 /// An image as its file stores it.
-struct Decoded {
+struct DecodedImage {
     image: DynamicImage,
     format: ImageFormat,
     /// How to turn the image upright.
     orientation: Orientation,
 }
 
-fn decode_as_stored(raw: &[u8]) -> Result<Decoded, String> {
+fn decode_as_stored(raw: &[u8]) -> Result<DecodedImage, String> {
     let not_an_image = || "it is not a PNG, JPEG or WebP image".to_string();
     let mut reader = ImageReader::new(Cursor::new(raw));
     reader = reader.with_guessed_format().map_err(|_| not_an_image())?;
@@ -96,7 +96,7 @@ fn decode_as_stored(raw: &[u8]) -> Result<Decoded, String> {
     if image.width() == 0 || image.height() == 0 {
         return Err("it has no pixels".into());
     }
-    Ok(Decoded {
+    Ok(DecodedImage {
         image,
         format,
         orientation,
@@ -106,7 +106,7 @@ fn decode_as_stored(raw: &[u8]) -> Result<Decoded, String> {
 /// Returns the image in the form that is sent to the model, without metadata. If it is small enough and upright, its
 /// pixels are unchanged; otherwise it is rotated and scaled down.
 fn prepare(raw: &[u8]) -> Result<Content, String> {
-    let Decoded {
+    let DecodedImage {
         mut image,
         format,
         orientation,

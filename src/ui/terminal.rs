@@ -3,7 +3,7 @@
 use std::io::{self, BufWriter, Stdout, Write};
 use std::panic;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, TryLockError};
 
 use crossterm::clipboard::CopyToClipboard;
 use crossterm::cursor::{Hide, Show};
@@ -304,7 +304,8 @@ impl TerminalSetup {
         // Does not wait for the lock: a panic while it is held must not block the restoration.
         let images = match self.images.try_lock() {
             Ok(mut images) => std::mem::take(&mut *images),
-            Err(_) => Vec::new(),
+            Err(TryLockError::Poisoned(images)) => std::mem::take(&mut *images.into_inner()),
+            Err(TryLockError::WouldBlock) => Vec::new(),
         };
         images.into_iter().map(kitty::remove).collect()
     }
@@ -341,4 +342,26 @@ fn restore_on_panic(setup: &Arc<TerminalSetup>) {
         let _ = restore(&setup);
         before(info);
     }));
+}
+
+#[cfg(test)]
+mod tests {
+    use pretty_assertions::assert_eq;
+
+    use super::*;
+
+    #[test]
+    fn images_are_removed_once_also_after_a_panic() {
+        let setup = Arc::new(TerminalSetup::default());
+        let other = Arc::clone(&setup);
+        let panicking = std::thread::spawn(move || {
+            let mut images = other.images.lock().unwrap();
+            images.extend([7, 8]);
+            panic!("while the lock is held");
+        });
+        assert!(panicking.join().is_err());
+        let removal = [7, 8].map(kitty::remove).concat();
+        assert_eq!(setup.take_images(), removal);
+        assert_eq!(setup.take_images(), "");
+    }
 }

@@ -31,6 +31,7 @@ mod long_sessions;
 mod merging;
 mod needs;
 mod onboarding;
+mod pictures;
 mod practice;
 mod race;
 mod replay;

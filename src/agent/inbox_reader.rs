@@ -210,8 +210,7 @@ fn entry(agent: &Name, message: &MailMessage) -> EventKind {
     let is_users = message.from == Name::user().as_str() && message.kind == MailKind::Message;
     // The user prompts the lead directly, so a message to the lead that claims to be the user's is shown as a message.
     if is_users && !agent.is_lead() {
-        let attachments = attachments::labels(&message.attachments());
-        return AgentEvent::Prompted { text, attachments }.of(agent);
+        return attachments::prompted(text, &message.attachments()).of(agent);
     }
     let what = match message.kind {
         MailKind::Message => format!("message from {}", message.from),

@@ -73,6 +73,7 @@ mod worktree_removal;
 mod worktrees;
 
 pub use approvers::Approvers;
+pub use attachments::decode_image;
 pub use crew::Crew;
 pub use parts::{CrewParts, ModelParts, TeamLimits};
 pub use request_reminders::REMINDERS_MAX;

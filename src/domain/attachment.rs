@@ -39,6 +39,19 @@ pub struct ImageSize {
     pub height: u32,
 }
 
+/// An image that is attached to a prompt, as the event of the prompt describes it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PromptImage {
+    /// The index of the image's line among the lines of all attachments.
+    pub label: usize,
+    /// The name of the file in which the content is stored.
+    pub file: String,
+    /// Width in pixels.
+    pub width: u32,
+    /// Height in pixels.
+    pub height: u32,
+}
+
 /// An image in a conversation. A transcript contains only the name of the file in which the content is stored.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AttachedImage {

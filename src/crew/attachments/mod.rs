@@ -9,6 +9,8 @@ mod folder;
 mod image;
 mod text;
 
+pub use image::decode as decode_image;
+
 use std::path::{Path, PathBuf};
 
 use crate::agent::driver::blocking;

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{Compaction, EventKind, TurnEnd};
+use crate::domain::attachment::PromptImage;
 use crate::domain::chat::Outcome;
 use crate::domain::ids::{CallId, Name};
 use crate::domain::subagent::SubagentKind;
@@ -22,6 +23,9 @@ pub enum AgentEvent {
         /// The attached files, one line each: `README.md · 120 lines`.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         attachments: Vec<String>,
+        /// The images among the attached files. Absent in journals of older versions.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        images: Vec<PromptImage>,
     },
     /// Text that is not a prompt of the user entered an agent's conversation: messages, a claimed task, a reminder.
     #[serde(rename = "injected")]
@@ -137,6 +141,7 @@ impl AgentEvent {
         AgentEvent::Prompted {
             text: text.into(),
             attachments: Vec::new(),
+            images: Vec::new(),
         }
     }
 

@@ -163,6 +163,7 @@ impl App {
             event_log,
             ..CrewModel::new(self.prefs.zone.clone())
         };
+        self.apply_image_drawing();
         self.onboarding = Onboarding::default();
         self.keys = KeyState {
             prefix: self.keys.prefix.take(),

@@ -65,6 +65,7 @@ mod depth;
 mod light;
 mod mono;
 mod palettes;
+pub mod pixels;
 mod terminal;
 #[cfg(test)]
 pub mod test_theme;

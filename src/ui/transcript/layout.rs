@@ -8,6 +8,7 @@ use crate::protocol::event::NoticeLevel;
 use crate::ui::text::wrap::{Break, Margin, Row, wrap};
 use crate::ui::theme::Theme;
 use crate::ui::transcript::answer::{Answer, StreamState};
+use crate::ui::transcript::attached::{self, LaidPicture, PictureParams};
 use crate::ui::transcript::cell::CellKind;
 use crate::ui::transcript::markdown::{
     Continuation, Joint, RenderedPiece, TableLayout, TableMeasure,
@@ -37,12 +38,15 @@ pub enum Above {
 pub struct LayoutParams<'a> {
     pub columns: usize,
     pub theme: &'a Theme,
+    pub pictures: PictureParams,
 }
 
 /// The rows of a cell, in parts that can be laid out again one by one.
 #[derive(Debug, Default)]
 pub struct CellLayout {
     parts: Vec<LayoutPart>,
+    /// The pictures, whose rows are blank.
+    pictures: Vec<LaidPicture>,
     /// Number of rows that were laid out again instead of being reused.
     fresh: usize,
 }
@@ -92,8 +96,16 @@ impl CellLayout {
 
     fn from_part(part: LayoutPart) -> CellLayout {
         let fresh = part.rows.len();
-        let parts = vec![part];
-        CellLayout { parts, fresh }
+        CellLayout {
+            parts: vec![part],
+            pictures: Vec::new(),
+            fresh,
+        }
+    }
+
+    /// Returns the pictures of the cell, from top to bottom.
+    pub fn pictures(&self) -> &[LaidPicture] {
+        &self.pictures
     }
 
     fn push_part(&mut self, part: LayoutPart) {
@@ -170,8 +182,9 @@ pub fn lay_out(
         return CellLayout::default();
     }
     let mut text_offset = 0;
+    let mut pictures = Vec::new();
     match kind {
-        CellKind::Prompt(text, attached) => {
+        CellKind::Prompt(text, files) => {
             let user = page.theme.user;
             let margin = Margin::hanging(vec![Span::styled("› ", user)], vec!["  ".into()]);
             let words = [Span::styled(escape_control_chars(text.trim_end()), user)];
@@ -183,8 +196,8 @@ pub fn lay_out(
                 &mut text_offset,
             );
             head.extend(rows);
-            for label in attached {
-                head.extend(plain(&format!("  + {label}"), page.theme.dim, page));
+            for file in files {
+                attached::rows(file, &mut head, &mut pictures, text_offset, page);
             }
         }
         CellKind::Answer(answer) => return answer_rows(answer, head, is_selected, page, old),
@@ -203,7 +216,10 @@ pub fn lay_out(
             }
         }
     }
-    CellLayout::from_part(LayoutPart::rows(head, text_offset))
+    CellLayout {
+        pictures,
+        ..CellLayout::from_part(LayoutPart::rows(head, text_offset))
+    }
 }
 
 /// Wraps a short text in one style. Continuation rows are indented.

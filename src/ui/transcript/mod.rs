@@ -8,6 +8,7 @@
 
 mod answer;
 pub(in crate::ui) mod apply;
+mod attached;
 mod call_group;
 mod cell;
 mod copy;
@@ -38,6 +39,7 @@ use jiff::tz::TimeZone;
 use crate::domain::ids::{CallId, Name};
 use crate::protocol::event::NoticeLevel;
 pub use crate::ui::keymap::direction::Scroll;
+use crate::ui::pictures::ImageDrawing;
 use crate::ui::theme::Theme;
 pub use crate::ui::transcript::answer::contains_tool_call;
 use crate::ui::transcript::cell::CellKind;
@@ -86,6 +88,16 @@ impl Transcript {
 
     fn zone(&self) -> TimeZone {
         self.zone.clone().unwrap_or(TimeZone::UTC)
+    }
+
+    /// Sets how images are drawn.
+    pub fn set_image_drawing(&mut self, drawing: ImageDrawing) {
+        self.log.drawing = drawing;
+    }
+
+    /// Records that the image in the file `file` cannot be shown, and why.
+    pub fn fail_picture(&mut self, file: &str, why: &str) {
+        self.log.fail_picture(file, why);
     }
 
     /// Adds a notice of crewdeck to the conversation, as one line.
@@ -156,7 +168,7 @@ impl Transcript {
         viewport: Viewport,
     ) -> Option<ScrollPosition> {
         let mut layouts = LayoutCache::default();
-        layouts.begin(viewport.columns(), &Theme::default());
+        layouts.begin(viewport, &Theme::default());
         place.scrolled(&self.log, &mut layouts, viewport.rows())
     }
 
@@ -169,7 +181,7 @@ impl Transcript {
         viewport: Viewport,
     ) -> ScrollAnchor {
         let mut layouts = LayoutCache::default();
-        layouts.begin(viewport.columns(), &Theme::default());
+        layouts.begin(viewport, &Theme::default());
         place.scroll(by, &self.log, &mut layouts, viewport.rows());
         place
     }
@@ -178,7 +190,7 @@ impl Transcript {
     /// has the same unit: 1/1000 cell.
     pub fn anchor_at_offset(&self, above: usize, viewport: Viewport) -> ScrollAnchor {
         let mut layouts = LayoutCache::default();
-        layouts.begin(viewport.columns(), &Theme::default());
+        layouts.begin(viewport, &Theme::default());
         let mut place = ScrollAnchor::Following;
         place.jump(above, &self.log, &mut layouts, viewport.rows());
         place
@@ -289,7 +301,7 @@ impl Transcript {
         act: impl FnOnce(&mut ScrollAnchor, &CellLog, &mut LayoutCache, usize),
     ) {
         // The theme changes only styles, never the number of rows.
-        self.scratch.begin(viewport.columns(), &Theme::default());
+        self.scratch.begin(viewport, &Theme::default());
         act(
             &mut self.place,
             &self.log,

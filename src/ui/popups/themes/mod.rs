@@ -37,6 +37,7 @@ impl App {
     /// Sets the saved theme, which an open theme picker hides behind its preview.
     pub fn set_theme(&mut self, theme: impl Into<ThemeChoice>) {
         self.prefs.theme = theme.into();
+        self.apply_image_drawing();
         self.dirty = true;
     }
 
@@ -76,6 +77,7 @@ impl Choices for ThemeChoices {
     fn choose(&mut self, app: &mut App, theme: ThemeChoice, out: &mut Vec<Effect>) -> Next {
         app.say(format!("Theme: {}.", theme.word()));
         app.prefs.theme = theme.clone();
+        app.apply_image_drawing();
         out.push(Effect::SaveTheme(theme));
         Next::Close
     }

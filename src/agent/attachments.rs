@@ -4,8 +4,8 @@ use crate::domain::attachment::{ATTACHED, AttachedImage, Attachment, ImageData};
 use crate::domain::chat::Block;
 use crate::store::AttachmentStore;
 
-/// Returns the attachments as parts of a message. If the content of an attachment is no longer stored, a note replaces
-/// it.
+/// Returns each attachment as a block of a conversation message. If the content of a text file is no longer stored, its
+/// block says so.
 pub fn blocks(store: &AttachmentStore, attachments: &[Attachment]) -> Vec<Block> {
     attachments.iter().map(|one| block(store, one)).collect()
 }
@@ -33,7 +33,7 @@ fn block(store: &AttachmentStore, attachment: &Attachment) -> Block {
     ))
 }
 
-/// Returns one line per attachment for the user: `README.md · 120 lines`.
+/// Returns a line for each attachment, to show to the user, such as `README.md · 120 lines`.
 pub fn labels(attachments: &[Attachment]) -> Vec<String> {
     attachments.iter().map(Attachment::label).collect()
 }

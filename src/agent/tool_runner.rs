@@ -25,9 +25,9 @@ use crate::tools::{
     Access, Supervisor, Tool, ToolContext, ToolOutput, path_below_root, reach, table,
 };
 
-/// Maximum size of one tool result in the conversation, in bytes.
+/// Maximum size, in bytes, of one tool result in the conversation.
 pub const RESULT_MAX: usize = 64 * 1024;
-/// Maximum size of an approver's comment in a result, in bytes.
+/// Maximum size, in bytes, of an approver's comment in a tool result.
 const COMMENT_MAX: usize = 8 * 1024;
 
 /// The crew's permission rules, shared by all agents. They include the session permissions, which change while the
@@ -51,14 +51,14 @@ pub struct ToolRunner {
     pub redactor: Redactor,
     /// Supervises and sandboxes programs. With `None`, programs run directly.
     pub supervisor: Option<Arc<Supervisor>>,
-    /// The files as the agent last saw them.
+    /// The files that the agent has read or written, as it last saw them.
     pub snapshots: Arc<FileSnapshots>,
     pub clock: fn() -> Timestamp,
 }
 
 impl ToolRunner {
-    /// Executes one call. Returns the result and how long the tool took, without the wait for approval.
-    /// Dropping the future stops the tool and withdraws an open request.
+    /// Executes one tool call. Returns the result and how long the tool took, without the wait for approval. Dropping
+    /// the future stops the tool and withdraws an open approval request.
     pub async fn carry_out(&self, agent: &Name, call: &ToolCall) -> (ToolOutput, Duration) {
         let Some(tool) = self.tools.iter().find(|t| t.name == call.name) else {
             let names: Vec<&str> = self.tools.iter().map(|t| t.name).collect();
@@ -109,8 +109,8 @@ impl ToolRunner {
         (output, took)
     }
 
-    /// Returns the input as the tool gets it. Secrets are redacted in texts for others (messages, tasks, plans,
-    /// questions). Commands and files stay as the model wrote them.
+    /// Returns the input that the tool receives. In texts for others (messages, tasks, plans, questions), secrets are
+    /// redacted. Commands and files stay as the model wrote them.
     fn input_for(&self, tool: &Tool, call: &ToolCall) -> Value {
         match tool.access {
             Access::Crew => self.redactor.data(call.input.clone()),
@@ -118,7 +118,8 @@ impl ToolRunner {
         }
     }
 
-    /// Changes a ruling so that the call also needs approval of network access, if the settings require it.
+    /// If the settings require approval for the call's network access, returns a ruling that asks for it, in addition
+    /// to what `ruling` asks for. A denial stays unchanged.
     fn asking_for_network(
         &self,
         ruling: Ruling,
@@ -215,7 +216,7 @@ impl ToolRunner {
     }
 }
 
-/// Summarises a call in one line. For an unknown tool, this is the start and end of its input.
+/// Summarises a tool call in one line. If the tool is unknown, returns the start and the end of the call's input.
 pub fn shown(call: &ToolCall) -> String {
     match table::find(&call.name) {
         Some(tool) => (tool.show)(&call.input),
@@ -223,8 +224,8 @@ pub fn shown(call: &ToolCall) -> String {
     }
 }
 
-/// Tracks the calls for which events were published, so that each call is reported as started once and as finished
-/// once.
+/// Tracks the tool calls for which events were published, so that each call gets exactly one start event and one end
+/// event.
 #[derive(Debug, Default)]
 pub struct PublishedCalls {
     asked: HashMap<CallId, ToolCall>,
@@ -299,8 +300,8 @@ impl PublishedCalls {
     }
 }
 
-/// Returns the input shortened to about [`SHOWN_MAX`] bytes: first cuts each long text, then, if that is not enough,
-/// the whole JSON text.
+/// Returns `input`, shortened if it has more than [`SHOWN_MAX`] bytes. Shortens its long texts first. If that is not
+/// enough, returns the start and the end of the whole JSON as text.
 fn bounded(input: &Value) -> Value {
     let whole = input.to_string();
     if whole.len() <= SHOWN_MAX {

@@ -112,7 +112,7 @@ impl Calls {
 
 const READ_TOOL: &str = "read_file";
 
-/// Maximum length of a call id that is sent back unchanged, in bytes.
+/// Maximum length, in bytes, of a tool call's id. A longer id is replaced.
 const ID_MAX: usize = 128;
 
 /// Repairs an answer so that model servers accept it in later requests: removes blank text, and replaces invalid tool
@@ -146,7 +146,8 @@ pub fn tidy(blocks: Vec<Block>) -> Vec<Block> {
         .collect()
 }
 
-/// Returns a hash of calls and their results. If the same hash keeps coming, the model is in a loop.
+/// Returns a hash of the calls of one round and their results. If several rounds have the same hash, the model may be
+/// in a loop.
 pub fn signature(calls: &[ToolCall], results: &[Block]) -> u64 {
     let mut hash = DefaultHasher::new();
     for call in calls {

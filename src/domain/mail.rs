@@ -74,11 +74,11 @@ impl fmt::Display for MailKind {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DeliveryState {
-    /// The message is in the inbox.
+    /// The message is in the recipient's inbox, but not in its conversation yet.
     Sent,
     /// The message is part of the recipient's conversation on disk.
     Delivered,
-    /// The recipient's model has answered with the message in its context.
+    /// The model has received the message as part of the recipient's conversation, and has answered.
     ActedOn,
 }
 

@@ -26,8 +26,8 @@ pub struct BoardFollowup {
     pub board: Arc<BoardView>,
     pub worktrees: Arc<TaskWorktrees>,
     pub merges: Arc<MergeService>,
-    /// Tasks of the user whose worktree must not be created again, because its creation is running or has failed since
-    /// the crew started.
+    /// Tasks of the user for which no worktree creation may be started: one is running, or one has failed since the
+    /// crew started.
     handled: Mutex<BTreeSet<TaskId>>,
 }
 
@@ -60,8 +60,9 @@ impl BoardFollowup {
         }
     }
 
-    /// Reports newly completed tasks of other agents to the lead, and starts the automatic merges of their branches.
-    /// The lead reads the report in its next model call; it is woken for it only if the crew becomes idle first.
+    /// Reports newly completed tasks to the lead, except the lead's own, and starts the automatic merges of the tasks'
+    /// branches. The lead reads the report in its next model call. If the crew becomes idle first, the lead is woken to
+    /// read it.
     fn report_progress(self: &Arc<Self>, known: &TaskGraph, changed: &[Arc<Task>]) {
         for task in changed
             .iter()

@@ -38,10 +38,10 @@ pub struct TeamBudget {
 /// A request to raise a budget, for which several agents may wait.
 #[derive(Default)]
 struct BudgetQuestion {
-    /// The number of denials so far. If it has grown while an agent waited for `asking`, the last denial applies to
-    /// that agent too, and it does not ask again.
+    /// The number of denials so far. An agent that waits for `asking` compares it before and after. If it has grown,
+    /// the last denial applies to that agent too, and the agent does not file another request.
     denials: AtomicU64,
-    /// Locked by the agent that files the request, until the decision. Holds the reason of the last denial.
+    /// The reason of the last denial. The agent that files the request keeps this locked until the request is decided.
     asking: tokio::sync::Mutex<String>,
 }
 

@@ -17,8 +17,8 @@ use crate::domain::timestamp::Timestamp;
 use crate::protocol::event::NoticeLevel;
 use crate::store::{Mailbox, Roster, StoreError};
 
-/// How long a check waits for the reader lock of an inbox. Without this wait, a concurrent check by this crew would
-/// count as another program that reads the inbox.
+/// How long a check of an inbox waits for its reader lock. Checks by this crew can overlap: without the wait, one would
+/// mistake the other for another program that reads the inbox.
 const LOOK_WAIT: Duration = Duration::from_millis(50);
 /// The interval between checks whether another program still reads an inbox.
 const LOOK_AGAIN: Duration = Duration::from_millis(100);
@@ -201,7 +201,8 @@ impl MessageDelivery {
         }
     }
 
-    /// Wakes all agents when the other program stops reading the inbox of `name`, since it may have left messages.
+    /// Waits in the background until the other program stops reading the inbox of `name`, then wakes all agents, since
+    /// the inbox may still contain messages.
     fn wait_for_reader(self: &Arc<Self>, name: &Name) {
         if !lock(&self.awaited).insert(name.clone()) {
             return;

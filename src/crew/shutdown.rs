@@ -43,8 +43,8 @@ impl Shutdowns {
         }
     }
 
-    /// Records that an agent agrees to shut down, or reports its refusal. Fails unless the request was approved and is
-    /// for this agent.
+    /// Records that an agent agrees or refuses to shut down. A refusal is reported to the user and to the agent that
+    /// filed the request. Fails unless the request was approved and is for this agent.
     pub async fn answer(
         &self,
         agent: &Name,

@@ -104,7 +104,7 @@ pub static TABLE: &[&Tool] = &[
     &decide_request::TOOL,
 ];
 
-/// What a tool can affect. The policy and the plan gate decide by it.
+/// What a tool can affect. The policy and the plan gate use this to decide whether a call may run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Access {
     /// Only reads; calls may run in parallel.
@@ -122,7 +122,8 @@ pub enum Access {
 /// Which agents get a tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Audience {
-    /// The lead, every teammate, and their subagents; subagents of kind `explore` only if the tool only reads.
+    /// The lead, every teammate, and their subagents. A subagent of kind `explore` gets only tools with
+    /// [`Access::Read`].
     Everyone,
     /// The lead and every teammate, but no subagents.
     Members,
@@ -250,7 +251,8 @@ pub fn schema_of<T: schemars::JsonSchema>() -> Value {
     schema.to_value()
 }
 
-/// Parses the input of a call. A `null` field counts as missing: the strict schemas sent to models require every field.
+/// Parses the input of a call. A field with the value `null` counts as missing: the strict schemas require every field,
+/// so models send `null` for fields that they do not need.
 ///
 /// # Errors
 /// Text for the model that says what is wrong with the input.

@@ -54,8 +54,8 @@ impl MailKind {
         "permission_response",
     ];
 
-    /// Returns whether only the crew itself may send messages of this type. If models could send them, a model could
-    /// forge a decision.
+    /// Returns whether messages of this type belong to a protocol of crewdeck, such as `plan_approval_response`. Models
+    /// cannot send them; otherwise a model could forge a decision.
     pub fn is_protocol(&self) -> bool {
         !matches!(
             self,

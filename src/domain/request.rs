@@ -232,7 +232,7 @@ impl Request {
         decided.contains(&self.status) && self.followed == FollowUp::NotYet
     }
 
-    /// Returns whether one decision answers both requests, because both ask for permission for the same call.
+    /// Returns whether both requests ask for permission for the same tool call, so that one decision can answer both.
     pub fn is_like(&self, other: &Request) -> bool {
         self.kind == RequestKind::Permission
             && other.kind == RequestKind::Permission

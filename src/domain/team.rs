@@ -37,7 +37,7 @@ pub enum MemberStatus {
     /// Waits for messages or a task.
     #[default]
     Idle,
-    /// Has shut down. A new teammate may get the name.
+    /// The member has shut down. A new teammate may use its name.
     Shutdown,
 }
 
@@ -86,7 +86,8 @@ pub struct Member {
     /// for good, or another program added it.
     #[serde(default)]
     pub session: String,
-    /// The first instructions. Kept until the first turn has ended, so that a restarted member can get them again.
+    /// The instructions for the member's first turn. Stored until that turn has ended, so that a restarted member can
+    /// get them again.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub first: String,
     /// When the member was last known to be alive; zero: unknown. Not updated while the member is idle or waits for a
@@ -253,10 +254,10 @@ pub enum Activity {
         cause: String,
         /// The time of the next attempt.
         until: Timestamp,
-        /// The number of the next attempt, where 1 is the first retry. 0 if the agent waits for a back-off that a call
-        /// of another agent caused.
+        /// 1 before the first retry, 2 before the second, and so on. 0 if the agent waits for a back-off that a call of
+        /// another agent caused.
         attempt: u32,
-        /// Maximum number of attempts, including the first; 0 if unknown.
+        /// Maximum number of attempts for one model call: the first one and all retries. 0 if unknown.
         #[serde(default, skip_serializing_if = "is_zero")]
         attempts_max: u32,
     },

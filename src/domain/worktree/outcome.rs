@@ -78,7 +78,7 @@ pub enum BranchOutcome {
 /// The changes of a worktree since it branched off its base. For a merged worktree, the changes of its merge.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct WorktreeDiff {
-    /// One line for each changed file and a total, as from `git diff --stat`.
+    /// One line for each changed file, and a last line with the sums, as from `git diff --stat`.
     pub stat: String,
     /// The unified diff of committed and uncommitted changes; if it was cut, a line says so.
     pub text: String,
@@ -90,7 +90,7 @@ pub struct WorktreeDiff {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct DiskUse {
     pub bytes: u64,
-    /// Whether counting stopped at the limit, so that the real usage is higher.
+    /// Whether `bytes` is too low, because there were too many files to count them all.
     pub at_least: bool,
 }
 

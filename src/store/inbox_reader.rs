@@ -16,9 +16,9 @@ use crate::domain::ids::Name;
 /// Maximum size of a [`ReaderNote`] in the lock file, in bytes.
 const NOTE_MAX: u64 = 4096;
 
-/// The exclusive right to take messages from one inbox. The kernel releases the lock when the holder ends, even if it
-/// is killed. Writers do not wait for it. Keep the reader from [`InboxReader::pending`] to
-/// [`InboxReader::acknowledge`], so that no other reader gets the same messages.
+/// The exclusive right to take messages from one inbox, as a lock. The kernel releases the lock when the holder ends,
+/// even if it is killed. Writers of the inbox do not wait for the lock. Keep the reader from [`InboxReader::pending`]
+/// to [`InboxReader::acknowledge`], so that no other reader gets the same messages.
 #[derive(Debug)]
 pub struct InboxReader {
     mailbox: Mailbox,

@@ -30,7 +30,7 @@ pub struct QueuedPrompt {
 #[derive(Debug)]
 struct QueueEntry {
     prompt: QueuedPrompt,
-    /// Whether the prompt was added to a conversation, which may not be on disk yet.
+    /// Whether the prompt was added to a conversation. That conversation may not be on disk yet.
     is_taken: bool,
 }
 

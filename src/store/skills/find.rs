@@ -48,7 +48,7 @@ pub struct SearchResult {
     pub visited: Vec<PathBuf>,
     /// Number of files and folders checked.
     checked: usize,
-    /// Device and inode of the searched folders, because a link may lead to one of them again.
+    /// Device and inode number of each searched folder. If a link leads to one of them, it is not searched again.
     folders: BTreeSet<(u64, u64)>,
 }
 

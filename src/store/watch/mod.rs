@@ -37,7 +37,7 @@ pub use identity::{FolderId, identity};
 pub use poll_fallback::is_shared_file_system;
 use poll_fallback::{Elapsed, EventCoverage, EventTrust, PollFallback};
 
-/// Maximum time for which a report is delayed, so that the events that follow are merged into it.
+/// Maximum time for which a report is delayed, so that changes that follow can be part of the same report.
 const MERGE: Duration = Duration::from_millis(10);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -147,7 +147,8 @@ fn why(error: &notify::Error) -> String {
     }
 }
 
-/// Adds to `queue` what an event of the operating system may have changed: everything if events were lost.
+/// Adds to `queue` what has changed according to an event of the operating system. If events were lost, adds
+/// everything.
 fn handle_event(
     queue: &DirtyQueue,
     root: &Path,

@@ -33,7 +33,7 @@ const PACKED_MAX: u64 = 64 * 1024 * 1024;
 /// Something that a killed git process left behind.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Debris {
-    /// A lock file that no process holds. The path is relative to the root if the file is below it.
+    /// A lock file that no process holds. A path below the root is relative to the root.
     Lock(PathBuf),
     /// A lock file that a git in another container or on another machine may hold. Removed once it is ten minutes old.
     InvisibleLock(PathBuf),

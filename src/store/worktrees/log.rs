@@ -11,7 +11,8 @@ use crate::domain::timestamp::Timestamp;
 use crate::domain::worktree::Worktree;
 use crate::store::{StoreError, regular_file};
 
-/// Size of the log, in bytes, above which it is renamed to `events.1.jsonl`, replacing the previous file of that name.
+/// If the log is larger than this, in bytes, it is renamed to `events.1.jsonl`. The previous file of that name is
+/// replaced.
 const LOG_MAX: u64 = 4 * 1024 * 1024;
 
 /// The log of worktree operations. Writers hold the worktree lock.

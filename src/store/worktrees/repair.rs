@@ -99,7 +99,7 @@ impl OpenRegistry {
         Ok(removals)
     }
 
-    /// Removes an incomplete worktree, or completes it if it holds content that git did not write.
+    /// Removes an incomplete worktree. If the worktree contains files that git did not write, completes it instead.
     fn remove_or_complete(
         &self,
         paths: &RepoPaths,
@@ -392,8 +392,8 @@ fn remove_git_entry(paths: &RepoPaths, name: &WorktreeName) -> Result<(), StoreE
     Ok(())
 }
 
-/// Returns the files in an incomplete worktree that git did not write: they differ from the branch's files and are not a
-/// truncated copy of them.
+/// Returns the files in an incomplete worktree that git did not write. A file counts as written by git if it equals the
+/// branch's file or the beginning of it.
 fn user_files(git: &Git, dir: &Path, own: &Path) -> Result<Vec<String>, StoreError> {
     let index = own.join(COMPARE_INDEX);
     let compare = git.with_index(&index);

@@ -45,7 +45,7 @@ const TAKE_MOUSE: &str = "\u{1b}[?1000h\u{1b}[?1002h\u{1b}[?1006h";
 const SAVE_TITLE: &str = "\u{1b}[22;2t";
 const RESTORE_TITLE: &str = "\u{1b}[23;2t";
 
-/// The question for the background colour (OSC 11). Terminals that do not know it ignore it.
+/// Escape sequence that asks the terminal for its background colour (OSC 11). Terminals without support ignore it.
 const ASK_BACKGROUND: &str = "\u{1b}]11;?\u{1b}\\";
 
 /// The terminal in full-screen mode. Dropping this value or a panic restores the terminal.

@@ -9,8 +9,8 @@ use crate::domain::timestamp::Timestamp;
 /// for the previous content must not act on the new content.
 pub const SETTLE: Duration = Duration::from_millis(400);
 
-/// How long the focus stays in Needs you after the last decision while the agent continues: its next request often
-/// follows soon.
+/// How long the focus stays in the empty Needs you pane after the last decision. The agent continues to work then, and
+/// its next request often follows soon.
 pub const HOLD: Duration = Duration::from_secs(5);
 
 /// The state that keeps a key press meant for the previous focus from acting on a new one.
@@ -28,7 +28,7 @@ pub struct KeyGuard {
 #[derive(Debug, Clone, PartialEq)]
 pub struct ShownRequest {
     pub request: RequestId,
-    /// Since when the request is shown. Until [`SETTLE`] later, keys that answer it are ignored.
+    /// Since when the request is shown. For [`SETTLE`] after that time, keys that answer the request are ignored.
     pub since: Timestamp,
 }
 

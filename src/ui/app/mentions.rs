@@ -44,8 +44,8 @@ pub enum FileListState {
 pub struct Mentions {
     /// The result of the last search; `None` before the first one.
     found: Option<FoundFiles>,
-    /// Paths that the user chose or typed completely. If such a file is missing when the message is sent, the message
-    /// is refused.
+    /// Paths that the user chose or typed completely. A message that mentions such a path is refused if the file is
+    /// missing when the message is sent.
     known: BTreeSet<String>,
 }
 

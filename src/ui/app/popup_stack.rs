@@ -16,7 +16,7 @@ pub const POPUPS_MAX: usize = 4;
 
 /// State that outlives a popup, such as a draft. The next popup of the same type finds it.
 pub trait PopupMemory: Any + Debug {
-    /// Called when the commands sent so far will get no answer from the crew.
+    /// Called when the crew will not answer the commands that were sent so far.
     fn answers_will_not_come(&mut self);
 }
 

@@ -41,8 +41,8 @@ pub struct GraphInput {
     /// nodes of [`NODE_MIN`] columns.
     pub columns: usize,
     pub overflow: NodeOverflow,
-    /// The minimum width of each node, in columns, which is kept if there is room for all of them. Empty means
-    /// [`NODE_MIN`] for all nodes.
+    /// The minimum width of each node, in columns, for drawings in which all nodes can have their minimum width. Empty
+    /// means [`NODE_MIN`] for all nodes.
     pub min_widths: Vec<usize>,
 }
 

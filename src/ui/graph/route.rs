@@ -27,7 +27,8 @@ pub struct Tangled;
 pub struct Wire {
     from: Vec<usize>,
     to: Vec<usize>,
-    /// The rows on which the line ends. For a target with a detour, it is the empty row of the detour.
+    /// The rows of the targets, at which the line ends. For a target with a detour, the empty row of the detour
+    /// instead.
     ends: BTreeSet<usize>,
     /// Position of the line among the vertical lines of its channel, from 0 at the left.
     pub track: usize,

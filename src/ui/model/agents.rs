@@ -30,8 +30,8 @@ const OTHERS_MAX: usize = 12 * 1024 * 1024;
 /// Maximum length of a subagent's prompt in memory, in characters. A longer prompt is cut.
 const SUBAGENT_PROMPT_MAX: usize = 200;
 
-/// Maximum size of the last answer in memory, in bytes. A longer answer is cut in the middle. The key `y` copies the
-/// last answer.
+/// Maximum size in bytes of an agent's last answer, which is stored for the key that copies it. A longer answer is cut
+/// in the middle.
 const LAST_ANSWER_MAX: usize = 256 * 1024;
 
 #[derive(Debug, Default)]
@@ -199,8 +199,8 @@ impl Agents {
         self.known.get(name)
     }
 
-    /// Returns the agent with that name. An unknown agent is added. If there are [`AGENTS_MAX`] already, another one is
-    /// dropped for it, if possible one that has left.
+    /// Returns the agent with that name. An unknown agent is added. If there are [`AGENTS_MAX`] agents already, another
+    /// agent is dropped to make room, if possible one that has left.
     pub fn entry(&mut self, name: &Name) -> &mut AgentView {
         if !self.known.contains_key(name) && self.known.len() >= AGENTS_MAX {
             let gone = |a: &AgentView| a.activity == Some(Activity::Gone);

@@ -25,7 +25,8 @@ pub enum Above {
     Nothing,
     /// A note that this number of older entries was dropped, because the cell is the first remaining one.
     Dropped(u64),
-    /// Both cells belong to [`SpacingGroup::Activity`](crate::ui::transcript::cell::SpacingGroup): no blank row.
+    /// A cell that belongs to [`SpacingGroup::Activity`](crate::ui::transcript::cell::SpacingGroup), as this cell does:
+    /// no blank row.
     Close,
     /// Any other cell: one blank row.
     Apart,

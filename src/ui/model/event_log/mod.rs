@@ -103,7 +103,8 @@ pub enum About {
     Agent(Name),
     /// A message and its thread.
     Message(MessageId),
-    /// The card of a request, or the conversation of that agent once the request is decided.
+    /// The card of a request. Once the request is decided, instead the conversation of the agent that the request is
+    /// about.
     Request(RequestId, Name),
     /// The list of background jobs, with this job selected.
     Job(JobId),

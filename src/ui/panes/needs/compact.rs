@@ -130,8 +130,8 @@ fn elsewhere(app: &App, is_whole: bool, request: &Request) -> [String; 2] {
     [long, format!(" more: {key} ")]
 }
 
-/// Adds the mouse targets of the card: the choices, while a digit key would choose one, and the card itself, which
-/// focuses the composer.
+/// Adds the mouse targets of the card: the whole card, which focuses the composer, and above it the choices, as long as
+/// a digit key would choose one.
 pub fn targets(app: &App, area: Rect, out: &mut Vec<PlacedPart<Hit>>) {
     let mut put = |at, what| out.push(PlacedPart { at, what });
     if let (Some(request), true) = (answering::request(app), answering::takes_choice(app)) {

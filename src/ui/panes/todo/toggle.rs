@@ -11,7 +11,8 @@ use crate::ui::panes::todo::TodoListPane;
 
 impl TodoListPane {
     /// Shows or hides the todo list next to the conversation, and saves the choice. If the list would fill the screen
-    /// or a tab, switches to it or back instead. `is_visible` says whether the list is on the screen.
+    /// or a tab, instead switches to the list, or back to what was visible before. `is_visible` says whether the list
+    /// is on the screen.
     pub fn toggle(&mut self, app: &mut App, is_visible: bool, out: &mut Vec<Effect>) {
         if !app.popups.is_empty() {
             return;

@@ -17,7 +17,7 @@ use crate::ui::theme::Theme;
 
 /// The share of a budget, in percent, from which on its usage is highlighted.
 const NEAR: u64 = 80;
-/// The width of the labels before the lines, in columns.
+/// The width of the label at the start of each line, in columns.
 const HEADS: usize = 12;
 
 pub fn lines(app: &App, accounts: &Accounts, columns: usize, theme: &Theme) -> Vec<CostLine> {

@@ -36,8 +36,8 @@ pub struct PageBuilder<'a> {
     language: Option<Language>,
     /// The token that the code so far left open, such as a block comment.
     inside: OpenToken,
-    /// Whether the text begins inside a code block whose start, with the label, is in the previous
-    /// [`Piece`](super::Piece).
+    /// Whether the first code block continues one from the previous [`Piece`](super::Piece). Its label, the row with
+    /// the info string, is then not drawn again.
     continues_code: bool,
     table: Option<Table>,
     /// For a long table that is rendered in several [`Piece`](super::Piece)s: the layout that they share, and whether
@@ -380,8 +380,8 @@ impl<'a> PageBuilder<'a> {
         ));
     }
 
-    /// Draws the collected lines of code: on the background for code, or with a bar at their left if the theme has
-    /// none.
+    /// Draws the collected lines of code on the background for code. If the theme has no such background, draws a bar
+    /// to the left of the lines instead.
     fn draw_code(&mut self) {
         self.blocks.note_text();
         let mut margin = self.blocks.margin(self.columns, self.theme);

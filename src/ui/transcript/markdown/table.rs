@@ -143,7 +143,8 @@ impl Table {
         natural_widths
     }
 
-    /// Returns the rows of the grid and whether it needs rules by itself.
+    /// Returns the rows of the grid, and whether a measured row takes several lines, so that rules must separate the
+    /// rows.
     fn grid(
         &self,
         widths: &[usize],

@@ -42,7 +42,7 @@ pub enum LogRecord {
     Prompts { prompts: Vec<PromptId> },
     /// The agent replaced its todo list.
     Todo { todo: TodoList },
-    /// Tokens that the agent has used since its log began, and their cost if the price is known.
+    /// All tokens that the agent has used so far, and their cost if the price is known.
     Spent {
         spent: Usage,
         /// Total cost in US dollars; `None` if the price is unknown.

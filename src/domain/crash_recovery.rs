@@ -59,7 +59,7 @@ pub enum OwnerState {
     External,
 }
 
-/// A task that is not completed and has an owner while no crew runs.
+/// A task that is not completed and still has an owner, although no crew runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OwnedTask {
     pub task: TaskId,

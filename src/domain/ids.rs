@@ -209,7 +209,8 @@ text_id!(
 );
 
 impl RequestId {
-    /// Returns whether the id is safe as a file name. Ids come from messages and models, so they must be checked.
+    /// Returns whether the id is safe to use as a file name. Other programs and models can write ids, so they must be
+    /// checked.
     pub fn is_safe(&self) -> bool {
         !self.0.is_empty()
             && self.0.len() <= 64

@@ -15,7 +15,7 @@ pub const MAIL_MESSAGE_MAX: usize = 64 * 1024;
 /// The JSON field that contains the attachments of a message.
 const ATTACHMENTS: &str = "attachments";
 
-/// The type of a message. The first five are those of learn-claude-code.
+/// The type of a message. The first five variants are the types of learn-claude-code.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum MailKind {
@@ -102,7 +102,8 @@ pub struct MailMessage {
     /// When the message was sent; zero if unknown.
     #[serde(default)]
     pub timestamp: Timestamp,
-    /// All other fields: `request_id`, `approve` and similar, and fields written by other programs.
+    /// All fields that have no member of their own in this struct: `request_id`, `approve` and similar, and fields
+    /// written by other programs.
     #[serde(flatten)]
     pub extra: Map<String, Value>,
 }

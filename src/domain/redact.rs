@@ -69,7 +69,8 @@ impl std::fmt::Debug for Redactor {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Match<'a> {
     Nothing,
-    /// A secret of `length` bytes; `label` names it. The first `prefix` bytes identify it and are not redacted.
+    /// A secret of `length` bytes. `label` is its kind or the name of its environment variable. The first `prefix`
+    /// bytes show the kind and are not redacted.
     Secret {
         prefix: usize,
         length: usize,

@@ -62,7 +62,7 @@ pub enum FollowUp {
     /// The request is pending, or some consequences of the decision are not carried out yet.
     #[default]
     NotYet,
-    /// The asker has received the decision, and an approved shutdown was carried out.
+    /// The asker has received the decision. If the decision approved a shutdown, the teammate was also shut down.
     Done,
 }
 

@@ -17,7 +17,8 @@ const AGENTS_PER_CORE: usize = 8;
 /// Memory in MiB that the default for `agents_max` assumes for each teammate, including the programs that it runs.
 const AGENT_MIB: u64 = 512;
 
-/// Returns the default for `agents_max`, from the number of cores and the memory in MiB, if known.
+/// Returns the default for `agents_max` on a machine with `cores` CPU cores and `memory` MiB of memory; `None` if the
+/// memory is unknown.
 pub fn default_agents_max(cores: usize, memory: Option<u64>) -> usize {
     let by_cores = cores.saturating_mul(AGENTS_PER_CORE);
     let by_memory = memory.map_or(by_cores, |mib| {

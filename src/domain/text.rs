@@ -34,7 +34,7 @@ pub fn escape_control_chars(text: &str) -> String {
 }
 
 /// Like [`escape_control_chars`], but replaces each character by exactly one, so that positions in the text stay valid.
-/// Used for text in an input field. Keeps newlines and long grapheme clusters.
+/// Used for text in an input field. Does not change newlines and long grapheme clusters.
 pub fn escape_each_char(text: &str) -> Cow<'_, str> {
     if text
         .bytes()

@@ -43,7 +43,7 @@ pub struct NewTask {
     pub worktree: String,
 }
 
-/// Changes of a task. A field that is `None`, or an empty list of blockers, means no change.
+/// The changes to make to a task. `None` in a field, or an empty `block_on`, means no change.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct TaskEdit {
     pub subject: Option<String>,

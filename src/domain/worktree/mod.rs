@@ -236,7 +236,7 @@ impl Worktree {
         self.merged_commit = commit.into();
     }
 
-    /// Returns whether the branch was merged and the worktree has not been used since.
+    /// Returns whether the branch was merged and no agent has started to work in the worktree again since then.
     pub fn is_merged(&self) -> bool {
         self.merged_at.is_some() && self.status != WorktreeStatus::Active
     }

@@ -34,7 +34,7 @@ pub enum Origin {
 /// The result of merging the branches of a task's blockers into its worktree.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct BranchMerges {
-    /// Branches that were merged. Branches that were already included are not listed.
+    /// Branches that were merged. Branches whose commits the worktree already contained are not listed.
     pub merged: Vec<String>,
     /// Branches that were not merged because of conflicts.
     pub conflicts: Vec<Conflict>,
@@ -82,8 +82,8 @@ pub struct WorktreeDiff {
     pub stat: String,
     /// The unified diff of committed and uncommitted changes; if it was cut, a line says so.
     pub text: String,
-    /// Untracked files and folders, at most [`super::FILES_MAX`]. The content of the first 200 files is part of
-    /// `text`.
+    /// The first untracked files and folders, at most [`super::FILES_MAX`]. `text` contains the content of up to 200
+    /// untracked files, also of files that are not listed here.
     pub untracked: Vec<String>,
 }
 

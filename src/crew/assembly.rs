@@ -172,7 +172,7 @@ impl BaseComponents {
     }
 }
 
-/// The components that file, decide and carry out requests, and the session permissions.
+/// The session permissions, and the components that file, decide and carry out requests.
 struct RequestGroup {
     broker: Arc<RequestBroker>,
     permissions: Arc<SessionPermissions>,

@@ -92,8 +92,9 @@ impl BoardFollowup {
         }
     }
 
-    /// Responds to the user's changes of the board, whichever process made them: interrupts a teammate whose task was
-    /// taken, adds a note to the lead's next model call, and creates worktrees for tasks that the user claimed.
+    /// Responds to the user's changes of the board, whichever process made them: interrupts a teammate whose task the
+    /// user has taken, adds a note to the lead's next model call, and creates worktrees for tasks that the user
+    /// claimed.
     fn follow_user(self: &Arc<Self>, known: &TaskGraph, changed: &[Arc<Task>]) {
         for task in changed {
             let before = known.get(task.id);
@@ -113,7 +114,7 @@ impl BoardFollowup {
         self.create_user_worktrees(changed.iter().map(|t| &**t));
     }
 
-    /// Interrupts a teammate whose task was taken. The lead is not interrupted, since it talks with the user.
+    /// Interrupts a teammate whose task the user has taken. The lead is not interrupted, since it talks with the user.
     fn stop_taken(&self, name: &Name, task: TaskId) {
         let Some(handle) = self.registry.find(name).filter(|_| !name.is_lead()) else {
             return;
@@ -152,7 +153,7 @@ impl BoardFollowup {
             && self.worktrees.dir_of(task).is_none()
     }
 
-    /// Reads the task again, and returns it if the user still works on it.
+    /// Reads the current state of the task. Returns the task if the user still works on it.
     async fn works_on(&self, id: TaskId) -> Option<Arc<Task>> {
         let board = self.board.store().clone();
         let task = blocking(move || board.get(id)).await.ok()?;
@@ -161,8 +162,8 @@ impl BoardFollowup {
         is_theirs.then_some(task)
     }
 
-    /// Creates the worktree of a task that the user claimed, and announces it. Returns false if it could not be
-    /// created.
+    /// Creates the worktree of a task that the user claimed, and announces it. Returns false if the worktree could not
+    /// be created.
     async fn create_user_worktree(self: &Arc<Self>, id: TaskId) -> bool {
         // The published board may be outdated: the worktree may exist by now, or the task may have been released.
         let Some(task) = self

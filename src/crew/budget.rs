@@ -112,8 +112,8 @@ impl BudgetGate for TeamBudget {
 }
 
 impl TeamBudget {
-    /// Waits until no budget keeps `agent` from its next model call. All agents that wait for the same budget share
-    /// one request. If the user denies it, returns an error with the reason.
+    /// Waits until no budget keeps `agent` from its next model call. All agents that wait for the same budget share one
+    /// request. If the user denies the request, returns an error with the reason.
     async fn wait_for_budget(&self, agent: &Name) -> Result<(), String> {
         loop {
             let Some(reached) = self.reached(agent) else {

@@ -125,7 +125,8 @@ impl DecisionFollowup {
         }
     }
 
-    /// Sends a decision as a message to an agent that no longer waits for it.
+    /// Sends a decision as a message to an agent that no longer waits for it, if the agent is running. Also remembers
+    /// an approved permission in `granted`. Does nothing for shutdowns and budgets.
     pub async fn send_decision(&self, request: &Request) {
         let kind = match request.kind {
             RequestKind::Plan => MailKind::PlanResponse,
@@ -159,7 +160,8 @@ impl DecisionFollowup {
         Some(granted.remove(at))
     }
 
-    /// Records in the transcript that an agent's plan was approved, so that a resume does not require it again.
+    /// Records in the transcript that an agent's plan was approved, so that the plan needs no new approval after a
+    /// resume.
     async fn record_approved_plan(&self, agent: &Name) {
         let transcript = self.context.transcript(agent);
         let plan = PlanState::Approved;

@@ -97,7 +97,7 @@ impl MergeService {
         }
     }
 
-    /// Performs the automatic merges that an earlier crew did not get to before it ended.
+    /// Performs the automatic merges that an earlier crew had not performed when it ended.
     pub async fn merge_waiting(self: &Arc<Self>) {
         let Some(store) = &self.worktrees else { return };
         let store = store.clone();

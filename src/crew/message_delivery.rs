@@ -127,7 +127,8 @@ impl MessageDelivery {
         }
     }
 
-    /// Creates a message about a request. With `approve`, it also carries the decision. Does not send it.
+    /// Creates a message about a request, without sending it. If `approve` is set, the message also contains the
+    /// decision.
     pub fn about(
         &self,
         request: &Request,
@@ -177,8 +178,8 @@ impl MessageDelivery {
         has_some || self.can_take(name).await
     }
 
-    /// Returns whether `name` can read its inbox now. If not, waking the agent would only repeat the attempt
-    /// endlessly.
+    /// Returns whether `name` can read its inbox now. An agent that cannot must not be woken, because it would try
+    /// again endlessly.
     async fn can_take(self: &Arc<Self>, name: &Name) -> bool {
         let (post, whose) = (self.post.clone(), name.clone());
         let reader = blocking(move || post.reader(&whose, LOOK_WAIT)).await;

@@ -17,7 +17,7 @@ use crate::store::{Requests, StoreError};
 pub const NUDGE: &str =
     "What is your status? Continue with your task. If something blocks you, say what it is.";
 
-/// Takes the answers of teammates to shutdown requests, kills teammates, and asks them for their status.
+/// Receives the answers of teammates to shutdown requests, kills teammates, and asks them for their status.
 pub struct Shutdowns {
     context: Arc<CrewContext>,
     registry: Arc<AgentRegistry>,

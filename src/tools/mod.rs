@@ -238,8 +238,8 @@ pub struct Tool {
     pub run: fn(ToolContext, Value) -> BoxFuture<'static, ToolOutput>,
 }
 
-/// Returns the JSON schema of an input type in the form that model servers expect: inlined, without `$schema` and
-/// `title`.
+/// Returns the JSON schema of an input type in the form that model servers expect: without `$schema`, references to
+/// other schemas, and the type's own title and description.
 pub fn schema_of<T: schemars::JsonSchema>() -> Value {
     let settings = schemars::generate::SchemaSettings::draft07().with(|s| {
         s.meta_schema = None;

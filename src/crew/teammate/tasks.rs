@@ -87,8 +87,8 @@ impl TeammateLoop {
         vec![Block::text(prompt::open_task_reminder(task.0, &subject))]
     }
 
-    /// Releases a task whose worktree cannot be created, because work in a shared directory could collide with other
-    /// agents.
+    /// Releases a task whose worktree cannot be created. Without a worktree, the teammate's changes could collide with
+    /// those of other agents.
     async fn give_up_workspace(&mut self, task: &Task, error: &StoreError) {
         let what = format!("The worktree of task {} cannot be created", task.id);
         self.agent.driver.report_file_error(&what, error).await;

@@ -4,10 +4,10 @@
 const VALUE_MAX: usize = 1024;
 /// Minimum length of a key with uppercase letters, lowercase letters and digits, in characters.
 const MIXED_MIN: usize = 20;
-/// Minimum length of a key with digits and letters that all have the same case, in characters.
+/// Minimum length of a key with digits and letters of one case, in characters.
 const PLAIN_MIN: usize = 24;
-/// Minimum number of groups of digits in a key whose letters all have the same case. A name with a version or a year
-/// has only one or two groups.
+/// Minimum number of groups of digits in a key with letters of one case. A name with a version or a year has only one
+/// or two groups.
 const PLAIN_GROUPS: usize = 4;
 /// Minimum length of a hexadecimal key, in characters.
 const HEX_MIN: usize = 32;

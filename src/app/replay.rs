@@ -138,7 +138,7 @@ async fn play(root: &Path, player: Player, settings: &Settings) -> Result<()> {
     }
 }
 
-/// Writes the conversation to a file and says where it is.
+/// Writes the conversation to a file and shows the path of the file.
 fn export_conversation(root: &Path, path: &str, text: &str, state: &mut UiState) {
     match export::write(root, path, text) {
         Ok(path) => state.say(export::written(&path)),
@@ -152,8 +152,8 @@ struct ReplaySignals {
     hangup: Signal,
 }
 
-/// Hands the terminal to an external program and waits for its end. Returns false if a signal ends the replay; the
-/// terminal is then in the shell's mode.
+/// Hands the terminal to an external program and waits for the program's end. Returns false if a signal ends the
+/// replay. The terminal then stays in the mode that the shell left it in.
 async fn run_program(
     screen: &mut Screen,
     state: &mut UiState,

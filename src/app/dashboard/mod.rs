@@ -55,9 +55,9 @@ struct Dashboard {
     events: EventReceiver,
     crew: CrewState,
     checks: StartupChecks,
-    /// The project settings for which the setup page asks approval.
+    /// The project settings for which the setup page asks approval; `None` if it does not ask.
     asked: Option<SensitiveSettings>,
-    /// The first commit, while git creates it.
+    /// The first commit that git is creating; otherwise `None`.
     first_commit: Option<FirstCommitTask>,
     kept: RestartState,
     options: GlobalOptions,
@@ -259,8 +259,8 @@ impl Dashboard {
         }
     }
 
-    /// Returns the time at which the main loop must wake up without input: for the next frame, a spinner or a
-    /// countdown.
+    /// Returns the time of the next frame or the next change of a spinner or countdown, whichever is earlier. The main
+    /// loop must then wake up even without input.
     fn next_wake(&self) -> Option<Instant> {
         let frame = self.frames.next();
         let tick = next_tick(&self.state).map(|wait| Instant::now() + wait);
@@ -397,14 +397,14 @@ impl Dashboard {
         Ok(())
     }
 
-    /// Gives a command its id and sends it.
+    /// Assigns an id to a command and sends the command.
     fn submit(&mut self, command: Command) {
         self.state.dismiss_takeover();
         let sent = self.state.assign_id(command);
         self.send(sent);
     }
 
-    /// Sends a command that has its id. A command that cannot be queued is rejected.
+    /// Sends a command to the crew. If it cannot be queued, reports it as rejected.
     fn send(&mut self, sent: SentCommand) {
         let id = sent.id;
         let is_rejected = match &mut self.crew {

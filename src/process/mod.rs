@@ -29,7 +29,7 @@ use pipe::OutputPipe;
 use sandbox::HistoryReach;
 use supervisor::{JobOutcome, Supervisor, SupervisorClient};
 
-/// Time between SIGTERM and SIGKILL.
+/// Time between SIGTERM and SIGKILL when a job is killed.
 const GRACE: Duration = Duration::from_millis(500);
 /// How long output is read after the child has exited, because its last output may still be in the pipe.
 const DRAIN: Duration = Duration::from_millis(100);
@@ -64,7 +64,8 @@ pub struct Reach {
 pub enum NetworkReach {
     #[default]
     On,
-    /// The job gets its own network namespace with only a loopback interface. If that is not possible, it does not run.
+    /// The job gets its own network namespace with only a loopback interface. If that is not possible, the job does not
+    /// run.
     Off,
 }
 
@@ -237,8 +238,8 @@ impl JobHandle {
         }
     }
 
-    /// Returns the sandbox plan (`None` if the job is not sandboxed), and takes the pending transfer of the job's git
-    /// changes out of the handle.
+    /// Returns the sandbox plan (`None` if the job is not sandboxed), and the pending transfer of the job's git
+    /// changes. Afterwards the handle no longer contains the transfer.
     fn plan(
         &mut self,
     ) -> (
@@ -263,8 +264,8 @@ impl JobHandle {
         }
     }
 
-    /// Kills the processes that are still in the process group after the job has ended and its output is read. Returns
-    /// the outcome with these leftovers recorded.
+    /// Kills the processes that are still in the job's process group. Must be called after the job has ended and its
+    /// output is read. Returns `outcome`, in which `had_leftovers` is set if there were such processes.
     fn with_leftovers(self, outcome: JobOutcome) -> JobOutcome {
         match self {
             JobHandle::ProcessGroup(group) if group.is_alive() => JobOutcome {
@@ -297,7 +298,8 @@ impl ProcessGroup {
         }
     }
 
-    /// Prevents the kill on drop. Must be called once the whole group has ended, because its id may be reused.
+    /// Prevents the kill on drop. Must be called once the whole group has ended, because the group's id may be reused
+    /// from then on.
     fn forget(&mut self) {
         self.id = None;
     }

@@ -10,8 +10,8 @@ pub enum GitUse {
     None,
     /// No visible git process uses the folders. Processes of other users or namespaces may be invisible.
     NoneShown,
-    /// The git process with this id uses a folder, or belongs to another user, so that its working directory is not
-    /// visible.
+    /// The git process with this id uses a folder. Also returned for a git process of another user, because its working
+    /// directory is not visible.
     By(u32),
     /// This operating system does not show which files a process uses.
     Unknown,

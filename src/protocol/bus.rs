@@ -49,7 +49,7 @@ impl EventSender {
         EventSender { redactor, ..self }
     }
 
-    /// Returns the redactor, for output of the crew that is not an event.
+    /// Returns the redactor, so that output of the crew other than events can be redacted too.
     pub fn redactor(&self) -> &Redactor {
         &self.redactor
     }

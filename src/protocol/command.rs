@@ -9,8 +9,8 @@ use crate::domain::permission::PermissionScope;
 use crate::domain::request::Decision;
 use crate::domain::worktree::Losses;
 
-/// Identifies a command within the front end that sent it. Every front end counts from 1, so the same id can identify
-/// another command in another front end. Readers of a journal therefore skip replies to commands
+/// Identifies a command within the front end that sent it. Every front end counts from 1, so commands of two front ends
+/// can have the same id. Readers of a journal therefore skip replies to commands
 /// ([`super::EventKind::is_command_reply`]).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CommandId(pub u64);
@@ -150,7 +150,7 @@ impl Command {
         matches!(self, Command::Prompt { attachments, .. } if !attachments.is_empty())
     }
 
-    /// Returns whether the command must not be carried out before an earlier prompt.
+    /// Returns whether the command must be carried out after all earlier prompts.
     pub fn keeps_order_of_prompts(&self) -> bool {
         matches!(
             self,
@@ -165,10 +165,10 @@ impl Command {
 pub enum TaskCommand {
     /// Claims a task for the user, so that no agent works on it.
     Claim { task: TaskId },
-    /// Returns a task to the board. If a teammate owns it, the teammate is stopped and gets a message.
+    /// Returns a task to the board. If a teammate owns the task, the teammate is stopped and gets a message.
     Release {
         task: TaskId,
-        /// The owner at the time of the command. If the task has another owner by now, nothing changes.
+        /// The owner of the task when the user gave the command. If the task has another owner by now, nothing changes.
         from: Name,
     },
     /// Completes a task that the user owns or that has no owner.

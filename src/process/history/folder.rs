@@ -167,7 +167,8 @@ impl Folder {
         Ok(File::from(openat(&self.0, name, flags, mode)?))
     }
 
-    /// Moves the entry `name` to the folder `to` under the name `other`. Replaces a file of that name.
+    /// Moves the entry `name` to the folder `to` under the name `other`. Replaces a file in `to` that already has this
+    /// name.
     pub fn rename(
         &self,
         name: impl AsRef<OsStr>,

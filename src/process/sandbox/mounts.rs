@@ -46,8 +46,8 @@ const NEEDED: &[&str] = &[
 const SHARED_MEMORY: &str = "/dev/shm";
 const TERMINALS: &str = "/dev/pts";
 
-/// Creates the mount view for this process. Afterwards the caller must change to its current directory again, so that
-/// it resolves through the new mounts.
+/// Creates the mount view for this process. Afterwards the caller must enter its current directory again, so that the
+/// directory resolves through the new mounts.
 ///
 /// # Errors
 /// Returns the operation that the kernel refused, in one line. The view may then be incomplete, but allows no
@@ -278,7 +278,8 @@ fn mount_terminals() -> io::Result<()> {
 }
 
 /// Mounts an empty folder over a git folder and mounts the original entries into it: entries that git shares between
-/// worktrees writable, the rest read-only. If `private` is given, it replaces objects, refs and reflogs.
+/// worktrees writable, the rest read-only. If `private` is given, its objects, refs and reflogs are mounted instead of
+/// the original ones.
 fn mount_git_folder(dir: &Path, private: Option<&PrivateHistory>) -> io::Result<()> {
     let mut entries = entries(dir)?;
     if let Some(private) = private {
@@ -374,7 +375,8 @@ impl HeldEntry {
         Ok(HeldEntry { name, open, kind })
     }
 
-    /// Mounts the entry, with all mounts below it, at its original path, which a new mount covers.
+    /// Mounts the entry again at its original path, which another mount now covers. Includes all mounts below the
+    /// entry.
     fn mount_back(&self) -> io::Result<()> {
         if self.kind.is_dir() {
             fs::create_dir_all(&self.name)?;

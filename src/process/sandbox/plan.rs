@@ -19,8 +19,8 @@ const PROTECTED_IN_GIT: &[&str] = &[
 ];
 /// Entries of the common git folder that git also writes when it runs in a worktree.
 pub(super) const SHARED_IN_GIT: &[&str] = &["lfs", "rr-cache"];
-/// Entries of a git folder that are replaced by private folders. With refs in the reftable format they are shared
-/// instead.
+/// Entries of a git folder that private folders replace. If the refs are in the reftable format, commands write to
+/// these entries themselves.
 pub(super) const HISTORY_IN_GIT: &[&str] = &["objects", "refs", "logs"];
 /// The folder of refs in the reftable format.
 pub(super) const TABLES_IN_GIT: &str = "reftable";
@@ -107,8 +107,8 @@ pub enum HistoryProtection {
     /// The command writes to a private copy, or there is no repository, or the user approved the command.
     #[default]
     Private,
-    /// The git folder is read-only, because the mount view could not be created. Never in the result of [`plan()`]: it
-    /// is set when the supervisor reports it at the start of the command.
+    /// The git folder is read-only, because the mount view could not be created. [`plan()`] never returns this value.
+    /// It is set at the start of the command, when the supervisor reports that there is no mount view.
     ReadOnly,
     /// The history is not protected, because private copies are disabled or not possible.
     Nothing,
@@ -127,7 +127,7 @@ pub enum Mount {
     Writable(PathBuf),
     /// Replaces a git folder by a view in which the entries that worktrees share are writable and the rest is
     /// read-only. Objects, refs and reflogs come from the private history, if one is given. New files in the folder
-    /// itself, such as git's lock of `packed-refs`, are visible only to the command and vanish when it ends.
+    /// itself, such as git's lock of `packed-refs`, are visible only to the command and vanish when the command ends.
     GitFolder(PathBuf, Option<PrivateHistory>),
     /// Mounts the private objects, refs and reflogs over those of a git folder, and makes `packed-refs` read-only.
     History(PrivateHistory),

@@ -27,8 +27,8 @@ fn disable_hooks(command: &mut Command) {
         .env(format!("GIT_CONFIG_VALUE_{count}"), "/dev/null");
 }
 
-/// Maximum time that a supervisor may take to kill everything. After that time, crewdeck kills the supervisor and the
-/// processes itself. The supervisor's own timeouts are shorter, except after a fork bomb.
+/// Maximum time that a supervisor may take to kill the processes of its command. After that time, crewdeck kills the
+/// supervisor and these processes itself. The supervisor's own timeouts are shorter, except after a fork bomb.
 const END_TIMEOUT: Duration = Duration::from_secs(8);
 
 pub struct SupervisorClient {
@@ -169,7 +169,7 @@ impl SupervisorClient {
         Ok(Some(serde_json::from_slice(&line)?))
     }
 
-    /// Makes the supervisor kill everything that the program has started, and waits until it has.
+    /// Makes the supervisor kill everything that the program has started, and waits until all of it has ended.
     pub async fn end(mut self, child: &mut Child) {
         // Fails if the supervisor is gone.
         let _ = self.socket.shutdown().await;

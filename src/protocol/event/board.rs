@@ -35,7 +35,7 @@ pub enum BoardEvent {
     /// of this type report all branches. Never sent outside a repository. An event has at most
     /// [`BRANCHES_MAX`](super::BRANCHES_MAX) branches; further branches follow in another event.
     BranchesChanged {
-        /// The changed branches. All others still have the state that was reported last.
+        /// The changed branches. Any other branch still has the state in which an event last listed it.
         branches: Vec<Branch>,
     },
     /// The commit or branch that is checked out in the root has changed. Also sent once at the start. Never sent

@@ -57,7 +57,7 @@ pub enum TurnEnd {
 pub struct Compaction {
     #[serde(flatten)]
     pub how: CompactionMethod,
-    /// Size of the conversation before the compaction, in tokens, as the server counted it or estimated.
+    /// Size of the conversation before the compaction, in tokens: counted by the server, or estimated.
     pub before: u64,
     /// Estimated size of the conversation after the compaction, in tokens.
     pub after: u64,

@@ -160,7 +160,7 @@ impl Screen {
         execute!(self.terminal.backend_mut(), Print(ASK_BACKGROUND))
     }
 
-    /// Notes that the terminal has answered [`Screen::ask_background`].
+    /// Records that the terminal has answered [`Screen::ask_background`].
     pub fn background_known(&mut self) {
         self.awaits_background = false;
     }

@@ -5,8 +5,8 @@ use std::time::Duration;
 use crate::domain::ids::{Name, RequestId};
 use crate::domain::timestamp::Timestamp;
 
-/// How long keys are ignored after the focus or its content changed without a key press. A second press of a key meant
-/// for the previous content must not act on the new content.
+/// How long keys are ignored after the focus, or the content that has it, changed without a key press. A second press
+/// of a key that was meant for the previous content must not act on the new content.
 pub const SETTLE: Duration = Duration::from_millis(400);
 
 /// How long the focus stays in the empty Needs you pane after the last decision. The agent continues to work then, and
@@ -16,7 +16,7 @@ pub const HOLD: Duration = Duration::from_secs(5);
 /// The state that keeps a key press meant for the previous focus from acting on a new one.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct KeyGuard {
-    /// When the focus or its content last changed without a key press.
+    /// When the focus, or the content that has it, last changed without a key press.
     pub moved_at: Option<Timestamp>,
     /// Set while the focus stays in the empty Needs you pane.
     pub hold: Option<Hold>,

@@ -37,8 +37,8 @@ pub struct GraphInput {
     pub widths: Vec<usize>,
     /// The edges, each as source node and target node.
     pub edges: Vec<(usize, usize)>,
-    /// The wanted maximum width of the drawing, in columns. The drawing is wider if its layers do not fit even with
-    /// nodes of [`NODE_MIN`] columns.
+    /// The maximum width of the drawing, in columns, if the layers fit into it with nodes of at least [`NODE_MIN`]
+    /// columns. Otherwise the drawing is wider.
     pub columns: usize,
     pub overflow: NodeOverflow,
     /// The minimum width of each node, in columns, for drawings in which all nodes can have their minimum width. Empty

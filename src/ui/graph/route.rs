@@ -34,8 +34,8 @@ pub struct Wire {
     pub track: usize,
 }
 
-/// The last part of a path to a target on whose row another line begins: the path first leads to an empty row, passes
-/// that line, and reaches the target to the right of it.
+/// The last part of a path to a target on whose row another line begins. The path first leads to an empty row, passes
+/// that line there, and reaches the target to the right of it.
 #[derive(Debug, Clone, Copy)]
 pub struct Detour {
     /// The empty row over which the detour leads.
@@ -258,7 +258,7 @@ impl Planner {
     }
 }
 
-/// Returns, for each row on which a wire with a vertical part begins, the index of that wire.
+/// Maps each row on which a wire with a vertical part begins to the index of that wire.
 fn begins(wires: &[Wire], rows: &[usize]) -> HashMap<usize, usize> {
     let mut out = HashMap::new();
     for (at, wire) in wires.iter().enumerate() {

@@ -5,7 +5,7 @@ use ratatui::style::{Color, Style};
 
 use crate::ui::theme::Theme;
 
-/// The character that stands for each text style. It is a lower-case letter, because upper case marks the selected row.
+/// The character that stands for each text style. It is in lower case, because upper case marks the selected row.
 /// Border styles have signs instead, because a border is never on a selected row.
 const CHARACTERS: &[(&str, char)] = &[
     ("text", 't'),

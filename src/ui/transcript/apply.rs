@@ -191,7 +191,8 @@ impl Transcript {
         }
     }
 
-    /// Ends a call with `end`. If the call is unknown, its result gets a new cell.
+    /// Applies `end` to a running call, which is then no longer tracked. If no running call has the id `call`, applies
+    /// `end` to a new cell.
     fn end_run(&mut self, call: &CallId, tool: &str, end: impl FnOnce(&mut ToolRun)) {
         let at = self.running.iter().position(|(id, _)| id == call);
         let known = at.and_then(|at| self.running.remove(at));
@@ -231,8 +232,8 @@ impl Transcript {
     }
 }
 
-/// Describes in one line that the conversation was emptied. `transcript` is the path of the file that keeps the old
-/// one.
+/// Describes in one line that the conversation was emptied. `transcript` is the path of the file with the earlier
+/// conversation.
 pub fn cleared(transcript: &str) -> String {
     let path = one_line(transcript);
     format!("conversation cleared. The old one: {path}")

@@ -282,8 +282,8 @@ fn is_table(piece: &markdown::Piece) -> bool {
     matches!(piece.joint, Joint::Table(_))
 }
 
-/// Lays out the parts of a table again, as far as their column widths or rules differ from those that the whole table
-/// needs. Returns the number of rows that were laid out.
+/// Lays out those parts of a table again whose column widths or rules differ from what the whole table needs. Returns
+/// the number of rows that were laid out.
 fn align_table_pieces(
     parts: &mut [LayoutPart],
     answer: &Answer,

@@ -333,8 +333,8 @@ impl CellLog {
         (!calls.is_empty()).then_some(to)
     }
 
-    /// Returns what determines the spacing before the cell at index `at`, such as the nearest cell above it that draws
-    /// something.
+    /// Returns what is above the cell at index `at`, which determines the spacing before the cell. Cells that draw
+    /// nothing are skipped.
     pub fn above(&self, at: usize) -> Above {
         if self.hidden_by(at).is_some() {
             return Above::Hidden;

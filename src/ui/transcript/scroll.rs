@@ -269,7 +269,8 @@ impl ScrollAnchor {
         self.anchor_at(RowPosition { at, line }, log, layouts, rows);
     }
 
-    /// Makes `position` the top row of the view, or follows the newest row if that would be visible.
+    /// Makes `position` the top row of the view. If the newest row would then be visible, the view follows the newest
+    /// row instead.
     fn anchor_at(
         &mut self,
         position: RowPosition,

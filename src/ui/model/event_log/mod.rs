@@ -25,8 +25,8 @@ pub const LINES_MAX: usize = 2000;
 pub const WORDS_MAX: usize = 400;
 /// Maximum number of names per line that the filter `who:` searches.
 const WHO_MAX: usize = 8;
-/// How many of the latest lines are searched for one that a new line replaces: a less detailed line about the same
-/// event.
+/// A new line may replace a less detailed line about the same event. Only this many of the latest lines are searched
+/// for the line to replace.
 const RECENT: usize = 16;
 
 /// The topic of a line, which the filter `kind:` selects.

@@ -124,7 +124,8 @@ pub fn decide(
     out.push(Effect::Command(Command::Decide(decision)));
 }
 
-/// Handles a closed request. If the user's text was not delivered with the decision, the text becomes a draft again.
+/// Called when a request was closed. If another agent or a policy has decided it before the user's decision arrived,
+/// the text that the user sent with that decision becomes a draft again.
 pub fn closed(app: &mut App, request: &Request) {
     let Some(sent) = app.input.drafts.sent(&request.id).cloned() else {
         return tell_writer(app, request);
@@ -178,7 +179,8 @@ pub fn restore(app: &mut App, to: &Name, text: &str, what: &str, why: &str) {
     app.note(NoticeLevel::Warn, format!("{why} {place}").trim_end());
 }
 
-/// Turns the comment on a request that is closed by now into a draft for the agent that asked.
+/// Turns the user's comment on a request that was closed in the meantime into a draft to `to`, the agent that made the
+/// request. `why` says how the request was closed.
 pub fn return_comment(app: &mut App, to: &Name, text: &str, why: &str) {
     let returned = app.restore_text(to, text);
     let place = where_restored(&app.prefs, to, returned, "What you wrote");

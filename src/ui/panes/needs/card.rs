@@ -102,7 +102,7 @@ impl CardLayout {
     }
 }
 
-/// Computes the areas of the selected request's card inside `inside`, the area for text of the pane.
+/// Computes the areas of the selected request's card. `inside` is the area for text in the pane.
 pub fn card_layout(pane: &NeedsPane, model: &CrewModel, inside: Rect, theme: &Theme) -> CardLayout {
     let card = card(pane, model, inside.width, inside.height, theme);
     let pinned = u16::try_from(card.pinned.len()).unwrap_or(u16::MAX);

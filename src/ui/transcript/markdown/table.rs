@@ -30,7 +30,7 @@ pub struct Table {
     alignments: Vec<Alignment>,
     /// The rows; the first one is the head.
     rows: Vec<Vec<CellSpans>>,
-    /// Number of rows at the end that are not measured, because they are still being written.
+    /// Number of rows at the end of the table that are not measured, because they are still being written.
     unmeasured: usize,
 }
 

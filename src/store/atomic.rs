@@ -17,8 +17,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(5);
 /// Minimum age at which a temporary file counts as left behind by a killed writer.
 const STALE_AGE: Duration = Duration::from_secs(60);
 
-/// Replaces a file atomically: readers, and the disk after a crash, see either the complete old or the complete new
-/// content.
+/// Replaces a file atomically. A reader gets either the complete old or the complete new content, even after a crash.
 ///
 /// # Errors
 /// When the folder cannot be written. The old file is then unchanged.
@@ -96,7 +95,7 @@ impl UnnamedFile {
         format!("/proc/self/fd/{}", self.0.as_raw_fd()).into()
     }
 
-    /// Links the file at `name`, which must not exist.
+    /// Gives the file the path `name`, at which nothing must exist yet.
     fn link(&self, name: &Path) -> std::io::Result<()> {
         rustix::fs::linkat(CWD, self.proc_path(), CWD, name, AtFlags::SYMLINK_FOLLOW)?;
         Ok(())

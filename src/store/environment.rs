@@ -25,8 +25,8 @@ const TREE_BYTES_MAX: usize = 800;
 /// Maximum length of a file name or of a line from git, in characters.
 const WIDTH_MAX: usize = 60;
 
-/// Returns the description of this machine and of the project in `root`. `date` is today's date. Blocks: runs git and
-/// reads the directory.
+/// Returns the description of this machine and of the project in `root`. `date` is today's date. Blocks the thread
+/// while it runs git and reads the directory.
 pub fn environment(root: &Path, date: String) -> Environment {
     Environment {
         platform: format!("{} {}", std::env::consts::OS, std::env::consts::ARCH),

@@ -132,8 +132,8 @@ impl InboxReader {
         Ok(pending)
     }
 
-    /// Marks everything up to `cursor` as read. Call this once the messages are stored in the conversation. Does nothing if
-    /// they are already marked, or if the inbox was truncated since and no longer matches `cursor`.
+    /// Marks all messages up to `cursor` as read. Call this once the messages are stored in the conversation. Does
+    /// nothing if these messages are already marked, or if the inbox was truncated and no longer matches `cursor`.
     ///
     /// # Errors
     /// When the position cannot be saved. The same messages are then returned again.

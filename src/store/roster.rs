@@ -72,7 +72,7 @@ impl Roster {
         }
     }
 
-    /// Adds a member if fewer than `max_present` are present, and returns the new team.
+    /// Adds a member and returns the new team. At most `max_present` members can be present.
     ///
     /// # Errors
     /// When the team rejects the member, or the file cannot be written.

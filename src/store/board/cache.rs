@@ -49,12 +49,12 @@ pub(super) struct Cache {
 /// Problems of the folder `.tasks` that do not concern a single task.
 #[derive(Debug, Default, Clone, PartialEq)]
 struct FolderProblems {
-    /// Files named `task_*.json` without a valid number: the first name and the count.
+    /// Files named `task_*.json` without a valid number: the name of the first one, and how many there are.
     unrecognized: Option<(String, usize)>,
     cycle: Option<String>,
 }
 
-/// What the cache knows about one task file, apart from the task itself.
+/// What the cache stores about a task file, apart from the task itself.
 #[derive(Debug, Default)]
 struct CachedFile {
     /// The fingerprint of the file when it was read; with `None`, the next refresh reads the file again.

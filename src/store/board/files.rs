@@ -16,7 +16,7 @@ pub(super) struct FolderListing {
     pub last: u64,
     /// Temporary files of running or killed writers.
     pub temps: Vec<PathBuf>,
-    /// Files named `task_*.json` without a valid number: the first name and the count.
+    /// Files named `task_*.json` without a valid number: the name of the first one, and how many there are.
     pub unrecognized: Option<(String, usize)>,
 }
 

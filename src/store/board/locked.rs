@@ -205,12 +205,12 @@ impl LockedBoard<'_> {
         Ok(())
     }
 
-    /// Records the highest task number, so that it is never used again.
+    /// Records the task number `id` as the highest one, so that it is never used again.
     pub(super) fn write_last_id(&self, id: TaskId) -> Result<(), StoreError> {
         atomic::write(&self.dir.join(LAST_ID), id.0.to_string().as_bytes())
     }
 
-    /// Returns a number for a new task that was never used before.
+    /// Returns the number for a new task: one that no task ever had.
     pub(super) fn next_id(&mut self) -> Result<TaskId, StoreError> {
         let path = self.dir.join(LAST_ID);
         let recorded: u64 = match regular_file::read_text(&path, LAST_ID_MAX) {

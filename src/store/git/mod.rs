@@ -36,7 +36,7 @@ pub const ANSWER_MAX: usize = 4 * 1024 * 1024;
 /// The oldest supported git (it needs `rev-parse --path-format`).
 const OLDEST: (u32, u32) = (2, 31);
 
-/// Settings of every call: unquoted paths, no background maintenance, no file system monitor.
+/// Settings for every git call: unquoted paths, no background maintenance, no file system monitor.
 const SETTINGS: &[&str] = &[
     "core.quotePath=false",
     "core.fsmonitor=false",
@@ -44,7 +44,8 @@ const SETTINGS: &[&str] = &[
     "maintenance.auto=false",
 ];
 
-/// Settings of the calls without hooks. Submodules are skipped too, since they have hooks and filters of their own.
+/// Settings for git calls that run no hooks. They also turn off recursion into submodules, because submodules have
+/// hooks and filters of their own.
 const NO_HOOKS: &[&str] = &["core.hooksPath=/dev/null", "submodule.recurse=false"];
 
 /// Environment variables that git must not get. They would make git use another repository (crewdeck may run inside a
@@ -112,7 +113,7 @@ pub struct Git {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GitOutput<T = String> {
-    /// The exit code; 128 plus the number of the signal if one ended git.
+    /// The exit code. If a signal ended git, 128 plus the number of the signal.
     pub code: i32,
     /// The standard output. In a string, invalid UTF-8 is replaced by `�`.
     pub out: T,
@@ -174,7 +175,7 @@ impl Git {
         }
     }
 
-    /// Returns a copy that uses another index file than the worktree's own.
+    /// Returns a copy that uses the index file `index` instead of the worktree's own.
     #[must_use]
     pub fn with_index(&self, index: &Path) -> Git {
         let mut git = self.clone();

@@ -53,8 +53,8 @@ pub struct SearchResult {
 }
 
 impl SkillsDir {
-    /// Opens `folder`. With a `root`, the folder must be below the root; otherwise it may be a link to any place. Returns
-    /// `None` if the folder does not exist.
+    /// Opens `folder`. With a `root`, the folder must be below the root. Without one, the folder may be a link to any
+    /// place. Returns `None` if the folder does not exist.
     ///
     /// # Errors
     /// If the folder cannot be opened, returns the reason as a text for the user.

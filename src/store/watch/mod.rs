@@ -42,9 +42,9 @@ const MERGE: Duration = Duration::from_millis(10);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum WatchMode {
-    /// By events of the operating system.
+    /// The operating system reports changes by events.
     Native,
-    /// By polling once a second, because the system cannot report changes.
+    /// The files are polled once a second, because the system cannot report changes.
     Polling {
         /// Why the system cannot report changes.
         why: String,
@@ -61,8 +61,8 @@ pub struct Watch {
 /// The type of [`EventTrust::wait`], which returns the time until the next poll. Tests pass another function.
 type PollDelay = fn(&EventTrust, EventCoverage, Elapsed) -> Duration;
 
-/// Watches the state folders below `root` and its `skills`, and calls `report` for each change from a separate thread. The
-/// state folders must exist.
+/// Watches the state folders below `root` and the folders of `skills`. Calls `report` for each change from a separate
+/// thread. The state folders must exist.
 ///
 /// # Errors
 /// When the thread cannot be started.

@@ -189,8 +189,8 @@ impl PollFallback {
         fingerprints
     }
 
-    /// Returns one fingerprint for all files that change when a branch moves, or `None` while one of them is too new for a
-    /// reliable fingerprint.
+    /// Returns one fingerprint for all files that change when a branch moves to another commit, or `None` while one of
+    /// these files is too new for a reliable fingerprint.
     fn fingerprint_refs(&self, now: SystemTime) -> Option<u64> {
         let mut hasher = DefaultHasher::new();
         for path in self.refs.iter().flat_map(GitFolders::ref_files) {
@@ -245,8 +245,8 @@ impl PollFallback {
     }
 }
 
-/// Returns whether writers that this kernel does not see, for example on other machines, can change the file system of
-/// `path`. The kernel reports no events for such changes.
+/// Returns whether programs under other kernels, such as on other machines, can write to the file system of `path`.
+/// This kernel reports no events for their changes.
 #[cfg(target_os = "linux")]
 pub fn is_shared_file_system(path: &Path) -> bool {
     /// File system types from linux/magic.h: NFS, SMB1, CIFS, SMB2, 9P, FUSE, Ceph, AFS, Lustre, VirtualBox.

@@ -25,7 +25,7 @@ pub(super) const BRING: &str = "worktree.bring.before";
 pub(super) const MERGE: &str = "worktree.merge.before";
 /// Tag of the log entry that is written before a worktree is removed.
 pub(super) const REMOVE: &str = "worktree.remove.before";
-/// Maximum size of a git file that holds the path of a folder or the name of a branch, in bytes.
+/// Maximum size in bytes of a git file that contains the path of a folder or the name of a branch.
 const LINK_MAX: u64 = 16 * 1024;
 /// Maximum size of git's file `packed-refs`, in bytes.
 const PACKED_MAX: u64 = 64 * 1024 * 1024;

@@ -99,7 +99,7 @@ impl WorktreeLog {
         }
     }
 
-    /// Appends a line. It is not synced to disk.
+    /// Appends an entry to the log. The entry is not synced to disk.
     ///
     /// # Errors
     /// When the log cannot be written.
@@ -116,7 +116,7 @@ impl WorktreeLog {
         self.append(&line).map_err(StoreError::at(&self.path))
     }
 
-    /// Returns the last event of each worktree, by the worktree's name.
+    /// Returns the last event of each worktree. The key is the name of the worktree.
     ///
     /// # Errors
     /// When the log cannot be read.

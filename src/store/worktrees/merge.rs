@@ -286,8 +286,8 @@ fn short_list(files: &[String], count: usize) -> String {
 
 /// Merges the commit `tip` into `HEAD` of the worktree of `git`, or leaves everything unchanged.
 ///
-/// Success is read from the history rather than from the exit code, because a hook that fails or hangs after the merge
-/// does not undo it.
+/// Whether the merge has succeeded is read from the history and not from the exit code: a hook that fails or hangs
+/// after the merge does not undo the merge.
 pub fn try_merge(
     git: &Git,
     git_dir: &Path,

@@ -18,12 +18,13 @@ use crate::store::git::{Git, Repo};
 const FILES_MAX: usize = 64 * 1024;
 /// Maximum size in bytes of git's output with the number of changed files and lines.
 const SUM_MAX: usize = 1024;
-/// Maximum number of commits whose files [`touched_files`] reads. If there are more, it returns `None`.
+/// Maximum number of commits by which a base may have changed since it was last compared with a branch. If there are
+/// more, [`touched_files`] returns `None`.
 const COMMITS_MAX: usize = 2000;
 /// The text that begins each commit in the output of `git log` (`%x01` in its format).
 const COMMIT: &str = "\u{1}";
-/// Maximum size in bytes of the list of files that [`touched_files`] reads from git. If the list is longer, it returns
-/// `None`.
+/// Maximum size in bytes of git's list of the files that a base has changed since it was last compared with a branch.
+/// If the list is longer, [`touched_files`] returns `None`.
 const TOUCHED_MAX: usize = 256 * 1024;
 /// Maximum size in bytes of git's list of the commits that branches have and their base lacks.
 const GRAPH_MAX: usize = 4 * 1024 * 1024;

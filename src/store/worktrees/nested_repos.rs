@@ -11,7 +11,7 @@ use crate::store::{StoreError, regular_file};
 /// Maximum size in bytes of git's list of all files in the index: enough for about 800,000 files.
 const INDEX_MAX: usize = 64 * 1024 * 1024;
 
-/// Maximum size of a git file that holds the path of a folder, in bytes.
+/// Maximum size in bytes of a git file that contains the path of a folder.
 const LINK_MAX: u64 = 16 * 1024;
 
 /// The option with which `git status` and `git diff` compare only the commit of a nested repository, not its files.

@@ -19,9 +19,9 @@ use crate::store::{StoreError, regular_file};
 
 /// Maximum number of files that are listed in a message.
 const LISTED_MAX: usize = 5;
-/// Maximum size of a file in which git keeps the state of a merge, in bytes.
+/// Maximum size in bytes of a file in which git keeps the state of a merge.
 const STATE_MAX: u64 = 1024 * 1024;
-/// The file name of the temporary index with which an incomplete worktree is compared.
+/// The name of the temporary index file with which the files of an incomplete worktree are compared.
 const COMPARE_INDEX: &str = "index.crewdeck";
 
 impl Worktrees {

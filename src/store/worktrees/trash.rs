@@ -116,7 +116,8 @@ fn rename(from: &Path, to: &Path) -> Result<(), StoreError> {
     fs::rename(from, to).map_err(StoreError::at(from))
 }
 
-/// Renames the folder `from` back to `home`. Replaces an empty folder at `home`; fails if that folder has content.
+/// Renames the folder `from` back to `home`. An empty folder at `home` is replaced. Fails if a folder at `home` has
+/// content.
 fn put_back(from: &Path, home: &Path) -> Result<(), StoreError> {
     fs::rename(from, home).map_err(|error| {
         let why = match error.kind() {

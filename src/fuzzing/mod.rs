@@ -23,7 +23,7 @@ pub type CheckResult = Result<(), String>;
 /// A function that checks one part of crewdeck with one input, which may be any bytes.
 pub type FuzzTarget = fn(&[u8]) -> CheckResult;
 
-/// The targets by name. Each has a file in `fuzz/fuzz_targets/` and a folder in `fuzz/corpus/`.
+/// The fuzz targets by name. Each has a file in `fuzz/fuzz_targets/` and a folder in `fuzz/corpus/`.
 pub const TARGETS: &[(&str, FuzzTarget)] = &[
     ("sse", model_io::sse),
     ("tool", model_io::tool),

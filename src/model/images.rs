@@ -10,7 +10,7 @@ use crate::domain::chat::Block;
 /// Maximum number of images in a request. For a request with more images, Anthropic lowers the maximum size of each
 /// image.
 const IMAGES_MAX: usize = 20;
-/// Maximum size of all images in a request, in bytes of base64. Anthropic limits a complete request to 32 MB.
+/// Maximum total size of the images in a request, in bytes of base64. Anthropic limits a complete request to 32 MB.
 const BYTES_MAX: usize = 24 * 1024 * 1024;
 
 /// Whether a model gets the images of the conversation.

@@ -23,7 +23,8 @@ pub struct ProviderSpec {
     pub key_var: &'static str,
     /// The environment variable that holds the address of the server.
     pub url_var: &'static str,
-    /// The address of the vendor. If the key from `key_var` is sent to another address, the user gets a notice.
+    /// The address of the vendor's server. If the key from `key_var` is sent to another address, the user gets a
+    /// notice.
     pub vendor_url: &'static str,
     /// Settings that only this provider has. In the settings file they are in the table with the provider's name.
     pub options: &'static [ProviderOption],

@@ -15,8 +15,8 @@ pub const BUS_CAPACITY: usize = 4096;
 #[derive(Debug, Clone)]
 pub struct EventSender {
     out: mpsc::Sender<Event>,
-    /// The number of the last event. The lock is held until the next event is numbered and sent, so that events
-    /// arrive in the order of their numbers.
+    /// The number of the last event. The lock is held while an event is numbered and sent, so that events arrive in the
+    /// order of their numbers.
     seq: Arc<Mutex<u64>>,
     clock: fn() -> Timestamp,
     redactor: Redactor,

@@ -13,7 +13,7 @@ pub type CallNumber = u64;
 pub struct CallQueue {
     max: usize,
     next: CallNumber,
-    /// First in, first out; at most one call per agent.
+    /// The waiting calls, first in, first out. Each agent has at most one of them.
     waiting: VecDeque<CallNumber>,
     /// The running calls, each with the value that `round` had when the call started.
     running: BTreeMap<CallNumber, u64>,

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use super::refs::RefChange;
 use crate::process::environment;
 
-/// Maximum time that a git command may take. After that time, it is killed.
+/// Maximum time that a git command may take. After that time, the command is killed.
 const TIMEOUT: Duration = Duration::from_secs(120);
 /// The option that ends the options of a git command. It precedes arguments that an agent may have chosen, so that git
 /// does not read these as options.

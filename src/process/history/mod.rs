@@ -55,8 +55,7 @@ pub use refs::{WritableBranch, is_hash};
 pub const FOLDER: &str = "crewdeck";
 /// The folder at which a sandbox mounts the repository's own objects. It is below [`FOLDER`] in the common git folder.
 pub const SHARED_OBJECTS: &str = "shared";
-/// The suffix that the supervisor appends to the name of a file that a command has created although only the user may
-/// create such a file.
+/// If a command creates a file that only the user may create, the supervisor renames the file by appending this suffix.
 pub const SET_ASIDE: &str = ".set-aside";
 /// Prefix of crewdeck's own refs. They keep objects alive and are hidden from commands.
 const KEPT_REFS: &str = "refs/crewdeck/";

@@ -18,8 +18,8 @@ const VALUE_MAX: u64 = 1024;
 const DEPTH_MAX: usize = 32;
 /// Maximum size of a file that lists refs, in bytes.
 const LIST_MAX: u64 = 256 * 1024 * 1024;
-/// Prefixes of the refs that commands can create. Commands cannot create other refs: `refs/replace/`, for example,
-/// changes how git shows the history.
+/// Prefixes of the refs that commands can create. Commands cannot create other refs, such as those in `refs/replace/`,
+/// which change how git shows the history.
 const CREATABLE: &[&str] = &["refs/heads/", "refs/tags/", "refs/notes/", "refs/remotes/"];
 /// Refs that exist separately in each work directory. They are not transferred.
 const PRIVATE: &[&str] = &[

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use super::plan::{Mount, SandboxPlan};
 use crate::domain::folders::STATE;
 
-/// If a folder is replaced by its entries, at most this many become writable.
+/// If a folder is replaced by its entries, at most this many of the entries become writable.
 const ENTRIES_MAX: usize = 4096;
 
 /// Returns the writable paths of `plan` without the git folder. A folder that contains the git folder is replaced by

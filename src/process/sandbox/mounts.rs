@@ -333,7 +333,7 @@ fn is_one_of(name: &Path, names: &[&str]) -> bool {
     names.iter().any(|one| name == Path::new(one))
 }
 
-/// A file or folder that is kept open while a mount covers it, so that it can be mounted again on top of that mount.
+/// An open file or folder that a mount covers. Because it is open, it can be mounted again on top of that mount.
 struct HeldEntry {
     /// The name of the entry in its folder; for [`HeldEntry::mount_back`], its whole path.
     name: PathBuf,

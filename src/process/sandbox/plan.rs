@@ -24,7 +24,8 @@ pub(super) const SHARED_IN_GIT: &[&str] = &["lfs", "rr-cache"];
 pub(super) const HISTORY_IN_GIT: &[&str] = &["objects", "refs", "logs"];
 /// The folder of refs in the reftable format.
 pub(super) const TABLES_IN_GIT: &str = "reftable";
-/// Entries of a worktree's git folder that lead to the repository and its configuration. Read-only for commands.
+/// Entries of a worktree's git folder that tell git where the repository and its configuration are. Read-only for
+/// commands.
 const LINKS_IN_GIT: &[&str] = &["commondir", "gitdir", "config.worktree"];
 /// Devices that are safe to write.
 const DEVICES: &[&str] = &[
@@ -61,7 +62,7 @@ pub struct PlanInputs {
     /// Whether the command writes to the repository itself although the user did not approve that. The cause is a
     /// setting or the format of the repository.
     pub is_history_exposed: bool,
-    /// The folder in `core.hooksPath`; `None` unless the command writes to the repository itself.
+    /// The folder that git's setting `core.hooksPath` names; `None` unless the command writes to the repository itself.
     pub hooks: Option<PathBuf>,
     /// The worktrees in `.worktrees` that the command can write; empty unless the command runs in the root.
     pub trees: Vec<PathBuf>,
@@ -121,9 +122,9 @@ pub enum Mount {
     /// Makes all mounts read-only except below these paths. Needed because Landlock does not restrict changes of mode,
     /// owner and times.
     ReadOnlyBut(Vec<PathBuf>),
-    /// Makes a path read-only. It cannot be renamed or removed.
+    /// Makes a path read-only. The path cannot be renamed or removed.
     ReadOnly(PathBuf),
-    /// Makes a path writable. It cannot be renamed or removed.
+    /// Makes a path writable. The path cannot be renamed or removed.
     Writable(PathBuf),
     /// Replaces a git folder by a view in which the entries that worktrees share are writable and the rest is
     /// read-only. Objects, refs and reflogs come from the private history, if one is given. New files in the folder

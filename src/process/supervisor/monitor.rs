@@ -28,8 +28,9 @@ const INTERVAL: Timespec = Timespec {
 const YOUNG_PERIOD: Duration = Duration::from_secs(2);
 /// Maximum time between two scans of a command's processes.
 const FORCED_SCAN_INTERVAL: Duration = Duration::from_secs(5);
-/// Decides when the command's processes are scanned. They are if, since the command began, the machine's task count has
-/// risen or its available memory has fallen by at least the command's limit divided by this number.
+/// The fraction of a limit that triggers a scan of the command's processes: 4 means a quarter. A scan runs if, since
+/// the command began, the machine's task count has risen by this fraction of the process limit, or its available memory
+/// has fallen by this fraction of the memory limit.
 const SCAN_FRACTION: u64 = 4;
 /// The limit on processes that the kernel enforces is this many times the limit that the monitor enforces.
 const KERNEL_LIMIT_FACTOR: u64 = 4;

@@ -51,8 +51,8 @@ pub enum BoardEvent {
         stat: String,
         /// The unified diff; if it was cut, a line says so.
         text: String,
-        /// The paths of the first untracked files and folders. `text` contains the content of untracked files too, if
-        /// git could show it.
+        /// The paths of untracked files and folders, up to a maximum number. If git could show the content of untracked
+        /// files, `text` contains it too.
         untracked: Vec<String>,
     },
     /// What would be lost if a task's worktree were removed. Answers [`crate::protocol::Command::InspectWorktree`].

@@ -312,7 +312,8 @@ async fn decide(crew: &Crew, ids: &mut CommandIds, request: Request, form: Outpu
     }
 }
 
-/// Returns the last lines of a question at the terminal: the numbered choices, if any, and the input prompt.
+/// Returns the last lines of what the user is asked at the terminal: the numbered choices, if any, and the prompt for
+/// the answer.
 fn how_to_answer(request: &Request) -> String {
     match request.kind {
         RequestKind::Plan

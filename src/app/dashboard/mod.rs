@@ -41,7 +41,7 @@ use crate::ui::{
     ColorDepth, Effect, Msg, SessionRole, Theme, UiState, ViewCache, draw, next_tick, update,
 };
 
-/// Maximum number of events to handle between two frames.
+/// Maximum number of events of the crew that are handled between two frames.
 const DRAIN_MAX: usize = 256;
 /// Maximum number of commands that are queued while the crew starts.
 const EARLY_MAX: usize = 16;

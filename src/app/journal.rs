@@ -72,7 +72,7 @@ impl Drop for JournalWriter {
     }
 }
 
-/// The state of the writer thread. After a write error, each further line is tried anew.
+/// The state of the writer thread. After a write error, the thread still tries to write each further line.
 struct WriterState {
     root: PathBuf,
     session: String,

@@ -31,7 +31,7 @@ pub fn load(root: &Path) -> Vec<String> {
     all
 }
 
-/// Adds a message to the file, which only the user can read. Returns a warning if that fails.
+/// Adds a sent message to the history file, which only the user can read. Returns a warning if that fails.
 pub fn add(root: &Path, text: &str) -> Option<String> {
     let text = secrets::redactor().text(text).into_owned();
     if text.trim().is_empty() || text.len() > MESSAGE_MAX {

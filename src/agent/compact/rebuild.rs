@@ -41,7 +41,7 @@ pub struct KeptState {
     pub identity: String,
     pub todo: TodoList,
     pub task: Option<Task>,
-    /// The decisions about the agent's requests, one line each.
+    /// The newest decisions on requests from or to the agent, one line each.
     pub decisions: Vec<String>,
     /// The path of the file with the whole conversation before the compaction, relative to the root.
     pub transcript: String,

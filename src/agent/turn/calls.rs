@@ -71,7 +71,7 @@ impl Calls {
         Some(batch)
     }
 
-    /// Stores the result of a call. Ignored if the call is not running, because it then already has a result.
+    /// Stores the result of a call. If the call is not running, it already has a result, and the new one is ignored.
     pub fn done(&mut self, call: &CallId, content: String, outcome: Outcome) {
         if self.running.remove(call) {
             self.results.insert(call.clone(), (content, outcome));

@@ -402,7 +402,7 @@ impl Turn {
         effects
     }
 
-    /// Ends the turn. Text that arrived meanwhile is kept for the next turn.
+    /// Ends the turn. Text that arrived during the turn and is not yet in the conversation is kept for the next turn.
     fn end(&mut self, end: TurnEnd) -> Vec<TurnEffect> {
         self.phase = TurnPhase::Idle;
         vec![TurnEffect::End(end)]

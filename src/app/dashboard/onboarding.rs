@@ -121,7 +121,7 @@ impl StartupChecks {
         });
     }
 
-    /// Checks in the background, after [`AGAIN_AFTER`], whether the cause of a page is gone.
+    /// Starts to check, after [`AGAIN_AFTER`], whether the problem `cause` is solved.
     fn watch(&self, cause: PageCause) {
         self.find(async move {
             tokio::time::sleep(AGAIN_AFTER).await;

@@ -236,7 +236,7 @@ pub trait Model: Send + Sync {
     }
 }
 
-/// Maximum size of the stored text of an invalid tool input, in bytes. A longer text loses its middle part.
+/// Maximum size of the stored text of an invalid tool input, in bytes. The middle of a longer text is left out.
 const BROKEN_MAX: usize = 4 * 1024;
 
 /// Parses the input of a tool call. If `text` is not a JSON object, returns an empty object, so that the conversation

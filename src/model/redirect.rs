@@ -25,7 +25,7 @@ pub fn same_origin() -> Policy {
     })
 }
 
-/// Returns an error that names the origin to which the server redirects. Secrets in it are redacted.
+/// Returns an error that names the origin to which the server redirects. Secrets in the error are redacted.
 pub fn redirect_error(base: &str, response: &Response) -> ModelError {
     let to = response
         .headers()

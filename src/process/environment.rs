@@ -26,7 +26,7 @@ pub fn scrub(command: &mut Command) {
     }
 }
 
-/// Returns the variables of this process that look like secrets, sorted by name, each with the reason why it does.
+/// Returns the variables of this process that look like secrets, each with the reason, sorted by name.
 pub fn secret_names() -> Vec<(String, WithheldReason)> {
     let mut all: Vec<(String, WithheldReason)> = secrets(std::env::vars_os())
         .map(|(name, reason)| (name.to_string_lossy().into_owned(), reason))

@@ -45,8 +45,8 @@ pub struct CommandSpec {
     pub timeout: Duration,
     /// Maximum number of bytes of output to keep: half from the start, half from the end.
     pub keep: usize,
-    /// The supervisor that runs the job and kills everything it started. `None`: only the process group is killed at
-    /// the end.
+    /// The supervisor that runs the job and, at its end, kills everything that the job started. `None`: only the job's
+    /// process group is killed.
     pub supervisor: Option<Arc<Supervisor>>,
     pub reach: Reach,
 }
@@ -197,7 +197,8 @@ async fn transfer(running: Option<history::CommandTransfer>) -> Option<String> {
 
 /// A running job, and the means to kill it with everything it has started.
 enum JobHandle {
-    /// A job without a supervisor. It is killed by its process group, which misses processes that left the group.
+    /// A job without a supervisor. To kill the job, its process group is killed. This misses processes that have left
+    /// the group.
     ProcessGroup(ProcessGroup),
     /// A job with a supervisor, which kills all descendants.
     Supervised(Box<SupervisorClient>),

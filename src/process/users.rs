@@ -17,9 +17,9 @@ pub enum GitUse {
     Unknown,
 }
 
-/// Finds out whether a git process of any user uses one of these folders, whose paths must not contain symbolic links.
-/// A process uses a folder if its working directory is in the folder, or its arguments or environment name the folder.
-/// A git process that waits for an editor or a pager counts too.
+/// Finds out whether a git process of any user uses one of these folders. The paths must not contain symbolic links. A
+/// process uses a folder if its working directory is in the folder, or its arguments or environment name the folder. A
+/// git process that waits for an editor or a pager counts too.
 #[cfg(target_os = "linux")]
 pub fn git_in(folders: &[&Path]) -> GitUse {
     for (id, dir) in processes() {

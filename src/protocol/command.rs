@@ -42,9 +42,9 @@ pub struct SentCommand {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Command {
-    /// Sends a prompt to an agent. Answered by `Prompted` when the agent reads the prompt: between two steps of its
-    /// turn or at the start of its next turn, also after an interrupt. Until then, the prompt is kept on disk. To a
-    /// teammate, the prompt is sent as a message from `user`, so `MessageMoved` is published too.
+    /// Sends a prompt to an agent. Answered by `Prompted` when the agent reads the prompt: before the next model call
+    /// of its turn, or at the start of its next turn. Until then, the prompt is kept on disk, also after an interrupt.
+    /// If the agent is a teammate, the prompt is sent as a message from `user`, so `MessageMoved` is published too.
     Prompt {
         to: Name,
         text: String,

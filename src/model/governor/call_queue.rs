@@ -54,7 +54,7 @@ pub enum Admission {
         /// The position in the queue; the first is 1.
         place: usize,
     },
-    /// The call waits for the end of the shared back-off. Try again at its end or when the queue has changed.
+    /// The call waits for the end of the shared back-off. Try again when the back-off ends or the queue has changed.
     Paused {
         /// The end of the back-off, as a duration since the queue's zero point.
         until: Duration,

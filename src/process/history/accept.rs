@@ -71,8 +71,8 @@ impl RefusedRef {
         }
     }
 
-    /// Returns the git command that makes only this ref change, for the user to approve; `None` if no command can make
-    /// it.
+    /// Returns a git command that makes this ref change and nothing else, for the user to approve. Returns `None` if no
+    /// command can make this change.
     fn remedy(&self) -> Option<String> {
         let name = &self.change.name;
         match (&self.reason, &self.change.new) {

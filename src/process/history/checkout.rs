@@ -29,7 +29,7 @@ const INDEX_MIN: usize = 32;
 /// Maximum size of the file [`FINGERPRINTS`], in bytes.
 const FINGERPRINTS_MAX: u64 = 4096;
 
-/// A file in the git folder of a work directory that is restored if a command damages it.
+/// A protected file in the git folder of a work directory. If a command damages the file, it is restored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum CheckoutFile {
     Head,
@@ -64,7 +64,7 @@ impl CheckoutFile {
     }
 }
 
-/// The files of one work directory's git folder that are restored if a command damages them.
+/// The protected files in the git folder of one work directory. If a command damages such a file, it is restored.
 pub struct Checkout<'a> {
     /// The git folder of the work directory.
     own: Folder,

@@ -40,8 +40,9 @@ const CACHES: &[&str] = &[
 /// Where a command writes git history.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum HistoryReach {
-    /// To a private copy of the history, one per work directory. After the command, its changes are transferred to the
-    /// repository. Changes that would lose commits of the branch that is checked out in the root are refused.
+    /// To a private copy of the history, one per work directory. After the command, the changes in this copy are
+    /// transferred to the repository. Some changes are refused, such as those that would lose commits of the root's
+    /// branch.
     #[default]
     Private,
     /// To the repository itself. Only for git commands that the user has approved.

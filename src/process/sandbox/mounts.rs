@@ -207,7 +207,7 @@ fn unescape(field: &str) -> String {
         .fold(text, |text, (code, plain)| text.replace(code, plain))
 }
 
-/// Hides a socket by mounting `/dev/null` over it, or a folder by mounting an empty one over it.
+/// Hides a socket by mounting `/dev/null` over it, or a folder by mounting an empty folder over it.
 fn hide(path: &Path) -> io::Result<()> {
     let is_folder = match path.symlink_metadata() {
         Ok(meta) => meta.is_dir(),

@@ -134,7 +134,8 @@ pub enum Mount {
     History(PrivateHistory),
     /// Hides a socket, or a folder of sockets.
     Hidden(PathBuf),
-    /// Replaces the shared memory by a private one of limited size, which contains only these paths of the original.
+    /// Replaces the shared memory folder by a private one of limited size. The private folder contains only these paths
+    /// of the original one.
     SharedMemory(Vec<PathBuf>),
     /// Replaces the terminal devices by a private set of terminal devices.
     Terminals,

@@ -142,8 +142,8 @@ impl EventKind {
         )
     }
 
-    /// Returns whether the event answers a command and matters only to the front end that sent the command, not to
-    /// other or later viewers of the session.
+    /// Returns whether the event answers a command and matters only to the front end that sent the command. Other and
+    /// later viewers of the session can ignore such an event.
     pub fn is_command_reply(&self) -> bool {
         matches!(
             self,

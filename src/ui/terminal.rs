@@ -111,7 +111,7 @@ impl Screen {
         Ok((size.width, size.height))
     }
 
-    /// Sets who handles mouse events: crewdeck, with mouse capture, or the terminal, without it.
+    /// Turns mouse capture on or off. While it is on, crewdeck handles mouse events; otherwise the terminal does.
     ///
     /// # Errors
     /// Fails if the terminal is gone.

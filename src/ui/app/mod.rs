@@ -204,7 +204,7 @@ impl App {
         std::mem::take(&mut self.dirty)
     }
 
-    /// Returns the message that the last input sent, for the history on disk.
+    /// Returns and removes the message that the user has sent last, for the history on disk.
     pub fn take_sent(&mut self) -> Option<String> {
         self.input.sent.take()
     }

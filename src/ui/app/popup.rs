@@ -273,7 +273,7 @@ pub fn open(app: &mut App, popup: impl Popup) {
     app.popups.push(Box::new(popup));
 }
 
-/// Opens a popup, unless one of its kind is open.
+/// Opens a popup, unless one of the same type is open.
 pub fn open_once<P: Popup>(app: &mut App, popup: P) {
     if app.popups.find::<P>().is_none() {
         open(app, popup);

@@ -97,7 +97,7 @@ struct Reader<'a> {
     before: Option<Cow<'a, str>>,
 }
 
-/// The state of the parser, named after what the next line may be.
+/// The state of the parser: what the next line may be.
 #[derive(Default, Clone, Copy)]
 enum ParserState {
     /// Outside of hunks and git headers: the line begins a file or a hunk, or is any other text.

@@ -56,7 +56,8 @@ pub enum NodeOverflow {
     Wrapped(usize),
 }
 
-/// Returns the height, in rows, of a node that prefers a width of `natural` columns and gets `columns`. At most `most`.
+/// Returns the number of rows, at most `most`, for a node that prefers a width of `natural` columns and gets `columns`
+/// columns.
 pub fn rows_for(natural: usize, columns: usize, most: usize) -> usize {
     let missing = natural.saturating_sub(columns);
     // Continuation rows are indented and break at words, so they hold fewer characters.

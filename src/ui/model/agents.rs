@@ -180,7 +180,7 @@ impl AgentView {
 #[derive(Debug, Default)]
 pub struct Agents {
     known: BTreeMap<Name, AgentView>,
-    /// The number of agents that were dropped from memory, without subagents, and the usage of these agents.
+    /// The number and the usage of the agents that were dropped from memory, not counting subagents.
     past: (usize, Used),
     /// The time zone of timestamps in conversations; `None` is UTC.
     zone: Option<TimeZone>,
@@ -249,7 +249,7 @@ impl Agents {
         });
     }
 
-    /// Adds a decision of the user to the conversation of `name`, with its comment.
+    /// Adds a decision of the user to the conversation of `name`, with the user's comment.
     pub fn decided(&mut self, name: &Name, what: &str, comment: &str) {
         self.change(name, |agent| {
             agent.transcript.push_decision(what, comment);
@@ -335,7 +335,7 @@ impl Agents {
         self.known.iter()
     }
 
-    /// Returns the number of agents that were dropped from memory, without subagents, and the usage of these agents.
+    /// Returns the number and the usage of the agents that were dropped from memory, not counting subagents.
     pub fn past(&self) -> (usize, Used) {
         self.past
     }

@@ -145,8 +145,8 @@ impl CellLayout {
     }
 }
 
-/// Lays out a cell. Reuses the parts of `old`, the previous layout of the cell, that show the same text; `old` must
-/// have the same width and theme.
+/// Lays out a cell. Reuses those parts of `old` that show the same text. `old` is the previous layout of the cell and
+/// must have the same width and theme.
 pub fn lay_out(
     kind: &CellKind,
     above: Above,

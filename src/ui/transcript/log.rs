@@ -130,7 +130,7 @@ impl CellLog {
         Some(self.shown(at.checked_sub(1)?))
     }
 
-    /// Returns the number of entries from the cell `number` on. Dropped entries count, too.
+    /// Returns the number of entries from the cell `number` on, including entries that were dropped.
     pub fn entries_from(&self, number: u64) -> u64 {
         if number >= self.next() {
             return 0;

@@ -219,7 +219,8 @@ impl Transcript {
         self.log.selected = next.or(self.log.selected);
     }
 
-    /// Opens or folds the selected cell. If no cell is selected, selects the last tool call first.
+    /// Opens or folds the selected cell. If no cell is selected, first selects the last tool call or call group, or
+    /// else the last cell that can be folded.
     pub fn toggle_selected(&mut self) {
         if self.log.selected.is_none() {
             let is_tool = |n: &u64| {

@@ -197,8 +197,8 @@ impl ScrollAnchor {
         Some((top.at, last))
     }
 
-    /// Returns the scroll position for the scrollbar. It counts in fractions of cells, because the height of cells that
-    /// were never visible is unknown.
+    /// Returns the scroll position for the scrollbar. Its unit is a fraction of a cell instead of a row, because the
+    /// height of cells that were never visible is unknown.
     pub fn scrolled(
         &self,
         log: &CellLog,

@@ -34,8 +34,8 @@ pub enum PasteResult {
     Cut {
         /// Number of bytes that were inserted.
         kept: usize,
-        /// Number of bytes that the whole text would need. Up to the limit, a tab counts as the four blanks that
-        /// replace it; the text beyond the limit counts as it was pasted.
+        /// Number of bytes that the whole text would need. The part that was inserted is counted with the four blanks
+        /// that replace each tab, the rest as it was pasted.
         of: usize,
     },
 }

@@ -20,7 +20,8 @@ use crate::ui::widgets::placed::PlacedPart;
 /// Maximum number of rows of the text and the choices together. The card is higher only if the choices alone need more
 /// rows.
 const ROWS_MAX: u16 = 9;
-/// Minimum width of the heading, in columns. With less room, the hint at the right end of its line is shortened.
+/// Minimum width of the card's heading, in columns. If there is less room, the hint to the right of the heading is
+/// shortened.
 const HEADING_LEAST: usize = 30;
 
 struct CompactCard {

@@ -50,7 +50,7 @@ impl TodoListPane {
         out.push(Effect::SaveScreen(app.arrangement.screen));
     }
 
-    /// Shows the list in place of another pane, and remembers the focus.
+    /// Shows the list in place of another pane, and stores the focus for [`TodoListPane::switch_back`].
     fn switch_to(&mut self, app: &mut App) {
         self.before_toggle = Some((app.focus, app.arrangement.zoom, app.arrangement.tab));
         let has_tab = matches!(app.focus, Focus::Pane(p) if Pane::TABS.contains(&p));
@@ -64,7 +64,7 @@ impl TodoListPane {
         }
     }
 
-    /// Hides the list and restores the remembered focus.
+    /// Hides the list and restores the focus that [`TodoListPane::switch_to`] has stored.
     fn switch_back(&mut self, app: &mut App) {
         let before = self.before_toggle.take();
         let (focus, zoom, tab) = before.unwrap_or((Focus::Pane(Pane::Lead), None, Pane::Board));

@@ -16,8 +16,8 @@ use crate::ui::transcript::markdown::table::{Table, TableLayout, TableMeasure};
 /// Maximum width of the line that draws a thematic break, in columns.
 const RULE_MAX: usize = 60;
 
-/// Builds the rows of a Markdown text. A streamed text is rendered in parts that can be drawn again one by one, its
-/// [`Piece`](super::Piece)s; each has a builder of its own.
+/// Builds the rows of a Markdown text. A streamed text is rendered as several [`Piece`](super::Piece)s, which can be
+/// drawn again one by one. Each piece has its own builder.
 pub struct PageBuilder<'a> {
     columns: usize,
     theme: &'a Theme,
@@ -331,7 +331,7 @@ impl<'a> PageBuilder<'a> {
         self.begin_block(is_new_paragraph);
     }
 
-    /// Begins a block. `is_new_paragraph` says whether it is a paragraph after a blank line.
+    /// Begins a block. `is_new_paragraph` says whether the block is a paragraph after a blank line.
     fn begin_block(&mut self, is_new_paragraph: bool) {
         self.flush();
         if self.blocks.begin(is_new_paragraph) {

@@ -7,8 +7,8 @@ use crate::domain::chat::Block;
 use crate::protocol::AgentEvent;
 use crate::store::AttachmentStore;
 
-/// Returns the attachments as parts of a message. If the content of an attachment is no longer stored, a note replaces
-/// it.
+/// Returns each attachment as a block of a conversation message. If the content of a text file is no longer stored, its
+/// block says so.
 pub fn blocks(store: &AttachmentStore, attachments: &[Attachment]) -> Vec<Block> {
     attachments.iter().map(|one| block(store, one)).collect()
 }

@@ -8,11 +8,11 @@ use crate::domain::usage::Usage;
 
 /// Counts the usage of agents, and delays or denies their model calls when a budget is used up.
 pub trait BudgetGate: Send + Sync {
-    /// Records that the agent starts a turn. If the user denied a higher budget in an earlier turn, the agent may then
-    /// request it again.
+    /// Records that the agent starts a turn. If the user denied a higher budget in an earlier turn, the agent may
+    /// request it again in this one.
     fn begin(&self, agent: &Name);
 
-    /// Adds to the agent's usage. `cost` is in US dollars, `None` if the price is unknown.
+    /// Adds `usage` and `cost` to the totals of the agent. `cost` is in US dollars; `None` if the price is unknown.
     fn count(&self, agent: &Name, usage: Usage, cost: Option<f64>);
 
     /// Waits until the budgets allow the agent's next model call. If the call is denied, returns the reason as an

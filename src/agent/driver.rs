@@ -31,7 +31,7 @@ pub enum Control {
     /// Adds text to the agent's conversation.
     Say(Vec<Block>),
     Interrupt,
-    /// Summarises the conversation. The text says what to cover in most detail.
+    /// Replaces the conversation with a summary. The text says what the summary should cover in most detail.
     Compact(String),
     /// Empties the conversation. Interrupts the turn first if one is running.
     Clear,
@@ -43,7 +43,7 @@ pub struct Driver {
     pub system: String,
     /// The descriptions of the agent's tools, as sent to the model.
     pub specs: Arc<Vec<ToolSpec>>,
-    /// The model configuration, which the user may change between calls.
+    /// The model configuration. The user may change it between model calls.
     pub model: SharedModelConfig,
     pub tool_runner: ToolRunner,
     pub budget_gate: Arc<dyn BudgetGate>,
@@ -57,16 +57,16 @@ pub struct Driver {
     pub board: Board,
     /// The agent's name, role and team as text, which a compaction keeps; empty for the lead.
     pub identity: String,
-    /// The share of the context window, in percent, at which the conversation is compacted.
+    /// When the conversation fills this share of the context window, in percent, it is compacted.
     pub compact_at: u64,
     pub transcript: TranscriptFile,
     pub clock: fn() -> Timestamp,
-    /// Returns random numbers in 0..1, to spread retries.
+    /// Returns a random number from 0 to 1, so that several agents do not retry at the same time.
     pub jitter: fn() -> f64,
     pub state: DriverState,
 }
 
-/// How completely the log on disk holds an agent's conversation.
+/// Whether the log on disk contains an agent's whole conversation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum LogCompleteness {
     /// Nothing is in the log, because the conversation is empty.
@@ -81,18 +81,18 @@ pub struct DriverState {
     /// The conversation and the state of the current turn.
     pub turn: Turn,
     pub usage: Usage,
-    /// Total cost so far in US dollars; `None` if the price is unknown.
+    /// The cost of all model calls of this agent so far, in US dollars; `None` if the price is unknown.
     pub cost: Option<f64>,
-    /// The number of model calls so far.
+    /// The number of model calls of this agent so far.
     pub calls: u64,
-    /// The agent's todo list, which its tool `todo` replaces.
+    /// The agent's todo list. The tool `todo` replaces it.
     pub todo: TodoList,
     pub approved_shutdown: Option<MailMessage>,
     pub(super) log_completeness: LogCompleteness,
-    /// The inbox position up to which messages were read. They go into the next message of the conversation.
+    /// The inbox position after the messages that go into the next conversation message. `None` if there are none.
     pub(super) pending_inbox: Option<Cursor>,
-    /// The inbox position up to which messages were taken, but not yet acknowledged. Their conversation message may not
-    /// be on disk yet.
+    /// The inbox position after messages that were taken from the inbox but not yet acknowledged. The conversation
+    /// message that contains them may not be on disk yet.
     pub(super) unacknowledged_inbox: Option<Cursor>,
     /// The inbox messages that were taken but not yet acknowledged.
     pub(super) unacknowledged_messages: Vec<MailMessage>,
@@ -102,11 +102,11 @@ pub struct DriverState {
     pub(super) unacknowledged_prompts: Vec<PromptId>,
     /// Background jobs whose result goes into the next conversation message.
     pub(super) pending_jobs: Vec<JobId>,
-    /// Background jobs whose result is in the conversation, but not yet recorded as reported.
+    /// Background jobs whose result is in the conversation, but which the log does not yet record as reported.
     pub(super) unacknowledged_jobs: Vec<JobId>,
     /// Inbox messages in the conversation that the model has not answered yet.
     pub(super) unanswered: Vec<MailMessage>,
-    /// The name of the model that did not accept an image. It gets no more images.
+    /// The name of the model that refused an image. This model gets no more images.
     pub(super) model_without_images: Option<String>,
     /// How long the model thought before its last answer, in milliseconds.
     pub(super) thought_ms: u64,
@@ -145,7 +145,7 @@ impl DriverState {
 }
 
 impl Driver {
-    /// Runs a turn. `start` is new text (empty to read only the inbox) or a request for a compaction.
+    /// Runs a turn. `start` is new text or a request for a compaction. With empty text, the turn only reads the inbox.
     pub async fn turn(
         &mut self,
         start: TurnInput,
@@ -392,8 +392,8 @@ impl Driver {
     }
 }
 
-/// Runs `work` while receiving commands. New text, compaction and clear requests are queued in `inputs`. An interrupt
-/// or a clear request drops the work; the result is then `None`.
+/// Runs `work` and meanwhile receives commands. Queues new text, compaction requests and clear requests in `inputs`. If
+/// an interrupt or a clear request arrives, stops `work` and returns `None`.
 pub(super) async fn until_interrupt<T>(
     control: &mut mpsc::Receiver<Control>,
     inputs: &mut VecDeque<TurnInput>,

@@ -39,7 +39,7 @@ pub enum IdleAction {
     Resume(TaskId),
     /// Try to claim this task, which another agent may claim first.
     Claim(TaskId),
-    /// Stay idle until something changes, or until the crew has run for this time. `None`: no time limit.
+    /// Stay idle until something changes, or until [`Situation::now`] reaches this time. `None` means no time limit.
     StayIdle(Option<Duration>),
     /// Wait for a message, because the teammate's own task is still open after [`NUDGES_MAX`] reminders.
     Stuck(TaskId),
@@ -64,8 +64,8 @@ pub struct Idle {
 }
 
 impl Idle {
-    /// Creates the state of an agent that leaves after being idle for `timeout`. With `None` it never leaves for
-    /// being idle.
+    /// Creates the state of an agent that leaves once it has been idle for `timeout`. With `None`, it may be idle
+    /// without limit.
     pub fn new(timeout: Option<Duration>) -> Idle {
         Idle {
             timeout,
@@ -73,8 +73,8 @@ impl Idle {
         }
     }
 
-    /// Records an approved shutdown request: the agent leaves once it has no open task, or once it has been reminded of
-    /// the task [`NUDGES_MAX`] times.
+    /// Records an approved shutdown request: the agent leaves once it has no open task, or after [`NUDGES_MAX`]
+    /// reminders of its open task.
     pub fn approve_shutdown(&mut self) {
         self.is_leaving = true;
     }

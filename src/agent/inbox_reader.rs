@@ -13,13 +13,14 @@ use crate::domain::mail::{MailKind, MailMessage};
 use crate::protocol::event::{AgentEvent, DeliveryState, EventKind, NoticeLevel, TeamEvent};
 use crate::store::{InboxReader, Mailbox, StoreError, UnreadMessages};
 
-/// How long an agent waits for another program that is reading its inbox: much longer than `crewdeck mail read`
-/// takes. After that, the agent leaves the messages for its next check.
+/// How long an agent waits while another program reads the agent's inbox. This is much longer than `crewdeck mail read`
+/// takes. After this time, the agent leaves the messages for its next check of the inbox.
 const READER_WAIT: Duration = Duration::from_secs(1);
 
 impl Driver {
-    /// Returns the waiting prompts, messages, notes and job results as text for the model. Prompts and messages are
-    /// acknowledged when the conversation message that contains them is saved.
+    /// Takes the prompts, user commands, crew notes, job results and inbox messages that wait for the agent. Returns
+    /// them as blocks for the next conversation message. Prompts and inbox messages are acknowledged once that message
+    /// is saved.
     pub async fn gather_mail(&mut self) -> Vec<Block> {
         let prompts = self.prompts.as_ref().map(|queue| queue.take());
         let prompts = prompts.unwrap_or_default();
@@ -81,7 +82,7 @@ impl Driver {
         blocks.await.unwrap_or_default()
     }
 
-    /// Returns the waiting messages. If there are any, the inbox stays locked until they are acknowledged.
+    /// Returns the unread messages of the inbox. If there are any, the inbox stays locked until they are acknowledged.
     async fn read_unread(&self, post: &Mailbox) -> Result<UnreadMessages, StoreError> {
         let (post, name) = (post.clone(), self.name.clone());
         let (reader, pending) = blocking(move || {
@@ -124,8 +125,8 @@ impl Driver {
         let _ = blocking(move || reader.announce(&log, &cursor)).await;
     }
 
-    /// Takes an approved shutdown request out of the inbox, because leaving needs no model call. Does so only if
-    /// nothing else waits there. Returns whether a request was taken.
+    /// If the inbox contains only an approved shutdown request, takes the request and returns true. Leaving needs no
+    /// model call, so the request does not go into the conversation.
     pub async fn take_shutdown(&mut self) -> bool {
         let Some(post) = self.post.clone() else {
             return false;
@@ -169,7 +170,7 @@ impl Driver {
         }
     }
 
-    /// Acknowledges the inbox messages that the log on disk contains. A failure is retried at the next step.
+    /// Acknowledges the inbox messages that the log on disk contains. If that fails, the next step tries again.
     pub(super) async fn acknowledge(&mut self) {
         if self.state.log_completeness == LogCompleteness::Incomplete {
             return;

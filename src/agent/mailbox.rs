@@ -10,11 +10,11 @@ use crate::domain::todo::TodoList;
 use crate::store::InboxReader;
 use crate::tools::policy::PlanGate;
 
-/// Maximum number of crew notes, and of commands of the user, that wait for an agent's next model call. Beyond it, the
-/// oldest are dropped.
+/// Maximum length of the queue of crew notes, and of the queue of the user's commands, for an agent's next model call.
+/// If a queue is full, its oldest entry is dropped.
 pub const NOTES_MAX: usize = 20;
 
-/// Maximum number of background job results that wait for an agent's next model call. Beyond it, the oldest are
+/// Maximum number of background job results that wait for an agent's next model call. If there are more, the oldest is
 /// dropped.
 pub const RESULTS_MAX: usize = 32;
 
@@ -28,8 +28,8 @@ pub struct Results {
     pub jobs: Vec<JobId>,
 }
 
-/// What tools, the crew and the driver of one agent share: its plan gate, waiting notes and job results, a new todo
-/// list and the like.
+/// The state of one agent that its tools, its driver and the crew share: the plan gate, waiting notes and job results,
+/// a new todo list and the like.
 #[derive(Debug, Default)]
 pub struct AgentMailbox {
     todo: Mutex<Option<TodoList>>,
@@ -49,7 +49,8 @@ pub struct AgentMailbox {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ShutdownAnswer {
-    /// The agent leaves once it has no open task, or once reminders of the task had no effect.
+    /// The agent leaves once it has no open task, or after [`NUDGES_MAX`](super::idle::NUDGES_MAX) reminders of its
+    /// open task.
     Agreed,
     Refused,
 }
@@ -81,7 +82,7 @@ impl AgentMailbox {
     }
 
     /// Returns whether new messages do not wake the agent. This is so if the last messages could not be acknowledged:
-    /// they are still in the inbox and would wake it endlessly.
+    /// they stay in the inbox and would wake the agent endlessly.
     pub fn ignores_messages(&self) -> bool {
         *lock(&self.ignores_messages)
     }
@@ -113,7 +114,7 @@ impl AgentMailbox {
         notes.push_back(line);
     }
 
-    /// Adds a command of the user and its output to the agent's next model call. Does not wake the agent.
+    /// Adds a command that the user ran, with its output, to the agent's next model call. Does not wake the agent.
     pub fn add_user_command(&self, text: String) {
         let mut commands = lock(&self.user_commands);
         if commands.len() == NOTES_MAX {
@@ -122,7 +123,7 @@ impl AgentMailbox {
         commands.push_back(text);
     }
 
-    /// Takes the commands of the user that the agent has not read yet.
+    /// Takes the user's commands that are not yet in the agent's conversation.
     pub fn take_user_commands(&self) -> Vec<Block> {
         lock(&self.user_commands)
             .drain(..)
@@ -130,8 +131,9 @@ impl AgentMailbox {
             .collect()
     }
 
-    /// Records that a background job started. The job stays in the list until [`AgentMailbox::remove_reported_job`].
-    /// The number of running jobs and [`RESULTS_MAX`] limit the length of the list.
+    /// Adds a started background job to [`AgentMailbox::unreported_jobs`], where it stays until
+    /// [`AgentMailbox::remove_reported_job`]. The limit on running jobs and [`RESULTS_MAX`] bound the length of that
+    /// list.
     pub fn add_running_job(&self, job: JobId, command: String) {
         lock(&self.unreported_jobs).push((job, command));
     }
@@ -192,7 +194,7 @@ impl AgentMailbox {
         lock(&self.shutdown_answer).take()
     }
 
-    /// Records that the agent was interrupted because this task was taken from it. The agent then continues without
+    /// Records that the agent was interrupted because `task` was taken from it. The agent then continues without
     /// waiting for a message.
     pub fn set_revoked_task(&self, task: TaskId) {
         *lock(&self.revoked_task) = Some(task);

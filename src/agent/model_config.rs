@@ -19,7 +19,8 @@ pub struct ModelConfig {
 }
 
 impl ModelConfig {
-    /// Returns the context window: from the settings, else from the server's model list, else assumed from the name.
+    /// Returns the context window: [`ModelConfig::window`] if it is set, else the window from the server's model list,
+    /// else an assumption from the model's name. `None` if all three are missing.
     pub fn known_window(&self) -> Option<ContextWindow> {
         let set = self.window.map(ContextWindow::known);
         set.or_else(|| self.model.listed_window(&self.name))

@@ -6,16 +6,17 @@ use serde_json::Value;
 use crate::domain::mcp::server_of;
 use crate::domain::text::{clip, head_and_tail, one_line};
 
-/// Maximum size of a call's input in an event, in bytes.
+/// Maximum size, in bytes, of a tool call's input in an event.
 pub(super) const SHOWN_MAX: usize = 16 * 1024;
-/// Maximum length, in characters, of a call that is shown above the reason for the request. A longer call is shown
-/// below it.
+/// Maximum length, in characters, of a tool call that the request shows above the reason why approval is needed. A
+/// longer call is shown below the reason.
 const SHORT_CHARS: usize = 240;
-/// Maximum number of lines of a call that is shown above the reason for the request. A longer call is shown below it.
+/// Maximum number of lines of a tool call that the request shows above the reason. A longer call is shown below the
+/// reason.
 const SHORT_LINES: usize = 4;
-/// Maximum number of parts of a long command that are quoted because they need approval.
+/// A request for a long command quotes the parts that need approval, but at most this many.
 const PARTS_MAX: usize = 5;
-/// Maximum length, in characters, of a part of a long command that is quoted.
+/// Maximum length, in characters, of each quoted part of a long command.
 const PART_MAX: usize = 400;
 
 /// Returns the body of the request: the tool, its input up to a limit, and why it needs approval.

@@ -102,7 +102,7 @@ impl Driver {
         self.acknowledge().await;
     }
 
-    /// Removes the prompts that the log contains from the queue. A failure is retried at the next step.
+    /// Removes from the queue those prompts that are in the log. If that fails, the next step tries again.
     async fn acknowledge_prompts(&mut self) {
         let held = std::mem::take(&mut self.state.unacknowledged_prompts);
         let Some(queue) = self.prompts.clone().filter(|_| !held.is_empty()) else {
@@ -140,8 +140,8 @@ impl Driver {
         };
     }
 
-    /// Rewrites an incomplete log, and then acknowledges what it contains. Must only be called between messages, when
-    /// the whole conversation has passed [`Driver::save`].
+    /// If the log is incomplete, rewrites it. Then acknowledges everything that the log contains. Must only be called
+    /// when every message of the conversation has passed [`Driver::save`].
     pub(super) async fn repair_log(&mut self) {
         if self.state.log_completeness == LogCompleteness::Incomplete
             && self.rewrite_log().await.is_ok()
@@ -206,7 +206,7 @@ impl Driver {
         .await;
     }
 
-    /// Adds the usage of an answer and publishes the total.
+    /// Adds the tokens and the cost of an answer to the agent's totals, and publishes the totals.
     pub(super) async fn count(&mut self, model_config: &ModelConfig, reply: &Reply) {
         self.state.usage.add(reply.usage);
         self.state.calls += 1;
@@ -276,8 +276,8 @@ impl Driver {
         self.publish_usage(&model_config, context).await;
     }
 
-    /// Queues again the prompts that were waiting when crewdeck ended, except those already in the conversation
-    /// (`held`).
+    /// Queues the prompts again that were waiting when crewdeck ended. Leaves out the prompts `held`, which are already
+    /// in the conversation.
     async fn recall_prompts(&mut self, held: Vec<PromptId>) {
         let Some(queue) = self.prompts.clone() else {
             return;
@@ -304,7 +304,8 @@ impl Driver {
         }
     }
 
-    /// Tells the model, with the next message, which background jobs ended without a result in the conversation.
+    /// Adds a note for the model that names the background jobs that no longer run and have no result in the
+    /// conversation.
     fn report_lost_jobs(&mut self, jobs: Vec<(JobId, String)>) {
         let mailbox = &self.tool_runner.mailbox;
         let named: Vec<String> = jobs.iter().map(|(id, c)| format!("{id} ({c})")).collect();

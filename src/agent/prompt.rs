@@ -11,10 +11,10 @@ use crate::domain::text::{clip, head_and_tail};
 /// Maximum size, in bytes, of the project's instruction file (AGENTS.md or CLAUDE.md) in a prompt.
 pub const MEMORY_MAX: usize = 16 * 1024;
 
-/// Maximum size of the list of skills in a prompt, in bytes.
+/// Maximum size, in bytes, of the list of skills in a prompt.
 pub const SKILL_LIST_MAX: usize = 8 * 1024;
-/// Maximum lengths of skill descriptions, in characters. If the list of skills is too long, the next shorter limit is
-/// tried.
+/// Maximum lengths of a skill's description, in characters. If the list of skills is too long with one limit, the next
+/// shorter limit is tried.
 const DESCRIPTION_STEPS: [usize; 4] = [DESCRIPTION_MAX, 400, 200, SHORTEST_DESCRIPTION];
 const SHORTEST_DESCRIPTION: usize = 80;
 pub const LOAD_SKILL: &str = "load_skill";
@@ -174,8 +174,8 @@ pub fn claimed_prefix(id: u64) -> String {
     format!("<auto-claimed>Task #{id}: ")
 }
 
-/// Returns the text that tells the owner of a claimed task about its worktree. `has` lists the branches that were
-/// merged into it.
+/// Returns the text that tells a task's owner in which worktree to work. `has` lists the branches that were merged into
+/// the worktree.
 pub fn worktree(dir: &str, branch: &str, has: &[String]) -> String {
     let has = if has.is_empty() {
         String::new()
@@ -200,7 +200,8 @@ pub fn previous_work(files: usize, commits: u64) -> String {
     )
 }
 
-/// Returns the text that asks the owner to merge `branch` into its worktree, because of conflicts in `files`.
+/// Returns the text that asks a task's owner to merge `branch` into the worktree. It was not merged automatically,
+/// because `files` have conflicts.
 pub fn unmerged_branch(branch: &str, files: &[String]) -> String {
     format!(
         "\n<worktree>{branch} is not merged into your worktree because of conflicts in {}. Run `git merge {branch}` first, \
@@ -209,8 +210,8 @@ pub fn unmerged_branch(branch: &str, files: &[String]) -> String {
     )
 }
 
-/// Returns the text that tells the owner that its worktree may lack the work of its task's blockers. `why` is the
-/// error.
+/// Returns the text that tells a task's owner that `branches` of the task's blockers were not merged into the worktree.
+/// `why` is the error.
 pub fn missing_branches(branches: &[String], why: &str) -> String {
     let branches = branches.join(" ");
     format!(

@@ -21,8 +21,8 @@ use crate::protocol::event::AgentEvent;
 const MERGE: Duration = Duration::from_millis(30);
 
 impl Driver {
-    /// Waits until the agent's budget allows a model call. Returns `None` if the call is allowed. If it is not, or the
-    /// wait is interrupted, returns the input that ends the turn.
+    /// Waits until the agent's budget allows a model call, and then returns `None`. If the call is denied or the wait
+    /// is interrupted, returns the input that ends the turn.
     pub(super) async fn await_budget(
         &self,
         control: &mut mpsc::Receiver<Control>,
@@ -43,7 +43,8 @@ impl Driver {
         }
     }
 
-    /// Publishes what a model call waits for before it starts. When the wait is over, publishes the activity `doing`.
+    /// Publishes, as the agent's activity, that a model call waits in the call queue or for the end of a back-off. Once
+    /// the wait is over, publishes the activity `doing`.
     pub(super) async fn publish_wait(&self, held: CallWait, doing: Activity) {
         self.activity(match held {
             CallWait::Queued { place } => Activity::Queued { place },
@@ -67,8 +68,8 @@ impl Driver {
         }
     }
 
-    /// Checks whether the model refused a request because of the images in it. If so, the model gets no more images, so
-    /// that the conversation can continue, and the returned error says so. Otherwise returns `error` unchanged.
+    /// Checks whether `error` means that the model refuses images. If so, this model gets no more images, and the
+    /// returned error says so. Otherwise returns `error` unchanged.
     pub(super) fn look_for_image_refusal(
         &mut self,
         model_config: &ModelConfig,
@@ -88,8 +89,9 @@ impl Driver {
         }
     }
 
-    /// Calls the model and publishes its answer as it arrives. `partial` receives the text so far, even if the future
-    /// is dropped. `thought_ms` receives the time spent thinking, in milliseconds.
+    /// Calls the model and publishes its answer as it arrives. `partial` receives the text of the answer, and contains
+    /// the part that has arrived if the future is dropped. `thought_ms` receives the time spent thinking, in
+    /// milliseconds.
     pub(super) async fn stream(
         &self,
         model_config: &ModelConfig,

@@ -100,7 +100,8 @@ impl Driver {
         Err(truncated_error())
     }
 
-    /// Archives the whole conversation, and collects the state that is kept besides the summary.
+    /// Copies the whole conversation into an archive file. Returns the state for the conversation that follows the
+    /// compaction, or why the archive could not be written.
     pub(super) async fn archive(&mut self) -> TurnInput {
         self.repair_log().await;
         if self.state.log_completeness != LogCompleteness::Complete {
@@ -149,8 +150,8 @@ impl Driver {
         }))
     }
 
-    /// Returns a fingerprint of everything that this agent can change. `None` for a subagent that only reads, because
-    /// the number of its model calls is limited anyway.
+    /// Returns a fingerprint of everything that this agent can change. `None` for a subagent that only reads: its model
+    /// calls are limited, so it cannot loop endlessly.
     async fn work_state(&self) -> Option<u64> {
         let mut tools = self.tool_runner.tools.iter();
         if self.name.parent().is_some() && tools.all(|t| t.access == Access::Read) {
@@ -165,7 +166,7 @@ impl Driver {
             .ok()
     }
 
-    /// Returns the last decisions about this agent's requests, oldest first, one line each.
+    /// Returns the newest [`DECISIONS_MAX`] decisions on requests from or to this agent, oldest first, one line each.
     fn decisions(&self, requests: &[Request]) -> Vec<String> {
         let mine = |r: &&Request| r.from.same(&self.name) || r.target.same(&self.name);
         let decided = |r: &&Request| match r.status {

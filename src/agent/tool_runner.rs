@@ -28,9 +28,9 @@ use crate::tools::{
     tool_search,
 };
 
-/// Maximum size of one tool result in the conversation, in bytes.
+/// Maximum size, in bytes, of one tool result in the conversation.
 pub const RESULT_MAX: usize = 64 * 1024;
-/// Maximum size of an approver's comment in a result, in bytes.
+/// Maximum size, in bytes, of an approver's comment in a tool result.
 const COMMENT_MAX: usize = 8 * 1024;
 
 /// The crew's permission rules, shared by all agents. They include the session permissions, which change while the
@@ -54,7 +54,7 @@ pub struct ToolRunner {
     pub redactor: Redactor,
     /// Supervises and sandboxes programs. With `None`, programs run directly.
     pub supervisor: Option<Arc<Supervisor>>,
-    /// The files as the agent last saw them.
+    /// The files that the agent has read or written, as it last saw them.
     pub snapshots: Arc<FileSnapshots>,
     /// The tools of MCP servers; `None` if the agent sees no server.
     pub servers: Option<Arc<ServerTools>>,
@@ -62,8 +62,8 @@ pub struct ToolRunner {
 }
 
 impl ToolRunner {
-    /// Executes one call. Returns the result and how long the tool took, without the wait for approval.
-    /// Dropping the future stops the tool and withdraws an open request.
+    /// Executes one tool call. Returns the result and how long the tool took, without the wait for approval. Dropping
+    /// the future stops the tool and withdraws an open approval request.
     pub async fn carry_out(&self, agent: &Name, call: &ToolCall) -> (ToolOutput, Duration) {
         let Some(tool) = self.tools.iter().find(|t| t.name == call.name) else {
             return self.call_server(agent, call).await;
@@ -115,8 +115,8 @@ impl ToolRunner {
         output
     }
 
-    /// Returns the input as the tool gets it. Secrets are redacted in texts for others (messages, tasks, plans,
-    /// questions). Commands and files stay as the model wrote them.
+    /// Returns the input that the tool receives. In texts for others (messages, tasks, plans, questions), secrets are
+    /// redacted. Commands and files stay as the model wrote them.
     fn input_for(&self, tool: &Tool, call: &ToolCall) -> Value {
         match tool.access {
             Access::Crew => self.redactor.data(call.input.clone()),
@@ -124,7 +124,8 @@ impl ToolRunner {
         }
     }
 
-    /// Changes a ruling so that the call also needs approval of network access, if the settings require it.
+    /// If the settings require approval for the call's network access, returns a ruling that asks for it, in addition
+    /// to what `ruling` asks for. A denial stays unchanged.
     fn asking_for_network(
         &self,
         ruling: Ruling,
@@ -233,7 +234,7 @@ impl ToolRunner {
     }
 }
 
-/// Summarises a call in one line. For an unknown tool, this is the start and end of its input.
+/// Summarises a tool call in one line. If the tool is unknown, returns the start and the end of the call's input.
 pub fn shown(call: &ToolCall) -> String {
     match table::find(&call.name) {
         Some(tool) => (tool.show)(&call.input),
@@ -242,8 +243,8 @@ pub fn shown(call: &ToolCall) -> String {
     }
 }
 
-/// Tracks the calls for which events were published, so that each call is reported as started once and as finished
-/// once.
+/// Tracks the tool calls for which events were published, so that each call gets exactly one start event and one end
+/// event.
 #[derive(Debug, Default)]
 pub struct PublishedCalls {
     asked: HashMap<CallId, ToolCall>,

@@ -10,16 +10,16 @@ use crate::store::walk::project_files;
 
 /// Maximum number of files that go into the hash.
 const FILES_MAX: usize = 100_000;
-/// Maximum number of bytes to read from all files together. Of further files, only size and modification time are
-/// included.
+/// Maximum number of bytes to read from all files together. For further files, the hash includes only size and
+/// modification time.
 const BYTES_MAX: u64 = 64 * 1024 * 1024;
-/// Assumed resolution of file modification times: a file modified after a point in time may show a time that is earlier
-/// by this much.
+/// The time that a file system records for a modification may be too early by up to this much.
 const COARSE: Duration = Duration::from_secs(2);
 
-/// Returns a hash of the files below `workdir` that git does not ignore, of its commits, and of the crew's board,
-/// messages and requests below `root`. Files modified after `since` are included by content: rewriting a file with the
-/// same content does not change the hash.
+/// Returns a hash of everything that an agent can change: the files below `workdir` that git does not ignore, the
+/// commits there, and the crew's board, messages and requests below `root`. Files modified after `since` are hashed by
+/// content, so rewriting one with the same content does not change the hash. Of older files, only path and size are
+/// hashed.
 pub fn work_state(root: &Path, workdir: &Path, since: SystemTime) -> u64 {
     let mut hash = DefaultHasher::new();
     let since = since.checked_sub(COARSE).unwrap_or(since);

@@ -32,10 +32,10 @@ const LOGINS: &str = "mcp-logins";
 /// Maximum number of bytes to read from an instruction file.
 const MEMORY_READ_MAX: u64 = 256 * 1024;
 
-/// The configuration of a crew. Complete before any process or network call starts.
+/// The configuration of a crew, complete before the crew starts a process or calls a server.
 pub struct Blueprint {
     pub root: PathBuf,
-    /// The settings, after environment variables and options were applied.
+    /// The settings. Environment variables and options have already replaced values from settings files.
     pub settings: Settings,
     /// Whether the user has decided on the project's sensitive settings, and how.
     pub project: ProjectPolicy,
@@ -48,7 +48,7 @@ pub struct Blueprint {
     pub resume: Option<String>,
     /// Speed factor of a scripted model: 2 halves the waiting times in its script. Ignored by other models.
     pub speed: f64,
-    /// The demo's repository. A temporary one is deleted when this is dropped.
+    /// The demo's repository; `None` outside the demo. A temporary repository is deleted when the blueprint is dropped.
     demo: Option<demo::Repository>,
 }
 
@@ -56,9 +56,9 @@ pub struct Blueprint {
 pub struct Assembly {
     pub crew: Crew,
     pub journal: JournalWriter,
-    /// Held to prevent a second crew in the same directory.
+    /// Prevents a second crew in the same directory while this crew runs.
     pub lock: CrewLock,
-    /// A check that the server offers the configured model; `None` if that is already known.
+    /// A check that the server offers the configured model. `None` if no check is needed.
     pub probe: Option<Probe>,
 }
 
@@ -129,7 +129,7 @@ impl Blueprint {
         self.demo.is_some()
     }
 
-    /// Returns whether the project directory is deleted at the end.
+    /// Returns whether the project directory is temporary. It is then deleted when crewdeck ends.
     pub fn is_temporary(&self) -> bool {
         self.demo
             .as_ref()
@@ -160,7 +160,7 @@ pub enum Built {
     RunsElsewhere(Holder),
 }
 
-/// Starts the crew unless another process runs one in the same directory.
+/// Starts the crew. If another process runs one in the same directory, returns [`Built::RunsElsewhere`].
 ///
 /// # Errors
 /// [`ModelUnavailable`](super::model_setup::ModelUnavailable) if no model is available, else the reason why the crew
@@ -179,10 +179,10 @@ pub async fn build(blueprint: &Blueprint, publisher: EventSender) -> Result<Buil
     }
 }
 
-/// Resumes `session` of a dead crew whose lock this process now holds.
+/// Resumes `session`, whose crew's process has ended. `freed` is the crew lock that this process acquired after that.
 ///
 /// # Errors
-/// Fails as [`build`] does. The lock is then released.
+/// Fails as [`build`] does. The crew lock is then released.
 pub async fn take_over(
     blueprint: &Blueprint,
     freed: FreedLock,
@@ -194,7 +194,7 @@ pub async fn take_over(
     start_crew(blueprint, lock, session, resumes, publisher).await
 }
 
-/// Returns whether `root` has earlier sessions; false if that cannot be determined.
+/// Returns whether the project `root` has earlier sessions; false if that cannot be determined.
 fn has_earlier(root: &Path) -> bool {
     store::sessions(root).is_ok_and(|all| !all.is_empty())
 }
@@ -316,7 +316,7 @@ async fn publish_notices(publisher: &EventSender, notices: Vec<String>) {
     }
 }
 
-/// Returns the name of the project's instruction file and at most [`MEMORY_READ_MAX`] bytes of its text.
+/// Returns the name of the project's instruction file, and its text up to [`MEMORY_READ_MAX`] bytes.
 fn memory(root: &Path) -> Option<(String, String)> {
     use std::io::Read;
     MEMORY_FILES.iter().find_map(|name| {

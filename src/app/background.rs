@@ -10,19 +10,20 @@ use crossterm::event::{Event, KeyCode, KeyEvent, KeyModifiers};
 use crate::config::Settings;
 use crate::ui::{ColorDepth, Theme, ThemeName};
 
-/// How the text of the terminal's answer begins. The escape character and `]` before it are read as the key `Alt+]`.
+/// How the text of the terminal's answer begins, without its first two characters: the escape character and `]` arrive
+/// as the key `Alt+]`.
 const START: &str = "11;rgb";
-/// Maximum length of the text of the terminal's answer. The longest known form is `11;rgba:` with four times four
-/// digits.
+/// Maximum length of the text of the terminal's answer, in characters. The longest known form is `11;rgba:` with four
+/// numbers of four digits.
 const ANSWER_MAX: usize = 32;
 
-/// Tracks the question for the terminal's background colour, and finds the terminal's answer among the inputs.
+/// Asks the terminal for its background colour once, and finds the answer among the inputs.
 #[derive(Debug, Clone, Default)]
 pub struct BackgroundQuery {
     state: QueryState,
     /// The keys of the terminal's answer that were received so far. Empty if none has begun.
     held: Vec<Event>,
-    /// The characters of the keys in `held`, without the first key, `Alt+]`.
+    /// The characters of the keys in `held`, except the first key, `Alt+]`.
     text: String,
 }
 
@@ -42,8 +43,8 @@ enum AnswerPart {
 }
 
 impl BackgroundQuery {
-    /// Returns whether to ask the terminal now. It is asked once, provided that the user has chosen no theme and the
-    /// terminal shows 24-bit colours.
+    /// Returns whether to ask the terminal now. The terminal is asked once, and only if the user has chosen no theme
+    /// and the terminal shows 24-bit colours.
     pub fn begin(&mut self, settings: &Settings, depth: ColorDepth) -> bool {
         let is_due = self.state == QueryState::NotAsked
             && settings.theme.is_none()
@@ -54,7 +55,8 @@ impl BackgroundQuery {
         is_due
     }
 
-    /// Returns the theme for the terminal's background; `None` if the background is unknown or the theme not wanted.
+    /// Returns the theme for the terminal's background. `None` if the background is unknown, or if `settings` choose a
+    /// theme.
     pub fn theme(&self, settings: &Settings) -> Option<ThemeName> {
         match self.state {
             QueryState::Answered(theme) if settings.theme.is_none() => theme,
@@ -66,9 +68,9 @@ impl BackgroundQuery {
         matches!(self.state, QueryState::Answered(_))
     }
 
-    /// Takes the terminal's answer out of a batch of inputs. Returns the other inputs in order, and the theme for the
-    /// background if the answer is complete. Keys that may belong to an answer are held until the next key shows
-    /// whether they do.
+    /// Takes the terminal's answer out of `inputs`. Returns the other inputs in order, and the theme for the background
+    /// if the answer is complete. A key that may belong to an answer is held back until a later key shows whether it
+    /// does.
     pub fn filter(&mut self, inputs: Vec<Event>) -> (Vec<Event>, Option<ThemeName>) {
         let mut out = Vec::with_capacity(inputs.len());
         let mut theme = None;
@@ -98,9 +100,9 @@ impl BackgroundQuery {
         (out, theme)
     }
 
-    /// Returns whether `key` begins the terminal's answer or, if an answer has begun, continues it. An answer begins
-    /// with `Alt+]`, or with `]` if `is_split`: the escape character then arrived alone. Further characters are
-    /// collected in `text`; the end key, `Ctrl+g` or `Alt+\`, completes the answer.
+    /// Returns whether `key` belongs to the terminal's answer, and collects its character in `text`. An answer begins
+    /// with `Alt+]`, or with `]` if `is_split` says that the escape character arrived alone. The end key, `Ctrl+g` or
+    /// `Alt+\`, completes it.
     fn take(&mut self, key: KeyEvent, is_split: bool) -> bool {
         if self.held.is_empty() {
             return is_split
@@ -152,8 +154,8 @@ fn part(key: KeyEvent) -> Option<AnswerPart> {
     }
 }
 
-/// Returns whether `inputs` begin with a terminal's answer whose escape character arrived alone and was read as a key.
-/// A user cannot type that much at once.
+/// Returns whether `inputs` begin with a terminal's answer without its escape character, which arrived alone and was
+/// read as a key. A user cannot type that much at once.
 fn follows_lost_escape(inputs: &[Event]) -> bool {
     let sign = |input: &Event| match input {
         Event::Key(key) => match part(*key) {

@@ -5,12 +5,13 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use crate::domain::timestamp::Timestamp;
 
-/// The last readings of the process-wide clock. Code that needs a different clock, such as a test, takes one as a
+/// The state of [`now`], the clock of this process. Code that needs a different clock, such as a test, takes one as a
 /// function.
 static READINGS: Mutex<Option<(Instant, Readings)>> = Mutex::new(None);
 
-/// Returns the wall-clock time, but never less than a previous result. If the system clock is set back, time continues
-/// by the monotonic clock until the system clock catches up, so ages stay positive and countdowns do not restart.
+/// Returns the wall-clock time, but never less than a previous result. If the system clock is set back, the returned
+/// time continues to grow with the monotonic clock until the system clock catches up. So ages stay positive, and
+/// countdowns do not restart.
 pub fn now() -> Timestamp {
     let wall = SystemTime::now().duration_since(UNIX_EPOCH);
     let wall = wall.unwrap_or_default().as_secs_f64();
@@ -22,9 +23,9 @@ pub fn now() -> Timestamp {
 /// The last readings of the system clock and the monotonic clock.
 #[derive(Debug, Default)]
 struct Readings {
-    /// The last returned time, in seconds since 1970.
+    /// The time that was returned last, in seconds since 1970.
     returned: f64,
-    /// The monotonic time of the last reading, since the first reading.
+    /// The time from the first to the last reading, on the monotonic clock.
     elapsed: Duration,
 }
 

@@ -25,8 +25,8 @@ const FILES: &[(&str, &str)] = &[
     ),
 ];
 
-/// Git settings of the demo's repository. Commits and merges must work whatever the user's own git settings are, and
-/// also without a configured user name.
+/// Git settings of the demo's repository. With them, commits and merges work whatever the user's own git settings are,
+/// and also without a configured user name.
 const SETTINGS: &[(&str, &str)] = &[
     ("user.name", "crewdeck demo"),
     ("user.email", "demo@localhost"),
@@ -44,8 +44,8 @@ pub struct Repository {
 }
 
 impl Repository {
-    /// Creates the repository in `dir`, which must be missing or empty and is kept. Without `dir`, creates it in a
-    /// temporary folder.
+    /// Creates the repository in `dir`, which must be missing or empty and is not deleted on drop. If `dir` is `None`,
+    /// creates the repository in a temporary folder.
     ///
     /// # Errors
     /// Fails if the folder is not empty or cannot be written, or if git is missing.
@@ -113,7 +113,7 @@ impl Repository {
         self.temporary.is_some()
     }
 
-    /// Opens the repository of an earlier demo unchanged.
+    /// Opens the repository of an earlier demo and changes nothing in it.
     ///
     /// # Errors
     /// Fails if the folder does not exist.

@@ -91,7 +91,7 @@ pub fn main(global: &GlobalOptions, mode: FixMode, form: OutputFormat) -> Result
     }
 }
 
-/// Runs the checks for the project `root` and fixes nothing.
+/// Runs the checks for the project `root`. Fixes nothing.
 pub async fn check(options: GlobalOptions, root: PathBuf) -> Vec<DoctorResult> {
     let own = options.clone();
     let gathered = spawn_blocking(move || LocalFacts::gather(&own, root)).await;
@@ -147,7 +147,7 @@ impl LocalFacts {
         }
     }
 
-    /// Adds what the model server answers.
+    /// Asks the model server, and returns all facts that the checks need.
     async fn with_model(self, global: &GlobalOptions) -> DoctorContext {
         DoctorContext {
             model: model::facts(global, self.settings).await,
@@ -161,7 +161,7 @@ impl LocalFacts {
     }
 }
 
-/// Runs the checks. Redacts secrets in the findings, because these quote an invalid settings file, which may contain
+/// Runs the checks and redacts secrets in the findings. A finding may quote an invalid settings file, which may contain
 /// a URL with a password.
 fn examine(place: &DoctorContext) -> Vec<Finding> {
     let redactor = secrets::redactor();
@@ -186,7 +186,7 @@ fn to_json(fixed: &[String], findings: &[Finding]) -> Result<Value> {
     Ok(Value::Array(all))
 }
 
-/// Returns the format of the report for standard output: width and colours of a terminal, else plain text.
+/// Returns the format of the report: width and colours of the terminal if standard output is one, else plain text.
 fn paper() -> ReportFormat {
     if !std::io::stdout().is_terminal() {
         return ReportFormat::PLAIN;
@@ -214,8 +214,8 @@ fn warn(text: &str) {
     let _ = writeln!(std::io::stderr().lock(), "crewdeck: {}", one_line(text));
 }
 
-/// Returns `mode`. If nothing can be fixed now, prints a warning and returns [`FixMode::Report`]: a crew is running, or
-/// the user must be asked and there is no terminal.
+/// Returns `mode`, or [`FixMode::Report`] with a printed warning if nothing can be fixed now. That is so if a crew is
+/// running, or if the user must be asked and there is no terminal.
 fn allowed(mode: FixMode, crew: &CrewPresence, findings: &[Finding]) -> FixMode {
     let wants_fixes = mode != FixMode::Report;
     if wants_fixes && *crew != CrewPresence::None {
@@ -232,7 +232,7 @@ fn allowed(mode: FixMode, crew: &CrewPresence, findings: &[Finding]) -> FixMode 
     mode
 }
 
-/// Applies the fixes, and returns a line for each applied fix. Holds the crew lock meanwhile, so that no crew can
+/// Applies the fixes, and returns a line for each applied fix. Meanwhile holds the crew lock, so that no crew can
 /// start.
 fn apply_fixes(place: &DoctorContext, findings: &[Finding], mode: FixMode) -> Result<Vec<String>> {
     store::prepare(&place.root)?;
@@ -311,8 +311,8 @@ fn settings_facts(root: &Path) -> SettingsFacts {
     }
 }
 
-/// Returns which environment variables with secrets are withheld from commands of agents, and which variables the
-/// settings pass on.
+/// Returns the names of environment variables with secrets that commands of agents do not get, and of the variables in
+/// `passed`, which they get.
 fn environment_facts(passed: Vec<String>) -> EnvironmentFacts {
     let all = environment::secret_names();
     let names = all.into_iter().map(|(name, _)| name);

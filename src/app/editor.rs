@@ -15,7 +15,7 @@ use super::describe_error;
 use crate::domain::text::escape_control_chars;
 use crate::ui::{COMPOSER_MAX, bytes};
 
-/// Time from SIGTERM to SIGKILL when the editor is ended.
+/// How long an editor that got SIGTERM may take to end before it gets SIGKILL.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Opens `text` in `$VISUAL`, `$EDITOR` or vi and returns the edited text. When `stop` is cancelled, the editor gets
@@ -51,7 +51,8 @@ fn copy_of(text: &str) -> Result<NamedTempFile> {
     Ok(file)
 }
 
-/// Returns the edited text if it fits into the input field. Otherwise keeps the file and returns an error.
+/// Returns the edited text. If the text does not fit into the input field or is not UTF-8, keeps the file and returns
+/// an error.
 fn read_back(file: NamedTempFile) -> Result<String> {
     let limit = COMPOSER_MAX as u64;
     let why = match read_limited(file.path(), limit) {
@@ -80,7 +81,7 @@ fn too_long(size: u64) -> String {
     format!("is too long: {size}, the limit is {most}")
 }
 
-/// Returns the error for a failed editor. Keeps the file if its text differs from `text`.
+/// Returns the error for an editor that failed for the reason `why`. Keeps the file if its text differs from `text`.
 fn editor_error(file: NamedTempFile, text: &str, why: &Error) -> Error {
     let size = text.len() as u64;
     let is_same = read_limited(file.path(), size)
@@ -95,7 +96,7 @@ fn editor_error(file: NamedTempFile, text: &str, why: &Error) -> Error {
     }
 }
 
-/// Reads at most `limit` + 1 bytes of a file. Returns them with the size of the whole file.
+/// Reads at most `limit` + 1 bytes of a file. Returns the bytes and the size of the whole file.
 fn read_limited(path: &Path, limit: u64) -> std::io::Result<(Vec<u8>, u64)> {
     let file = File::open(path)?;
     let size = file.metadata()?.len();

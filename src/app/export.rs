@@ -8,11 +8,11 @@ use super::assemble::shown;
 use super::secrets;
 use crate::store::{StoreError, atomic};
 
-/// If the file exists, numbers up to this one are added to its name until a free name is found.
+/// If the file to write exists, the numbers 2 to this one are tried in its name.
 const NAMES_MAX: u32 = 1000;
 
-/// Writes `text`, without secrets, to `path`, which may be relative to `root` or begin with `~/`. If the file exists, a
-/// number is added to its name. Returns the path of the new file as text.
+/// Redacts secrets in `text` and writes it to `path`, which may be relative to `root` or begin with `~/`. If that file
+/// exists, adds a number to the name of the new one. Returns the path of the new file as text.
 ///
 /// # Errors
 /// Fails if the file cannot be written.

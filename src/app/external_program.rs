@@ -10,10 +10,10 @@ use tokio_util::sync::CancellationToken;
 
 use super::editor;
 
-/// The line after a printed text, which says how to return to the dashboard.
+/// The line that follows a printed text and says how to return to the dashboard.
 const GO_BACK: &str = "-- Press Enter to return to crewdeck --";
 
-/// A use of the terminal outside of the dashboard. Meanwhile the terminal is in the mode that the shell left it in.
+/// What uses the terminal instead of the dashboard. Meanwhile the terminal is in the mode that the shell left it in.
 pub enum ExternalProgram {
     /// Edit the text in `$EDITOR`.
     Edit(String),

@@ -2,18 +2,18 @@
 
 use std::time::Duration;
 
-/// Maximum number of frames per second over a longer time.
+/// Maximum number of frames per second on average over a longer time.
 const FRAMES: f64 = 30.0;
-/// Number of frames that may be drawn at once after an idle time.
+/// Number of frames that may be drawn without a delay after an idle time.
 const BURST: f64 = 3.0;
-/// Number of frames that may be drawn at once at the start: for the empty panes, the team and the board, which arrive
+/// Number of frames that may be drawn without a delay at the start. The empty panes, the team and the board arrive
 /// within milliseconds.
 const START: f64 = BURST + 3.0;
-/// Minimum time between two frames for events. It leaves a third of all frames to keys, so that typed text appears at
-/// once while answers stream in.
+/// Minimum time from any frame to a frame for an event. A third of all frames is thus left for keys, so that typed text
+/// appears at once while answers stream in.
 const STREAM: Duration = Duration::from_millis(50);
 
-/// Number of frames that are reserved for keys. So a key waits only if keys alone come faster than the frame rate.
+/// Number of frames that events must leave for keys. So a key waits only if keys alone come faster than [`FRAMES`].
 const RESERVE: f64 = 1.0;
 
 /// Why a frame is drawn. A later variant has higher priority.
@@ -25,10 +25,10 @@ pub enum FrameCause {
     Key,
 }
 
-/// A token bucket for frames. All times are measured from one fixed point.
+/// A token bucket that limits the frame rate: each frame takes a token. All times are measured from one fixed point.
 #[derive(Debug)]
 pub struct FrameLimiter {
-    /// Number of frames that could be drawn at once at the time `last`.
+    /// The number of frames that may be drawn without a delay, as of the time `last`.
     left: f64,
     last: Option<Duration>,
 }

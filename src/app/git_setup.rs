@@ -11,13 +11,14 @@ use super::onboarding::{FirstCommit, GitStatus};
 use crate::domain::folders;
 use crate::store::{self, GitError};
 
-/// Maximum number of files in a first commit. With more, the user has to choose the files.
+/// Maximum number of files in a first commit that crewdeck creates. With more, the user has to choose the files.
 const FILES_MAX: usize = 1000;
 /// Maximum number of files and directories to visit while the files are counted.
 const ENTRIES_MAX: usize = 10_000;
-/// Maximum total size of the files in a first commit, in bytes. With more, the user has to choose the files.
+/// Maximum total size, in bytes, of the files in a first commit that crewdeck creates. With more, the user has to
+/// choose the files.
 const BYTES_MAX: u64 = 64 * 1024 * 1024;
-/// Why the user has to choose the files of a first commit: a limit is exceeded.
+/// The reason for [`FirstCommit::ChooseFiles`] if one of the limits above is exceeded.
 const A_LOT: &str = "there are many or large files here";
 
 /// Prefixes of the names of files that often contain secrets.
@@ -36,7 +37,7 @@ pub fn check(root: &Path) -> GitStatus {
     judge(root, files)
 }
 
-/// Returns whether [`check`] would return [`GitStatus::Ready`], without visiting the user's files.
+/// Returns whether [`check`] would return [`GitStatus::Ready`]. Is faster, because it does not visit the user's files.
 pub fn is_ready(root: &Path) -> bool {
     judge(root, |_| FirstCommit::Files(0)) == GitStatus::Ready
 }
@@ -75,8 +76,9 @@ fn files(root: &Path) -> FirstCommit {
     count_files(root, ENTRIES_MAX)
 }
 
-/// Counts the files below `root` that git does not ignore. Returns [`FirstCommit::ChooseFiles`] if they are too many or
-/// too large, if there are more than `limit` entries, or if a name suggests a secret or another repository.
+/// Counts the files below `root` that git does not ignore. Returns [`FirstCommit::ChooseFiles`] if there are too many
+/// files or too large ones, if there are more than `limit` files and directories, or if a name suggests a secret or
+/// another repository.
 fn count_files(root: &Path, limit: usize) -> FirstCommit {
     let walk = WalkBuilder::new(root)
         .hidden(false)

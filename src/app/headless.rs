@@ -43,8 +43,8 @@ pub enum RunOutcome {
     Interrupted,
 }
 
-/// Returns whether standard input and standard error are a terminal, so that a user can answer questions. With a script
-/// or a pipe, `ask` means `deny`.
+/// Returns whether standard input and standard error are a terminal, so that a user can answer questions. Otherwise, in
+/// a script or a pipe, the approver `ask` means `deny`.
 pub fn has_user() -> bool {
     std::io::stdin().is_terminal() && std::io::stderr().is_terminal()
 }
@@ -147,8 +147,7 @@ pub async fn run(
 }
 
 /// Returns the prompt with the files that it mentions. A mention with quotes or a leading `/`, `./`, `../` or `~/` must
-/// name a file. Any other mention may be plain text, as in the composer; if it names no file but looks like a path,
-/// prints a warning.
+/// name a file. Any other mention may be ordinary text. If it names no file but contains `/` or `.`, prints a warning.
 pub fn prompt(root: &Path, text: String) -> Command {
     let attachments = mention::mentions(&text, |_| false);
     for Mention { path, is_required } in &attachments {
@@ -225,7 +224,7 @@ fn print_event(event: &Event, began: Timestamp) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Returns the progress line of an agent, without its name.
+/// Returns a progress line that describes an agent's event, without the agent's name.
 fn agent_progress(agent: &Name, event: &AgentEvent, at: Timestamp) -> Option<String> {
     Some(match event {
         AgentEvent::ToolStarted { tool, on, .. } => format!("{tool} {}", clip(on, 100)),
@@ -284,7 +283,8 @@ pub(super) fn eprint_line(text: &str) {
     let _ = writeln!(std::io::stderr().lock(), "{text}");
 }
 
-/// Asks the user at the terminal to decide a request. Does nothing without a user or with JSON output.
+/// Asks the user at the terminal to decide a request. Does nothing if no user is at a terminal, or if the output is
+/// JSON.
 async fn decide(crew: &Crew, ids: &mut CommandIds, request: Request, form: OutputFormat) {
     if !has_user() || form == OutputFormat::Json {
         return;
@@ -312,7 +312,8 @@ async fn decide(crew: &Crew, ids: &mut CommandIds, request: Request, form: Outpu
     }
 }
 
-/// Returns the last lines of a question at the terminal: the numbered choices, if any, and the input prompt.
+/// Returns the last lines of what the user is asked at the terminal: the numbered choices, if any, and the prompt for
+/// the answer.
 fn how_to_answer(request: &Request) -> String {
     match request.kind {
         RequestKind::Plan

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crossterm::event::{self, Event, MouseEvent, MouseEventKind};
 
-/// Maximum number of inputs in one batch. Further inputs are handled after a frame.
+/// Maximum number of inputs in one batch. Further inputs are handled after the next frame.
 const INPUTS_MAX: usize = 1024;
 /// Maximum number of consecutive wheel events in one direction that take effect in one batch.
 const NOTCHES_MAX: usize = 16;
@@ -13,8 +13,9 @@ const NOTCHES_MAX: usize = 16;
 /// The timeout of a poll for pending input. With a timeout of zero, crossterm would not poll at all.
 const AT_ONCE: Duration = Duration::from_micros(100);
 
-/// Returns `first` and all pending inputs, without redundant ones. Requires that crossterm uses `poll` (its feature
-/// `use-dev-tty`). With `epoll`, it blocks while unread input is left in the terminal, and no further key arrives.
+/// Returns `first` and all pending inputs, without redundant ones. crossterm must use `poll` (its feature
+/// `use-dev-tty`): with `epoll`, this function blocks while unread input is left in the terminal, and no further key
+/// arrives.
 ///
 /// # Errors
 /// Fails if the terminal cannot be read.
@@ -43,8 +44,8 @@ fn is_wheel(event: MouseEvent) -> bool {
     )
 }
 
-/// Removes redundant mouse events: keeps only the last position of a movement, and the first [`NOTCHES_MAX`] events
-/// of a wheel turn. Keeps all keys and pastes, and the order.
+/// Removes redundant mouse events. Of successive movements, only the last one is kept; of successive wheel events in
+/// one direction, only the first [`NOTCHES_MAX`]. All other inputs are kept, and the order stays the same.
 fn without_redundant(inputs: Vec<Event>) -> Vec<Event> {
     let mut out: Vec<Event> = Vec::new();
     let mut notches = 0;

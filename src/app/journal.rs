@@ -39,8 +39,9 @@ impl JournalWriter {
         }
     }
 
-    /// Queues an event for writing. Never blocks: if [`LINES_MAX`] lines are queued already, the event is dropped and
-    /// counted as missed. Returns a warning for the user when writing starts to fail and when it works again.
+    /// Queues an event for writing. Never blocks: if [`LINES_MAX`] lines are queued already, drops the event and counts
+    /// it as missed. Returns a warning for the user once after writing has begun to fail, and once after it works
+    /// again.
     pub fn note(&mut self, event: &Event) -> Option<String> {
         if let (false, Some(lines), Ok(line)) = (
             event.kind.is_delta(),
@@ -71,14 +72,14 @@ impl Drop for JournalWriter {
     }
 }
 
-/// The state of the writer thread. After a write error, each further line is a new attempt.
+/// The state of the writer thread. After a write error, the thread still tries to write each further line.
 struct WriterState {
     root: PathBuf,
     session: String,
     file: Option<File>,
     /// The number of lines lost since the last successful write.
     missed: u64,
-    /// Sends one text to the user when writing starts to fail, and one when it works again.
+    /// Sends a text for the user when writing begins to fail, and another one when it works again.
     warn: Sender<String>,
 }
 

@@ -18,9 +18,10 @@ use crate::protocol::{CrewEvent, Event, EventKind};
 use crate::store::watch::{FolderId, identity, is_shared_file_system};
 use crate::store::{Journal, JournalStart, JournalTail, TailRead};
 
-/// Maximum number of updates that are queued for the receiver.
+/// Maximum number of updates that are queued for [`Follower::next`].
 const NEWS_MAX: usize = 4;
-/// Changes of the files within this time are read together.
+/// After a change of the lock file or the journal, the thread waits this long, so that changes in quick succession are
+/// read together.
 const MERGE: Duration = Duration::from_millis(20);
 /// The poll interval on a local file system with change notifications, the same as for the state files.
 const POLL_LOCAL: Duration = Duration::from_secs(30);
@@ -29,17 +30,20 @@ const POLL_SHARED: Duration = Duration::from_secs(5);
 /// The poll interval without change notifications, and while a watched folder is missing.
 const POLL: Duration = Duration::from_secs(1);
 
-/// An update from the lock file or the journal.
+/// What a viewer learns about a crew: which process runs it (from the crew's lock file), or new events (from its
+/// journal).
 #[derive(Debug)]
 pub enum JournalUpdate {
-    /// The lock's holder became known or changed.
+    /// The process that holds the crew lock became known or changed.
     Holder(Holder),
-    /// The events of a journal from its start, or its newest part. They replace all earlier events.
+    /// The events of a whole journal, or of its newest part; the [`JournalStart`] says which. They replace all events
+    /// that were sent before.
     Restarted(Vec<Event>, JournalStart),
     Appended(Vec<Event>),
 }
 
-/// A handle to the thread that follows a crew. The thread ends when the handle is dropped.
+/// A handle to the thread that reads the lock file and the journal of a crew. The thread ends when the handle is
+/// dropped.
 pub struct Follower {
     heard: mpsc::Receiver<JournalUpdate>,
     hint: SyncSender<()>,
@@ -47,7 +51,7 @@ pub struct Follower {
 }
 
 impl Follower {
-    /// Starts to follow the crew in `root`. The folder `.crewdeck` must exist there.
+    /// Starts the thread for the crew in `root`. The folder `.crewdeck` must exist there.
     ///
     /// # Errors
     /// Fails if the thread cannot be started.
@@ -92,7 +96,7 @@ impl Drop for Follower {
     }
 }
 
-/// The error that ends the thread: nothing receives its updates any more.
+/// The error that ends the thread: the [`Follower`] that receives its updates was dropped.
 struct ReceiverDropped;
 
 struct FollowThread {
@@ -179,8 +183,8 @@ impl FollowThread {
         }
     }
 
-    /// Returns the crew's setup event, read from the head of the journal, if only the end of the journal was read;
-    /// otherwise an empty list.
+    /// If only the end of the journal was read, returns the crew's setup event, which is at the head of the journal.
+    /// Otherwise returns an empty list.
     fn setup(&self, beginning: JournalStart) -> Vec<Event> {
         let (JournalStart::Cut, Some((session, _))) = (beginning, &self.tail) else {
             return Vec::new();
@@ -204,7 +208,8 @@ fn events(lines: &[String]) -> Vec<Event> {
 /// Watches the folders that contain the lock and the journal for changes.
 struct FolderWatch {
     watcher: Option<RecommendedWatcher>,
-    /// The watched folders with their identities: a watch belongs to the folder itself and not to its path.
+    /// The watched folders with their identities. If a folder was replaced by another one at the same path, it needs a
+    /// new watch.
     watched: BTreeMap<PathBuf, FolderId>,
 }
 
@@ -222,7 +227,7 @@ impl FolderWatch {
         }
     }
 
-    /// Changes the watch to exactly these folders. Returns the poll interval that they need.
+    /// Watches exactly the folders `lock` and `journal`. Returns the poll interval that is needed in addition.
     fn watch_folders(&mut self, lock: &Path, journal: Option<&Path>) -> Duration {
         let Some(watcher) = &mut self.watcher else {
             return POLL;

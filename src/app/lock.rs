@@ -14,9 +14,9 @@ use rustix::process::{Pid, test_kill_process};
 use super::resume;
 use crate::store::{os_errors, regular_file};
 
-/// Maximum time to wait for the lock of a crew whose process has ended.
+/// Maximum time to wait for a crew lock whose holder has ended.
 const DEAD_HOLDS_MAX: Duration = Duration::from_secs(2);
-/// The interval between attempts to take the lock of a crew whose process has ended.
+/// The interval between attempts to take a crew lock whose holder has ended.
 const AGAIN: Duration = Duration::from_millis(10);
 /// Maximum number of bytes to read from the lock file.
 const READ_MAX: u64 = 256;
@@ -27,13 +27,13 @@ pub struct CrewLock {
     _file: File,
 }
 
-/// The process that holds the lock, as written in the lock file. Just after a change, the file may still name the
-/// previous holder.
+/// The process that holds the crew lock, as written in the lock file. Just after the lock has passed to another
+/// process, the file may still name the previous one.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Holder {
-    /// The process id; `None` if not written yet.
+    /// The process id; `None` if the lock file does not contain it yet.
     pub process: Option<u32>,
-    /// The session; `None` if not written yet or written by an older version.
+    /// The session id; `None` if the lock file does not contain it yet or is from an older version.
     pub session: Option<String>,
 }
 
@@ -52,8 +52,8 @@ pub enum LockAttempt {
     Held(Holder),
 }
 
-/// Takes the lock of `root` for `session` if it is free. If a crew died while it was starting a child process, the
-/// child may hold a copy of the lock for a moment; this function waits for it.
+/// Takes the crew lock of `root` for `session` if it is free. If its holder has ended while it was starting a child
+/// process, the child may keep the lock for a moment; this function waits for that.
 ///
 /// # Errors
 /// Fails if the lock file cannot be opened, locked or written.
@@ -92,8 +92,8 @@ pub fn holder(root: &Path) -> Holder {
     regular_file::open(&path(root)).map_or_else(|_| Holder::default(), |mut file| read(&mut file))
 }
 
-/// Returns the process that runs a crew in `root`. `None` if there is none, or if the lock file cannot be read.
-/// Creates no file, and holds a shared lock only during the check.
+/// Returns the process that runs a crew in `root`. `None` if there is none, or if the lock file cannot be read. Creates
+/// no file, and locks the file only during the check.
 pub fn running(root: &Path) -> Option<Holder> {
     let mut file = regular_file::open(&path(root)).ok()?;
     match file.try_lock_shared() {
@@ -102,12 +102,12 @@ pub fn running(root: &Path) -> Option<Holder> {
     }
 }
 
-/// The lock that [`wait`] acquired, before this process is written into the lock file. Dropping it passes the lock to
-/// the next waiting process.
+/// The crew lock, acquired by [`wait`]. The lock file does not name this process yet; [`FreedLock::take`] changes that.
+/// Dropping the value passes the lock to the next waiting process.
 #[derive(Debug)]
 pub struct FreedLock {
     file: File,
-    /// The process that held the lock before.
+    /// The process that held the lock before this one.
     pub before: Holder,
 }
 
@@ -163,8 +163,8 @@ fn open(root: &Path) -> Result<(File, PathBuf)> {
     Ok((file, path))
 }
 
-/// Writes this process and `session` into the lock file. Writes the line before it truncates the rest, so that a
-/// concurrent reader sees either the old or the new holder.
+/// Writes this process and `session` into the lock file. First overwrites the old line and then removes what is left of
+/// it, so that a concurrent reader sees either the old or the new holder.
 fn sign(file: &mut File, session: &str) -> Result<()> {
     let line = format!("{} {session}\n", std::process::id());
     file.seek(SeekFrom::Start(0))?;

@@ -60,15 +60,16 @@ use assemble::{Assembly, Blueprint, Built};
 pub use clock::now;
 use headless::has_user;
 
-/// Exit code for wrong usage, the same as that of clap. Used for a prompt with a file that cannot be attached.
+/// Exit code for wrong usage, the same as that of clap. Also used if a file that the prompt mentions cannot be
+/// attached.
 const USAGE: u8 = 2;
-/// Exit code if there was nothing to do.
+/// Exit code of a command that found nothing to do.
 const NOTHING: u8 = 3;
 /// Exit code of a run that ended with open tasks or stuck teammates.
 const OPEN: u8 = 4;
-/// Maximum time that the exit waits for threads that are blocked.
+/// Maximum time that crewdeck waits for blocked threads before it exits.
 const ENDS_WITHIN: Duration = Duration::from_millis(300);
-/// Minimum limit on open files with which a crew can work.
+/// The lowest limit on open files with which a crew can work.
 const OPEN_FILES_MIN: u64 = 32;
 /// Exit code after Ctrl-C.
 const INTERRUPTED: u8 = 130;
@@ -211,7 +212,7 @@ fn split_resume_prompt(
     }
 }
 
-/// Returns an error and its causes on one line. For known system errors, the line also says what to do.
+/// Returns an error and its causes on one line. If a cause is a known system error, the line also says what to do.
 pub fn describe_error(error: &anyhow::Error) -> String {
     let words = error.chain().map(|cause| match cause.downcast_ref() {
         Some(system) => os_errors::explain(system),
@@ -306,8 +307,9 @@ pub fn jitter() -> f64 {
 }
 
 impl Blueprint {
-    /// Changes each approver `ask` to `deny`, for a run without a user at the terminal. In the demo, changes it to
-    /// `auto` unless a setting chose `ask`. Returns a notice if an approver that options can set was changed.
+    /// Replaces the approver `ask` for a run without a user at the terminal: by `deny`, or in the demo by `auto`,
+    /// unless a setting chose `ask`. Returns a notice if it replaced the approver of plans, shutdowns or tools, which
+    /// options can set.
     fn decide_without_user(&mut self) -> Option<String> {
         let is_demo = self.choice == Some(ProviderChoice::Demo);
         let set = [

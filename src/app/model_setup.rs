@@ -19,7 +19,7 @@ use crate::protocol::EventSender;
 use crate::protocol::event::{EventKind, NoticeLevel};
 use crate::store::os_errors;
 
-/// The error if no model is available. The setup page, `run` and `doctor` show the reason and the steps.
+/// The error that no model is available. The setup page, `run` and `doctor` show the reason and the steps.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{}. {}", reason.trim_end_matches('.'), self.all_steps().join(" "))]
 pub struct ModelUnavailable {
@@ -47,7 +47,7 @@ pub enum ModelProblem {
 const DEMO: &str = "Or try the demo, which needs no key and no network: crewdeck --demo.";
 
 impl ModelUnavailable {
-    /// Returns what the user can do to make a model available. If a key may be missing, this includes trying the demo.
+    /// Returns what the user can do, one sentence per step. If a key may be missing, the last step is to try the demo.
     pub fn all_steps(&self) -> Vec<&str> {
         let demo = matches!(
             self.problem,
@@ -110,7 +110,7 @@ pub struct ModelConnection {
     pub window: Option<u64>,
 }
 
-/// Creates the connection to the provider that the blueprint selects. If it selects none, looks for a local server.
+/// Connects to the provider that the blueprint selects. If the blueprint selects none, looks for a local server.
 pub async fn connect_model(blueprint: &Blueprint) -> Result<ModelConnection> {
     let settings = &blueprint.settings;
     let script = |text: &str, shown: &str, provider| -> Result<ModelConnection> {
@@ -147,8 +147,8 @@ pub fn script_text(file: &str) -> Result<String> {
     })
 }
 
-/// Returns the provider that `settings` name, else the one whose key or address is in the environment, else
-/// OpenAI-compatible if `settings` have an address. `None` if nothing selects one.
+/// Returns the provider that `settings` name. If they name none, returns the one whose key or address is in the
+/// environment, or else the OpenAI-compatible one if `settings` have an address. `None` if nothing selects a provider.
 ///
 /// # Errors
 /// Fails if the provider name is unknown.
@@ -157,8 +157,8 @@ pub fn choice(settings: &Settings) -> Result<Option<ProviderChoice>> {
     providers::choose(name, base_url, variable).map_err(anyhow::Error::msg)
 }
 
-/// Returns the base URL in the environment variable of the provider that `settings` select. It overrides settings
-/// files and is overridden by options.
+/// Returns the base URL from the environment variable of the provider that `settings` select. This URL overrides
+/// settings files, and options override it.
 pub fn address(settings: &Settings) -> Option<String> {
     // An unknown provider is reported when the connection is made.
     variable(selected(choice(settings).ok()?.as_ref())?.url_var)
@@ -213,8 +213,8 @@ pub fn base_url(blueprint: &Blueprint) -> Option<String> {
     Some(config.base_url)
 }
 
-/// If a key from the environment would be sent to a server that does not belong to its vendor, returns the name of the
-/// environment variable and the address of the server.
+/// If a key from the environment would be sent to a server other than the one of the provider's vendor, returns the
+/// name of the environment variable and the address of that server.
 pub fn key_address(blueprint: &Blueprint) -> Option<(&'static str, String)> {
     let spec = selected(blueprint.choice.as_ref())?;
     let url = base_url(blueprint)?;
@@ -230,7 +230,8 @@ pub fn variable(name: &str) -> Option<String> {
         .filter(|text| !text.trim().is_empty())
 }
 
-/// Returns the configuration of the provider's server. `local` is the URL of a detected local server.
+/// Returns the configuration for calls of the provider's server. `local` is the URL of a detected local server, used if
+/// `settings` have no URL.
 ///
 /// # Errors
 /// Fails if a key is required and missing, or if a setting of the provider is invalid.
@@ -250,8 +251,8 @@ pub fn server(
     Ok(config)
 }
 
-/// Returns the key in environment variable `name`. `None` for a local server without a key; an error for any other
-/// server without one.
+/// Returns the key in environment variable `name`. If the variable is unset, returns `None` for a local server and an
+/// error for any other server.
 fn key(name: &str, base_url: &str) -> Result<Option<SecretString>> {
     match variable(name) {
         Some(key) => Ok(Some(key.trim().to_string().into())),
@@ -305,11 +306,12 @@ pub struct Probe {
 }
 
 impl Probe {
-    /// The timeout of the check. A server that does not answer in time is not reported; the first prompt then shows
-    /// whether it works.
+    /// The timeout of the check. A server that takes longer is not reported as a problem. The first prompt then shows
+    /// whether the server works.
     const WITHIN: Duration = Duration::from_secs(10);
 
-    /// Creates a probe. `None` if the model is scripted, or if its name came from the server's own list.
+    /// Creates a probe. `None` if the model is scripted, or if the settings name no model: its name then comes from the
+    /// server's own list.
     pub fn of(settings: &Settings, wire: &ModelConnection) -> Option<Probe> {
         let name = settings.model.clone()?;
         (!wire.scripted).then(|| Probe {
@@ -318,8 +320,8 @@ impl Probe {
         })
     }
 
-    /// Requests the model list and looks for the model. A server that has no list, or hides it from this key, counts
-    /// as working.
+    /// Requests the server's model list and looks for the model in it. If the server has no list or hides it from this
+    /// key, the model counts as available.
     ///
     /// # Errors
     /// Returns why the model is unlikely to answer.
@@ -341,7 +343,7 @@ impl Probe {
     }
 }
 
-/// Returns whether a server's model list `names` contains the model. Ollama lists a name without a tag as
+/// Returns whether `names`, a server's model list, contains the model `name`. Ollama lists a model without a tag as
 /// `NAME:latest`.
 pub fn is_listed(name: &str, names: &[String]) -> bool {
     let latest = format!("{name}:latest");

@@ -6,7 +6,7 @@ use crate::config::Settings;
 use crate::ui::UiState;
 use crate::ui::terminal::Screen;
 
-/// Sets mouse capture to the user's choice in this window, or else to the configured value.
+/// Turns mouse capture on or off: as `chosen` by the user in this window, else as configured in `settings`, else on.
 ///
 /// # Errors
 /// Fails if the terminal is gone.

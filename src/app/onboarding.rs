@@ -7,16 +7,17 @@ use crate::store::{FIRST_COMMIT, INIT_AND_COMMIT};
 use crate::ui::keymap::Action;
 use crate::ui::{OfferedAction, OnboardingPage, PageSeverity};
 
-/// Maximum number of settings that the user can approve on the setup page. More of them have to be approved in a shell.
+/// Maximum number of project settings that the user can approve on the setup page. If there are more, they have to be
+/// approved in a shell.
 const APPROVE_MAX: usize = 24;
-/// Maximum length, in bytes, of a setting that the user can approve on the setup page. Longer ones have to be approved
-/// in a shell.
+/// Maximum length, in bytes, of a project setting that the user can approve on the setup page. A longer one has to be
+/// approved in a shell.
 const APPROVE_LINE_MAX: usize = 1500;
 
 /// Whether tasks can have git worktrees in a directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum GitStatus {
-    /// Worktrees work, or they fail for a reason that the setup page offers no fix for.
+    /// Worktrees work, or they fail for a reason that the setup page cannot help with.
     Ready,
     /// Git is missing or too old. The text says which.
     NoGit(String),
@@ -24,12 +25,12 @@ pub enum GitStatus {
     NoCommits(FirstCommit),
 }
 
-/// What a first commit would contain.
+/// What a first commit that crewdeck creates would contain.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FirstCommit {
-    /// All files; their number may be 0.
+    /// All files of the directory. The value is their number, which may be 0.
     Files(usize),
-    /// The user should choose the files. The text says why.
+    /// No files chosen by crewdeck: the user should choose them. The text says why.
     ChooseFiles(&'static str),
     /// No repository should be created in this directory. The text says why.
     NotAllowed(&'static str),
@@ -172,7 +173,7 @@ pub fn making() -> OnboardingPage {
     }
 }
 
-/// Returns the page for a directory without worktrees; `None` if worktrees work.
+/// Returns the page for a directory in which tasks cannot have worktrees; `None` if they can.
 pub fn git_page(status: &GitStatus) -> Option<OnboardingPage> {
     let (what, command, files) = match status {
         GitStatus::Ready => return None,
@@ -230,7 +231,7 @@ pub fn git_page(status: &GitStatus) -> Option<OnboardingPage> {
     })
 }
 
-/// Says on the setup page what the user loses without worktrees.
+/// The part of the setup page that says what the user loses without worktrees.
 const MEANS: &str = "All agents share one directory here and can overwrite each other's changes. In a git repository \
                      with a commit, each task gets its own worktree to review and merge.";
 const OPTIONAL: &str = "Or enter a prompt below: crewdeck also works without worktrees.";

@@ -7,14 +7,14 @@ use crate::domain::ids::RequestId;
 use crate::domain::request::{Approver, Request, RequestKind};
 use crate::protocol::event::{EventKind, TeamEvent};
 
-/// The requests that wait for a decision, to be reported when the crew of a headless run becomes idle.
+/// The requests that wait for a decision. They are reported when the crew of a headless run becomes idle.
 #[derive(Debug, Default)]
 pub struct PendingRequests {
     open: BTreeMap<RequestId, Request>,
 }
 
 impl PendingRequests {
-    /// Adds or removes a request according to an event.
+    /// If `event` is about a request, adds the request while it is pending, or removes it once it is decided.
     pub fn update(&mut self, event: &EventKind) {
         if let EventKind::Team(TeamEvent::RequestChanged { request }) = event {
             if request.is_pending() {

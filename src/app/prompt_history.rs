@@ -9,13 +9,14 @@ use std::path::Path;
 use super::secrets;
 use crate::store::{os_errors, regular_file};
 
-/// The path of the message history, relative to the project directory: one JSON string per line, oldest first.
+/// The path of the file with the user's sent messages, relative to the project directory. The file has one JSON string
+/// per line, oldest first.
 const FILE: &str = ".crewdeck/history.jsonl";
-/// Maximum number of messages that are loaded: the newest ones.
+/// Maximum number of messages that are loaded. If the file has more, the newest ones are loaded.
 const MESSAGES_MAX: usize = 200;
 /// Maximum length of a message, in bytes. A longer one is not saved.
 const MESSAGE_MAX: usize = 16 * 1024;
-/// Size, in bytes, beyond which the file is rewritten. The new file keeps the newest messages, up to half this size.
+/// If the file is larger than this many bytes, it is rewritten with its newest messages, up to half this size.
 const FILE_MAX: usize = 512 * 1024;
 
 /// Loads the messages, oldest first. Returns none if the file is missing or cannot be read.
@@ -30,7 +31,7 @@ pub fn load(root: &Path) -> Vec<String> {
     all
 }
 
-/// Adds a message to the file, which only the user can read. Returns a warning if that fails.
+/// Adds a sent message to the history file, which only the user can read. Returns a warning if that fails.
 pub fn add(root: &Path, text: &str) -> Option<String> {
     let text = secrets::redactor().text(text).into_owned();
     if text.trim().is_empty() || text.len() > MESSAGE_MAX {

@@ -168,8 +168,8 @@ struct ReplaySignals {
     hangup: Signal,
 }
 
-/// Hands the terminal to an external program and waits for its end. Returns false if a signal ends the replay; the
-/// terminal is then in the shell's mode.
+/// Hands the terminal to an external program and waits for the program's end. Returns false if a signal ends the
+/// replay. The terminal then stays in the mode that the shell left it in.
 async fn run_program(
     screen: &mut Screen,
     state: &mut UiState,

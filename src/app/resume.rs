@@ -9,7 +9,7 @@ use crate::protocol::Event;
 use crate::store::{self, Journal, StoreError};
 use crate::ui::{UiState, recall};
 
-/// Minimum number of characters with which a session id can be abbreviated.
+/// Minimum number of characters in an abbreviated session id.
 const PREFIX_MIN: usize = 4;
 
 /// Returns the session whose id starts with `id`, or the newest one if `id` is empty.
@@ -74,8 +74,8 @@ pub fn recorded(root: &Path, session: &str) -> Result<Vec<Event>> {
     Ok(lines.iter().filter_map(|l| event(l)).collect())
 }
 
-/// Parses a journal line. Returns `None` for lines that this version cannot parse, and for events that only answer a
-/// command of one window.
+/// Parses a journal line. Returns `None` if this version cannot parse the line, or if the event only answers a command
+/// from one window.
 pub fn event(line: &str) -> Option<Event> {
     let event: Event = serde_json::from_str(line).ok()?;
     (!event.kind.is_command_reply()).then_some(event)

@@ -4,8 +4,8 @@ use crate::domain::mcp::{ServerConfig, ServerTransport};
 use crate::domain::redact::Redactor;
 use crate::domain::secret_env::{self, WithheldReason};
 
-/// Suffixes of environment variables that describe an account but are not secret. Redacting a region or a model name
-/// would damage many texts. A password in a URL is detected elsewhere, by its form.
+/// How the names of environment variables end that describe an account but are not secret. To redact a region or a
+/// model name would damage many texts. A password in a URL is detected elsewhere, by its form.
 const PLAIN_ENDS: &[&str] = &[
     "_URL",
     "_URI",
@@ -74,13 +74,13 @@ fn is_secret(name: &str, value: &str) -> bool {
     is_one && !PLAIN_ENDS.iter().any(|end| upper.ends_with(end)) && !is_path(value)
 }
 
-/// Maximum length of a value that counts as a common word, in characters.
+/// Maximum length, in characters, of a value that counts as a common word.
 const WORD_MAX: usize = 16;
-/// Maximum length of a value that counts as a common number, in characters.
+/// Maximum length, in characters, of a value that counts as a common number.
 const NUMBER_MAX: usize = 6;
 
-/// Returns whether a value is a common word or number. Redacting `postgres` everywhere would damage files and prompts
-/// and protect nothing. The variable is still withheld from commands of agents.
+/// Returns whether the value of a variable is a common word or number. To redact `postgres` everywhere would damage
+/// files and prompts and protect nothing. The variable is still withheld from commands of agents.
 fn is_plain_word(value: &str) -> bool {
     let length = value.chars().count();
     let is_number = length <= NUMBER_MAX && value.chars().all(|c| c.is_ascii_digit());
@@ -93,7 +93,7 @@ fn is_plain_word(value: &str) -> bool {
     is_number || is_word
 }
 
-/// Returns whether a value is a path. The path of a key file is not secret, and occurs in many texts.
+/// Returns whether the value of a variable is a path. The path of a key file is not secret, and occurs in many texts.
 fn is_path(value: &str) -> bool {
     value.starts_with("~/") || (value.starts_with('/') && value[1..].contains('/'))
 }

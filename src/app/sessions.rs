@@ -13,13 +13,14 @@ use crate::ui::SessionSummary;
 
 /// Maximum number of listed sessions; older ones are left out.
 const SESSIONS_MAX: usize = 100;
-/// Maximum total size of the journals that are read, in bytes. Of further journals, only the beginning is read.
+/// Maximum total size, in bytes, of the journals that are read completely. Of the other journals, only the beginning is
+/// read.
 const READ_MAX: usize = 64 * 1024 * 1024;
-/// Maximum length of a first prompt, in characters.
+/// Maximum length, in characters, of the first prompt of a session in the list.
 const PROMPT_MAX: usize = 300;
 
-/// Lists the sessions of a project, the one with the newest event first. Reads files for up to a few hundred
-/// milliseconds.
+/// Lists the sessions of a project. The one with the newest event comes first. Blocks for up to a few hundred
+/// milliseconds to read files.
 pub fn list(root: &Path) -> Vec<SessionSummary> {
     let ids = store::sessions(root).unwrap_or_default();
     let mut room = READ_MAX;
@@ -60,7 +61,7 @@ fn first_prompt<'a>(lines: impl Iterator<Item = &'a String>) -> Option<String> {
     })
 }
 
-/// Returns the number of completed tasks and of all tasks on the board after the last event.
+/// Returns two numbers: the completed tasks and all tasks on the board, after the last event in `lines`.
 fn tasks(lines: &[String]) -> (usize, usize) {
     let mut board: BTreeMap<TaskId, TaskStatus> = BTreeMap::new();
     for line in lines.iter().filter(|l| l.contains(r#""board_changed""#)) {
@@ -76,8 +77,8 @@ fn tasks(lines: &[String]) -> (usize, usize) {
     (done.count(), board.len())
 }
 
-/// Returns the command that resumes `session` of the project `root` with the same options; `None` if the session has no
-/// conversation on disk.
+/// Returns the command line that resumes `session` of the project `root` with the same options. `None` if the session
+/// has no conversation on disk.
 pub fn resume_command(options: &GlobalOptions, root: &Path, session: &str) -> Option<String> {
     let all = store::sessions(root).ok()?;
     all.iter().find(|id| *id == session)?;

@@ -5,7 +5,7 @@ use std::io;
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-/// The meaning of a received signal.
+/// What a received signal asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Signalled {
     /// SIGINT, sent by Ctrl+c. While an external program uses the terminal, the signal is meant for that program.
@@ -17,8 +17,8 @@ pub enum Signalled {
 /// Listens for the signals that end the dashboard.
 pub struct Signals {
     terminate: Signal,
-    /// SIGINT. While the dashboard is shown, Ctrl+c arrives as a key. During the shutdown after it, this listener
-    /// prevents a further Ctrl+c from ending the process before all state is saved.
+    /// Listens for SIGINT. While the dashboard is shown, Ctrl+c arrives as a key instead. During the shutdown, this
+    /// listener prevents that Ctrl+c ends the process before all state is saved.
     interrupt: Signal,
     hangup: Signal,
 }

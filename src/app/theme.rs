@@ -21,7 +21,7 @@ pub fn apply(settings: &Settings, depth: ColorDepth, state: &mut UiState) {
     state.set_theme(chosen);
 }
 
-/// Returns a warning if colours of a theme were replaced because they are unreadable at this depth.
+/// Returns a warning if colours of `theme` were replaced because they are unreadable at this colour depth.
 pub fn contrast_warning(theme: &ThemeChoice, depth: ColorDepth) -> Option<String> {
     let hidden = Theme::unreadable(theme, depth);
     let words: Vec<&str> = hidden.iter().map(|meaning| meaning.word()).collect();
@@ -34,8 +34,8 @@ pub fn contrast_warning(theme: &ThemeChoice, depth: ColorDepth) -> Option<String
     })
 }
 
-/// Saves the theme in the user's settings. Returns a message for the user if it could not be saved or has no visible
-/// effect.
+/// Saves the theme in the user's settings. Returns a message for the user if the theme could not be saved, or if saving
+/// it has no visible effect.
 pub fn save(theme: &ThemeChoice, depth: ColorDepth) -> Option<String> {
     match (config::save_theme(theme.word()), depth) {
         (Err(error), _) => Some(format!("The theme was not saved: {error:#}.")),

@@ -7,11 +7,11 @@ use jiff::tz::TimeZone;
 use crate::store::regular_file;
 
 const LOCAL: &str = "/etc/localtime";
-/// Maximum number of bytes to read from [`LOCAL`]. The largest time zone files have a few thousand.
+/// Maximum number of bytes to read from [`LOCAL`]. Even the largest time zone files have only a few thousand bytes.
 const LOCAL_MAX: u64 = 64 * 1024;
 
-/// Returns the local time zone. Looks it up by name only if `TZ` is set or the file is missing: a lookup reads the
-/// whole zone folder, which takes a third of the time to the first frame.
+/// Returns the local time zone, from [`LOCAL`] if possible. Only if `TZ` is set or the file is missing, looks the zone
+/// up by name: that reads the whole zone folder, which takes a third of the time to the first frame.
 pub fn local() -> TimeZone {
     let named = std::env::var_os("TZ").is_some();
     if named {

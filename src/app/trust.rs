@@ -150,7 +150,7 @@ pub fn report(extensions: &Extensions) {
 /// Checks that the user has decided on the project's sensitive settings. Prints a note if they are ignored.
 ///
 /// # Errors
-/// Fails if there is no decision, and names the settings and the command to decide.
+/// Fails if the user has not decided. The error names the settings and the command with which to decide.
 pub fn check(project: &ProjectPolicy) -> Result<()> {
     match project {
         ProjectPolicy::Harmless | ProjectPolicy::Approved(_) => Ok(()),

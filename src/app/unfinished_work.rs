@@ -9,7 +9,7 @@ use crate::domain::team::Activity;
 use crate::domain::text::{clip, one_line};
 use crate::protocol::event::{AgentEvent, EventKind, TurnEnd};
 
-/// Maximum number of tasks, and of teammates, that the report names.
+/// The report names at most this many tasks and at most this many teammates.
 const NAMED_MAX: usize = 5;
 /// Maximum length, in characters, of a task's subject or a teammate's reason in the report.
 const WORDS_MAX: usize = 120;
@@ -21,7 +21,7 @@ pub struct UnfinishedWork {
 }
 
 impl UnfinishedWork {
-    /// Adds or removes a stuck teammate according to an event.
+    /// Records from `event` that a teammate is stuck, or that it no longer is.
     pub fn update(&mut self, event: &EventKind) {
         let EventKind::Agent { agent, event } = event else {
             return;
@@ -47,8 +47,8 @@ impl UnfinishedWork {
         }
     }
 
-    /// Records a stuck teammate. Ignores the lead, which is reported separately, and subagents, which report to their
-    /// parent.
+    /// Records a stuck teammate and the reason. Ignores the lead, which is reported separately, and subagents, which
+    /// report to the agent that started them.
     fn record(&mut self, agent: &Name, why: &str) {
         if !agent.is_lead() && agent.parent().is_none() {
             let why = clip(&one_line(why), WORDS_MAX);
@@ -104,7 +104,7 @@ fn task(task: &Task) -> String {
     }
 }
 
-/// Returns the first [`NAMED_MAX`] items as text, with the number of further items.
+/// Returns the first [`NAMED_MAX`] items as text. If there are more, appends the number of further items.
 fn named(all: impl Iterator<Item = String>) -> String {
     let mut names: Vec<String> = all.collect();
     let more = names.len().saturating_sub(NAMED_MAX);

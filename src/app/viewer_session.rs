@@ -14,29 +14,32 @@ use crate::protocol::{CrewEvent, Event, EventKind, EventSender, SentCommand};
 use crate::store::JournalStart;
 use crate::ui::SessionRole;
 
-/// Shows a crew that runs in another process, or that ran there until the process ended.
+/// Follows a crew that another process runs, so that this process can show it. Also follows a crew whose process has
+/// ended.
 pub struct ViewerSession {
     root: PathBuf,
     viewer: Viewer,
     follower: Follower,
     holder: Holder,
-    /// The session that this process tried to take over but could not start.
+    /// The session that this process tried to take over, but whose crew it could not start.
     failed_session: Option<String>,
-    /// Receives the lock when it is free; `None` if no thread waits for it.
+    /// Receives the crew lock when it becomes free; `None` if no thread waits for the lock.
     waiting: Option<oneshot::Receiver<Result<FreedLock>>>,
-    /// The lock that was acquired, kept until the rest of the journal was read.
+    /// The crew lock after it became free, kept here until the rest of the journal was read.
     freed: Option<FreedLock>,
     /// The sequence number of the last event that was received.
     seq: u64,
-    /// Whether the next setup event starts a new run of the crew, because the lock's holder has changed.
+    /// Whether the next setup event means that a new run of the crew has started. True at first, and after the holder
+    /// of the crew lock has changed.
     expects_new_run: bool,
 }
 
 /// An update of the crew that the viewer follows.
 pub enum ViewerUpdate {
-    /// The lock's holder became known or changed.
+    /// The process that holds the crew lock became known or changed.
     Holder,
-    /// The events of the session, which replace everything shown so far.
+    /// The events of the session. They replace all events shown so far. The [`JournalStart`] says whether older events
+    /// are missing.
     Restarted(Vec<Event>, JournalStart),
     Appended(Vec<Event>),
     /// The crew's process has ended, and this process now holds the lock.
@@ -45,7 +48,7 @@ pub enum ViewerUpdate {
 }
 
 impl ViewerSession {
-    /// Starts to follow the crew of `holder` and to wait for its lock.
+    /// Starts to follow the crew that the process `holder` runs, and to wait for the crew lock.
     ///
     /// # Errors
     /// Fails if a thread cannot be started.
@@ -56,7 +59,7 @@ impl ViewerSession {
         Ok(viewing)
     }
 
-    /// Starts to show a session that no process runs, because this process could not resume it.
+    /// Starts to follow a session that no process runs, because this process could not resume it.
     ///
     /// # Errors
     /// Fails if a thread cannot be started.
@@ -151,11 +154,11 @@ impl ViewerSession {
         }
     }
 
-    /// Records from `news` which process runs the crew, and waits for its lock if necessary.
+    /// Records from `news` which process runs the crew. If another process has resumed a session that this process
+    /// could not resume, starts to wait for the crew lock again.
     ///
-    /// A session that this process could not resume counts as running again only when another process has really
-    /// started it. A mere attempt does not count; otherwise two processes that both cannot start it would take turns
-    /// forever.
+    /// Another process counts as having resumed the session only once it has really started the crew. If a mere attempt
+    /// counted, two processes that both cannot start the crew would take turns forever.
     ///
     /// # Errors
     /// Fails if a thread cannot be started.
@@ -177,7 +180,7 @@ impl ViewerSession {
         Ok(())
     }
 
-    /// Returns the process that is known to hold the crew lock.
+    /// Returns the process that holds the crew lock, as far as known.
     pub fn holder(&self) -> &Holder {
         &self.holder
     }
@@ -195,8 +198,8 @@ impl ViewerSession {
         self.viewer.submit(command)
     }
 
-    /// Returns whether a new run of the crew begins with this event: the sequence number restarts, or a new process
-    /// publishes its setup. Records the event's sequence number.
+    /// Records the event's sequence number, and returns whether a new run of the crew begins with this event. A new run
+    /// begins if the sequence number is lower than the last one, or if a new process publishes its setup event.
     pub fn begins(&mut self, event: &Event) -> bool {
         let before = std::mem::replace(&mut self.seq, event.seq);
         let is_first =
@@ -208,7 +211,7 @@ impl ViewerSession {
     }
 }
 
-/// Waits for the lock. Waits forever if no thread waits for it.
+/// Waits for the crew lock. If no thread waits for it, waits forever.
 async fn wait_for_lock(
     waiting: &mut Option<oneshot::Receiver<Result<FreedLock>>>,
 ) -> Result<FreedLock> {

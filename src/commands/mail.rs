@@ -114,7 +114,7 @@ fn recipient(text: &str, context: &CommandContext<'_>) -> Result<Name> {
     }
 }
 
-/// Parses a message type. Rejects unknown types, because no reader would act on a mistyped one.
+/// Parses a message type. Rejects an unknown type, because it is probably a typing error.
 fn parse_kind(kind: &str) -> Result<MailKind> {
     if !MailKind::KNOWN.contains(&kind) {
         bail!(

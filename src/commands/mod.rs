@@ -73,7 +73,8 @@ impl CommandContext<'_> {
         }
     }
 
-    /// Prints on stderr which state files the store could not read, and which it has renamed because they were damaged.
+    /// Prints notices about state files on stderr, for example that a file cannot be read, or that a damaged file was
+    /// renamed.
     fn warn(notices: &[String]) {
         for notice in notices {
             // A notice that cannot be printed does not fail the subcommand.

@@ -102,7 +102,8 @@ fn release(board: &Board, id: TaskId, name: &Name, context: &CommandContext<'_>)
     }
 }
 
-/// Returns another owner's task to the board on behalf of the user. Fails if `name` is not the user.
+/// Releases a task on behalf of the user although another agent owns it. `name` is who runs the command; fails if that
+/// is not the user.
 fn take_from_owner(
     board: &Board,
     id: TaskId,

@@ -41,7 +41,7 @@ struct WorktreeRow {
     on_disk: FolderState,
     /// Number of uncommitted files.
     dirty: usize,
-    /// Number of commits that the base branch lacks.
+    /// Number of commits on the worktree's branch that the base branch lacks.
     ahead: u64,
     /// Whether the base branch has the content of the `ahead` commits under other hashes, for example after a squash
     /// merge.

@@ -15,11 +15,11 @@ use serde::{Deserialize, Serialize};
 use crate::store::atomic::{self, Lock};
 use crate::store::regular_file;
 
-/// Maximum size of the decisions file, in bytes.
+/// Maximum size of the file that stores the decisions, in bytes.
 const FILE_MAX: u64 = 1024 * 1024;
-/// Maximum number of stored decisions; the oldest are dropped first.
+/// Maximum number of stored decisions. Beyond it, the oldest are dropped.
 const DECISIONS_MAX: usize = 1000;
-/// Maximum time to wait while another crewdeck process writes the file.
+/// Maximum time to wait while another crewdeck process writes the file with the decisions.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The user's decision about those settings of a project that need approval.
@@ -27,13 +27,13 @@ const LOCK_TIMEOUT: Duration = Duration::from_secs(10);
 #[serde(rename_all = "snake_case")]
 pub enum SettingsDecision {
     Approved,
-    /// The settings do not apply, and the user is not asked again.
+    /// The settings do not apply. The user is asked again only after the settings file has changed.
     Ignored,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct StoredDecision {
-    /// The hash of the project directory's path and its settings file, see [`digest`].
+    /// The [`digest`] of the project directory's path and the content of the project's settings file.
     sha256: String,
     /// The project directory, for a user who reads the file. crewdeck does not use it.
     directory: String,
@@ -168,8 +168,8 @@ fn read(path: &Path) -> DecisionFile {
     read_trusted(path).unwrap_or_default()
 }
 
-/// Reads the decisions file; without a file, returns no decisions. Returns `None` if the file is damaged, too large,
-/// owned by another user or writable by others.
+/// Reads the decisions file. If it does not exist, the result has no decisions. Returns `None` if the file is damaged,
+/// too large, owned by another user or writable by others.
 fn read_trusted(path: &Path) -> Option<DecisionFile> {
     let file = match fs::symlink_metadata(path) {
         Ok(file) => file,

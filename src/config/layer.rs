@@ -7,7 +7,7 @@ use super::themes;
 use crate::domain::budget::UsageBudgets;
 use crate::domain::custom_theme::CustomTheme;
 
-/// A setting that a later settings file can override, as a whole or in part.
+/// A setting whose value can be overridden, as a whole or in part, by a settings file that is read later.
 pub trait Layer: Sized {
     fn layer(self, later: Self) -> Self;
 }
@@ -18,7 +18,7 @@ impl<T> Layer for Option<T> {
     }
 }
 
-/// A later file overrides only the entries that it contains, not the whole map.
+/// A later file replaces the entries with the same key. All other entries stay.
 impl<V> Layer for BTreeMap<String, V> {
     fn layer(mut self, later: Self) -> Self {
         self.extend(later);
@@ -26,7 +26,7 @@ impl<V> Layer for BTreeMap<String, V> {
     }
 }
 
-/// A later file overrides only the themes of the same name, not the whole list.
+/// A later file replaces the themes of the same name. All other themes stay.
 impl Layer for Vec<Arc<CustomTheme>> {
     fn layer(self, later: Self) -> Self {
         themes::merge(self, later)

@@ -122,7 +122,8 @@ pub fn user_folder() -> Option<PathBuf> {
 }
 
 impl Settings {
-    /// Returns how long a teammate may be idle before it leaves. The setting 0 gives `None`: it never leaves.
+    /// Returns the time after which an idle teammate leaves the team. `None`: it never leaves, because the setting is
+    /// 0.
     pub fn idle_timeout(&self) -> Option<Duration> {
         match self.idle_timeout_s {
             None => Some(IDLE_TIMEOUT),

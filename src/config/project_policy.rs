@@ -38,7 +38,7 @@ pub struct SensitiveSettings {
 }
 
 impl SensitiveSettings {
-    /// Returns the top-level names of the settings, such as `base_url, allow`.
+    /// Returns the top-level names of the settings, each once, separated by commas, such as `base_url, allow`.
     pub fn names(&self) -> String {
         let mut names: Vec<&str> = Vec::new();
         for line in &self.settings {
@@ -51,15 +51,16 @@ impl SensitiveSettings {
     }
 }
 
-/// Whether the sensitive settings of a project apply.
+/// Whether the settings of a project that need approval ([`SensitiveSetting`]) apply.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum ProjectPolicy {
     /// The project has no sensitive settings.
     #[default]
     Harmless,
-    /// The sensitive settings apply, because the user approved exactly this content.
+    /// The sensitive settings apply, because the user approved the settings file with exactly this content.
     Approved(SensitiveSettings),
-    /// The sensitive settings do not apply, because the user chose to ignore exactly this content.
+    /// The sensitive settings do not apply, because the user chose to ignore them in exactly this content of the
+    /// settings file.
     Ignored(SensitiveSettings),
     /// The sensitive settings do not apply until the user has decided about them.
     Waiting(SensitiveSettings),
@@ -104,8 +105,8 @@ fn is_harmless(name: &str, value: &Value) -> bool {
     }
 }
 
-/// Returns the settings in `table` that need approval, in the order of their declaration, which has the most dangerous
-/// sections first. Unknown settings are last.
+/// Returns the settings in `table` that need approval. They have the order of [`settings::SECTIONS`], which begins with
+/// the most dangerous section. Unknown settings are last.
 fn sensitive_settings(table: &Table) -> Vec<SensitiveSetting> {
     let mut out = Vec::new();
     for setting in settings::all() {

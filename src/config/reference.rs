@@ -4,7 +4,7 @@ use super::settings::{InProject, SECTIONS, Setting};
 use crate::model::provider::ProviderSpec;
 use crate::model::providers::{COMPATIBLE, list};
 
-/// Returns the settings as Markdown: a table for each section.
+/// Returns the documentation of all settings as Markdown, with one table for each section.
 pub fn markdown() -> String {
     let mut out = String::new();
     for section in SECTIONS {

@@ -112,8 +112,8 @@ macro_rules! settings {
                 Ok(())
             }
 
-            /// Returns the options of the model provider `name`, from the setting of that name; empty if there are
-            /// none.
+            /// Returns the options of the model provider `name`, from the setting of that name, such as `anthropic`.
+            /// Empty if the setting is not set.
             pub fn provider_options(&self, name: &str) -> ProviderOptions {
                 let fields: &[(&str, &dyn Any)] = &[$($( (stringify!($name), &self.$name), )+)+];
                 let field = fields.iter().find(|(field, _)| *field == name);
@@ -140,8 +140,8 @@ macro_rules! settings {
     };
 }
 
-/// Expands to a function that accepts a setting which is unset or a number from `$low` to `$high`, inclusive. `$what`
-/// is the noun in its error message, such as "a percentage".
+/// Expands to a function that checks a number: it must be from `$low` to `$high`, inclusive, or not set. `$what` is the
+/// noun in the error message, such as "a percentage".
 macro_rules! number {
     ($low:expr, $high:expr, $what:literal) => {
         |value: &Option<_>| match value {

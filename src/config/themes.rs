@@ -62,11 +62,11 @@ pub fn merge(
     named.into_values().collect()
 }
 
-/// Checks that the settings files read so far do not define too many themes together, and that the selected theme
-/// exists. `path` is the file that was read last.
+/// Checks the settings that were read so far: they must not define too many themes, and the selected theme must exist.
+/// `path` is the settings file that was read last.
 ///
 /// # Errors
-/// Returns an error that names the file and the closest match.
+/// Returns an error that names `path` and the problem.
 pub fn check(settings: &Settings, path: &Path) -> Result<()> {
     check_count(settings.themes.len())
         .and_then(|()| settings.chosen_theme().map(drop))

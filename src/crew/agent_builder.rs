@@ -34,8 +34,8 @@ pub struct Agent {
 }
 
 impl Agent {
-    /// Runs one turn. If the crew stops meanwhile, interrupts the turn, so that the conversation on disk is complete,
-    /// and returns `None`.
+    /// Runs one turn. If the crew stops during the turn, interrupts the turn, waits until it has ended, and returns
+    /// `None`. Waiting keeps the conversation on disk complete.
     pub async fn run_turn(
         &mut self,
         start: TurnInput,
@@ -70,8 +70,8 @@ pub struct AgentSpec<'a> {
     pub tags: Vec<String>,
     /// The agent's name, role and team as text, which is repeated after a compaction; empty for the lead.
     pub identity: String,
-    /// The name of the agent's own model. If empty, the agent uses the lead's model, and follows a switch to another
-    /// one.
+    /// The name of the agent's own model. If empty, the agent uses the lead's model, also after the user switches the
+    /// lead to another model.
     pub model: String,
     pub system: &'a (dyn Fn(&PromptContext) -> String + Sync),
 }
@@ -130,7 +130,7 @@ impl AgentBuilder {
         }
     }
 
-    /// Returns the tools that `caller` may use under the settings, in the order of the tool table.
+    /// Returns the tools that `caller` may use and that the settings allow, in the order of the tool table.
     fn tools_for(&self, caller: Caller) -> Vec<&'static Tool> {
         table::for_caller(caller)
             .filter(|t| {

@@ -40,9 +40,9 @@ impl Approvers {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Route {
     User,
-    /// The lead decides it, and receives it as a message of this kind.
+    /// The lead decides the request, which it receives as a message of this kind.
     Lead(MailKind),
-    /// The settings decide it at once, with this comment.
+    /// The settings decide the request at once, with this verdict and comment.
     Decided(Verdict, &'static str),
 }
 

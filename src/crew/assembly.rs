@@ -47,7 +47,7 @@ use crate::domain::worktree::MergePolicy;
 use crate::store::{Board, Mailbox, PromptQueue, Requests, Roster, Worktrees};
 use crate::tools::host::Host;
 
-/// The results of the first steps of a start, as input for [`assemble`].
+/// What the start of a crew determines before it creates the components, as input for [`assemble`].
 pub struct StartChecks {
     pub board: Board,
     /// The board as it was first published.
@@ -57,7 +57,8 @@ pub struct StartChecks {
     pub environment: Environment,
 }
 
-/// The components that the start of a crew calls itself. They hold all other components.
+/// The result of [`assemble`]: the components that the start of a crew calls directly. All other components are
+/// reachable from them.
 pub struct Components {
     pub context: Arc<CrewContext>,
     pub signals: Arc<CrewSignals>,
@@ -174,7 +175,7 @@ impl BaseComponents {
     }
 }
 
-/// The components that file, decide and carry out requests, and the session permissions.
+/// The session permissions, and the components that file, decide and carry out requests.
 struct RequestGroup {
     broker: Arc<RequestBroker>,
     permissions: Arc<SessionPermissions>,
@@ -221,7 +222,7 @@ impl RequestGroup {
     }
 }
 
-/// Creates the components of a crew from its parameters and the results of the first start steps.
+/// Creates and connects all components of a crew.
 #[allow(clippy::too_many_lines)] // one list, without decisions
 pub fn assemble(parts: CrewParts, found: StartChecks) -> Components {
     let base = BaseComponents::new(CrewContext {

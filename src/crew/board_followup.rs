@@ -26,8 +26,8 @@ pub struct BoardFollowup {
     pub board: Arc<BoardView>,
     pub worktrees: Arc<TaskWorktrees>,
     pub merges: Arc<MergeService>,
-    /// Tasks of the user whose worktree must not be created again, because its creation is running or has failed since
-    /// the crew started.
+    /// Tasks of the user for which no worktree creation may be started: one is running, or one has failed since the
+    /// crew started.
     handled: Mutex<BTreeSet<TaskId>>,
 }
 
@@ -60,8 +60,9 @@ impl BoardFollowup {
         }
     }
 
-    /// Reports newly completed tasks of other agents to the lead, and starts the automatic merges of their branches.
-    /// The lead reads the report in its next model call; it is woken for it only if the crew becomes idle first.
+    /// Reports newly completed tasks to the lead, except the lead's own, and starts the automatic merges of the tasks'
+    /// branches. The lead reads the report in its next model call. If the crew becomes idle first, the lead is woken to
+    /// read it.
     fn report_progress(self: &Arc<Self>, known: &TaskGraph, changed: &[Arc<Task>]) {
         for task in changed
             .iter()
@@ -91,8 +92,9 @@ impl BoardFollowup {
         }
     }
 
-    /// Responds to the user's changes of the board, whichever process made them: interrupts a teammate whose task was
-    /// taken, adds a note to the lead's next model call, and creates worktrees for tasks that the user claimed.
+    /// Responds to the user's changes of the board, whichever process made them: interrupts a teammate whose task the
+    /// user has taken, adds a note to the lead's next model call, and creates worktrees for tasks that the user
+    /// claimed.
     fn follow_user(self: &Arc<Self>, known: &TaskGraph, changed: &[Arc<Task>]) {
         for task in changed {
             let before = known.get(task.id);
@@ -112,7 +114,7 @@ impl BoardFollowup {
         self.create_user_worktrees(changed.iter().map(|t| &**t));
     }
 
-    /// Interrupts a teammate whose task was taken. The lead is not interrupted, since it talks with the user.
+    /// Interrupts a teammate whose task the user has taken. The lead is not interrupted, since it talks with the user.
     fn stop_taken(&self, name: &Name, task: TaskId) {
         let Some(handle) = self.registry.find(name).filter(|_| !name.is_lead()) else {
             return;
@@ -151,7 +153,7 @@ impl BoardFollowup {
             && self.worktrees.dir_of(task).is_none()
     }
 
-    /// Reads the task again, and returns it if the user still works on it.
+    /// Reads the current state of the task. Returns the task if the user still works on it.
     async fn works_on(&self, id: TaskId) -> Option<Arc<Task>> {
         let board = self.board.store().clone();
         let task = blocking(move || board.get(id)).await.ok()?;
@@ -160,8 +162,8 @@ impl BoardFollowup {
         is_theirs.then_some(task)
     }
 
-    /// Creates the worktree of a task that the user claimed, and announces it. Returns false if it could not be
-    /// created.
+    /// Creates the worktree of a task that the user claimed, and announces it. Returns false if the worktree could not
+    /// be created.
     async fn create_user_worktree(self: &Arc<Self>, id: TaskId) -> bool {
         // The published board may be outdated: the worktree may exist by now, or the task may have been released.
         let Some(task) = self

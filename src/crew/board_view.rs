@@ -14,7 +14,7 @@ use crate::protocol::event::{BoardEvent, EventKind, NoticeLevel};
 use crate::store::{Board, StoreError, TaskSet};
 
 pub trait BoardObserver: Send + Sync {
-    /// Called before `changed` is published. `known` is the board that was published before.
+    /// Called before the tasks in `changed` are published. `known` is the board as it was last published.
     fn board_changed(self: Arc<Self>, known: &TaskGraph, changed: &[Arc<Task>]);
 }
 
@@ -100,8 +100,8 @@ impl BoardView {
         Some(self.graph())
     }
 
-    /// Runs `change`, which changes the board, and then publishes the `event` made from its result. Delays reads of the
-    /// board until then, so that the event is published before the changed tasks.
+    /// Runs `change`, which changes the board, and publishes the event that `event` makes from the result. The board is
+    /// not read meanwhile, so this event is published before the changed tasks.
     pub async fn change<T>(
         &self,
         change: impl Future<Output = Result<T, String>>,

@@ -88,7 +88,7 @@ impl BranchStatus {
         }
     }
 
-    /// Scans the branches, and returns those of completed tasks that are not merged, as text for the lead.
+    /// Scans the branches of the worktrees. Returns the unmerged branches of completed tasks, as text for the lead.
     pub async fn unmerged(&self) -> Vec<String> {
         if self.worktrees.is_none() {
             return Vec::new();

@@ -38,10 +38,10 @@ pub struct TeamBudget {
 /// A request to raise a budget, for which several agents may wait.
 #[derive(Default)]
 struct BudgetQuestion {
-    /// The number of denials so far. If it has grown while an agent waited for `asking`, the last denial applies to
-    /// that agent too, and it does not ask again.
+    /// The number of denials so far. An agent that waits for `asking` compares it before and after. If it has grown,
+    /// the last denial applies to that agent too, and the agent does not file another request.
     denials: AtomicU64,
-    /// Locked by the agent that files the request, until the decision. Holds the reason of the last denial.
+    /// The reason of the last denial. The agent that files the request keeps this locked until the request is decided.
     asking: tokio::sync::Mutex<String>,
 }
 
@@ -112,8 +112,8 @@ impl BudgetGate for TeamBudget {
 }
 
 impl TeamBudget {
-    /// Waits until no budget keeps `agent` from its next model call. All agents that wait for the same budget share
-    /// one request. If the user denies it, returns an error with the reason.
+    /// Waits until no budget keeps `agent` from its next model call. All agents that wait for the same budget share one
+    /// request. If the user denies the request, returns an error with the reason.
     async fn wait_for_budget(&self, agent: &Name) -> Result<(), String> {
         loop {
             let Some(reached) = self.reached(agent) else {

@@ -35,8 +35,8 @@ pub trait CommandHandler: Send + Sync + 'static {
     fn stopped(&self) -> impl Future<Output = ()> + Send;
 }
 
-/// Executes commands until all senders are gone or `crew` has stopped. A rejected command is reported
-/// with its id and error.
+/// Executes commands until all senders are dropped or `crew` has stopped. If a command is rejected, publishes its id
+/// and the error.
 pub async fn run<C: CommandHandler>(crew: Arc<C>, mut inbox: mpsc::Receiver<SentCommand>) {
     let room = Arc::new(Semaphore::new(CONCURRENT_MAX));
     let mut prompts = OrderedPrompts::default();
@@ -68,7 +68,7 @@ pub async fn run<C: CommandHandler>(crew: Arc<C>, mut inbox: mpsc::Receiver<Sent
 
 /// Runs prompts with attachments, and the commands that must not overtake them, one after another in the background.
 struct OrderedPrompts {
-    /// Closes when the command that was queued last has finished.
+    /// This channel closes when the command that was queued last has finished.
     last: Option<oneshot::Receiver<()>>,
     room: Arc<Semaphore>,
 }

@@ -30,8 +30,9 @@ pub struct Crew {
 }
 
 impl Crew {
-    /// Starts the lead and the watcher. First recovers from an earlier crew that ended: withdraws its requests, marks
-    /// its members as gone and puts their tasks back on the board.
+    /// Starts the lead and the watcher. First cleans up after an earlier crew: withdraws its pending requests, marks
+    /// its members as gone and puts their tasks back on the board. In a resumed session, the members of that session
+    /// continue instead and keep their tasks and requests.
     ///
     /// # Errors
     /// Fails if the state folders cannot be read or written.
@@ -58,7 +59,7 @@ impl Crew {
         launch(components, resumes).await
     }
 
-    /// Returns whether a turn, task or message was unfinished when the resumed session ended. The crew then continues
+    /// Returns whether a turn, task or message was unfinished when the resumed session ended. If so, the crew continues
     /// without input.
     pub fn resumed(&self) -> TurnState {
         self.resumed

@@ -28,7 +28,7 @@ pub struct DecisionFollowup {
     delivery: Arc<MessageDelivery>,
     requests: Requests,
     /// Permission requests that were approved when their agent no longer waited. If the agent files the same request
-    /// again, the approval applies. Bounded by the number of requests of one earlier run.
+    /// again, the approval applies. There are at most as many as an earlier run filed.
     granted: Mutex<Vec<Request>>,
 }
 
@@ -80,8 +80,8 @@ impl DecisionFollowup {
         }
     }
 
-    /// Sends the approver's comment on an approved shutdown to the agent that requested it. The answer itself comes
-    /// later, from the agent that shuts down.
+    /// Sends the approver's comment on an approved shutdown to the agent that requested the shutdown. The answer to the
+    /// request comes later, from the agent that shuts down.
     async fn forward_comment(&self, request: &Request) {
         let Ok(approver) = Name::party(&request.decided_by) else {
             return;
@@ -96,7 +96,7 @@ impl DecisionFollowup {
         }
     }
 
-    /// Warns the user if the teammate still runs after [`SHUTDOWN_DEADLINE`].
+    /// Waits for [`SHUTDOWN_DEADLINE`] in the background, then warns the user if the teammate is still running.
     fn warn_at_deadline(&self, target: Name) {
         let (context, registry) = (Arc::clone(&self.context), Arc::clone(&self.registry));
         self.context.spawn(async move {
@@ -125,7 +125,8 @@ impl DecisionFollowup {
         }
     }
 
-    /// Sends a decision as a message to an agent that no longer waits for it.
+    /// Sends a decision as a message to an agent that no longer waits for it, if the agent is running. Also remembers
+    /// an approved permission in `granted`. Does nothing for shutdowns and budgets.
     pub async fn send_decision(&self, request: &Request) {
         let kind = match request.kind {
             RequestKind::Plan => MailKind::PlanResponse,
@@ -150,8 +151,7 @@ impl DecisionFollowup {
         }
     }
 
-    /// Returns and removes the approved permission request of `from` with this text, if it was approved while no
-    /// agent waited for it.
+    /// Removes and returns the request in `granted` with this sender, kind and text (`body`), if there is one.
     pub fn take_granted(&self, from: &Name, kind: RequestKind, body: &str) -> Option<Request> {
         let mut granted = lock(&self.granted);
         let at = granted
@@ -160,7 +160,8 @@ impl DecisionFollowup {
         Some(granted.remove(at))
     }
 
-    /// Records in the transcript that an agent's plan was approved, so that a resume does not require it again.
+    /// Records in the transcript that an agent's plan was approved, so that the plan needs no new approval after a
+    /// resume.
     async fn record_approved_plan(&self, agent: &Name) {
         let transcript = self.context.transcript(agent);
         let plan = PlanState::Approved;

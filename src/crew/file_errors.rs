@@ -13,7 +13,7 @@ pub struct FileErrors {
     reported: Reported,
 }
 
-/// For each kind of state file, the error and the notices that were last reported.
+/// What was last reported about each kind of state file, such as "The board": the error and the notices.
 #[derive(Default)]
 struct Reported {
     errors: Mutex<BTreeMap<&'static str, String>>,
@@ -21,8 +21,9 @@ struct Reported {
 }
 
 impl Reported {
-    /// Returns the notice to show after a read of `what`: that it failed with `error`, or that `what` can be read
-    /// again. `None` if the previous read had the same result.
+    /// Records the result of reading the state files `what`, such as "The board". Returns the notice about it: that the
+    /// read failed with `error`, or that `what` can be read again. Returns `None` if the previous read had the same
+    /// result.
     fn change(
         &self,
         what: &'static str,
@@ -38,7 +39,7 @@ impl Reported {
         (before.as_ref() != Some(&text)).then_some((NoticeLevel::Error, text))
     }
 
-    /// Returns the `lines` that were not among those of the previous read of `what`.
+    /// Records the notices `lines` of a read of `what`. Returns those that the previous read did not have.
     fn news(&self, what: &'static str, lines: Vec<String>) -> Vec<String> {
         let before = lock(&self.notices).insert(what, lines.clone());
         let before = before.unwrap_or_default();
@@ -69,7 +70,7 @@ impl FileErrors {
         read.ok()
     }
 
-    /// Publishes as warnings the `lines` that were not among those of the previous read of `what`.
+    /// Publishes the notices `lines` of a read of `what` as warnings, except those that the previous read had too.
     pub async fn warn(&self, what: &'static str, lines: Vec<String>) {
         for line in self.reported.news(what, lines) {
             self.context.notice(NoticeLevel::Warn, line).await;

@@ -91,7 +91,8 @@ impl IdleDetector {
                 .all(|(name, handle)| self.agent_seems_idle(name, handle))
     }
 
-    /// Returns whether an agent counts as idle: it is not in a turn, or its turn only waits for decisions.
+    /// Returns whether an agent counts as idle: it is not in a turn, or it is a teammate whose turn only waits for
+    /// decisions.
     fn agent_seems_idle(&self, name: &Name, handle: &AgentHandle) -> bool {
         !handle.is_working() || (!name.is_lead() && self.broker.only_waits(name))
     }
@@ -125,7 +126,7 @@ impl IdleDetector {
         (!may_claim(&graph, &claimers(&agents))).then_some(IdleCrew { graph, pending })
     }
 
-    /// Wakes the lead with the progress of the team. Returns false if the lead cannot be reached.
+    /// Wakes the lead with a text about the progress of the team. Returns false if the lead cannot be reached.
     async fn wake_lead(&self, graph: &TaskGraph) -> bool {
         let unmerged = self.branches.unmerged().await;
         let unmerged = if unmerged.is_empty() {

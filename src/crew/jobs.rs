@@ -23,11 +23,11 @@ use crate::tools::reach;
 const RUNNING_MAX: usize = 16;
 /// Maximum number of ended jobs to remember. Agents can no longer read the output of older ones.
 const ENDED_MAX: usize = 50;
-/// Maximum size of a job's output that is kept, in bytes: half from the start, half from the end.
+/// Maximum number of bytes that are kept of a job's output: half from the start, half from the end.
 const OUTPUT_MAX: usize = 50_000;
 /// Maximum size of the output in one event, in bytes.
 const CHUNK_MAX: usize = 4 * 1024;
-/// Maximum size of the part of a job's output, in bytes, that is searched for a write denied by the sandbox.
+/// Maximum number of bytes of a job's output that are searched for a write denied by the sandbox.
 const NOTED_MAX: usize = 16 * 1024;
 
 pub struct JobRunner {
@@ -166,8 +166,8 @@ impl JobRunner {
         }
     }
 
-    /// Records in the agent's transcript that a job has started. The end is recorded when the agent is informed of
-    /// it.
+    /// Records in the agent's transcript that a job has started. The job's end is recorded later, when the agent is
+    /// informed of it.
     async fn record(&self, job: &Job) {
         let transcript = self.context.transcript(&job.agent);
         let record = LogRecord::Job {

@@ -141,7 +141,7 @@ impl LeadAgent {
     }
 }
 
-/// Restores the lead's conversation. If the last turn was not finished, returns the input with which it continues.
+/// Restores the lead's conversation. If the last turn was not finished, returns the input that continues the turn.
 async fn resume(parts: &LeadParts, agent: &mut Agent) -> Result<Option<Vec<Block>>, StoreError> {
     let transcript = agent.driver.transcript.clone();
     let (root, session) = (parts.context.root.clone(), parts.context.session.clone());

@@ -75,8 +75,8 @@ impl MergeProgress {
     }
 }
 
-/// Returns a task and the name of its worktree if its branch can be merged now. Otherwise returns the reason as an
-/// error.
+/// Checks that the branch of a task can be merged now. Returns the task and the name of its worktree, or the reason as
+/// an error.
 pub fn mergeable(graph: &TaskGraph, id: TaskId) -> Result<(Arc<Task>, WorktreeName), String> {
     let task = graph.require(id).map_err(|e| e.to_string())?.clone();
     let name = WorktreeName::new(&task.worktree)

@@ -97,7 +97,7 @@ impl MergeService {
         }
     }
 
-    /// Performs the automatic merges that an earlier crew did not get to before it ended.
+    /// Performs the automatic merges that an earlier crew had not performed when it ended.
     pub async fn merge_waiting(self: &Arc<Self>) {
         let Some(store) = &self.worktrees else { return };
         let store = store.clone();
@@ -165,7 +165,8 @@ impl MergeService {
         }
     }
 
-    /// Creates a task to resolve a conflict in the same worktree. Returns the message about it.
+    /// Creates a task to resolve the merge conflict between the branch of `task` and the branch `into`. The new task
+    /// uses the worktree of `task`. Returns the message about the new task.
     async fn add_conflict_task(
         &self,
         task: &Task,

@@ -17,8 +17,8 @@ use crate::domain::timestamp::Timestamp;
 use crate::protocol::event::NoticeLevel;
 use crate::store::{Mailbox, Roster, StoreError};
 
-/// How long a check waits for the reader lock of an inbox. Without this wait, a concurrent check by this crew would
-/// count as another program that reads the inbox.
+/// How long a check of an inbox waits for its reader lock. Checks by this crew can overlap: without the wait, one would
+/// mistake the other for another program that reads the inbox.
 const LOOK_WAIT: Duration = Duration::from_millis(50);
 /// The interval between checks whether another program still reads an inbox.
 const LOOK_AGAIN: Duration = Duration::from_millis(100);
@@ -127,7 +127,8 @@ impl MessageDelivery {
         }
     }
 
-    /// Creates a message about a request. With `approve`, it also carries the decision. Does not send it.
+    /// Creates a message about a request, without sending it. If `approve` is set, the message also contains the
+    /// decision.
     pub fn about(
         &self,
         request: &Request,
@@ -177,8 +178,8 @@ impl MessageDelivery {
         has_some || self.can_take(name).await
     }
 
-    /// Returns whether `name` can read its inbox now. If not, waking the agent would only repeat the attempt
-    /// endlessly.
+    /// Returns whether `name` can read its inbox now. An agent that cannot must not be woken, because it would try
+    /// again endlessly.
     async fn can_take(self: &Arc<Self>, name: &Name) -> bool {
         let (post, whose) = (self.post.clone(), name.clone());
         let reader = blocking(move || post.reader(&whose, LOOK_WAIT)).await;
@@ -201,7 +202,8 @@ impl MessageDelivery {
         }
     }
 
-    /// Wakes all agents when the other program stops reading the inbox of `name`, since it may have left messages.
+    /// Waits in the background until the other program stops reading the inbox of `name`, then wakes all agents, since
+    /// the inbox may still contain messages.
     fn wait_for_reader(self: &Arc<Self>, name: &Name) {
         if !lock(&self.awaited).insert(name.clone()) {
             return;

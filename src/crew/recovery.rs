@@ -22,12 +22,12 @@ use crate::store::{Requests, StoreError};
 
 /// The interval at which the roster records that working teammates are alive.
 const ALIVE_INTERVAL: Duration = Duration::from_secs(30);
-/// Maximum number of withdrawn requests to list.
+/// Maximum number of withdrawn requests that are listed for the user.
 const LOST_MAX: usize = 8;
 /// Maximum length of a listed request's text, in characters.
 const LOST_TEXT_MAX: usize = 160;
 
-/// Cleans up after an earlier crew, and selects the members that continue.
+/// Cleans up after an earlier crew, and selects the members that continue in a resumed session.
 pub struct Recovery {
     pub context: Arc<CrewContext>,
     pub signals: Arc<CrewSignals>,
@@ -129,7 +129,8 @@ impl Recovery {
     }
 }
 
-/// Returns one line for each request that was withdrawn because its crew ended before a decision.
+/// Returns the notices about `requests`, which were withdrawn because their crew ended before a decision: one line for
+/// each of the first [`LOST_MAX`], and a line with the number of the others.
 fn lost(requests: &[Request]) -> Vec<String> {
     let mut out: Vec<String> = requests
         .iter()

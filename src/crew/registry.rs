@@ -78,7 +78,7 @@ pub struct AgentRegistry {
     agents: Mutex<BTreeMap<Name, AgentHandle>>,
     /// Counts how often an agent started to work. The idle detector compares the counts before and after a check.
     work_starts: AtomicU64,
-    /// The number of the last started subagent, also across resumed sessions.
+    /// The highest number given to a subagent so far, including before the session was resumed.
     subagents_started: AtomicU64,
     /// The running subagents. Cancelling a token interrupts the subagent.
     subagents: Mutex<BTreeMap<Name, CancellationToken>>,

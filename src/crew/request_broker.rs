@@ -125,8 +125,8 @@ impl RequestBroker {
         self.get(&request.id).await
     }
 
-    /// Files a request and hands it to its approver. If the agent filed the same request in an earlier run, uses that
-    /// one, or its approval. The caller waits for the decision with [`RequestTicket::decision`].
+    /// Files a request and hands it to its approver. If the agent filed the same request in an earlier run, that
+    /// request or its approval is used instead. The caller waits for the decision with [`RequestTicket::decision`].
     pub async fn ask(
         self: &Arc<Self>,
         from: &Name,
@@ -235,8 +235,8 @@ impl RequestBroker {
     }
 
     /// Carries out a decision and wakes the agent that waits for it. If no agent waits, sends the decision as a
-    /// message. What an earlier crew has already done is not repeated. `decided_now` is false for decisions made before
-    /// this crew started.
+    /// message. `decided_now` is false for decisions made before this crew started. Such a decision is carried out only
+    /// if an earlier crew has not finished doing so.
     async fn follow(&self, request: Request, decided_now: bool) {
         let followup = &self.parts.followup;
         let is_news = decided_now || request.has_open_follow_up();

@@ -17,7 +17,7 @@ use crate::store::{Requests, StoreError};
 pub const NUDGE: &str =
     "What is your status? Continue with your task. If something blocks you, say what it is.";
 
-/// Takes the answers of teammates to shutdown requests, kills teammates, and asks them for their status.
+/// Receives the answers of teammates to shutdown requests, kills teammates, and asks them for their status.
 pub struct Shutdowns {
     context: Arc<CrewContext>,
     registry: Arc<AgentRegistry>,
@@ -43,8 +43,8 @@ impl Shutdowns {
         }
     }
 
-    /// Records that an agent agrees to shut down, or reports its refusal. Fails unless the request was approved and is
-    /// for this agent.
+    /// Records that an agent agrees or refuses to shut down. A refusal is reported to the user and to the agent that
+    /// filed the request. Fails unless the request was approved and is for this agent.
     pub async fn answer(
         &self,
         agent: &Name,

@@ -14,7 +14,7 @@ use crate::domain::worktree::MergePolicy;
 use crate::protocol::event::{BoardEvent, CrewEvent, EventKind, NoticeLevel};
 use crate::store::{Board, StoreError, TaskSet, Worktrees};
 
-/// Maximum time for collecting the facts about the machine and the project.
+/// Maximum time for collecting facts about the machine and the project.
 const LOOK_TIME: Duration = Duration::from_secs(1);
 
 /// A background check of whether worktrees can be used in this directory.
@@ -74,7 +74,7 @@ fn day(time: Timestamp) -> String {
         .to_string()
 }
 
-/// Waits for the git check. With `None`, worktrees are switched off, which needs no notice.
+/// Waits for the result of the git check. `None` means that worktrees are switched off; the result then has no notices.
 pub async fn finish_git_check(asked: Option<GitCheck>) -> GitCheckResult {
     let Some(GitCheck {
         policy,

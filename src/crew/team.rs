@@ -87,7 +87,7 @@ impl TeamRoster {
         blocking(move || roster.set_status(&name, status, now).map(drop)).await
     }
 
-    /// Removes the first prompt of a member from the roster, once the member's conversation contains it.
+    /// Removes the first prompt of a member from the roster. Called when the member's conversation contains the prompt.
     pub async fn clear_first_prompt(&self, name: &Name) -> Result<(), StoreError> {
         let (roster, name) = (self.roster.clone(), name.clone());
         blocking(move || roster.clear_first_instructions(&name).map(drop)).await

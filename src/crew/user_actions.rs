@@ -17,7 +17,8 @@ use crate::protocol::TaskCommand;
 use crate::protocol::event::{BoardEvent, EventKind, NoticeLevel, UserAction};
 use crate::store::{Board, Mailbox, Roster, StoreError, TaskSet, Worktrees, take_task};
 
-/// The stores that the user's actions change, with the clock and ids for the changes. Used with and without a crew.
+/// What is needed to execute the user's actions on the board: the stores, the time and an id generator. Also used where
+/// no crew runs.
 pub struct ActionStores {
     pub root: PathBuf,
     pub board: Board,
@@ -29,15 +30,16 @@ pub struct ActionStores {
     pub new_id: fn() -> String,
 }
 
-/// An action of the user on the board that was executed, with the changed task.
+/// An executed action of the user on the board, and the task as it is afterwards.
 pub struct CompletedAction {
     pub task: Task,
     pub act: UserAction,
 }
 
 impl CompletedAction {
-    /// Returns the message that says where to work on a claimed task. `None` for other actions. Also `None` if the crew
-    /// still has to create the worktree (`crew_creates`), since it announces the worktree later.
+    /// Returns the message that says where to work on the task that the user claimed. Returns `None` for other actions.
+    /// If the crew still has to create the worktree (`crew_creates`), also returns `None`, because the crew announces
+    /// the worktree later.
     pub fn workspace_text(&self, root: &Path, crew_creates: bool) -> Option<String> {
         let (UserAction::Claimed, id) = (&self.act, self.task.id) else {
             return None;

@@ -34,7 +34,7 @@ use crate::store::{
 /// Where the viewed crew runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Runner {
-    /// In another process, with its id if known.
+    /// In another process, with the process id if it is known.
     Process(Option<u32>),
     /// The crew does not run, so a decision would have no effect.
     None,

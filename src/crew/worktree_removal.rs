@@ -49,8 +49,8 @@ pub fn losses_event(board: &Board, trees: &Worktrees, id: TaskId) -> Result<Even
     }))
 }
 
-/// Removes the worktree of a task, and returns the message for the user. Fails if the losses are not exactly those that
-/// the user `confirmed`.
+/// Removes the worktree of a task, and returns the message for the user. Fails if what the removal would lose differs
+/// from what the user has `confirmed`.
 pub fn remove(
     board: &Board,
     trees: &Worktrees,
@@ -101,8 +101,8 @@ impl WorktreeRemoval {
         Ok(())
     }
 
-    /// Removes the worktree of a task, if the losses are exactly those that the user `confirmed`, and publishes the
-    /// result. Waits for the user's running merges.
+    /// Removes the worktree of a task and publishes the result. Fails if what the removal would lose differs from what
+    /// the user has `confirmed`. First waits for the running merges of the user.
     pub async fn remove(&self, id: TaskId, confirmed: Losses) -> Result<(), String> {
         let (board, trees) = (self.board.store().clone(), self.merges.worktrees()?.clone());
         // Removals and merges run one at a time.

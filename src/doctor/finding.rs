@@ -44,7 +44,7 @@ pub struct Finding {
     pub level: Level,
     /// What was found. Usually one line.
     pub text: String,
-    /// What to do about it, one alternative per line. Every warning and failure has one.
+    /// What the user can do about the finding, one alternative per line. Every warning and failure has a remedy.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub remedy: Option<String>,
     /// The fix that `doctor --mend` applies. A fix never loses work.

@@ -20,7 +20,7 @@ pub use checks::settings::SettingsFacts;
 pub use finding::{Finding, Level};
 pub use fix::Fix;
 
-/// What the checks need from the caller: the root, the time, and facts that the store does not know.
+/// What the checks need from the caller: the root, the time, and facts that the files below the root do not show.
 #[derive(Debug)]
 pub struct DoctorContext {
     pub root: PathBuf,

@@ -6,11 +6,12 @@ use super::units::count;
 use super::{Finding, Level};
 use crate::domain::text::escape_control_chars;
 
-/// Width of the column with the name of the check, in columns of the terminal.
+/// Number of terminal columns for the name of the check.
 pub const NAME_WIDTH: usize = 9;
-/// Width of everything before the text of a finding: symbol, level and name of the check, each followed by a space.
+/// Number of terminal columns before the text of a finding: symbol, level and name of the check, each followed by a
+/// space.
 const INDENT: usize = 2 + 5 + NAME_WIDTH + 1;
-/// Minimum width of the text of a finding, in columns. On a narrower terminal, lines are not wrapped.
+/// If fewer terminal columns than this are left for the text of a finding, lines are not wrapped.
 const ROOM_MIN: usize = 20;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -73,7 +74,7 @@ fn lines_of(finding: &Finding, paper: ReportFormat) -> Vec<String> {
     out
 }
 
-/// Colours a text by level in the terminal's green, yellow or red.
+/// Colours a text green, yellow or red, depending on the level. Uses the terminal's own shades of these colours.
 fn colour(text: &str, level: Level, has_colours: bool) -> String {
     if !has_colours {
         return text.to_string();
@@ -86,8 +87,8 @@ fn colour(text: &str, level: Level, has_colours: bool) -> String {
     format!("\x1b[{code}m{text}\x1b[0m")
 }
 
-/// Wraps a line at spaces into parts of at most `room` columns. Longer words, such as paths and commands, are not split,
-/// so that they can be copied.
+/// Wraps a line at spaces into parts of at most `room` columns. A word that is longer than `room`, such as a path or a
+/// command, is not split, so that it can be copied.
 fn wrap(line: &str, room: usize) -> Vec<String> {
     let mut out: Vec<String> = Vec::new();
     for word in line.split(' ') {

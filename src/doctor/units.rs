@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::domain::timestamp::Timestamp;
 use crate::domain::worktree::DiskUse;
 
-/// Formats a count: `1 file`, `2 files`.
+/// Formats a number with a noun: `1 file`, `2 files`.
 pub fn count(n: usize, what: &str) -> String {
     let end = if n == 1 { "" } else { "s" };
     format!("{n} {what}{end}")

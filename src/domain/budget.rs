@@ -168,7 +168,7 @@ impl ReachedBudget {
     }
 }
 
-/// Capitalizes a leading "the". Agent names keep their case.
+/// Changes a first word "the" to "The". Other texts begin with the name of an agent and stay unchanged.
 fn capitalize_the(text: &str) -> String {
     match text.strip_prefix("the ") {
         Some(rest) => format!("The {rest}"),

@@ -83,7 +83,7 @@ pub enum Block {
     ToolCall(ToolCall),
     ToolResult {
         call: CallId,
-        /// The output, cut to a bounded size.
+        /// The output of the tool, cut to a bounded size.
         content: String,
         outcome: Outcome,
     },

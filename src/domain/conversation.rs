@@ -20,7 +20,8 @@ pub enum LogRecord {
     Delivery {
         #[serde(flatten)]
         message: Message,
-        /// Read position in the inbox after this message, in bytes.
+        /// The read position in the inbox after this delivery, as an offset in bytes. `None`: the position is
+        /// unchanged.
         inbox: Option<u64>,
         /// The ended background jobs whose results the message contains.
         ended: Vec<JobId>,
@@ -30,18 +31,18 @@ pub enum LogRecord {
     },
     /// A message that contains nothing from the inbox, the background jobs or the prompt queue.
     Message(Message),
-    /// The read position in the inbox. Written when a conversation is saved as a new log, because that log has no
-    /// [`LogRecord::Delivery`] records.
+    /// The read position in the inbox. Written when a conversation is saved as a new log, because the new log contains
+    /// no [`LogRecord::Delivery`] from which it could be read.
     Inbox {
         /// The read position in the inbox, in bytes.
         inbox: u64,
     },
-    /// The queued prompts that the messages contain. Written when a conversation is saved as a new log, because the
-    /// queue on disk may still contain these prompts.
+    /// Queued prompts that are already part of the messages in this log. Written when a conversation is saved as a new
+    /// log, because the queue on disk may still contain these prompts.
     Prompts { prompts: Vec<PromptId> },
     /// The agent replaced its todo list.
     Todo { todo: TodoList },
-    /// Total usage of the agent so far, and its cost if the price is known.
+    /// All tokens that the agent has used so far, and their cost if the price is known.
     Spent {
         spent: Usage,
         /// Total cost in US dollars; `None` if the price is unknown.
@@ -58,7 +59,7 @@ pub enum LogRecord {
     },
     /// The agent's plan was approved. From here on the agent may write files and run commands.
     Plan { plan: PlanState },
-    /// A turn ended and needs no continuation.
+    /// A turn ended. A resumed session does not continue it.
     Turn { turn: TurnState },
 }
 
@@ -99,14 +100,14 @@ pub struct Conversation {
     pub cost: Option<f64>,
     /// Number of model calls so far; 0 if the log does not record it.
     pub calls: u64,
-    /// Background jobs whose end is not reported in the conversation: id and command.
+    /// Background jobs whose end the conversation has not reported to the agent yet: id and command.
     pub unreported_jobs: Vec<(JobId, String)>,
     pub plan: PlanState,
-    /// Read position in the inbox, in bytes, if known.
+    /// The read position in the inbox, as an offset in bytes; `None` if unknown.
     pub inbox: Option<u64>,
-    /// Prompts from the queue that the messages already contain.
+    /// Queued prompts that are already part of the messages.
     pub prompts: Vec<PromptId>,
-    /// Whether the last turn ended or was interrupted, for example by a crash.
+    /// Whether the last turn has ended, or is still open because a crash interrupted it.
     pub turn: TurnState,
 }
 
@@ -170,8 +171,8 @@ impl Conversation {
         all
     }
 
-    /// Appends a message and keeps the conversation valid: removes tool results that belong to no call, and adds an
-    /// error result for each unanswered call of the previous message.
+    /// Appends `message` and keeps the conversation valid. Drops tool results in `message` that answer no call. Adds an
+    /// error result for each call of the previous message that has no result.
     fn join(&mut self, message: Message) {
         let mut message = message;
         let mut open = self.open_calls();
@@ -200,7 +201,8 @@ impl Conversation {
         }
     }
 
-    /// Adds an error result for each tool call of the last message, because no result can follow.
+    /// Adds an error result for each tool call of the last message, because the log contains no results for these
+    /// calls.
     fn close(&mut self) {
         let open = self.open_calls();
         if !open.is_empty() {

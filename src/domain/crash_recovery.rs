@@ -19,8 +19,9 @@ pub enum LeadState {
     Gone,
 }
 
-/// Returns the members whose crew has ended but who are still listed as present. Leaves out `back`, the members that
-/// this session restores, and members without a session: another program added them and may still run them.
+/// Returns the members of ended crews that the roster still lists as present. Leaves out the members in `back`, which
+/// the resumed session restores. Also leaves out members without a session: another program added them and may still
+/// run them.
 pub fn absent_members<'a>(team: &'a Team, back: &[Name]) -> Vec<&'a Member> {
     let stays = |name: &Name| back.iter().any(|n| n.same(name));
     team.present()
@@ -28,8 +29,8 @@ pub fn absent_members<'a>(team: &'a Team, back: &[Name]) -> Vec<&'a Member> {
         .collect()
 }
 
-/// Returns the pending requests whose asker no longer runs. If the lead is back, the user, the lead and the members in
-/// `back` count as running.
+/// Returns the pending requests that an ended crew has left. With [`LeadState::Gone`], these are all pending requests.
+/// With [`LeadState::Back`], requests from the user, the lead and the members in `back` are left out.
 pub fn orphaned_requests<'a>(
     requests: &'a [Request],
     back: &[Name],
@@ -58,7 +59,7 @@ pub enum OwnerState {
     External,
 }
 
-/// A task that is not completed and has an owner while no crew runs.
+/// A task that is not completed and still has an owner, although no crew runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OwnedTask {
     pub task: TaskId,

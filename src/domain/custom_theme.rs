@@ -90,7 +90,8 @@ impl ColorRole {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ThemeColor {
-    /// One of the terminal's 256 colours. Those below 16 follow the terminal's own colour scheme.
+    /// One of the terminal's 256 colours, by index. Indexes below 16 select colours from the terminal's own colour
+    /// scheme.
     Indexed(u8),
     Rgb([u8; 3]),
 }

@@ -14,7 +14,8 @@ pub enum NameError {
         "{0:?} is not a name: use 1 to 32 letters, digits, '-' or '_', starting with a letter or digit"
     )]
     Form(String),
-    /// The name is reserved: `lead`, `user`, or `policy`, which signs decisions made by a permission rule.
+    /// The name is reserved: `lead`, `user` or `policy`. A permission rule that decides is recorded under the name
+    /// `policy`.
     #[error("the name {0:?} is reserved: choose another for this teammate")]
     Reserved(String),
 }
@@ -189,11 +190,13 @@ text_id!(
     JobId
 );
 text_id!(
-    /// The id of a message, unique in its inbox. Given by the writer or derived from the position in the file.
+    /// The id of a message, unique in its inbox. If the writer of the message sets no id, it is derived from the
+    /// position of the message in the inbox file.
     MessageId
 );
 text_id!(
-    /// The id of a queued prompt. A log records it, so that the prompt is not delivered again after a crash.
+    /// The id of a queued prompt. It is recorded in the agent's log when the prompt is delivered, so that the prompt is
+    /// not delivered again after a crash.
     PromptId
 );
 text_id!(
@@ -206,7 +209,8 @@ text_id!(
 );
 
 impl RequestId {
-    /// Returns whether the id is safe as a file name. Ids come from messages and models, so they must be checked.
+    /// Returns whether the id is safe to use as a file name. Other programs and models can write ids, so they must be
+    /// checked.
     pub fn is_safe(&self) -> bool {
         !self.0.is_empty()
             && self.0.len() <= 64

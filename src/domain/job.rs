@@ -8,11 +8,11 @@ use super::ids::{JobId, Name};
 use super::text::{clip, one_line};
 use super::timestamp::Timestamp;
 
-/// Maximum size of [`Job::tail`], the last output that the screen shows, in bytes.
+/// Maximum number of bytes in [`Job::tail`]. The screen shows this end of the output.
 pub const TAIL_MAX: usize = 4 * 1024;
-/// Maximum size of the last output that is reported to the agent when the job ends, in bytes.
+/// When a job ends, the agent gets at most this many bytes from the end of the output.
 pub const REPORTED_MAX: usize = 2 * 1024;
-/// Maximum length of a command in a list, in characters, as in learn-claude-code.
+/// Lists of jobs show at most this many characters of a command, as in learn-claude-code.
 const COMMAND_MAX: usize = 80;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -62,7 +62,7 @@ pub struct Job {
     pub began: Timestamp,
     /// When and how the job ended. `None` while it runs.
     pub ended: Option<(Timestamp, JobEnd)>,
-    /// The last output, at most [`TAIL_MAX`] bytes.
+    /// The end of the output, at most [`TAIL_MAX`] bytes.
     pub tail: String,
 }
 
@@ -84,7 +84,7 @@ impl Job {
         clip(&one_line(&self.command), COMMAND_MAX)
     }
 
-    /// Appends output to [`Job::tail`] and drops the oldest output beyond [`TAIL_MAX`] bytes.
+    /// Appends `chunk` to [`Job::tail`], then removes text from its start until it has at most [`TAIL_MAX`] bytes.
     pub fn put(&mut self, chunk: &str) {
         self.tail.push_str(chunk);
         if self.tail.len() > TAIL_MAX {

@@ -15,7 +15,7 @@ pub const MAIL_MESSAGE_MAX: usize = 64 * 1024;
 /// The JSON field that contains the attachments of a message.
 const ATTACHMENTS: &str = "attachments";
 
-/// The type of a message. The first five are those of learn-claude-code.
+/// The type of a message. The first five variants are the types of learn-claude-code.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum MailKind {
@@ -54,8 +54,8 @@ impl MailKind {
         "permission_response",
     ];
 
-    /// Returns whether only the crew itself may send messages of this type. If models could send them, a model could
-    /// forge a decision.
+    /// Returns whether messages of this type belong to a protocol of crewdeck, such as `plan_approval_response`. Models
+    /// cannot send them; otherwise a model could forge a decision.
     pub fn is_protocol(&self) -> bool {
         !matches!(
             self,
@@ -74,11 +74,11 @@ impl fmt::Display for MailKind {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DeliveryState {
-    /// The message is in the inbox.
+    /// The message is in the recipient's inbox, but not in its conversation yet.
     Sent,
     /// The message is part of the recipient's conversation on disk.
     Delivered,
-    /// The recipient's model has answered with the message in its context.
+    /// The model has received the message as part of the recipient's conversation, and has answered.
     ActedOn,
 }
 
@@ -102,7 +102,8 @@ pub struct MailMessage {
     /// When the message was sent; zero if unknown.
     #[serde(default)]
     pub timestamp: Timestamp,
-    /// All other fields: `request_id`, `approve` and similar, and fields written by other programs.
+    /// All fields that have no member of their own in this struct: `request_id`, `approve` and similar, and fields
+    /// written by other programs.
     #[serde(flatten)]
     pub extra: Map<String, Value>,
 }

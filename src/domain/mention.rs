@@ -23,7 +23,7 @@ fn required() -> bool {
 pub struct PartialMention<'a> {
     /// Position of the `@` in the text, in bytes.
     pub start: usize,
-    /// The text after the `@` and the opening quote, if there is one.
+    /// The text between the `@` and the cursor, without an opening quote.
     pub query: &'a str,
 }
 
@@ -55,7 +55,8 @@ pub fn mentions(text: &str, is_required: impl Fn(&str) -> bool) -> Vec<Mention> 
     found
 }
 
-/// Returns the mention at the end of `before`, the text before the cursor; `None` if it does not end with a mention.
+/// Returns the mention at the end of `before`, the text before the cursor. Returns `None` if the text does not end with
+/// a mention.
 pub fn at_cursor(before: &str) -> Option<PartialMention<'_>> {
     before.match_indices('@').rev().find_map(|(start, _)| {
         let rest = &before[start + 1..];

@@ -21,7 +21,7 @@ pub struct PendingCall {
 }
 
 impl PendingCall {
-    /// Returns whether one decision can answer both calls, because they have the same tool, input and reason.
+    /// Returns whether both calls have the same tool, input and reason, so that one decision can answer both.
     pub fn has_same_call(&self, other: &PendingCall) -> bool {
         self.tool == other.tool && self.input == other.input && self.why == other.why
     }

@@ -28,9 +28,9 @@ use serde_json::Value;
 
 pub use stream::RedactingStream;
 
-/// Minimum length of a variable's value, in bytes. Shorter values are not redacted.
+/// Minimum length of the value of a secret environment variable, in bytes. Shorter values are not redacted.
 pub const VALUE_MIN: usize = 8;
-/// Maximum length of a variable's value, in bytes. Longer values are not redacted.
+/// Maximum length of the value of a secret environment variable, in bytes. Longer values are not redacted.
 pub const VALUE_MAX: usize = 16 * 1024;
 /// The start of every placeholder that replaces a secret.
 pub const PLACEHOLDER_START: &str = "[redacted: ";
@@ -42,21 +42,21 @@ pub struct Redactor {
 }
 
 struct Secrets {
-    /// Names and values of secret variables, longest value first: if one value is a prefix of another, the longer one
-    /// must match.
+    /// Names and values of secret environment variables, longest value first. If one value is a prefix of another, the
+    /// longer one must be matched first.
     values: Vec<(String, Vec<u8>)>,
-    /// For each byte value, whether a secret can begin with it. Allows the scan to skip most bytes.
+    /// For each byte value, whether a secret can begin with that byte. Allows the scan to skip most bytes.
     first_bytes: [bool; 256],
 }
 
-/// Returns a redactor that only finds keys with a known format.
+/// Returns a redactor that knows no environment variables and finds only secrets with a known format.
 impl Default for Redactor {
     fn default() -> Redactor {
         Redactor::new([])
     }
 }
 
-/// Prints only the names of the variables, because the values are secrets.
+/// Prints only the names of the secret environment variables, not their values.
 impl std::fmt::Debug for Redactor {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let names = self.secrets.values.iter().map(|(name, _)| name.as_str());
@@ -69,7 +69,8 @@ impl std::fmt::Debug for Redactor {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Match<'a> {
     Nothing,
-    /// A secret of `length` bytes; `label` names it. The first `prefix` bytes identify it and are not redacted.
+    /// A secret of `length` bytes. `label` is its kind or the name of its environment variable. The first `prefix`
+    /// bytes show the kind and are not redacted.
     Secret {
         prefix: usize,
         length: usize,
@@ -77,8 +78,8 @@ enum Match<'a> {
     },
     /// A secret may begin here; more input is needed.
     Incomplete,
-    /// Like `Secret`, but the input ends within the secret. The characters of `body` that begin the following input
-    /// also belong to it.
+    /// Like `Secret`, but the secret reaches the end of the input. If the following input begins with characters of
+    /// `body`, they belong to the secret too.
     OpenSecret {
         prefix: usize,
         length: usize,
@@ -95,8 +96,8 @@ enum InputState {
 }
 
 impl Redactor {
-    /// Returns a redactor for the values of these variables and for keys with a known format. Values shorter than
-    /// [`VALUE_MIN`] or longer than [`VALUE_MAX`] bytes are ignored.
+    /// Returns a redactor that finds the values of the environment variables `variables` and secrets with a known
+    /// format. Values shorter than [`VALUE_MIN`] or longer than [`VALUE_MAX`] bytes are ignored.
     pub fn new(variables: impl IntoIterator<Item = (String, String)>) -> Redactor {
         Redactor::of(Vec::new(), variables)
     }
@@ -150,7 +151,8 @@ impl Redactor {
         }
     }
 
-    /// Redacts every string in a JSON value, but no object keys. Returns the number of strings that changed.
+    /// Redacts every string in a JSON value, except the names of object fields. Returns the number of strings that
+    /// changed.
     pub fn json(&self, value: &mut Value) -> usize {
         match value {
             Value::String(text) => match self.text(text) {

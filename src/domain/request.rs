@@ -62,7 +62,7 @@ pub enum FollowUp {
     /// The request is pending, or some consequences of the decision are not carried out yet.
     #[default]
     NotYet,
-    /// The asker has received the decision, and an approved shutdown was carried out.
+    /// The asker has received the decision. If the decision approved a shutdown, the teammate was also shut down.
     Done,
 }
 
@@ -232,7 +232,7 @@ impl Request {
         decided.contains(&self.status) && self.followed == FollowUp::NotYet
     }
 
-    /// Returns whether one decision answers both requests, because both ask for permission for the same call.
+    /// Returns whether both requests ask for permission for the same tool call, so that one decision can answer both.
     pub fn is_like(&self, other: &Request) -> bool {
         self.kind == RequestKind::Permission
             && other.kind == RequestKind::Permission

@@ -60,8 +60,8 @@ pub fn asks_for_network(command: &str) -> bool {
     command.trim_start().starts_with(ASKS_FOR_NETWORK)
 }
 
-/// Services on this machine that act for the user and listen on a socket. Commands cannot connect to them unless the
-/// setting `sockets` lists the group.
+/// A group of services on this machine that act for the user and listen on a socket. Commands cannot connect to these
+/// services unless the setting `sockets` lists the group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SocketGroup {

@@ -53,11 +53,11 @@ const PARTS: &[&str] = &[
     "OAUTH",
     "AUTHORIZATION",
 ];
-/// Words that indicate a secret unless the value is a number or a path: the seed of a wallet is secret, the seed of a
-/// test is not.
+/// Words that indicate a secret unless the value is a number or a path. The seed of a wallet is secret; the seed of a
+/// test is a number and not secret.
 const SEEDS: &[&str] = &["SEED", "SEEDS"];
-/// Words that indicate a secret if the value has at least [`PIN_MIN`] characters. The pin numbers of circuit boards are
-/// shorter.
+/// Words that indicate a secret if the value has at least [`PIN_MIN`] characters. A shorter value is taken for the
+/// number of a pin on a circuit board.
 const PINS: &[&str] = &["PIN"];
 /// Minimum length of a personal identification number, in characters.
 const PIN_MIN: usize = 4;
@@ -78,8 +78,8 @@ const OTHER_WORDS: &[&str] = &[
     "TRESPASS",
     "UNAUTH",
 ];
-/// Names of variables that look like names of secrets, but whose values are not secret. Some hold the paths of sockets
-/// and files of the desktop and of ssh, to which the sandbox controls access.
+/// Names of variables that look like names of secrets, but whose values are not secret. Some values are paths of
+/// sockets and files; the sandbox controls access to them.
 const EXEMPT_NAMES: &[&str] = &[
     "PWD",
     "OLDPWD",
@@ -120,8 +120,7 @@ const PARAMETERS: &[&str] = &[
     "apikey=",
     "_authtoken=",
 ];
-/// Parts of webhook addresses, in lowercase. A URL with such a part is a secret, because access needs nothing but the
-/// URL.
+/// Parts of webhook addresses, in lowercase. A URL with such a part is a secret, because the URL alone gives access.
 const SECRET_ADDRESSES: &[&str] = &[
     "hooks.slack.com/services/",
     "discord.com/api/webhooks/",
@@ -200,8 +199,8 @@ fn is_secret_word(word: &str) -> bool {
         || ENDS.iter().any(|end| word.ends_with(end))
 }
 
-/// Returns whether the name contains a term such as `CONNECTION_STRING`, which indicates a secret although none of its
-/// words does.
+/// Returns whether the name, given in uppercase, contains a term of several words that indicates a secret, such as
+/// `CONNECTION_STRING`.
 fn has_joined_word(upper: &str) -> bool {
     ["PASS_WORD", "PASS_PHRASE", "CONNECTION_STRING", "CONN_STR"]
         .iter()
@@ -241,8 +240,8 @@ fn has_secret_shape(value: &str) -> bool {
         || Redactor::default().has_secret(value)
 }
 
-/// Returns whether the value contains `scheme://user:password@host`, or a URL without a password whose user name is
-/// random, as in some DSNs.
+/// Returns whether the value contains a URL of the form `scheme://user:password@host`, or of the form
+/// `scheme://user@host` with a random user name, as in some DSNs.
 fn has_address_with_password(value: &str) -> bool {
     value.match_indices("://").any(|(at, mark)| {
         let after = &value[at + mark.len()..];

@@ -17,7 +17,8 @@ const AGENTS_PER_CORE: usize = 8;
 /// Memory in MiB that the default for `agents_max` assumes for each teammate, including the programs that it runs.
 const AGENT_MIB: u64 = 512;
 
-/// Returns the default for `agents_max`, from the number of cores and the memory in MiB, if known.
+/// Returns the default for `agents_max` on a machine with `cores` CPU cores and `memory` MiB of memory; `None` if the
+/// memory is unknown.
 pub fn default_agents_max(cores: usize, memory: Option<u64>) -> usize {
     let by_cores = cores.saturating_mul(AGENTS_PER_CORE);
     let by_memory = memory.map_or(by_cores, |mib| {
@@ -37,7 +38,7 @@ pub enum MemberStatus {
     /// Waits for messages or a task.
     #[default]
     Idle,
-    /// Has shut down. A new teammate may get the name.
+    /// The member has shut down. A new teammate may use its name.
     Shutdown,
 }
 
@@ -86,7 +87,8 @@ pub struct Member {
     /// for good, or another program added it.
     #[serde(default)]
     pub session: String,
-    /// The first instructions. Kept until the first turn has ended, so that a restarted member can get them again.
+    /// The instructions for the member's first turn. Stored until that turn has ended, so that a restarted member can
+    /// get them again.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub first: String,
     /// When the member was last known to be alive; zero: unknown. Not updated while the member is idle or waits for a
@@ -253,10 +255,10 @@ pub enum Activity {
         cause: String,
         /// The time of the next attempt.
         until: Timestamp,
-        /// The number of the next attempt, where 1 is the first retry. 0 if the agent waits for a back-off that a call
-        /// of another agent caused.
+        /// 1 before the first retry, 2 before the second, and so on. 0 if the agent waits for a back-off that a call of
+        /// another agent caused.
         attempt: u32,
-        /// Maximum number of attempts, including the first; 0 if unknown.
+        /// Maximum number of attempts for one model call: the first one and all retries. 0 if unknown.
         #[serde(default, skip_serializing_if = "is_zero")]
         attempts_max: u32,
     },

@@ -34,7 +34,7 @@ pub fn escape_control_chars(text: &str) -> String {
 }
 
 /// Like [`escape_control_chars`], but replaces each character by exactly one, so that positions in the text stay valid.
-/// Used for text in an input field. Keeps newlines and long grapheme clusters.
+/// Used for text in an input field. Does not change newlines and long grapheme clusters.
 pub fn escape_each_char(text: &str) -> Cow<'_, str> {
     if text
         .bytes()
@@ -55,7 +55,7 @@ pub fn escape_each_char(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// Returns `c`, or `�` if it is hidden and has no visible effect on its neighbours.
+/// Returns `c`, or `�` if `c` is hidden and does not affect how its neighbours are shown.
 fn visible_char(c: char, before: Option<char>, after: Option<char>) -> char {
     match c {
         ' '..='~' => c,
@@ -168,8 +168,8 @@ pub fn clip(text: &str, max: usize) -> String {
     out
 }
 
-/// Joins the first `max` names. If the total number `all` is higher, adds the number of missing names, as in `a, b and
-/// 3 more`.
+/// Joins the first `max` names. `all` is the total number, which may be higher than the number of `names`. If names are
+/// missing, adds how many, as in `a, b and 3 more`.
 pub fn join_names(names: &[String], max: usize, all: usize) -> String {
     let shown = &names[..names.len().min(max)];
     let names = shown.join(", ");
@@ -181,7 +181,7 @@ pub fn join_names(names: &[String], max: usize, all: usize) -> String {
 
 /// Keeps the head and the tail of `text`, together at most `max` bytes, cut at character boundaries.
 ///
-/// A marker between them states how many bytes are missing. It is not counted in `max`.
+/// A marker between head and tail states how many bytes are missing. The marker is not counted in `max`.
 pub fn head_and_tail(text: &str, max: usize) -> String {
     if text.len() <= max {
         return text.into();
@@ -196,8 +196,8 @@ pub fn head_and_tail(text: &str, max: usize) -> String {
     )
 }
 
-/// Returns how many bytes [`head_and_tail`] has cut from `text`, according to its markers. Text that looks like a
-/// marker is counted too.
+/// Returns how many bytes [`head_and_tail`] has removed, according to the markers in `text`. A line that only looks
+/// like a marker is counted too.
 pub fn bytes_cut(text: &str) -> usize {
     let cut = |line: &str| -> Option<usize> {
         let number = line

@@ -3,7 +3,8 @@
 use super::{CheckResult, ensure};
 use crate::tools::replace::{Edit, Occurrences, replace};
 
-/// Maximum size of an error message, in bytes. The message quotes similar lines of the file.
+/// Maximum size of an error of `edit_file`, in bytes. Such an error quotes lines of the file that resemble the text to
+/// replace.
 const ERROR_MAX: usize = 16 * 1024;
 
 /// Checks the `edit_file` tool. `bytes` holds a file's content, the text to replace and its replacement, separated by

@@ -22,8 +22,8 @@ pub fn task(bytes: &[u8]) -> CheckResult {
     round_trip::<Task>("the task", bytes).map(|_| ())
 }
 
-/// Checks the removal of metadata from images: it adds at most one byte of padding, and a second removal changes
-/// nothing.
+/// Checks the removal of metadata from images: the result is at most one byte longer than the input, and a second
+/// removal changes nothing.
 pub fn image(bytes: &[u8]) -> CheckResult {
     for format in IMAGE_FORMATS {
         let Some(stripped) = strip_metadata(bytes, format) else {
@@ -85,8 +85,8 @@ pub fn worktrees(bytes: &[u8]) -> CheckResult {
     Ok(())
 }
 
-/// Checks that a valid JSON state file can be written and read again without loss. Returns its value, or `None` if the
-/// file is invalid.
+/// Checks that a valid JSON state file can be written and read again without loss. Returns the parsed content, or
+/// `None` if the file is invalid. `what` names the content in errors.
 fn round_trip<T: DeserializeOwned + Serialize + PartialEq>(
     what: &str,
     bytes: &[u8],

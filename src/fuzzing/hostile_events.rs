@@ -8,7 +8,7 @@ use crate::protocol::Event;
 /// Returns events that fill every pane of the dashboard. Every free text is `text` and every timestamp is `time`.
 ///
 /// # Errors
-/// Fails if an event does not parse, because the format has changed and this file has not.
+/// Fails if an event in this file does not match the event format.
 pub fn session_events(text: &str, time: f64) -> Result<Vec<Event>, String> {
     let values = event_values(text, time).into_iter().enumerate();
     let events = values.map(|(at, mut value)| {

@@ -19,13 +19,13 @@ use regex::Regex;
 
 pub use hostile_events::session_events;
 
-/// The error describes the violated invariant.
+/// The result of a fuzz check. An error describes the violated invariant.
 pub type CheckResult = Result<(), String>;
 
-/// Checks the invariants for one input, which may be any bytes.
+/// A function that checks one part of crewdeck with one input, which may be any bytes.
 pub type FuzzTarget = fn(&[u8]) -> CheckResult;
 
-/// The targets by name. Each has a file in `fuzz/fuzz_targets/` and a folder in `fuzz/corpus/`.
+/// The fuzz targets by name. Each has a file in `fuzz/fuzz_targets/` and a folder in `fuzz/corpus/`.
 pub const TARGETS: &[(&str, FuzzTarget)] = &[
     ("sse", model_io::sse),
     ("tool", model_io::tool),

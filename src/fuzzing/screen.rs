@@ -15,12 +15,13 @@ use crate::ui::{
 
 /// The time at which the dashboard starts, in seconds since the Unix epoch; noon UTC.
 const NOON: f64 = 1_700_049_600.0;
-/// Maximum size of a cell in bytes: enough for the longest emoji, but not for a long sequence of combining marks.
+/// Maximum size of the text in one terminal cell, in bytes: enough for the longest emoji, but not for a long sequence
+/// of combining marks.
 const CELL_MAX: usize = 72;
 /// Maximum number of UI messages in one run of [`keys`].
 const MESSAGES_MAX: usize = 48;
 
-/// The terminal sizes: one for each layout, and one that is too small.
+/// The terminal sizes in columns and rows: one for each layout, and one that is too small.
 const SIZES: [(u16, u16); 4] = [(160, 45), (100, 30), (60, 16), (9, 3)];
 
 /// Returns the UI message that an input byte stands for: a key, a mouse event, a paste, a tick or a resize.
@@ -72,8 +73,8 @@ fn message(byte: u8, text: &str, at: f64) -> Msg {
     }
 }
 
-/// Checks the dashboard with a session in which every text is the same hostile one. Each byte before the first zero
-/// byte stands for a UI message, up to [`MESSAGES_MAX`] of them; the rest of `bytes` is the hostile text.
+/// Checks the dashboard with a session in which all texts are the same hostile text. Each byte before the first zero
+/// byte stands for a UI message, up to [`MESSAGES_MAX`] of them. The bytes after these are the hostile text.
 pub fn keys(bytes: &[u8]) -> CheckResult {
     let split = bytes.iter().position(|b| *b == 0).unwrap_or(bytes.len());
     let (run, rest) = bytes.split_at(split.min(MESSAGES_MAX));
@@ -142,7 +143,7 @@ fn initial_state() -> UiState {
     state
 }
 
-/// Checks that prompts for agents contain no control characters.
+/// Checks that the prompts among `effects` contain no control characters except newlines.
 fn check_effects(effects: &[Effect]) -> CheckResult {
     for effect in effects {
         if let Effect::Command(Command::Prompt { text, .. }) = effect {
@@ -155,8 +156,7 @@ fn check_effects(effects: &[Effect]) -> CheckResult {
     Ok(())
 }
 
-/// Draws the state at its current size and at one of [`SIZES`], and checks every cell. `nth` modulo the number of sizes
-/// is the index in [`SIZES`].
+/// Draws the state at two sizes, its current one and `SIZES[nth % SIZES.len()]`, and checks every cell.
 fn check_drawing(state: &mut UiState, nth: usize) -> CheckResult {
     let size = state.size;
     for (width, height) in [(size.width, size.height), SIZES[nth % SIZES.len()]] {

@@ -25,7 +25,8 @@ const BODY_MAX: usize = 4 * 1024 * 1024;
 /// models.
 pub const RESPONSE_MAX: usize = 8 * 1024 * 1024;
 
-/// Counts the bytes of a streamed response. The limit protects against a model in a loop and against a hostile server.
+/// Counts the bytes of a streamed response and enforces [`RESPONSE_MAX`]. The limit protects against a model in a loop
+/// and against a hostile server.
 #[derive(Debug, Default)]
 pub struct SizeLimit {
     bytes: usize,
@@ -62,7 +63,7 @@ pub struct Http {
     spec: &'static ProviderSpec,
     /// Maximum time without data from the server, before and during a response.
     read_timeout: Duration,
-    /// The context windows from the last list of models.
+    /// The context windows in the last list of models that the server sent.
     pub(super) windows: ListedWindows,
 }
 
@@ -277,7 +278,7 @@ pub enum ResponseBody {
     Json(Value),
 }
 
-/// Returns the deltas of a response. `decoder` decodes a streamed response; `parse` reads one that is a single JSON
+/// Returns the deltas of a response. `decoder` decodes a streamed response, `parse` a response that is a single JSON
 /// value.
 ///
 /// # Errors

@@ -7,9 +7,10 @@ use super::{ErrorKind, ModelError, ModelRequest};
 use crate::domain::attachment::AttachedImage;
 use crate::domain::chat::Block;
 
-/// Maximum number of images in a request. If there are more, Anthropic lowers the maximum size of each image.
+/// Maximum number of images in a request. For a request with more images, Anthropic lowers the maximum size of each
+/// image.
 const IMAGES_MAX: usize = 20;
-/// Maximum size of all images in a request, in bytes of base64. Anthropic limits a complete request to 32 MB.
+/// Maximum total size of the images in a request, in bytes of base64. Anthropic limits a complete request to 32 MB.
 const BYTES_MAX: usize = 24 * 1024 * 1024;
 
 /// Whether a model gets the images of the conversation.
@@ -20,8 +21,8 @@ pub enum ImageInput {
     LeftOut,
 }
 
-/// The images that a request contains. For every other image, [`SentImages::form`] gives a line of text with the
-/// reason.
+/// The images that are sent with a request. For an image that is not sent, [`SentImages::form`] returns a line of text
+/// with the reason.
 pub struct SentImages<'a> {
     sent: HashSet<*const AttachedImage>,
     input: ImageInput,
@@ -80,9 +81,9 @@ impl<'a> SentImages<'a> {
     }
 }
 
-/// Returns the error to show to the user if `error` says that the server does not accept images, else `None`. Call it
-/// only for requests with images. The error's words decide, because servers use different status codes: 400, 404 (no
-/// such endpoint) and 500 (llama.cpp without a projector).
+/// If `error` says that the server does not accept images, returns the error to show to the user, else `None`. Call it
+/// only for requests with images. The words of the error message decide, because servers use different status codes:
+/// 400, 404 (no such endpoint) and 500 (llama.cpp without a projector).
 pub fn refusal(error: &ModelError, model: &str) -> Option<ModelError> {
     let may_be = matches!(
         error.kind,

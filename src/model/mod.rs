@@ -33,7 +33,8 @@ use crate::domain::ids::Name;
 use crate::domain::usage::Usage;
 pub use window::ContextWindow;
 
-/// All providers. If the environment has the keys of several, the first one is used.
+/// All providers. If the environment contains the API keys of several providers, the first of them in this list is
+/// used.
 pub static PROVIDERS: &[&provider::ProviderSpec] = &[&anthropic::SPEC, &openai::SPEC];
 
 /// The definition of a tool, as it is sent to the model.
@@ -67,7 +68,7 @@ pub struct ModelRequest {
     pub agent: Name,
     pub model: String,
     pub system: String,
-    /// The conversation; valid by [`crate::domain::chat::validate`].
+    /// The conversation. It satisfies [`crate::domain::chat::validate`].
     pub messages: Arc<Vec<Message>>,
     /// The tools the model may call. The order never changes, so that the prompt cache stays valid.
     pub tools: Arc<Vec<ToolSpec>>,
@@ -92,8 +93,8 @@ pub enum Delta {
 /// Why a call has not started yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CallWait {
-    /// The maximum number of calls is running, other calls are first in the queue, or a single call is testing whether
-    /// the server has recovered.
+    /// The maximum number of calls is running, other calls are ahead in the queue, or a single call is testing whether
+    /// the server has recovered from a failure.
     Queued {
         /// The position in the queue; the first is 1.
         place: usize,
@@ -102,7 +103,7 @@ pub enum CallWait {
     Paused {
         /// The time until the back-off ends.
         left: Duration,
-        /// The server's error message, in one line.
+        /// The message of the error that started the back-off, in one line.
         cause: String,
     },
     /// The wait is over; the call starts.
@@ -125,7 +126,7 @@ pub enum StopReason {
     /// The model waits for tool results.
     ToolUse,
     MaxTokens,
-    /// The server paused a long turn; sending the conversation again continues it.
+    /// The server paused a long turn. The turn continues when the conversation is sent again.
     PauseTurn,
     /// The model or a content filter of the server refused to answer.
     Refusal,
@@ -135,7 +136,7 @@ pub enum StopReason {
     Other(String),
 }
 
-/// The kind of a failed call; decides whether and how often it is retried.
+/// The kind of error with which a call failed. Decides whether and how often the call is retried.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ErrorKind {
     NoKey,
@@ -149,7 +150,7 @@ pub enum ErrorKind {
     RateLimited,
     /// The server is overloaded or failed (5xx).
     Server,
-    /// The conversation exceeds the model's context window. Another try needs a shorter one.
+    /// The conversation exceeds the model's context window. Only a shorter conversation can succeed.
     ContextTooLong,
     /// The server rejected the request (4xx statuses without a kind of their own), or the address or a header is
     /// invalid.
@@ -162,13 +163,13 @@ pub enum ErrorKind {
     Timeout,
     /// The server redirects to another origin or too often (3xx); the redirect is not followed.
     Redirected,
-    /// No rule of the script of a scripted model matches.
+    /// The script of the scripted model has no rule that matches the last message.
     Script,
 }
 
 impl ErrorKind {
-    /// Returns whether this error, as the answer to a request for the list of models, means that the server runs but
-    /// offers no list.
+    /// Returns whether the server works but offers no list of models. `self` must be the error kind of a failed
+    /// [`Model::list`].
     pub fn means_no_list(self) -> bool {
         match self {
             ErrorKind::UnknownModel | ErrorKind::BadRequest | ErrorKind::InvalidResponse => true,
@@ -196,8 +197,8 @@ pub struct ModelError {
     pub hint: String,
     /// The wait before the next try: the one that the server asked for, or the shared back-off of the [`governor`].
     pub wait: Option<Duration>,
-    /// Whether to retry according to the server (header `x-should-retry`). Overrides the rule for `kind`; `None` if the
-    /// header is missing.
+    /// Whether the server wants the call to be retried (header `x-should-retry`). Overrides the rule for `kind`. `None`
+    /// if the header is missing.
     pub retry: Option<bool>,
     /// Whether the server has sent data at least once; set by the [`governor`]. If not, the address, the key or the
     /// provider may be wrong; otherwise a failure is probably transient.
@@ -235,12 +236,12 @@ pub trait Model: Send + Sync {
     }
 }
 
-/// Maximum size of the stored text of an invalid tool input, in bytes. A longer text loses its middle part.
+/// Maximum size of the stored text of an invalid tool input, in bytes. The middle of a longer text is left out.
 const BROKEN_MAX: usize = 4 * 1024;
 
 /// Parses the input of a tool call. If `text` is not a JSON object, returns an empty object, so that the conversation
-/// stays valid, and the text (at most [`BROKEN_MAX`] bytes), for the error that the model gets. An empty text and
-/// `null` count as an empty object.
+/// stays valid. In this case, also returns `text`, cut to [`BROKEN_MAX`] bytes, for the error message to the model. An
+/// empty text and `null` count as an empty object.
 pub(crate) fn parse_input(text: &str) -> (Value, Option<String>) {
     let empty = || Value::Object(serde_json::Map::new());
     if text.trim().is_empty() {
@@ -267,8 +268,8 @@ pub(crate) fn clip_label(text: &str) -> String {
 /// Maximum plausible token count. A larger count is an error of the server.
 const TOKENS_MAX: u64 = 100_000_000;
 
-/// Parses a token count from a server. Returns `None` for an implausible value (negative, not an integer, above
-/// [`TOKENS_MAX`]), which would distort all totals.
+/// Parses a token count from a server. Returns `None` for an implausible value: negative, not an integer or above
+/// [`TOKENS_MAX`]. Such a value would distort the token totals.
 pub(crate) fn parse_tokens(value: Option<&Value>) -> Option<u64> {
     value?.as_u64().filter(|count| *count <= TOKENS_MAX)
 }

@@ -23,15 +23,17 @@ pub struct ProviderSpec {
     pub key_var: &'static str,
     /// The environment variable that holds the address of the server.
     pub url_var: &'static str,
-    /// The address of the vendor. If the key from `key_var` is sent to another address, the user gets a notice.
+    /// The address of the vendor's server. If the key from `key_var` is sent to another address, the user gets a
+    /// notice.
     pub vendor_url: &'static str,
     /// Settings that only this provider has. In the settings file they are in the table with the provider's name.
     pub options: &'static [ProviderOption],
     /// Servers to look for on this machine if no provider is configured.
     pub local_servers: &'static [LocalServer],
-    /// Context windows of the vendor's model families, in the form of [`super::window::FAMILIES`].
+    /// Context windows of the vendor's model families, as pairs of name prefix and tokens. See
+    /// [`super::window::FAMILIES`].
     pub windows: &'static [(&'static str, u64)],
-    /// Returns advice for an HTTP error with this status and this error text. The text must be in lower case.
+    /// Returns advice for an HTTP error with this status and this error text, which must be in lower case.
     pub refusal_hints: fn(u16, &str) -> RefusalHints,
     pub decoder: fn() -> Box<dyn Decode>,
     /// Creates the client. Sends no request yet. Fails if the address or a header value is invalid.
@@ -66,11 +68,11 @@ pub struct LocalServer {
 /// A provider's advice about a refused request, for the error message.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub struct RefusalHints {
-    /// Advice on the setting that caused the refusal, if the error text shows this. Replaces all other hints.
+    /// If the error text shows which setting caused the refusal: advice on that setting. Replaces all other hints.
     pub setting: Option<&'static str>,
     /// Text to append to the hint about a refused key; may be empty.
     pub key: &'static str,
-    /// The hint for a request that was rejected with a status for which there is no general hint; may be empty.
+    /// The hint for a refused request whose status has no general hint; may be empty.
     pub request: &'static str,
 }
 
@@ -93,7 +95,7 @@ pub struct ModelServerConfig {
     pub base_url: String,
     /// The API key; a local server may need none.
     pub key: Option<SecretString>,
-    /// The values of [`ProviderSpec::options`] that are set.
+    /// The options that the user has set, by their names in [`ProviderSpec::options`].
     pub options: BTreeMap<String, String>,
     pub read_timeout: Duration,
 }

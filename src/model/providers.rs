@@ -55,15 +55,15 @@ fn by_name(name: &str) -> Result<ProviderChoice, String> {
     }
 }
 
-/// Joins the descriptions of all providers with `separator`.
+/// Calls `describe` for each provider, and joins the results with `separator`.
 pub fn list(describe: impl Fn(&ProviderSpec) -> String, separator: &str) -> String {
     let all: Vec<String> = PROVIDERS.iter().map(|spec| describe(spec)).collect();
     all.join(separator)
 }
 
-/// Returns the context window of the model family that the name belongs to: `anthropic/claude-sonnet-4` belongs to
-/// `claude-`. Any server may offer any model, so the families of all providers are searched. Returns `None` if the
-/// family is unknown.
+/// Returns the context window of the model family to which the model `name` belongs; `None` if the family is unknown.
+/// For example, `anthropic/claude-sonnet-4` belongs to the family `claude-`. Searches the families of all providers,
+/// because any server may offer any model.
 pub fn assumed_window(name: &str) -> Option<ContextWindow> {
     let own = PROVIDERS.iter().flat_map(|spec| spec.windows);
     window::longest_match(name, window::FAMILIES.iter().chain(own))

@@ -126,8 +126,8 @@ pub fn body_text(body: &[u8]) -> String {
     clip(&one_line(text.trim()), ERROR_TEXT_MAX)
 }
 
-/// Extracts the message from a JSON error, in any of the shapes that servers use. The error's type or code is appended
-/// in brackets if it contains `_`.
+/// Extracts the message from a JSON error, in any of the shapes that servers use. If the error's type or code contains
+/// `_`, appends that type or code in brackets.
 pub fn error_text(value: &Value) -> String {
     let error = value.get("error").unwrap_or(value);
     let text = |key: &str| error.get(key).and_then(Value::as_str).map(str::to_string);

@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use super::{ErrorKind, ModelError};
 
-/// Maximum number of tries of one call, including the first. With the default back-off they take five minutes, so that
-/// a server outage of that length does not stop an unattended team.
+/// Maximum number of tries of one call, including the first. With the default back-off, all tries together take about
+/// five minutes, so that a server outage of that length does not stop an unattended team.
 pub const TRIES_MAX: u32 = 8;
 /// Maximum total wait of one call, including waits that the server asks for.
 pub const WAITS_MAX: Duration = Duration::from_secs(15 * 60);
-/// The first wait; each further one is [`GROWTH`] times as long.
+/// The wait after the first failure. Each further wait is [`GROWTH`] times as long as the one before.
 const FIRST_WAIT: Duration = Duration::from_millis(500);
 const GROWTH: u32 = 3;
 /// Maximum wait before a retry if the server does not ask for a specific wait.
@@ -35,7 +35,7 @@ impl FailedTries {
         u32::try_from(same.count()).unwrap_or(u32::MAX)
     }
 
-    /// Adds a failed try and the wait that follows it; `None` if the call is not tried again.
+    /// Adds a failed try. `wait` is the wait before the next try; `None` if the call is not tried again.
     pub fn add(&mut self, fault: ErrorKind, wait: Option<Duration>) {
         self.error_kinds.push(fault);
         self.waited = self.waited.saturating_add(wait.unwrap_or_default());
@@ -67,16 +67,16 @@ pub fn wait(error: &ModelError, failed: &FailedTries, jitter: f64) -> Option<Dur
     (failed.waited + wait <= WAITS_MAX).then_some(wait)
 }
 
-/// Returns how often a call is tried if each try fails with this error, including the first try.
+/// Returns the number of tries of a call, including the first, if every try fails with this error.
 pub fn max_tries(error: &ModelError) -> u32 {
     max_tries_per_kind(error).min(TRIES_MAX)
 }
 
-/// Returns the wait after a failure that `failed` others preceded. Returns `None` if waiting does not help or the
-/// server asks for more than [`SERVER_WAIT_MAX`].
+/// Returns the wait after a failure. `failed` is the number of failures before it. Returns `None` if waiting does not
+/// help or the server asks for more than [`SERVER_WAIT_MAX`].
 ///
-/// The wait is never shorter than the server asks for. It is longer after repeated failures, so that a server that asks
-/// for short waits is not called in a tight loop.
+/// The wait is never shorter than the server asks for. Repeated failures make it longer, so that a server that asks for
+/// short waits is not called in a tight loop.
 pub fn pause(error: &ModelError, failed: u32, jitter: f64) -> Option<Duration> {
     if !error.retry.unwrap_or_else(|| is_transient(error.kind)) {
         return None;
@@ -97,8 +97,9 @@ pub fn pause(error: &ModelError, failed: u32, jitter: f64) -> Option<Duration> {
     }
 }
 
-/// Returns whether a failure affects all calls to the server: the server limits the rate (429), has failed (5xx) or is
-/// no longer reachable. The header `x-should-retry`, if present, decides instead.
+/// Returns whether a failure affects all calls to the server. If the header `x-should-retry` is present, it decides.
+/// Otherwise the failure affects all calls if the server limits the rate (429), has failed (5xx) or is no longer
+/// reachable.
 pub fn is_server_wide(error: &ModelError) -> bool {
     let is_usually = matches!(
         (error.kind, error.server_has_answered),

@@ -21,7 +21,7 @@ pub struct SseDecoder {
     line: Vec<u8>,
     event: SseEvent,
     has_data: bool,
-    /// Whether the last byte was a carriage return. A newline that follows it ends no further line.
+    /// Whether the last byte was a carriage return. A newline directly after it belongs to the same line ending.
     was_return: bool,
 }
 

@@ -15,11 +15,12 @@ const SURROGATES: std::ops::RangeInclusive<u32> = 0xD800..=0xDFFF;
 /// The surrogates that come second in a pair.
 const LOW_SURROGATES: std::ops::RangeInclusive<u32> = 0xDC00..=0xDFFF;
 
-/// A parsed JSON text in which each lone surrogate is replaced by its placeholder.
+/// A parsed JSON text in which each lone surrogate is replaced by a placeholder, a private-use character.
 #[derive(Debug)]
 pub struct Parsed {
     pub value: Value,
-    /// If `false`, the private-use characters in `value` are the server's own and must not be replaced.
+    /// Whether `value` contains placeholders. If `false`, private-use characters in `value` come from the server and
+    /// must not be replaced.
     pub has_placeholders: bool,
 }
 
@@ -46,7 +47,7 @@ pub fn parse(text: &str) -> serde_json::Result<Parsed> {
     }
 }
 
-/// Parses a complete JSON text. Lone surrogates become `�`, because no further part follows.
+/// Parses a complete JSON text. A lone surrogate becomes `�`, because no later text can complete the pair.
 ///
 /// # Errors
 /// Fails if the text is invalid JSON for a reason other than lone surrogates.
@@ -128,7 +129,8 @@ fn escaped_unit(bytes: &[u8], at: usize) -> Option<u32> {
 /// Joins surrogate pairs in a text that arrives in parts.
 #[derive(Debug, Default)]
 pub struct Joiner {
-    /// A high surrogate at the end of the last part. Its pair may be at the start of the next part.
+    /// The high surrogate at the end of the last part, if there is one. The next part may start with the matching low
+    /// surrogate.
     lead: Option<u32>,
 }
 
@@ -182,7 +184,7 @@ mod tests {
     use pretty_assertions::assert_eq;
     use serde_json::json;
 
-    /// Parses each part as the JSON string of one event and joins them.
+    /// Parses each part as the JSON string of one event, and joins the results with a [`Joiner`].
     fn joined(parts: &[&str]) -> String {
         let mut joiner = Joiner::default();
         let mut out = String::new();

@@ -70,7 +70,8 @@ fn strict_node(schema: &Value) -> Value {
     Value::Object(fields)
 }
 
-/// Merges the parts of `allOf` into the schema. Generators write `allOf` with one part to add a description to it.
+/// Merges the parts of `allOf` into the schema that contains it. Generators use `allOf` with a single part to add a
+/// description to that part.
 fn merge_all_of(fields: &mut Map<String, Value>) {
     if let Some(Value::Array(parts)) = fields.remove("allOf") {
         for part in parts {
@@ -83,7 +84,7 @@ fn merge_all_of(fields: &mut Map<String, Value>) {
     }
 }
 
-/// Returns the values of all choices in one list if each choice is an enum of strings, else `None`.
+/// If each of the `choices` of an `anyOf` is an enum of strings, returns all their values in one list, else `None`.
 fn string_values(choices: &[Value]) -> Option<Vec<Value>> {
     let mut texts = Vec::new();
     for choice in choices {

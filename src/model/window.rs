@@ -29,7 +29,8 @@ impl ContextWindow {
     }
 }
 
-/// The fields in which servers report the window that a model runs with. The first field that is present counts.
+/// The fields in which servers report the window that a model runs with. The first field with a plausible value is
+/// used.
 const SERVED_WINDOW_FIELDS: [&str; 7] = [
     // LM Studio, for a loaded model.
     "loaded_context_length",
@@ -50,8 +51,8 @@ const SERVED_WINDOW_FIELDS: [&str; 7] = [
 /// smaller one.
 const TRAINED_WINDOW_FIELD: &str = "n_ctx_train";
 
-/// Reads the window from one model's entry in a server's list of models. The value of [`TRAINED_WINDOW_FIELD`] counts
-/// as assumed.
+/// Reads the window from one model's entry in a server's list of models. A window from [`TRAINED_WINDOW_FIELD`] is
+/// marked as assumed.
 fn read_window(entry: &Value) -> Option<ContextWindow> {
     let tokens = |name: &str| {
         let value = entry.get(name).or_else(|| entry.get("meta")?.get(name));
@@ -106,10 +107,11 @@ impl ListedWindows {
     }
 }
 
-/// Context windows, in tokens, of model families that many servers offer. The key is the start of the model's name,
-/// without the part up to the last `/`; the longest match wins. If variants of a family differ, the smallest common
-/// window is used: conversations are summarized too early rather than too late. The families of a vendor for which
-/// crewdeck has a provider are in [`super::provider::ProviderSpec::windows`].
+/// Context windows, in tokens, of model families that many servers offer. The key is a prefix of the model's name
+/// without the part up to the last `/`. If several keys match, the longest is used. If the windows of a family's
+/// variants differ, the smallest one in common use is listed, because conversations should be summarized too early
+/// rather than too late. The families of a vendor for which crewdeck has a provider are in
+/// [`super::provider::ProviderSpec::windows`].
 ///
 /// Source: the vendors' model pages as of 2026-11-22 (docs.anthropic.com/en/docs/about-claude/models,
 /// platform.openai.com/docs/models, ai.google.dev/gemini-api/docs/models, api-docs.deepseek.com, docs.mistral.ai,
@@ -145,7 +147,8 @@ pub const FAMILIES: &[(&str, u64)] = &[
     ("qwen3-coder", 262_144),
 ];
 
-/// Returns the window of the family with the longest prefix of `name`, without the part of `name` up to the last `/`.
+/// Returns the window of the family that `name` belongs to. The part of `name` up to the last `/` is ignored. If
+/// several families match, the one with the longest prefix is used.
 pub fn longest_match<'a>(
     name: &str,
     families: impl Iterator<Item = &'a (&'static str, u64)>,

@@ -20,12 +20,12 @@ use super::{GRACE, HeadTailBuffer, JobExit, ProcessGroup, ended_from, environmen
 
 /// Maximum interval between two checks of whether the child has exited.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
-/// Maximum size of the standard error to keep, in bytes: half from the start, half from the end.
+/// Maximum size of the part of standard error that is kept, in bytes: half from the start, half from the end.
 const STDERR_MAX: usize = 16 * 1024;
 /// Maximum number of bytes of one read.
 const CHUNK: usize = 16 * 1024;
-/// Maximum number of consecutive reads of one pipe, so that a child that never stops writing cannot delay the timeout.
-/// Together they read more than a pipe holds by default (64 KiB).
+/// Maximum number of consecutive reads of one pipe. Without it, a child that never stops writing would delay the
+/// timeout. These reads together can empty a full pipe of the default size (64 KiB).
 const READS_MAX: usize = 64;
 
 #[derive(Debug, Clone)]
@@ -34,8 +34,8 @@ pub struct BlockingCommand {
     pub args: Vec<OsString>,
     pub dir: PathBuf,
     /// An empty file to use as standard input; `None` means `/dev/null`. The child inherits the file and thereby keeps
-    /// the file's lock until it exits, even if this process is killed. With a file, output is collected in temporary
-    /// files instead of pipes.
+    /// the file's lock until the child exits, even if this process is killed. If a file is given, output is collected
+    /// in temporary files instead of pipes.
     pub stdin: Option<Arc<File>>,
     /// Environment variables to set or, with `None`, to remove.
     pub env: Vec<(&'static str, Option<OsString>)>,

@@ -32,7 +32,7 @@ use sandbox::HistoryReach;
 pub use service::{ServiceProcess, ServiceSpec, ServiceStreams};
 use supervisor::{JobOutcome, Supervisor, SupervisorClient};
 
-/// Time between SIGTERM and SIGKILL.
+/// Time between SIGTERM and SIGKILL when a job is killed.
 const GRACE: Duration = Duration::from_millis(500);
 /// How long output is read after the child has exited, because its last output may still be in the pipe.
 const DRAIN: Duration = Duration::from_millis(100);
@@ -48,8 +48,8 @@ pub struct CommandSpec {
     pub timeout: Duration,
     /// Maximum number of bytes of output to keep: half from the start, half from the end.
     pub keep: usize,
-    /// The supervisor that runs the job and kills everything it started. `None`: only the process group is killed at
-    /// the end.
+    /// The supervisor that runs the job and, at its end, kills everything that the job started. `None`: only the job's
+    /// process group is killed.
     pub supervisor: Option<Arc<Supervisor>>,
     pub reach: Reach,
 }
@@ -67,7 +67,8 @@ pub struct Reach {
 pub enum NetworkReach {
     #[default]
     On,
-    /// The job gets its own network namespace with only a loopback interface. If that is not possible, it does not run.
+    /// The job gets its own network namespace with only a loopback interface. If that is not possible, the job does not
+    /// run.
     Off,
 }
 
@@ -199,7 +200,8 @@ async fn transfer(running: Option<history::CommandTransfer>) -> Option<String> {
 
 /// A running job, and the means to kill it with everything it has started.
 enum JobHandle {
-    /// A job without a supervisor. It is killed by its process group, which misses processes that left the group.
+    /// A job without a supervisor. To kill the job, its process group is killed. This misses processes that have left
+    /// the group.
     ProcessGroup(ProcessGroup),
     /// A job with a supervisor, which kills all descendants.
     Supervised(Box<SupervisorClient>),
@@ -240,8 +242,8 @@ impl JobHandle {
         }
     }
 
-    /// Returns the sandbox plan (`None` if the job is not sandboxed), and takes the pending transfer of the job's git
-    /// changes out of the handle.
+    /// Returns the sandbox plan (`None` if the job is not sandboxed), and the pending transfer of the job's git
+    /// changes. Afterwards the handle no longer contains the transfer.
     fn plan(
         &mut self,
     ) -> (
@@ -266,8 +268,8 @@ impl JobHandle {
         }
     }
 
-    /// Kills the processes that are still in the process group after the job has ended and its output is read. Returns
-    /// the outcome with these leftovers recorded.
+    /// Kills the processes that are still in the job's process group. Must be called after the job has ended and its
+    /// output is read. Returns `outcome`, in which `had_leftovers` is set if there were such processes.
     fn with_leftovers(self, outcome: JobOutcome) -> JobOutcome {
         match self {
             JobHandle::ProcessGroup(group) if group.is_alive() => JobOutcome {
@@ -300,7 +302,8 @@ impl ProcessGroup {
         }
     }
 
-    /// Prevents the kill on drop. Must be called once the whole group has ended, because its id may be reused.
+    /// Prevents the kill on drop. Must be called once the whole group has ended, because the group's id may be reused
+    /// from then on.
     fn forget(&mut self) {
         self.id = None;
     }

@@ -40,8 +40,8 @@ impl<P: AsyncRead + Unpin> OutputPipe<P> {
         }
     }
 
-    /// Passes the `n` bytes that were just read to `buffer` and `live`, except an incomplete character at their end. If
-    /// `n` is 0, the pipe is closed.
+    /// Passes the `n` bytes that were just read to `buffer` and `live`. Holds back an incomplete character at the end.
+    /// If `n` is 0, marks the pipe as closed.
     pub fn forward(&mut self, n: usize, buffer: &mut HeadTailBuffer, live: &mut impl FnMut(&[u8])) {
         if n == 0 {
             self.open = None;

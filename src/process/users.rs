@@ -10,16 +10,16 @@ pub enum GitUse {
     None,
     /// No visible git process uses the folders. Processes of other users or namespaces may be invisible.
     NoneShown,
-    /// The git process with this id uses a folder, or belongs to another user, so that its working directory is not
-    /// visible.
+    /// The git process with this id uses a folder. Also returned for a git process of another user, because its working
+    /// directory is not visible.
     By(u32),
     /// This operating system does not show which files a process uses.
     Unknown,
 }
 
-/// Finds out whether a git process of any user uses one of these folders, whose paths must not contain symbolic links.
-/// A process uses a folder if its working directory is in the folder, or its arguments or environment name the folder.
-/// A git process that waits for an editor or a pager counts too.
+/// Finds out whether a git process of any user uses one of these folders. The paths must not contain symbolic links. A
+/// process uses a folder if its working directory is in the folder, or its arguments or environment name the folder. A
+/// git process that waits for an editor or a pager counts too.
 #[cfg(target_os = "linux")]
 pub fn git_in(folders: &[&Path]) -> GitUse {
     for (id, dir) in processes() {

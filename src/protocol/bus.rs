@@ -15,8 +15,8 @@ pub const BUS_CAPACITY: usize = 4096;
 #[derive(Debug, Clone)]
 pub struct EventSender {
     out: mpsc::Sender<Event>,
-    /// The number of the last event. The lock is held until the next event is numbered and sent, so that events
-    /// arrive in the order of their numbers.
+    /// The number of the last event. The lock is held while an event is numbered and sent, so that events arrive in the
+    /// order of their numbers.
     seq: Arc<Mutex<u64>>,
     clock: fn() -> Timestamp,
     redactor: Redactor,
@@ -49,7 +49,7 @@ impl EventSender {
         EventSender { redactor, ..self }
     }
 
-    /// Returns the redactor, for output of the crew that is not an event.
+    /// Returns the redactor, so that output of the crew other than events can be redacted too.
     pub fn redactor(&self) -> &Redactor {
         &self.redactor
     }
@@ -64,8 +64,8 @@ impl EventSender {
         self.redactor.data(kind)
     }
 
-    /// Publishes an event. If the queue is full, drops a delta and waits for space for any other event. Returns at once
-    /// if the receiver is gone.
+    /// Publishes an event. If the queue is full, a delta is dropped, and any other event waits for space. Returns at
+    /// once if the receiver is gone.
     pub async fn publish(&self, kind: EventKind) {
         let kind = self.clean(kind);
         if kind.is_delta() {

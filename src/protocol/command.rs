@@ -9,8 +9,8 @@ use crate::domain::permission::PermissionScope;
 use crate::domain::request::Decision;
 use crate::domain::worktree::Losses;
 
-/// Identifies a command within the front end that sent it. Every front end counts from 1, so the same id can identify
-/// another command in another front end. Readers of a journal therefore skip replies to commands
+/// Identifies a command within the front end that sent it. Every front end counts from 1, so commands of two front ends
+/// can have the same id. Readers of a journal therefore skip replies to commands
 /// ([`super::EventKind::is_command_reply`]).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CommandId(pub u64);
@@ -42,9 +42,9 @@ pub struct SentCommand {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Command {
-    /// Sends a prompt to an agent. Answered by `Prompted` when the agent reads the prompt: between two steps of its
-    /// turn or at the start of its next turn, also after an interrupt. Until then, the prompt is kept on disk. To a
-    /// teammate, the prompt is sent as a message from `user`, so `MessageMoved` is published too.
+    /// Sends a prompt to an agent. Answered by `Prompted` when the agent reads the prompt: before the next model call
+    /// of its turn, or at the start of its next turn. Until then, the prompt is kept on disk, also after an interrupt.
+    /// If the agent is a teammate, the prompt is sent as a message from `user`, so `MessageMoved` is published too.
     Prompt {
         to: Name,
         text: String,
@@ -167,7 +167,7 @@ impl Command {
         matches!(self, Command::Prompt { attachments, .. } if !attachments.is_empty())
     }
 
-    /// Returns whether the command must not be carried out before an earlier prompt.
+    /// Returns whether the command must be carried out after all earlier prompts.
     pub fn keeps_order_of_prompts(&self) -> bool {
         matches!(
             self,
@@ -182,10 +182,10 @@ impl Command {
 pub enum TaskCommand {
     /// Claims a task for the user, so that no agent works on it.
     Claim { task: TaskId },
-    /// Returns a task to the board. If a teammate owns it, the teammate is stopped and gets a message.
+    /// Returns a task to the board. If a teammate owns the task, the teammate is stopped and gets a message.
     Release {
         task: TaskId,
-        /// The owner at the time of the command. If the task has another owner by now, nothing changes.
+        /// The owner of the task when the user gave the command. If the task has another owner by now, nothing changes.
         from: Name,
     },
     /// Completes a task that the user owns or that has no owner.

@@ -12,13 +12,12 @@ use super::{StoreError, regular_file};
 
 /// Prefix of temporary file names. The leading dot makes watchers and the file patterns of learn-claude-code skip them.
 const TEMPORARY: &str = ".tmp-";
-/// Pause between two attempts to take a lock when the wait has a time limit.
+/// Pause between two attempts of [`Lock::take_within`] to acquire the lock.
 const POLL_INTERVAL: Duration = Duration::from_millis(5);
 /// Minimum age at which a temporary file counts as left behind by a killed writer.
 const STALE_AGE: Duration = Duration::from_secs(60);
 
-/// Replaces a file atomically: readers, and the disk after a crash, see either the complete old or the complete new
-/// content.
+/// Replaces a file atomically. A reader gets either the complete old or the complete new content, even after a crash.
 ///
 /// # Errors
 /// When the folder cannot be written. The old file is then unchanged.
@@ -96,7 +95,7 @@ impl UnnamedFile {
         format!("/proc/self/fd/{}", self.0.as_raw_fd()).into()
     }
 
-    /// Links the file at `name`, which must not exist.
+    /// Gives the file the path `name`, at which nothing must exist yet.
     fn link(&self, name: &Path) -> std::io::Result<()> {
         rustix::fs::linkat(CWD, self.proc_path(), CWD, name, AtFlags::SYMLINK_FOLLOW)?;
         Ok(())
@@ -193,8 +192,8 @@ pub struct Lock {
     since: SystemTime,
 }
 
-/// Unlocks explicitly: a child process that another thread is starting has copies of all open files until it runs `exec`,
-/// and would keep the lock that long if the file were only closed.
+/// Releases the lock before the file is closed. Closing alone may release it later: a child process that another thread
+/// is starting has a copy of the open file until it runs `exec`.
 impl Drop for Lock {
     fn drop(&mut self) {
         // If this fails, closing the file releases the lock.
@@ -258,7 +257,7 @@ impl Lock {
         regular_file::open_with(&options, path).map_err(StoreError::at(path))
     }
 
-    /// The holder of the lock may store data in this file.
+    /// Returns the lock file. The holder of the lock may store data in it.
     pub fn file(&self) -> &File {
         &self.file
     }

@@ -17,9 +17,10 @@ use crate::domain::folders::TRANSCRIPTS;
 const FOLDER: &str = "attachments";
 /// Maximum size of a stored file that is read, in bytes. [`AttachmentStore::read`] ignores larger ones.
 const FILE_MAX: u64 = 16 * 1024 * 1024;
-/// Maximum size of all files, in bytes. Beyond it, the files that were not attached for the longest time are removed.
+/// Maximum total size of the stored files, in bytes. If it is exceeded, the files that were not attached for the
+/// longest time are removed.
 const TOTAL_MAX: u64 = 256 * 1024 * 1024;
-/// Length of the hash in a file name, in bytes; each byte is two characters there.
+/// Length in bytes of the hash that names a file. The file name contains each byte as two hexadecimal digits.
 const HASH_BYTES: usize = 16;
 
 /// The folder with the content of attached files.
@@ -43,8 +44,8 @@ impl AttachmentStore {
         }
     }
 
-    /// Stores `bytes` and returns the file name: the hash of the content with `extension`. If such a file of the same
-    /// size exists, only its modification time is updated.
+    /// Stores `bytes` and returns the name of the file: the hash of the content, then `extension`. If a file with this
+    /// name and size already exists, only updates its modification time.
     ///
     /// # Errors
     /// When the file cannot be written.
@@ -93,7 +94,8 @@ impl AttachmentStore {
         }
     }
 
-    /// Removes the oldest files until the rest fits, but never the file `new`. A file that cannot be removed stays.
+    /// Removes the oldest files until the total size is within the limit, but never the file `new`. A file that cannot
+    /// be removed stays.
     fn remove_oldest(&self, new: &str) {
         let Ok(entries) = fs::read_dir(&self.folder) else {
             return;

@@ -8,7 +8,8 @@ use serde::{Deserialize, Serialize};
 
 use super::{StoreError, regular_file};
 
-/// How many bytes before a position are hashed to recognize it. They hold the end of a message, with its timestamp.
+/// Number of bytes before a position whose hash identifies the position. These bytes are the end of a message and
+/// contain its timestamp.
 const MARK_BYTES: u64 = 96;
 
 /// A read position in an inbox.

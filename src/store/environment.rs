@@ -9,7 +9,7 @@ use super::walk::project_files;
 use crate::domain::environment::{Environment, FileTree, GitState};
 use crate::domain::text::{clip, escape_control_chars, one_line};
 
-/// Number of commits to list, as an argument for git.
+/// Number of newest commits to list, as an argument for git.
 const COMMITS_MAX: &str = "3";
 /// Maximum size of git's output, in bytes.
 const ANSWER_MAX: usize = 256 * 1024;
@@ -25,8 +25,8 @@ const TREE_BYTES_MAX: usize = 800;
 /// Maximum length of a file name or of a line from git, in characters.
 const WIDTH_MAX: usize = 60;
 
-/// Returns the description of this machine and of the project in `root`. `date` is today's date. Blocks: runs git and
-/// reads the directory.
+/// Returns the description of this machine and of the project in `root`. `date` is today's date. Blocks the thread
+/// while it runs git and reads the directory.
 pub fn environment(root: &Path, date: String) -> Environment {
     Environment {
         platform: format!("{} {}", std::env::consts::OS, std::env::consts::ARCH),
@@ -115,8 +115,8 @@ fn tree(root: &Path) -> FileTree {
     tree
 }
 
-/// Returns one line for the root and one for each folder, each with the number of entries that it shows. A folder's
-/// line shows at most `most` names, the root's line [`ROOT_NAMES_MAX`].
+/// Returns one line for the root and one for each of its folders. With each line comes the number of files and folders
+/// that it shows. The line of a folder shows at most `most` names, that of the root [`ROOT_NAMES_MAX`].
 fn tree_lines(folders: &BTreeMap<String, Vec<String>>, most: usize) -> Vec<(String, usize)> {
     let line = |(folder, names): (&String, &Vec<String>)| {
         let (most, mut count) = if folder.is_empty() {
@@ -164,7 +164,7 @@ mod tests {
         assert_eq!(found.left_out, 0);
     }
 
-    /// Returns the overview of a directory with this many folders of 20 files each.
+    /// Returns the overview of a directory that contains `folders` folders with 20 files each.
     fn tree_of(folders: usize) -> FileTree {
         let dir = tempfile::tempdir().unwrap();
         for folder in 0..folders {

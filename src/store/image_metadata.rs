@@ -28,7 +28,7 @@ pub fn strip(image: &[u8], format: ImageFormat) -> Option<Vec<u8>> {
     }
 }
 
-/// Strips a PNG: a signature, then chunks of length, type, data and checksum.
+/// Removes the metadata from a PNG. The format is a signature, then chunks of length, type, data and checksum.
 fn png(image: &[u8]) -> Option<Vec<u8>> {
     let mut rest = image.strip_prefix(PNG_SIGNATURE)?;
     let mut out = PNG_SIGNATURE.to_vec();
@@ -47,7 +47,8 @@ fn png(image: &[u8]) -> Option<Vec<u8>> {
     }
 }
 
-/// Strips a JPEG: a sequence of segments of marker, length and data. The coded picture follows a start-of-scan segment.
+/// Removes the metadata from a JPEG. The format is a sequence of segments of marker, length and data. The coded picture
+/// follows a start-of-scan segment.
 fn jpeg(image: &[u8]) -> Option<Vec<u8>> {
     let mut rest = image.strip_prefix(b"\xff\xd8")?;
     let mut out = b"\xff\xd8".to_vec();
@@ -94,14 +95,15 @@ fn jpeg(image: &[u8]) -> Option<Vec<u8>> {
     }
 }
 
-/// Returns the number of bytes before the next segment. Within the coded picture, `FF` is followed by `00` or by a
-/// restart marker.
+/// Returns the length in bytes of the coded picture at the start of `rest`. It ends at the first `FF` that is followed
+/// by neither `00` nor a restart marker: there the next segment begins.
 fn coded_length(rest: &[u8]) -> Option<usize> {
     let is_end = |pair: &[u8]| matches!(pair, [0xff, 0x01..=0xcf | 0xd8..=0xff]);
     rest.windows(2).position(is_end)
 }
 
-/// Strips a WebP: a RIFF file with chunks of type, length, data, and a padding byte if the length is odd.
+/// Removes the metadata from a WebP. The format is a RIFF file with chunks of type, length, data, and a padding byte if
+/// the length is odd.
 fn webp(image: &[u8]) -> Option<Vec<u8>> {
     let (head, body) = image.split_at_checked(12)?;
     if !head.starts_with(b"RIFF") || &head[8..] != b"WEBP" {
@@ -195,7 +197,7 @@ mod tests {
         [kind, &length, data, filling].concat()
     }
 
-    /// Returns an image with metadata in every place that its format has.
+    /// Returns an image that has metadata in every place where its format allows them.
     fn tagged(format: ImageFormat) -> Vec<u8> {
         let image = encoded(format);
         match format {

@@ -7,7 +7,8 @@ use crate::domain::mail::MailMessage;
 
 /// Maximum number of messages that one read returns. The next read returns the others.
 pub const MESSAGES_MAX: usize = 200;
-/// Size of the parsed lines, in bytes, at which a read stops. The next read returns the other messages.
+/// When the lines that one read has parsed reach this size in bytes, the read stops. The next read returns the other
+/// messages.
 pub const BYTES_MAX: usize = 256 * 1024;
 
 #[derive(Debug, PartialEq, Default)]
@@ -18,7 +19,7 @@ pub struct ParsedLines {
     pub ends: Vec<u64>,
     /// Lines that are not messages. A reader copies them to a separate file.
     pub bad: Vec<String>,
-    /// Number of bytes consumed. The rest is read again later.
+    /// Number of input bytes that were parsed. The next read parses the rest.
     pub used: usize,
 }
 

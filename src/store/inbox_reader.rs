@@ -16,9 +16,9 @@ use crate::domain::ids::Name;
 /// Maximum size of a [`ReaderNote`] in the lock file, in bytes.
 const NOTE_MAX: u64 = 4096;
 
-/// The exclusive right to take messages from one inbox. The kernel releases the lock when the holder ends, even if it
-/// is killed. Writers do not wait for it. Keep the reader from [`InboxReader::pending`] to
-/// [`InboxReader::acknowledge`], so that no other reader gets the same messages.
+/// The exclusive right to take messages from one inbox, as a lock. The kernel releases the lock when the holder ends,
+/// even if it is killed. Writers of the inbox do not wait for the lock. Keep the reader from [`InboxReader::pending`]
+/// to [`InboxReader::acknowledge`], so that no other reader gets the same messages.
 #[derive(Debug)]
 pub struct InboxReader {
     mailbox: Mailbox,
@@ -132,8 +132,8 @@ impl InboxReader {
         Ok(pending)
     }
 
-    /// Marks everything up to `cursor` as read. Call this once the messages are stored in the conversation. Does nothing if
-    /// they are already marked, or if the inbox was truncated since and no longer matches `cursor`.
+    /// Marks all messages up to `cursor` as read. Call this once the messages are stored in the conversation. Does
+    /// nothing if these messages are already marked, or if the inbox was truncated and no longer matches `cursor`.
     ///
     /// # Errors
     /// When the position cannot be saved. The same messages are then returned again.

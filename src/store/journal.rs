@@ -49,7 +49,7 @@ impl Journal {
         })
     }
 
-    /// Appends a line. It is not synced, because no other state depends on the journal.
+    /// Appends a line to the journal. The line is not synced, because no other state depends on the journal.
     ///
     /// # Errors
     /// When the line cannot be written completely. The next call first ends an incomplete line.

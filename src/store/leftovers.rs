@@ -8,7 +8,7 @@ use std::time::SystemTime;
 use super::atomic;
 use crate::domain::worktree::DiskUse;
 
-/// Folders in which files are written atomically, so that leftovers can exist.
+/// Folders in which files are written through temporary files. A killed writer leaves its temporary file behind.
 const FOLDERS: &[&str] = &[
     ".tasks",
     ".team",
@@ -17,7 +17,7 @@ const FOLDERS: &[&str] = &[
     ".worktrees",
     ".crewdeck",
 ];
-/// Maximum number of files of each kind in the list. Further files are omitted.
+/// Maximum number of files in each list of [`Leftovers`]. Further files are omitted.
 const FILES_MAX: usize = 200;
 
 /// Files in the state folders that damage or killed writers have left behind.

@@ -18,8 +18,8 @@ use crate::domain::ids::Name;
 use crate::domain::mail::{DeliveryState, MAIL_MESSAGE_MAX, MailMessage};
 use crate::domain::timestamp::Timestamp;
 
-/// Maximum number of bytes that one read loads from an inbox. If a single line fills all of them, it is longer than any
-/// message and is skipped.
+/// Maximum number of bytes that one read loads from an inbox. A line of this size or more is longer than any message
+/// and is skipped.
 const READ_MAX: u64 = (BYTES_MAX + 4 * MAIL_MESSAGE_MAX) as u64;
 /// Number of bytes that [`Mailbox::recent`] reads from the end of each inbox.
 const RECENT_MAX: u64 = 256 * 1024;
@@ -41,7 +41,7 @@ pub struct UnreadMessages {
     pub messages: Vec<MailMessage>,
     /// The position after the last message, to pass to [`InboxReader::acknowledge`](super::InboxReader::acknowledge).
     pub upto: Cursor,
-    /// Number of lines that are not messages.
+    /// Number of unread lines that are not messages.
     pub bad: usize,
     /// Whether the lines counted in `bad` were copied to `NAME.jsonl.damaged-1`. Always false from [`Mailbox::peek`],
     /// which changes nothing.
@@ -305,8 +305,8 @@ impl Mailbox {
             .collect())
     }
 
-    /// Parses the lines of an inbox from the position `after` on, and returns them with the position of their end. Starts at
-    /// the beginning if the inbox was truncated.
+    /// Parses the lines of an inbox that follow the position `after`. Returns them, and the position at which the next
+    /// read starts. If the inbox was truncated, parses it from the beginning.
     fn lines(name: &Name, path: &Path, after: Cursor) -> Result<(ParsedLines, Cursor), StoreError> {
         let mut file = match regular_file::open(path) {
             Ok(file) => file,

@@ -94,7 +94,7 @@ pub enum StoreError {
     BeingRead {
         /// The owner of the inbox.
         name: Name,
-        /// ` (process 4711)`, or empty if the process is unknown.
+        /// The process that holds the lock, as ` (process 4711)`; empty if the process is unknown.
         by: String,
     },
     /// A task file cannot be used; the text says why.

@@ -30,7 +30,7 @@ pub struct QueuedPrompt {
 #[derive(Debug)]
 struct QueueEntry {
     prompt: QueuedPrompt,
-    /// Whether the prompt was added to a conversation, which may not be on disk yet.
+    /// Whether the prompt was added to a conversation. That conversation may not be on disk yet.
     is_taken: bool,
 }
 
@@ -50,7 +50,7 @@ pub struct PromptQueue {
     path: PathBuf,
     redactor: Redactor,
     entries: Mutex<Vec<QueueEntry>>,
-    /// Held during a write. It orders the writes, so that an older state never replaces a newer one.
+    /// Locked during a write of the file, so that an older state never replaces a newer one.
     write_turn: Mutex<()>,
 }
 
@@ -134,7 +134,7 @@ impl PromptQueue {
         self.write(&self.snapshot()).map(|()| true)
     }
 
-    /// Removes the prompts that the conversation on disk contains (`held`).
+    /// Removes the prompts in `held` from the queue: those that the conversation on disk contains.
     ///
     /// # Errors
     /// When the file cannot be written. The prompts then stay in the file, so the conversation must keep their ids.

@@ -20,17 +20,17 @@ const WORKTREES: &str = "wt";
 
 #[derive(Debug, Clone)]
 pub(super) struct GitFolders {
-    /// The git folder of the root.
+    /// The git folder of the worktree at the root.
     own: PathBuf,
     /// The git folder that all worktrees share.
     shared: PathBuf,
 }
 
-/// Folders in which a change can move a branch.
+/// Folders in which git changes a file when a branch moves to another commit.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct RefFolders {
     pub(super) folders: Vec<PathBuf>,
-    /// Whether `folders` lists all such folders; false if a limit was reached.
+    /// Whether `folders` is complete; false if a limit was reached.
     pub(super) is_complete: bool,
 }
 
@@ -53,7 +53,7 @@ impl GitFolders {
         self.shared.join("refs/heads")
     }
 
-    /// Lists the existing folders in which a change can move a branch.
+    /// Lists the existing folders in which git changes a file when a branch moves to another commit.
     pub(super) fn folders(&self) -> RefFolders {
         let mut all = vec![self.own.clone(), self.shared.clone()];
         all.extend([&self.own, &self.shared].map(|git| git.join("reftable")));
@@ -92,7 +92,7 @@ impl GitFolders {
         (all, is_complete)
     }
 
-    /// Returns the files and folders whose metadata changes when a branch moves.
+    /// Returns the files and folders whose metadata changes when a branch moves to another commit.
     pub(super) fn ref_files(&self) -> Vec<PathBuf> {
         let (mut all, _) = self.head_folders();
         all.push(self.own.join("HEAD"));
@@ -102,7 +102,8 @@ impl GitFolders {
         all
     }
 
-    /// Returns whether a change of `path` can have moved a branch. Lock files and other internal files of git do not count.
+    /// Returns whether a change of the file `path` can mean that a branch has moved to another commit. Lock files and
+    /// other internal files of git do not count.
     pub(super) fn concerns(&self, path: &Path) -> bool {
         let (Some(name), Some(folder)) = (path.file_name(), path.parent()) else {
             return false;

@@ -72,7 +72,7 @@ impl Roster {
         }
     }
 
-    /// Adds a member if fewer than `max_present` are present, and returns the new team.
+    /// Adds a member and returns the new team. At most `max_present` members can be present.
     ///
     /// # Errors
     /// When the team rejects the member, or the file cannot be written.
@@ -175,7 +175,8 @@ mod tests {
 
     use super::*;
 
-    /// Starts a change of the roster that has to wait for the lock, and runs `during` before it gets the lock.
+    /// Holds the lock while another thread starts a change of the roster. Runs `during`, then releases the lock and
+    /// returns the result of the change.
     fn changed_during(roster: &Roster, during: impl FnOnce()) -> Result<Team, StoreError> {
         let lock = roster.lock().unwrap();
         std::thread::scope(|scope| {

@@ -128,8 +128,9 @@ impl TranscriptFile {
         Ok(added)
     }
 
-    /// Loads the log; a missing log is empty. Invalid lines are copied to a separate file; a crash leaves at most one,
-    /// the last. If a line is invalid or the conversation needs a repair, the repaired conversation replaces the log.
+    /// Loads the log; a missing log is empty. Copies invalid lines to a separate file. A crash can make only the last
+    /// line invalid. If a line is invalid or the conversation needs a repair, the repaired conversation replaces the
+    /// log.
     ///
     /// # Errors
     /// When the log cannot be read, or the repaired log cannot be written.
@@ -250,8 +251,8 @@ impl TranscriptFile {
     }
 }
 
-/// Returns the offset in the agent's inbox, in bytes, up to which the log file `log` below `root` contains the messages;
-/// `None` if it contains none. Reads the log from the end.
+/// Returns the position in the agent's inbox that the log file `log` below `root` recorded last, as an offset in bytes.
+/// The log contains all messages before this offset. Returns `None` if no position was recorded.
 pub(super) fn logged_offset(root: &Path, log: &str) -> Option<u64> {
     if log.contains(['/', '\\']) {
         return None;

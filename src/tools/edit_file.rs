@@ -11,7 +11,7 @@ use super::{
 };
 
 const EDITS_MAX: usize = 100;
-/// Maximum size of the diff that shows what an inexact match replaced, in bytes.
+/// Maximum size, in bytes, of the diff that shows what an inexact match replaced.
 const SHOWN_MAX: usize = 4 * 1024;
 
 pub const TOOL: Tool = Tool {
@@ -124,7 +124,8 @@ fn run(context: &ToolContext, input: Input) -> ToolResult {
     })
 }
 
-/// Returns the error text for a refused edit, the `nth` of `of` in the call. No edit of the call was applied.
+/// Returns the error text for a refused edit, which is number `nth` of the `of` edits in the call. If one edit is
+/// refused, none is applied.
 fn refusal_text(why: &Refusal, path: &str, hint: &str, nth: usize, of: usize) -> String {
     let which = match of {
         1 => String::new(),

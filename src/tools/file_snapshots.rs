@@ -7,15 +7,15 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::diff;
 
-/// Maximum number of files to remember. Beyond it, the oldest are forgotten and changes to them are no longer
+/// Maximum number of files to remember. If there are more, the oldest are forgotten, and changes to those are no longer
 /// detected.
 const FILES_MAX: usize = 500;
-/// Maximum size of a file, in bytes, whose text is kept to show what changed.
+/// Maximum size, in bytes, of a file whose text is remembered. Changes to a larger file are detected but not shown.
 const TEXT_MAX: usize = 128 * 1024;
-/// Maximum size of all kept texts together, in bytes. The oldest are dropped first; changes to those files are
-/// detected but not shown.
+/// Maximum size, in bytes, of all remembered texts together. The oldest texts are dropped first. Changes to their files
+/// are then detected but not shown.
 const TEXTS_MAX: usize = 1024 * 1024;
-/// Maximum size of the diff in an error, in bytes.
+/// Maximum size, in bytes, of the diff in the error about a changed file.
 const SHOWN_MAX: usize = 4 * 1024;
 
 /// The files that one agent has read or written, as it last saw them.
@@ -56,9 +56,9 @@ impl FileSnapshots {
         }
     }
 
-    /// Checks that `now`, the current content of the file, is what the agent last saw. A file that the agent never
-    /// saw passes. `name` is the path as the agent wrote it. If the error shows the whole change, `now` counts as
-    /// seen.
+    /// Checks that `now`, the current content of the file, is what the agent last saw. A file that the agent never saw
+    /// passes. `name` is the path as the agent wrote it. If the error shows the whole change, `now` is recorded as what
+    /// the agent last saw.
     ///
     /// # Errors
     /// Text for the model: what changed, or that the file must be read again.

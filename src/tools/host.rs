@@ -30,7 +30,7 @@ pub trait Host: Send + Sync {
         asking: NewRequest,
     ) -> BoxFuture<'a, Result<Request, String>>;
 
-    /// Files a request with its approver and returns it without waiting.
+    /// Files a request with its approver and returns the request. Does not wait for the decision.
     fn file<'a>(
         &'a self,
         from: &'a Name,

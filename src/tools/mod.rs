@@ -107,7 +107,7 @@ pub static TABLE: &[&Tool] = &[
     &decide_request::TOOL,
 ];
 
-/// What a tool can affect. The policy and the plan gate decide by it.
+/// What a tool can affect. The policy and the plan gate use this to decide whether a call may run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Access {
     /// Only reads; calls may run in parallel.
@@ -125,7 +125,8 @@ pub enum Access {
 /// Which agents get a tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Audience {
-    /// The lead, every teammate, and their subagents; subagents of kind `explore` only if the tool only reads.
+    /// The lead, every teammate, and their subagents. A subagent of kind `explore` gets only tools with
+    /// [`Access::Read`].
     Everyone,
     /// The lead and every teammate, but no subagents.
     Members,
@@ -244,8 +245,8 @@ pub struct Tool {
     pub run: fn(ToolContext, Value) -> BoxFuture<'static, ToolOutput>,
 }
 
-/// Returns the JSON schema of an input type in the form that model servers expect: inlined, without `$schema` and
-/// `title`.
+/// Returns the JSON schema of an input type in the form that model servers expect: without `$schema`, references to
+/// other schemas, and the type's own title and description.
 pub fn schema_of<T: schemars::JsonSchema>() -> Value {
     let settings = schemars::generate::SchemaSettings::draft07().with(|s| {
         s.meta_schema = None;
@@ -257,7 +258,8 @@ pub fn schema_of<T: schemars::JsonSchema>() -> Value {
     schema.to_value()
 }
 
-/// Parses the input of a call. A `null` field counts as missing: the strict schemas sent to models require every field.
+/// Parses the input of a call. A field with the value `null` counts as missing: the strict schemas require every field,
+/// so models send `null` for fields that they do not need.
 ///
 /// # Errors
 /// Text for the model that says what is wrong with the input.

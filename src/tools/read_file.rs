@@ -9,8 +9,8 @@ use super::{
     shown,
 };
 
-/// Maximum size of one result, in bytes; the same limit as in learn-claude-code. If the first line alone is longer, it
-/// is cut after this number of characters instead.
+/// Maximum size of one result, in bytes, as in learn-claude-code. If the first line alone is longer, it is cut after
+/// this number of characters.
 const RESULT_MAX: usize = 50_000;
 /// Default number of lines in one result.
 const LINES: usize = 2000;
@@ -72,8 +72,8 @@ fn run(context: &ToolContext, input: Input) -> ToolResult {
     }))
 }
 
-/// Returns up to `limit` lines from `offset` on, at most [`RESULT_MAX`] bytes, and a last line that says how to
-/// continue. The error says that the text ends before `offset`.
+/// Returns at most `limit` lines of `text` from line `offset` on, and at most [`RESULT_MAX`] bytes. If more lines
+/// follow, adds a line that says how to continue. Fails if the text ends before line `offset`.
 fn part(text: &str, offset: usize, limit: usize) -> Result<String, String> {
     let total = text.lines().count();
     if total > 0 && offset > total {

@@ -31,7 +31,7 @@ pub fn text(tool: &Tool, given: &[&Tool], timeout: Duration) -> String {
 /// Checks the tool names that the user listed with `--tools`.
 ///
 /// # Errors
-/// Names the first unknown name and the closest known one.
+/// Fails if a name is unknown or there is no name. The error for an unknown name is that of [`unknown`].
 pub fn narrow(names: &[String]) -> Result<Vec<String>, String> {
     let known: Vec<&str> = TABLE.iter().map(|t| t.name).collect();
     let names: Vec<String> = names

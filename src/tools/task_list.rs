@@ -58,8 +58,8 @@ fn run(context: &ToolContext, input: Input) -> ToolResult {
     Ok(ToolOutput::ok(render(&reading.graph, input.show, after)))
 }
 
-/// Renders the board as learn-claude-code does, with owners added: at most [`TASKS_MAX`] tasks, and a line that says
-/// what was left out and how to list it.
+/// Renders the board in the format of learn-claude-code, with owners added. Lists at most [`TASKS_MAX`] tasks. If tasks
+/// are left out, further lines say so and how to list them.
 fn render(graph: &TaskGraph, show: Option<Show>, after: Option<TaskId>) -> String {
     if graph.is_empty() {
         return "No tasks.".into();

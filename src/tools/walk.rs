@@ -20,7 +20,7 @@ pub struct FoundFile {
 pub struct FileList {
     /// The files, sorted by path.
     pub files: Vec<FoundFile>,
-    /// The note to add to the tool result: empty, or that only the first [`FILES_MAX`] files were searched.
+    /// Text to append to the tool result: empty, or a note that only the first [`FILES_MAX`] files were searched.
     pub note: &'static str,
 }
 

@@ -200,8 +200,9 @@ impl Workspace {
         Err(format!("Error: {path}: too many symbolic links"))
     }
 
-    /// Opens the directory `inside`, and creates it and its parents if they are missing. Fails if the directory is
-    /// protected. This is checked on the opened directory, because another process may change what the path refers to.
+    /// Opens the directory `inside`, and creates it and its parents if they are missing. Fails if the directory belongs
+    /// to crewdeck or git. The check uses the opened directory, because another process may change what the path refers
+    /// to.
     fn folder(&self, inside: &Path, path: &str) -> Result<Dir, String> {
         let describe = |e: std::io::Error| error_text(path, &e);
         let mut open = self.dir.try_clone().map_err(describe)?;

@@ -2,7 +2,7 @@
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
-/// Keys with a name of several characters, and their crossterm codes.
+/// Keys that are named by a word, such as `enter`, and their crossterm codes.
 const NAMED: [(&str, KeyCode); 16] = [
     ("enter", KeyCode::Enter),
     ("esc", KeyCode::Esc),
@@ -22,17 +22,18 @@ const NAMED: [(&str, KeyCode); 16] = [
     ("null", KeyCode::Null),
 ];
 
-/// The error for a text that is not a valid key name; it contains the text.
+/// The error for a text that is not a valid key name. Contains the text.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "{0:?} is not a key: give a character, a name such as enter, esc, pgup or f1, or a combination such as ctrl+x"
 )]
 pub struct KeyError(pub String);
 
-/// Returns the name of a key press; `None` for keys that cannot be bound, such as media keys and modifiers alone.
+/// Returns the name of a key press, such as `ctrl+x`. `None` for keys that cannot be bound, such as media keys and
+/// modifiers alone.
 ///
-/// Modifiers are in the order ctrl, alt, shift. The case of a character includes shift, so `G` is never
-/// `shift+g`. With ctrl the case is ignored, because most terminals do not report it.
+/// Modifiers are in the order ctrl, alt, shift. For characters, the case stands for shift: the name is `G`, never
+/// `shift+g`. With ctrl, the name is in lower case, because most terminals do not report the case.
 pub fn name_of(key: KeyEvent) -> Option<String> {
     let mut modifiers = key.modifiers;
     let base = match key.code {
@@ -118,7 +119,8 @@ pub fn parse_all(text: &str) -> Result<Vec<KeyEvent>, KeyError> {
     text.split_whitespace().map(parse).collect()
 }
 
-/// Formats a key name, or two separated by a space, for display: `Ctrl+x`, `Enter`, `G`, `PgUp`, `↑`.
+/// Formats one key name, or two that are separated by a space, for display. Examples: `Ctrl+x`, `Enter`, `G`, `PgUp`,
+/// `↑`.
 pub fn format_key(name: &str) -> String {
     let words: Vec<String> = name.split(' ').map(shown_one).collect();
     words.join(" ")

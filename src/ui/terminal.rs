@@ -46,7 +46,7 @@ const TAKE_MOUSE: &str = "\u{1b}[?1000h\u{1b}[?1002h\u{1b}[?1006h";
 const SAVE_TITLE: &str = "\u{1b}[22;2t";
 const RESTORE_TITLE: &str = "\u{1b}[23;2t";
 
-/// The question for the background colour (OSC 11). Terminals that do not know it ignore it.
+/// Escape sequence that asks the terminal for its background colour (OSC 11). Terminals without support ignore it.
 const ASK_BACKGROUND: &str = "\u{1b}]11;?\u{1b}\\";
 
 /// What must be undone in the terminal at the end.
@@ -121,7 +121,7 @@ impl Screen {
         Ok((size.width, size.height))
     }
 
-    /// Sets who handles mouse events: crewdeck, with mouse capture, or the terminal, without it.
+    /// Turns mouse capture on or off. While it is on, crewdeck handles mouse events; otherwise the terminal does.
     ///
     /// # Errors
     /// Fails if the terminal is gone.
@@ -170,7 +170,7 @@ impl Screen {
         execute!(self.terminal.backend_mut(), Print(ASK_BACKGROUND))
     }
 
-    /// Notes that the terminal has answered [`Screen::ask_background`].
+    /// Records that the terminal has answered [`Screen::ask_background`].
     pub fn background_known(&mut self) {
         self.awaits_background = false;
     }

@@ -25,17 +25,17 @@ pub use summary_prompt::{SummaryForm, SummaryRequest, question};
 /// The context window, in tokens, that is assumed if neither the settings, nor the server, nor the model's name
 /// determine it.
 pub const WINDOW_ASSUMED: u64 = 100_000;
-/// The default share of the context window, in percent, at which a conversation is shortened.
+/// Default of [`LengthLimit::compact_at`].
 pub const COMPACT_AT: u64 = 80;
-/// The minimum share of the context window, in percent, that replacing old tool results must free. If it would free
-/// less, the conversation is summarised instead.
+/// Old tool results are replaced only if that frees at least this share of the context window, in percent. Otherwise
+/// the conversation is summarised.
 const SMALL_WORTH: u64 = 25;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LengthLimit {
     /// The model's context window, in tokens.
     pub window: u64,
-    /// The share of the window, in percent (1 to 95), at which the conversation is shortened.
+    /// When the conversation fills this share of the window, in percent (1 to 95), it is shortened.
     pub compact_at: u64,
 }
 
@@ -49,12 +49,12 @@ impl Default for LengthLimit {
 }
 
 impl LengthLimit {
-    /// Returns the number of tokens at which the conversation is shortened.
+    /// Returns the length, in tokens, at which the conversation is shortened.
     pub fn limit(&self) -> u64 {
         share(self.window, self.compact_at.clamp(1, 95))
     }
 
-    /// Returns the number of tokens that replacing old tool results must free. If it would free less, the conversation
+    /// Returns how many tokens the replacement of old tool results must free. If it would free fewer, the conversation
     /// is summarised instead.
     pub fn prune_min(&self) -> u64 {
         share(self.window, SMALL_WORTH).max(1)
@@ -75,7 +75,8 @@ pub enum CompactionPlan {
     Summarise,
 }
 
-/// Returns how to shorten a conversation of `context` tokens; [`CompactionPlan::Leave`] if it is below the limit.
+/// Returns how to shorten the conversation `messages`, which has `context` tokens. Below the limit in `budget`, returns
+/// [`CompactionPlan::Leave`].
 pub fn plan(messages: &[Message], context: u64, budget: &LengthLimit) -> CompactionPlan {
     if context < budget.limit() {
         return CompactionPlan::Leave;

@@ -9,10 +9,10 @@ use crate::domain::ids::CallId;
 const KEEP_RECENT: usize = 3;
 /// Tool results of at most this many characters are not replaced, as in learn-claude-code.
 const SHORT: usize = 100;
-/// Tools whose results are not replaced, because file contents and skills are needed later.
+/// Tools whose results are never replaced, because the model still needs file contents and skills.
 const KEPT_TOOLS: &[&str] = &["read_file", "load_skill"];
 
-/// Old tool results that are replaced with placeholders, so that no summary is needed yet.
+/// The old tool results that a compaction replaces with placeholders instead of summarising the conversation.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Prune {
     /// For each result to replace: the index of its message, the index of its block, and the name of the tool.
@@ -22,7 +22,7 @@ pub struct Prune {
 }
 
 impl Prune {
-    /// Selects the results to replace: those longer than `SHORT`, except the newest `KEEP_RECENT` and the results
+    /// Selects the tool results to replace: those longer than `SHORT`, except the newest `KEEP_RECENT` and the results
     /// of `KEPT_TOOLS`.
     pub fn of(messages: &[Message]) -> Prune {
         let tools: HashMap<&CallId, &str> = messages

@@ -10,12 +10,14 @@ use crate::domain::text::head_and_tail;
 use crate::domain::todo::TodoList;
 
 const SKILL_TOOL: &str = "load_skill";
-/// The start tag of the user's own messages that were kept. Stored in transcripts, so it must not change.
+/// The start tag of the block that contains the user's own messages after a compaction. Transcripts contain it, so it
+/// must not change.
 const SAID: &str = "<person-said>";
 /// The start of a loaded skill's text.
 const SKILL: &str = "<skill name=";
 
-/// The beginnings of texts that the crew adds to a conversation; all other text blocks are the user's own messages.
+/// Text blocks that the crew adds to a conversation begin with one of these texts. All other text blocks are the user's
+/// own messages.
 const CREW: &[&str] = &[
     "[Conversation compressed.",
     ATTACHED,
@@ -32,24 +34,24 @@ const CREW: &[&str] = &[
     SKILL,
 ];
 
-/// The state that a compaction keeps besides the summary.
+/// The state that a compaction puts into the new conversation, in addition to the summary.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct KeptState {
     /// The agent's name, role and team as text; empty for the lead.
     pub identity: String,
     pub todo: TodoList,
     pub task: Option<Task>,
-    /// The decisions about the agent's requests, one line each.
+    /// The newest decisions on requests from or to the agent, one line each.
     pub decisions: Vec<String>,
-    /// The path of the archived conversation, in a form that the agent can read.
+    /// The path of the file with the whole conversation before the compaction, relative to the root.
     pub transcript: String,
-    /// A fingerprint of files, board and messages at the time of the compaction. `None` if a fingerprint cannot show
-    /// whether this agent makes progress.
+    /// A fingerprint of files, board and messages at the compaction. If the next compaction finds the same one, the
+    /// agent makes no progress. `None` for a subagent that only reads.
     pub work: Option<u64>,
 }
 
-/// Returns the first message of the conversation that replaces `messages`. `room` is its approximate maximum size in
-/// bytes: a third each for the summary, the user's messages and the skills.
+/// Returns the message that replaces the conversation `messages`. Its maximum size is about `room` bytes: a third each
+/// for the summary, the user's messages and the skills.
 pub fn rebuild(messages: &[Message], summary: &str, keep: &KeptState, room: usize) -> Message {
     let part = room / 3;
     let summary = match summary.trim() {
@@ -88,7 +90,8 @@ pub fn rebuild(messages: &[Message], summary: &str, keep: &KeptState, room: usiz
     Message::user(blocks)
 }
 
-/// Returns the user's own messages, oldest first; the oldest are omitted if `room` bytes are not enough.
+/// Returns the user's own messages as one block, oldest first; `None` if there are none. If they need more than `room`
+/// bytes, the oldest are omitted.
 fn said(messages: &[Message], room: usize) -> Option<Block> {
     let mut all: Vec<&str> = Vec::new();
     for message in messages.iter().filter(|m| m.role == Role::User) {
@@ -124,8 +127,8 @@ fn said(messages: &[Message], room: usize) -> Option<Block> {
     (!text.is_empty()).then(|| Block::text(format!("{SAID}\n{text}\n</person-said>")))
 }
 
-/// Returns the loaded skills, each once, oldest first. If `room` bytes are not enough, older ones are replaced with a
-/// note.
+/// Returns the loaded skills, each once, oldest first. Newer skills take precedence: if `room` bytes are used up, a
+/// note replaces the text of a skill.
 fn skills(messages: &[Message], room: usize) -> Vec<Block> {
     let calls: HashSet<&CallId> = messages
         .iter()

@@ -4,9 +4,10 @@
 use crate::domain::chat::{Block, Message, Role};
 use crate::domain::text::{clip, head_and_tail};
 
-/// Maximum length of one message in a [`SummaryForm::Digest`], in characters.
+/// Maximum size, in bytes, of each block of a message in a [`SummaryForm::Digest`].
 const MESSAGE_MAX: usize = 4_000;
-/// Maximum length, in characters, of the text that says what a summary should cover in most detail.
+/// Maximum length, in characters, of a summary's focus: the text that says what the summary should cover in most
+/// detail.
 const FOCUS_MAX: usize = 500;
 
 const WANTED: &str = "Write down where this work stands. Your summary replaces everything above it: nothing \
@@ -22,23 +23,24 @@ where the work stands, so that the agent can continue from your summary alone.";
 /// How the conversation is sent to the model for a summary.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SummaryForm {
-    /// The prompt is appended to the conversation, with the same system prompt and tools, so that the server's prompt
-    /// cache is used once more.
+    /// The conversation itself, followed by the prompt for the summary. System prompt and tools are the agent's own, so
+    /// the server's prompt cache applies.
     Appended,
-    /// The conversation is sent as text, shortened to fit. Used when it no longer fits the model's window.
+    /// The conversation as one text, shortened to fit the model's window. Used if the server refuses the conversation
+    /// as too long, or if [`SummaryForm::Appended`] gives an empty summary.
     Digest,
 }
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct SummaryRequest {
-    /// The system prompt, sent without tools. `None`: the agent's own system prompt and tools.
+    /// The system prompt of the request, which then has no tools. `None`: the agent's own system prompt and tools.
     pub system: Option<String>,
     /// The conversation, followed by the prompt for the summary.
     pub messages: Vec<Message>,
 }
 
-/// Returns the request for a summary of `messages`. `room` is the maximum size of a [`SummaryForm::Digest`], in
-/// bytes.
+/// Returns the request for a summary of `messages`. In a [`SummaryForm::Digest`], `room` is the maximum size of the
+/// conversation's text, in bytes.
 pub fn question(
     messages: &[Message],
     form: SummaryForm,

@@ -72,7 +72,7 @@ impl Calls {
         Some(batch)
     }
 
-    /// Stores the result of a call. Ignored if the call is not running, because it then already has a result.
+    /// Stores the result of a call. If the call is not running, it already has a result, and the new one is ignored.
     pub fn done(&mut self, call: &CallId, content: String, outcome: Outcome) {
         if self.running.remove(call) {
             self.results.insert(call.clone(), (content, outcome));
@@ -122,7 +122,7 @@ impl super::Turn {
 
 const READ_TOOL: &str = "read_file";
 
-/// Maximum length of a call id that is sent back unchanged, in bytes.
+/// Maximum length, in bytes, of a tool call's id. A longer id is replaced.
 const ID_MAX: usize = 128;
 
 /// Repairs an answer so that model servers accept it in later requests: removes blank text, and replaces invalid tool
@@ -156,7 +156,8 @@ pub fn tidy(blocks: Vec<Block>) -> Vec<Block> {
         .collect()
 }
 
-/// Returns a hash of calls and their results. If the same hash keeps coming, the model is in a loop.
+/// Returns a hash of the calls of one round and their results. If several rounds have the same hash, the model may be
+/// in a loop.
 pub fn signature(calls: &[ToolCall], results: &[Block]) -> u64 {
     let mut hash = DefaultHasher::new();
     for call in calls {

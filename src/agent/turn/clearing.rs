@@ -23,8 +23,8 @@ impl Turn {
         vec![effect, TurnEffect::End(TurnEnd::Done)]
     }
 
-    /// Empties the conversation. `identity` is put before the next message; it may be empty. Texts that wait for the
-    /// next turn are kept.
+    /// Empties the conversation. If `identity` is not empty, it precedes the next message. Texts that wait for the next
+    /// turn are kept.
     pub fn clear(&mut self, identity: &str) {
         self.messages = Arc::default();
         self.has_open_todos = false;

@@ -12,11 +12,11 @@ use crate::model::retry::FailedTries;
 use crate::model::{ErrorKind, ModelError, Reply};
 use crate::protocol::event::{Compaction, CompactionMethod, NoticeLevel, TurnEnd};
 
-/// The share of the available tokens, in percent, that a [`SummaryForm::Digest`] or the first message after a
-/// compaction may take.
+/// A [`SummaryForm::Digest`], or the first message after a compaction, may use at most this share, in percent, of the
+/// tokens that [`Length::left`] returns.
 const ROOM: u64 = 50;
-/// Minimum number of tokens that must remain for the conversation below the limit at which it is shortened. With fewer,
-/// a summary would be due after each answer.
+/// If [`Length::left`] returns fewer tokens, a full window causes a warning instead of a summary: otherwise, a summary
+/// would be due after each answer.
 const ROOM_MIN: u64 = 500;
 /// The assumed number of bytes per token.
 const TOKEN: u64 = 4;
@@ -49,16 +49,17 @@ pub(super) struct Summary {
 #[derive(Debug, Clone, Default)]
 pub(super) struct Length {
     set: LengthLimit,
-    /// The window, in tokens, learned from a request that the server refused as too long; `None` if it refused none.
+    /// The window, in tokens, estimated from the last request that the server refused as too long. `None` if it refused
+    /// none.
     learned: Option<u64>,
     /// The number of tokens in system prompt and tools, which precede every conversation.
     prefix_tokens: u64,
-    /// The number of tokens that the server counted up to and including the last answer; `None` if the server reported
-    /// none.
+    /// The length of the conversation up to and including the last answer, in tokens, as counted by the server. `None`
+    /// if the server reported no count.
     counted: Option<u64>,
     /// The estimated number of tokens in the messages after the last answer.
     since: u64,
-    /// Whether the conversation was summarized and no answer has followed. Another summary would then not help.
+    /// Whether the model has not answered since the last summary. Another summary would then not help.
     is_fresh: bool,
     was_warned: bool,
 }
@@ -108,18 +109,18 @@ impl Length {
         }
     }
 
-    /// Returns how many tokens remain for the conversation between the system prompt and the limit at which it is
-    /// shortened.
+    /// Returns how many tokens the messages may have before the conversation is shortened: the limit minus system
+    /// prompt and tools.
     fn left(&self) -> u64 {
         self.budget().limit().saturating_sub(self.prefix_tokens)
     }
 
-    /// Returns the size, in tokens, of a conversation of `before` tokens after `old` is replaced by `new`; `None` if it
-    /// is not smaller.
+    /// Returns the number of tokens that the conversation has after `new` replaces its messages `old`. `before` is the
+    /// number of tokens before that. Returns `None` if the conversation would not become shorter.
     ///
-    /// `before` may be the server's count, which can be higher than an estimate (images) or lower (a server that does
-    /// not count system prompt and tools). Comparing it with an estimate of `new` could show growth where there is
-    /// none, so the count is scaled instead.
+    /// `before` may be the server's count. It can be higher than an estimate, for example with images, or lower, if the
+    /// server does not count system prompt and tools. So `before` cannot be compared with an estimate of `new`.
+    /// Instead, it is scaled by the ratio of the estimates of `new` and `old`.
     fn shortened(&self, before: u64, old: &[Message], new: &[Message]) -> Option<u64> {
         let [old, new] = [old, new].map(chat::estimate_tokens);
         let old = old.max(before.saturating_sub(self.prefix_tokens));
@@ -162,8 +163,9 @@ impl Turn {
         self.length.tokens(&self.messages)
     }
 
-    /// Starts a summary if no turn is running; otherwise records the request. `after` says how a running turn continues
-    /// if the summary is made before its next model call. If it is made after the last answer, the turn ends.
+    /// If no turn is running, starts a summary; otherwise records the request. If the running turn makes another model
+    /// call, the summary is made before that call, and `after` says how the turn continues. If it makes none, the
+    /// summary is made after the last answer, and the turn ends.
     pub(super) fn request_compaction(
         &mut self,
         focus: String,
@@ -184,7 +186,8 @@ impl Turn {
         self.summarise(SummaryForm::Appended, focus, AfterSummary::EndTurn)
     }
 
-    /// Ends the turn after the last answer. If a summary was requested meanwhile, makes it first.
+    /// Ends the turn after the last answer. If a summary was requested during the turn, requests it from the model
+    /// first.
     pub(super) fn done(&mut self) -> Vec<TurnEffect> {
         match self.requested_compaction.take() {
             Some((focus, _)) => self.summarise(SummaryForm::Appended, focus, AfterSummary::EndTurn),
@@ -245,7 +248,7 @@ impl Turn {
         self.summarise(summary.form, summary.focus, summary.after)
     }
 
-    /// Processes the model's summary. If it is empty, requests it once more as a [`SummaryForm::Digest`].
+    /// Processes the model's summary. If it is empty, requests another one with [`SummaryForm::Digest`].
     pub(super) fn summarised(&mut self, reply: &Reply) -> Vec<TurnEffect> {
         let TurnPhase::Summarising(summary) = &self.phase else {
             return vec![];
@@ -263,7 +266,7 @@ impl Turn {
         vec![TurnEffect::Archive]
     }
 
-    /// Handles a summary that failed because the conversation is too long: requests it as a [`SummaryForm::Digest`].
+    /// If a summary failed because the conversation is too long, requests another one with [`SummaryForm::Digest`].
     /// Returns `None` for other failures, which are handled like those of any model call.
     pub(super) fn summary_failed(&mut self, error: &ModelError) -> Option<Vec<TurnEffect>> {
         let TurnPhase::Summarising(summary) = &self.phase else {
@@ -274,7 +277,7 @@ impl Turn {
             .then(|| self.summarise(SummaryForm::Digest, summary.focus, summary.after))
     }
 
-    /// Replaces the conversation, which was archived, with the summary and the state in `keep`.
+    /// Replaces the conversation with the summary and the state in `keep`. Called once the conversation is archived.
     pub(super) fn archived(&mut self, keep: &KeptState) -> Vec<TurnEffect> {
         let TurnPhase::Archiving { summary, after } = &self.phase else {
             return vec![];

@@ -70,7 +70,7 @@ impl Turn {
         }
     }
 
-    /// Ends a turn because a budget does not allow its next model call. Text that arrived meanwhile goes into the
+    /// Ends a turn because a budget does not allow its next model call. Text that arrived during the turn goes into the
     /// conversation.
     pub(super) fn stopped(&mut self, why: String) -> Vec<TurnEffect> {
         match self.phase {

@@ -21,7 +21,7 @@ pub enum TurnInput {
     /// Answers [`TurnEffect::Call`]: the call failed.
     ModelFailed {
         error: ModelError,
-        /// A random number in 0..1, which spreads the retries of several agents.
+        /// A random number from 0 to 1, so that several agents do not retry at the same time.
         jitter: f64,
     },
     /// Answers [`TurnEffect::Wait`]: the wait is over.
@@ -36,8 +36,8 @@ pub enum TurnInput {
     ResultImages(Vec<Block>),
     /// The agent replaced its todo list. The value says whether the list has open items.
     TodoSet(bool),
-    /// The user requests a summary. Between turns, the summary is made at once; during a turn, before the next model
-    /// call or after the last answer.
+    /// The user requests a summary. Between turns, the summary is made at once. During a turn, it is made before the
+    /// next model call, or after the last answer if no call follows.
     Compact {
         /// What the summary should cover in most detail; may be empty.
         focus: String,
@@ -52,7 +52,7 @@ pub enum TurnInput {
     },
     /// Answers [`TurnEffect::Archive`]: the whole conversation is on disk.
     Archived(Box<KeptState>),
-    /// Answers [`TurnEffect::Archive`]: the conversation could not be saved, so it must not be replaced.
+    /// Answers [`TurnEffect::Archive`]: the conversation could not be saved, so the summary must not replace it.
     ArchiveFailed {
         /// Why the conversation could not be saved, in one line.
         why: String,
@@ -85,13 +85,13 @@ pub enum TurnEffect {
     /// Save the whole conversation in a separate file. The driver answers with [`TurnInput::Archived`] or
     /// [`TurnInput::ArchiveFailed`].
     Archive,
-    /// Rewrite the log with these messages, which replaced the conversation.
+    /// Rewrite the log with these messages, which have replaced the conversation.
     Replace(Arc<Vec<Message>>),
     /// Archive the log after the end of the turn and then empty the conversation with [`super::Turn::clear`].
     Clear,
     /// Publish that the conversation was shortened.
     Compacted(Compaction),
-    /// Wait and show the countdown. The driver answers with [`TurnInput::RetryDue`].
+    /// Wait before a retry, and show a countdown. The driver answers with [`TurnInput::RetryDue`].
     Wait {
         wait: Duration,
         /// The number of the retry, counted from 1.

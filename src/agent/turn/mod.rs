@@ -33,7 +33,7 @@ use progress::{LoopDetector, Round};
 
 /// After this many answers in a row without a `todo` call, an agent with open todo items is reminded of them.
 const REMIND_AFTER: u32 = 3;
-/// Maximum number of times that a server may pause one turn.
+/// Maximum number of times per turn that an answer is continued after the server paused it ([`StopReason::PauseTurn`]).
 const PAUSE_MAX: u32 = 10;
 
 /// The reminder to update the todo list, in the wording of learn-claude-code.
@@ -55,7 +55,7 @@ fn repeated(times: usize) -> String {
 pub struct TurnLimits {
     /// Maximum number of model calls in the turn; `None` means no limit (the lead).
     pub rounds: Option<u32>,
-    /// The text for the model when one model call is left; `None` for no text.
+    /// The text that tells the model that one model call is left; `None` for no text.
     pub last_round: Option<&'static str>,
     /// The names of tools that only read or start subagents, so that consecutive calls may run in parallel.
     pub parallel_tools: BTreeSet<String>,
@@ -71,7 +71,7 @@ enum Retry {
 #[derive(Debug)]
 enum TurnPhase {
     Idle,
-    /// The driver checks the inbox for the next user message.
+    /// The driver reads the inbox. The messages found go into the next user message of the conversation.
     Gathering,
     Calling,
     /// The model call failed; the driver waits before it retries.
@@ -106,7 +106,7 @@ pub struct Turn {
     has_open_todos: bool,
     progress: LoopDetector,
     length: Length,
-    /// The focus and requester of a summary that was requested during the turn.
+    /// The summary that was requested during the turn: its focus, and how the turn continues after it.
     requested_compaction: Option<(String, AfterSummary)>,
     /// Whether the conversation is emptied once the turn is interrupted.
     is_clear_requested: bool,
@@ -221,7 +221,7 @@ impl Turn {
         vec![TurnEffect::CheckMail]
     }
 
-    /// Completes the user message with the inbox messages, and calls the model.
+    /// Adds the inbox messages to the next user message, and calls the model.
     fn gathered(&mut self, mail: Vec<Block>) -> Vec<TurnEffect> {
         if !matches!(self.phase, TurnPhase::Gathering) {
             // Messages that were taken must not be lost, even if the turn was interrupted meanwhile.
@@ -406,7 +406,7 @@ impl Turn {
         effects
     }
 
-    /// Ends the turn. Text that arrived meanwhile is kept for the next turn.
+    /// Ends the turn. Text that arrived during the turn and is not yet in the conversation is kept for the next turn.
     fn end(&mut self, end: TurnEnd) -> Vec<TurnEffect> {
         self.phase = TurnPhase::Idle;
         vec![TurnEffect::End(end)]

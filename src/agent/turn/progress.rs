@@ -2,16 +2,17 @@
 
 use std::collections::{HashSet, VecDeque};
 
-/// The turn ends when the same calls with the same results come this many times within [`LOOP_WINDOW`] rounds of tool
-/// calls.
+/// The turn ends when the same calls with the same results occur in this many of the remembered rounds (see
+/// [`LOOP_WINDOW`]).
 pub(super) const LOOP_MAX: usize = 5;
-/// The model gets a reminder when the same calls with the same results come this many times.
+/// The model gets a reminder when the same calls with the same results occur in this many of the remembered rounds.
 const REPEATED_MIN: usize = 3;
-/// Maximum number of rounds of tool calls that the loop detection remembers, separately for those before and after the
-/// last compaction.
+/// A round is the tool calls of one answer. The loop detection remembers at most this many rounds from before the last
+/// compaction, and as many from after it.
 const LOOP_WINDOW: usize = 12;
 
-/// Maximum number of file parts that a turn remembers as read. Reading further parts does not count as progress.
+/// Maximum number of file parts that a turn remembers as read. Once it is reached, reading further parts does not count
+/// as progress.
 const READS_MAX: usize = 10_000;
 
 /// What the last round of tool calls means for the turn.
@@ -38,8 +39,8 @@ pub(super) struct LoopDetector {
     work: Option<u64>,
     /// Whether the agent has received a message or read something new since the last compaction.
     has_news: bool,
-    /// Hashes of the file parts that the turn has read. Reading a new part counts as progress; since their number is
-    /// finite, the turn still ends.
+    /// Hashes of the file parts that were read in this turn, at most [`READS_MAX`]. Reading a part for the first time
+    /// counts as progress.
     reads: HashSet<u64>,
 }
 

@@ -17,9 +17,9 @@ use crate::protocol::{Event, EventReceiver, SentCommand};
 use crate::store::JournalStart;
 use crate::ui::{Msg, SessionRole, update};
 
-/// Whether the crew on the screen is starting, runs here, runs in another process or is missing.
+/// The state of the crew that the dashboard shows.
 pub(super) enum CrewState {
-    /// The crew is starting. Commands and events are queued.
+    /// The crew is starting in this process. Commands and events are queued.
     Starting(StartQueue),
     /// The crew runs in this process.
     Running(Box<Assembly>),
@@ -73,7 +73,7 @@ pub(super) struct StartQueue {
     events: Vec<Event>,
     /// Number of events that were dropped because `events` was full.
     lost: usize,
-    /// The ended process whose crew is taken over; `None` for a new start.
+    /// The ended process whose crew this process takes over; `None` for a new start.
     pub(super) from: Option<PreviousRun>,
 }
 
@@ -86,7 +86,8 @@ impl StartQueue {
         }
     }
 
-    /// Queues an event for the journal. Beyond [`EARLY_EVENTS_MAX`], counts it as lost.
+    /// Queues an event for the journal. If the queue already has [`EARLY_EVENTS_MAX`] events, counts the event as lost
+    /// instead.
     pub(super) fn keep(&mut self, event: &Event) {
         if self.events.len() < EARLY_EVENTS_MAX {
             self.events.push(event.clone());
@@ -95,7 +96,8 @@ impl StartQueue {
         }
     }
 
-    /// Returns a warning that names the number of events missing from the journal; `None` if none were lost.
+    /// Returns a warning with the number of lost events, which are missing from the journal; `None` if no event was
+    /// lost.
     fn warning(&self) -> Option<String> {
         let lost = self.lost;
         let were = if lost == 1 { "event is" } else { "events are" };
@@ -183,7 +185,8 @@ impl Dashboard {
         Ok(())
     }
 
-    /// Shows an update of a crew that another process runs. If that process has ended, returns the crew lock.
+    /// Shows an update of a crew that another process runs. If that process has ended, returns the crew lock, which
+    /// this process now holds.
     pub(super) fn apply_update(&mut self, news: ViewerUpdate) -> Result<Option<FreedLock>> {
         let CrewState::Remote(viewing) = &mut self.crew else {
             return Ok(None);
@@ -228,7 +231,8 @@ impl Dashboard {
         Ok(None)
     }
 
-    /// Starts the crew in this process, after the previous process has ended and the whole journal has been shown.
+    /// Starts to resume the crew in this process. Called after the previous process has ended and its whole journal is
+    /// shown.
     pub(super) fn take_over<'a>(
         &mut self,
         freed: FreedLock,

@@ -13,8 +13,8 @@ use crate::ui::terminal::COPY_TOO_LONG;
 use crate::ui::{Msg, ThemeChoice, update};
 
 impl Dashboard {
-    /// Rings the bell or shows `words` as a desktop notification, as the user has configured; does nothing if
-    /// notifications are off.
+    /// Notifies the user by the method in the settings: rings the bell, shows `words` as a desktop notification, or
+    /// does nothing.
     pub(super) fn notify(&mut self, words: &str) -> Result<()> {
         match self.notify_method {
             NotifyMethod::Bell => self.screen.bell()?,
@@ -31,15 +31,16 @@ impl Dashboard {
         Ok(())
     }
 
-    /// Saves the theme in the user's settings. Shows a warning if that fails or has no visible effect.
+    /// Saves the theme in the user's settings. Shows a warning if it cannot be saved, or if saving it has no visible
+    /// effect.
     pub(super) fn save_theme(&self, chosen: &ThemeChoice) {
         if let Some(message) = theme::save(chosen, self.depth) {
             self.warn(&message);
         }
     }
 
-    /// Hands the terminal to an external program and waits for its end. The crew keeps running. If a signal asked
-    /// crewdeck to end, returns a reason to leave.
+    /// Hands the terminal to an external program and waits for the program's end. The crew keeps running. If crewdeck
+    /// receives a signal to end meanwhile, stops the program and returns a reason to leave.
     pub(super) async fn run_program(
         &mut self,
         program: ExternalProgram,

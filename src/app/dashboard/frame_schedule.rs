@@ -4,7 +4,7 @@ use tokio::time::Instant;
 
 use super::super::frame_limiter::{FrameCause, FrameLimiter};
 
-/// Collects the reasons for a frame until it may be drawn.
+/// Collects the reasons for the next frame until the [`FrameLimiter`] allows it.
 #[derive(Debug)]
 pub struct FrameSchedule {
     /// Why the screen must be drawn again; `None` if it is up to date.
@@ -23,7 +23,8 @@ impl FrameSchedule {
         }
     }
 
-    /// Asks for a frame. The cause with the highest priority since the last frame decides when it is due.
+    /// Requests a frame. Of all causes since the last frame, the one with the highest priority decides when the next
+    /// frame is due.
     pub fn request(&mut self, cause: FrameCause) {
         self.stale = self.stale.max(Some(cause));
     }
@@ -35,7 +36,7 @@ impl FrameSchedule {
             .map(|cause| self.opened + self.limiter.due(cause, now))
     }
 
-    /// Records that a frame was drawn: nothing is stale any more, and the limiter counts the frame.
+    /// Records that a frame was drawn: the screen is up to date, and the limiter counts the frame.
     pub fn drawn(&mut self) {
         self.stale = None;
         self.limiter.drawn(self.opened.elapsed());

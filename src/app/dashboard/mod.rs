@@ -42,7 +42,7 @@ use crate::ui::{
     ColorDepth, Effect, Msg, SessionRole, Theme, UiState, ViewCache, draw, next_tick, update,
 };
 
-/// Maximum number of events to handle between two frames.
+/// Maximum number of events of the crew that are handled between two frames.
 const DRAIN_MAX: usize = 256;
 /// Maximum number of commands that are queued while the crew starts.
 const EARLY_MAX: usize = 16;
@@ -269,8 +269,8 @@ impl Dashboard {
         }
     }
 
-    /// Returns the time at which the main loop must wake up without input: for the next frame, a spinner or a
-    /// countdown.
+    /// Returns the time of the next frame or the next change of a spinner or countdown, whichever is earlier. The main
+    /// loop must then wake up even without input.
     fn next_wake(&self) -> Option<Instant> {
         let frame = self.frames.next();
         let tick = next_tick(&self.state).map(|wait| Instant::now() + wait);
@@ -407,7 +407,7 @@ impl Dashboard {
         self.send(sent);
     }
 
-    /// Sends a command that has its id. A command that cannot be queued is rejected.
+    /// Sends a command to the crew. If it cannot be queued, reports it as rejected.
     fn send(&mut self, sent: SentCommand) {
         let id = sent.id;
         let is_rejected = match &mut self.crew {

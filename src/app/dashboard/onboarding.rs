@@ -39,23 +39,23 @@ const PROBLEMS_MAX: usize = 5;
 /// While a setup page is open, this process checks at this interval whether the reported problem is solved.
 const AGAIN_AFTER: Duration = Duration::from_secs(2);
 
-/// The notice after the first commit and a restart of the dashboard.
+/// The notice that a restarted dashboard shows after the first commit.
 const DONE: &str =
     "This directory is now a git repository with a commit: each task gets a worktree.";
 
-/// The notice after the first commit if a conversation has started, so that the dashboard cannot restart.
+/// The notice after the first commit if a conversation has already started, so that the dashboard cannot restart.
 const DONE_LATER: &str = "This directory is now a git repository with a commit: after a restart of crewdeck each task gets a worktree.";
 
 #[derive(Default)]
 pub(super) struct RestartState {
-    /// The open screen, which shows its old content until the first draw.
+    /// The open screen. It shows its old content until the restarted dashboard draws.
     pub(super) screen: Option<Screen>,
     pub(super) draft: String,
-    /// The status message to show if the checks lead to the same page again.
+    /// The status message to show if the startup checks lead to the same setup page again.
     pub(super) status_message: Option<String>,
     /// The notice to show after the restart, such as [`DONE`].
     pub(super) notice: Option<&'static str>,
-    /// Whether the user turned mouse capture on or off in this window.
+    /// Whether the user turned mouse capture on or off in this window; `None` if the user did not change it.
     pub(super) mouse: Option<bool>,
     /// Kept so that the terminal is not asked for its background colour again.
     pub(super) background: BackgroundQuery,
@@ -65,7 +65,7 @@ pub(super) struct RestartState {
     pub(super) signals: Option<Signals>,
 }
 
-/// A first commit that git is creating. Dropping this stops git.
+/// A first commit that git is creating. Dropping the value stops git.
 pub(super) struct FirstCommitTask(Arc<AtomicBool>);
 
 impl Drop for FirstCommitTask {
@@ -74,7 +74,7 @@ impl Drop for FirstCommitTask {
     }
 }
 
-/// The result of a check or of the first commit.
+/// The result of a startup check or of creating the first commit.
 pub(super) enum StartupCheckResult {
     /// A page to show, because a check found a problem.
     Page(OnboardingPage),
@@ -95,7 +95,7 @@ pub(super) struct StartupChecks {
 }
 
 impl StartupChecks {
-    /// Waits for the next result; forever if no check runs.
+    /// Waits for the next result. If no check runs, waits forever.
     pub(super) async fn next(&mut self) -> StartupCheckResult {
         match self.running.next().await {
             Some(found) => found,
@@ -126,7 +126,7 @@ impl StartupChecks {
         });
     }
 
-    /// Checks in the background, after [`AGAIN_AFTER`], whether the cause of a page is gone.
+    /// Starts to check, after [`AGAIN_AFTER`], whether the problem `cause` is solved.
     fn watch(&self, cause: PageCause) {
         self.find(async move {
             tokio::time::sleep(AGAIN_AFTER).await;
@@ -141,7 +141,7 @@ impl StartupChecks {
     }
 }
 
-/// The problem that a page reports, if it can be solved outside of this window.
+/// A problem that a setup page reports and that may be solved outside of this window.
 #[derive(Debug, Clone)]
 pub(super) enum PageCause {
     /// No local model server was found on the known ports.
@@ -232,7 +232,7 @@ impl Dashboard {
         }
     }
 
-    /// Starts to check whether the configured server answers again, if it is a local one.
+    /// If the configured server is a local one, starts to check whether it answers again.
     fn await_server(&self, blueprint: &Blueprint) {
         let address = model_setup::base_url(blueprint).filter(|url| is_local(url));
         if let Some(address) = address.and_then(|url| local_server::address(&url)) {
@@ -251,7 +251,8 @@ impl Dashboard {
         self.show_first(onboarding::without_crew(missing));
     }
 
-    /// Handles the result of a check. Returns a restart if the result needs one.
+    /// Handles the result of a startup check or of creating the first commit. Returns a restart if the problem on the
+    /// setup page is solved and a restart would lose nothing.
     pub(super) fn handle_check(
         &mut self,
         found: StartupCheckResult,
@@ -310,8 +311,8 @@ impl Dashboard {
         }
     }
 
-    /// Returns a restart of the dashboard, which repeats all checks. `status_message` is shown if they lead to the same
-    /// page again.
+    /// Returns a restart of the dashboard, which repeats all startup checks. If they lead to the same setup page again,
+    /// it shows `status_message`.
     pub(super) fn restart_with(&self, status_message: Option<&str>) -> ExitReason {
         ExitReason::Restart(Box::new(RestartState {
             status_message: status_message.map(String::from),
@@ -319,8 +320,7 @@ impl Dashboard {
         }))
     }
 
-    /// Starts to create a repository with a first commit, at the user's request. Meanwhile the page shows how to stop
-    /// git.
+    /// Starts to create a repository with a first commit. Until git is done, the page shows how to stop git.
     pub(super) fn create_repository(&mut self) {
         let stop = Arc::<AtomicBool>::default();
         self.first_commit = Some(FirstCommitTask(Arc::clone(&stop)));
@@ -332,8 +332,8 @@ impl Dashboard {
         self.show_first(onboarding::making());
     }
 
-    /// Handles the result of the first commit. Returns a restart if the dashboard still shows only the setup page.
-    /// Otherwise reports the result, or checks again later if the page is covered or in use.
+    /// Handles the result of creating the first commit. Returns a restart if that would lose nothing. Otherwise reports
+    /// the result, or tries again later while the setup page is still open.
     fn first_commit_done(&mut self, made: Result<(), GitError>) -> Option<ExitReason> {
         if let Err(why) = made {
             self.first_commit = None;

@@ -26,7 +26,7 @@ pub(super) struct ScreenRequests {
 }
 
 impl ScreenRequests {
-    /// Waits for the next result; forever if no such work runs.
+    /// Waits for the next result. If no work runs in the background, waits forever.
     pub(super) async fn next(&mut self) -> ScreenAnswer {
         match self.running.next().await {
             Some(answer) => answer,
@@ -78,8 +78,8 @@ impl Dashboard {
         update(&mut self.state, Msg::History(saved));
     }
 
-    /// Returns the restart for a new session, or for the session whose id begins with `wanted`. If that is not
-    /// possible, tells the user and returns `None`.
+    /// Returns the restart for a new session, or for the session whose id begins with `wanted`. If the restart is not
+    /// possible, shows the reason to the user and returns `None`.
     pub(super) fn start_session(&mut self, wanted: Option<String>) -> Option<ExitReason> {
         let chosen = wanted.map(|id| resume::choose(&self.root, &id)).transpose();
         let is_open =

@@ -15,9 +15,9 @@ use crate::cli::GlobalOptions;
 const AFTER_DEMO: &str = "Next: change to a git repository of your own and run crewdeck.\n";
 
 pub(super) enum ExitReason {
-    /// The user left. Holds the session that this process ran, if the crew had started.
+    /// The user left. Contains the id of the session that this process ran; `None` if the crew had not started.
     Quit(Option<String>),
-    /// The user wants a new session, or the one with this id.
+    /// The user wants to resume the session with this id, or to start a new session (`None`).
     StartSession(Option<String>, Box<RestartState>),
     /// The user chose the demo on the setup page.
     StartDemo(Box<RestartState>),

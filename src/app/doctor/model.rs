@@ -15,10 +15,10 @@ use crate::model::provider::ModelServerConfig;
 use crate::model::providers::ProviderChoice;
 use crate::model::script::Script;
 
-/// The timeout of the request for the server's models.
+/// The timeout of the request for the server's model list.
 const WITHIN: Duration = Duration::from_secs(5);
 
-/// Determines the model, and requests the model list from its server. Contacts no other server.
+/// Determines which model is configured, and requests the model list from its server. Contacts no other server.
 pub async fn facts(global: &GlobalOptions, settings: Result<Settings>) -> ModelFacts {
     let Ok(settings) = settings else {
         return ModelFacts::Missing {

@@ -9,19 +9,19 @@ use crate::ui::FileListState;
 
 /// Maximum number of files and directories in the list.
 const ENTRIES_MAX: usize = 200_000;
-/// Maximum size of all paths in the list together, in bytes.
+/// Maximum size, in bytes, of all paths in the list together.
 const BYTES_MAX: usize = 32 * 1024 * 1024;
 
-/// The paths of a project, relative to its root.
+/// The paths of a project's files and directories, relative to its root.
 pub struct FileIndex {
-    /// The paths by depth and then by name; those of directories end in `/`.
+    /// The paths, sorted by depth and then by name. Paths of directories end in `/`.
     pub paths: Vec<Box<str>>,
     pub state: FileListState,
 }
 
 impl FileIndex {
-    /// Reads the files and directories directly below `root`, until `pauses` returns true. They come first in the
-    /// complete list.
+    /// Reads the files and directories directly below `root`. Stops when `pauses` returns true. The result is the
+    /// beginning of the complete list.
     pub fn read_top(root: &Path, pauses: &mut dyn FnMut() -> bool) -> FileIndex {
         let mut reader = FileReader::new(root, Some(1));
         reader.read(pauses);
@@ -31,13 +31,13 @@ impl FileIndex {
     }
 }
 
-/// Reads the files of a project. Directories that cannot be read are left out, and so are names that are not UTF-8 or
-/// contain a quote or a control character, because a mention cannot contain them.
+/// Reads the paths of a project's files and directories. Leaves out directories that cannot be read. Also leaves out
+/// names that a mention cannot contain: those that are not UTF-8, and those with a quote or a control character.
 pub struct FileReader {
     root: PathBuf,
     walk: ignore::Walk,
     paths: Vec<Box<str>>,
-    /// Size of all paths read so far, in bytes.
+    /// The size, in bytes, of all paths read so far.
     bytes: usize,
     state: FileListState,
 }
@@ -61,8 +61,8 @@ impl FileReader {
         }
     }
 
-    /// Continues to read until all files are read, or until `pauses`, which is called after each file, returns true.
-    /// Returns whether all files are read.
+    /// Continues to read until all files are read or `pauses` returns true. Calls `pauses` after each file. Returns
+    /// whether all files are read.
     pub fn read(&mut self, pauses: &mut dyn FnMut() -> bool) -> bool {
         while self.state == FileListState::Reading {
             match self.walk.next() {
@@ -77,7 +77,7 @@ impl FileReader {
         self.state != FileListState::Reading
     }
 
-    /// Returns the files read so far. A complete list is moved out of the reader.
+    /// Returns the files read so far. If all files are read, moves the list out of the reader.
     pub fn list(&mut self) -> FileIndex {
         let depth = |path: &str| path.trim_end_matches('/').matches('/').count();
         let mut paths = match self.state {

@@ -15,10 +15,11 @@ use self::index::{FileIndex, FileReader};
 use self::search::FileSearch;
 use crate::ui::FoundFiles;
 
-/// Maximum age of the list of files when a new mention begins. An older list is read again, but used meanwhile.
+/// If a new mention begins and the list of files is older than this, the list is read again. Until that is done, the
+/// old list is used.
 const STALE: Duration = Duration::from_secs(5);
-/// While the first list of files is being read, the matches found so far are published after this time, then after
-/// intervals that double each time.
+/// How long to read the first list of files before matches among the files read so far are published. Each further
+/// interval is twice as long as the one before.
 const FIRST_MATCHES: Duration = Duration::from_millis(10);
 
 /// Finds files of the project, on a thread that starts with the first query.
@@ -35,7 +36,7 @@ struct FinderThread {
 
 struct Query {
     text: String,
-    /// Whether a new mention begins, so that an old list is read again.
+    /// Whether this is the first query of a mention. An old list of files is then read again.
     is_first: bool,
 }
 
@@ -48,7 +49,7 @@ impl FileFinder {
         }
     }
 
-    /// Searches for `query`, if it differs from the last one. `None` means that no mention is being typed.
+    /// Searches for `query` if it differs from the previous one. `None` means that no mention is being typed.
     pub fn find(&mut self, query: Option<String>) {
         if query == self.last {
             return;
@@ -78,7 +79,8 @@ impl FileFinder {
     }
 }
 
-/// Starts the thread that reads and searches the files. `None` if it cannot be started; then no files are offered.
+/// Starts the thread that reads and searches the files. `None` if it cannot be started; then the composer offers no
+/// files.
 fn start(root: PathBuf) -> Option<FinderThread> {
     let (queries, asked) = mpsc::channel();
     let (out, found) = watch::channel(None);
@@ -87,7 +89,7 @@ fn start(root: PathBuf) -> Option<FinderThread> {
     started.ok().map(|_| FinderThread { queries, found })
 }
 
-/// Answers queries until the finder is dropped. Only the newest query counts.
+/// Answers queries until the finder is dropped. If several queries wait, answers only the newest one.
 fn answer(root: &Path, asked: &Receiver<Query>, out: &watch::Sender<Option<FoundFiles>>) {
     let mut search: Option<(FileSearch, Instant)> = None;
     let mut next = asked.recv().ok();
@@ -110,8 +112,8 @@ fn answer(root: &Path, asked: &Receiver<Query>, out: &watch::Sender<Option<Found
     }
 }
 
-/// Reads the list of files. Meanwhile answers queries from the `old` list; if there is none, publishes the matches of
-/// `query` among the files read so far. Returns the list and the newest query.
+/// Reads the list of files. Meanwhile answers queries from the `old` list. Without an old list, publishes the matches
+/// of the query among the files read so far. Returns the list and the newest query.
 fn read_files(
     root: &Path,
     mut old: Option<&mut FileSearch>,

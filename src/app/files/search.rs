@@ -10,14 +10,15 @@ use super::index::FileIndex;
 use crate::ui::{FileMatch, FoundFiles};
 
 const MATCHES_MAX: usize = 50;
-/// Number of paths between two checks for a newer query.
+/// After this many paths, the search checks for a newer query.
 const CHECK_AFTER: usize = 4096;
 
 /// A list of files, with the matches of the last query.
 pub struct FileSearch {
     index: FileIndex,
     matcher: Matcher,
-    /// The last query and the positions of its matches in the list, ascending. A longer query is searched only there.
+    /// The last query, and the indexes of its matches in the list, in ascending order. If the next query begins with
+    /// the last one, only these matches are searched.
     last: Option<(String, Vec<u32>)>,
 }
 

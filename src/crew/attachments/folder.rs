@@ -7,9 +7,9 @@ use crate::store::walk::project_files;
 
 /// Maximum number of files that the attached text lists.
 const LISTED_MAX: usize = 500;
-/// Maximum number of files that are counted. For a larger directory, the text says "at least".
+/// Maximum number of files that are counted. If the directory has more, the attached text says "at least".
 const COUNTED_MAX: usize = 100_000;
-/// Maximum size of the list, in bytes.
+/// Maximum size, in bytes, of the list of files in the attached text.
 const TEXT_MAX: usize = 50_000;
 
 /// Lists the files below the directory `at`, without those that git ignores.

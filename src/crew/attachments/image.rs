@@ -12,7 +12,7 @@ use super::{Content, bytes, explain};
 use crate::domain::attachment::ImageSize;
 use crate::store::{image_metadata, regular_file};
 
-/// Maximum length of the longer side, in pixels. Anthropic scales larger images down itself.
+/// Maximum length, in pixels, of the longer side of an image that is sent. Anthropic scales larger images down.
 const SIDE_MAX: u32 = 1568;
 /// Maximum size of an image that is sent, in bytes: 5 MB in base64, the limit of Anthropic.
 const SENT_MAX: usize = 3_750_000;
@@ -22,7 +22,7 @@ const FILE_MAX: u64 = 32 * 1024 * 1024;
 const FILE_SIDE_MAX: u32 = 20_000;
 /// Maximum memory for the decoded image, in bytes.
 const DECODED_MAX: u64 = 256 * 1024 * 1024;
-/// JPEG qualities, which are tried in this order until the image is small enough.
+/// JPEG qualities, tried in this order until the image has at most [`SENT_MAX`] bytes.
 const QUALITIES: [u8; 3] = [85, 70, 50];
 
 /// Returns whether a file name has the extension of an image format that models accept.

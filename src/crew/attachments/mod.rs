@@ -34,7 +34,8 @@ struct Content {
     image: Option<crate::domain::attachment::ImageSize>,
 }
 
-/// Reads and stores the files that `mentions` name. An optional mention that names no file is ignored.
+/// Reads and stores the files that `mentions` name. If nothing exists at the path of a mention that is not required,
+/// skips the mention.
 ///
 /// # Errors
 /// Returns one line that says which file cannot be attached and why.

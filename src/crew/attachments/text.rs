@@ -9,14 +9,15 @@ use crate::store::regular_file;
 /// Maximum size of the attached text of a file, in bytes.
 const TEXT_MAX: usize = 50_000;
 const LINES_MAX: usize = 2000;
-/// Maximum number of bytes of a file that are read, to count its lines. Of a larger file, the text says "more than".
+/// Maximum number of bytes that are read from a file to count its lines. For a larger file, the attached text says
+/// "more than".
 const READ_MAX: u64 = 64 * 1024 * 1024;
 /// Number of bytes at the start of a file that are searched for a zero byte. As in git, a file with a zero byte there
 /// counts as binary.
 const PROBE: usize = 8000;
 
-/// Reads the text file at `at`, which has `size` bytes. Of a long file, returns the first lines and a note that says
-/// so.
+/// Reads the text file at `at`, which has `size` bytes. If the file is too long, returns its first lines, preceded by a
+/// line that says so.
 ///
 /// # Errors
 /// Returns the reason if the file cannot be attached.
@@ -56,7 +57,8 @@ pub fn read(at: &Path, size: u64) -> Result<Content, String> {
     })
 }
 
-/// Returns the first lines of `text` that fit, and their number. If not even the first line fits, it is cut.
+/// Returns the first lines of `text` and their number: at most [`LINES_MAX`] lines and [`TEXT_MAX`] bytes. If the first
+/// line alone is longer, it is cut.
 fn first_lines(text: &str) -> (&str, usize) {
     let mut end = 0;
     let mut lines = 0;

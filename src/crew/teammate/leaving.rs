@@ -50,7 +50,7 @@ impl TeammateLoop {
         }
     }
 
-    /// Restores an approved shutdown request that the teammate had not answered before a restart. Returns whether
+    /// After a restart, restores the approved shutdown request that the teammate has not answered yet. Returns whether
     /// there is one.
     pub(super) async fn remember_shutdown(&mut self) -> bool {
         let open = self.crew.shutdowns.open(&self.member.name).await;

@@ -66,7 +66,8 @@ impl TeammateLoop {
         }
     }
 
-    /// Handles approved shutdown requests without a model call. Returns true if nothing else was in the inbox.
+    /// Returns true if a shutdown is approved and the inbox contains nothing but shutdown requests. These are then
+    /// acknowledged without a model call.
     pub(super) async fn take_shutdown_requests(&mut self) -> bool {
         // Set first, because messages that have been read no longer keep the crew from counting as idle.
         self.set_state(AgentState::Working);
@@ -86,8 +87,8 @@ impl TeammateLoop {
         vec![Block::text(prompt::open_task_reminder(task.0, &subject))]
     }
 
-    /// Releases a task whose worktree cannot be created, because work in a shared directory could collide with other
-    /// agents.
+    /// Releases a task whose worktree cannot be created. Without a worktree, the teammate's changes could collide with
+    /// those of other agents.
     async fn give_up_workspace(&mut self, task: &Task, error: &StoreError) {
         let what = format!("The worktree of task {} cannot be created", task.id);
         self.agent.driver.report_file_error(&what, error).await;
@@ -98,8 +99,8 @@ impl TeammateLoop {
         self.agent.driver.activity(Activity::Failed { why }).await;
     }
 
-    /// Restores the task and worktree of a resumed member, if crewdeck ended after the claim and before the
-    /// conversation mentioned them. Returns the text to add to the conversation.
+    /// Restores the task and worktree of a resumed member, if crewdeck ended after the member had claimed the task and
+    /// before its conversation mentioned the task. Returns the text to add to the conversation.
     pub(super) async fn find_workspace(&mut self, conversation: &[Message]) -> Option<Block> {
         let (board, name) = (self.crew.board.store().clone(), self.member.name.clone());
         let own = blocking(move || board.query(|graph| graph.open_task_of(&name).cloned())).await;

@@ -28,7 +28,7 @@ use crate::tools::reach;
 
 /// Maximum size of the output that is shown and sent to the agent, in bytes: half from the start, half from the end.
 const OUTPUT_MAX: usize = 16_000;
-/// Maximum run time. The user can interrupt the command earlier.
+/// Maximum run time of a command. The user can interrupt it earlier.
 const TIMEOUT: Duration = Duration::from_secs(3600);
 
 /// Runs the user's commands, at most one per agent at a time.
@@ -37,7 +37,7 @@ pub struct UserShell {
     registry: Arc<AgentRegistry>,
     board: Arc<BoardView>,
     worktrees: Arc<TaskWorktrees>,
-    /// With `None`, commands run directly.
+    /// The supervisor of the commands. With `None`, commands run directly.
     supervisor: Option<Arc<Supervisor>>,
     running: Mutex<BTreeMap<Name, CancellationToken>>,
 }

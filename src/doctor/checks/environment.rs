@@ -7,13 +7,14 @@ const CHECK: &str = "variables";
 /// The names of this process's environment variables that look like secrets.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct EnvironmentFacts {
-    /// Variables that are hidden from commands.
+    /// Variables that are hidden from the commands of agents.
     pub withheld: Vec<String>,
-    /// Variables that commands see because of the setting `pass_env`.
+    /// Variables that the commands of agents get because the setting `pass_env` names them.
     pub allowed: Vec<String>,
 }
 
-/// Reports which variables are hidden from commands and which ones `pass_env` shows to them. Never warns.
+/// Reports which variables are hidden from the commands of agents, and which ones the setting `pass_env` passes to
+/// them. Never warns.
 pub fn run(context: &DoctorContext) -> Vec<Finding> {
     vec![evaluate(&context.environment)]
 }

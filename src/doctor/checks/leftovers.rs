@@ -4,10 +4,11 @@ use crate::doctor::{CrewPresence, DoctorContext, Finding, Fix};
 use crate::store::{self, Debris, StoreError, Worktrees};
 
 const CHECK: &str = "leftovers";
-/// Maximum number of leftovers that are listed one by one. The others are only counted.
+/// Maximum number of leftovers that get a warning each. The number of further leftovers is given in one more warning.
 const NAMED_MAX: usize = 50;
 
-/// Checks for leftovers, unless a crew is running: a crew repairs them itself when it starts and before it merges.
+/// Reports what killed git processes left behind ([`Debris`]). Reports nothing while a crew is running, because the
+/// crew repairs such leftovers itself when it starts and before it merges.
 pub fn run(context: &DoctorContext) -> Vec<Finding> {
     if !store::has_state(&context.root) || matches!(context.crew, CrewPresence::Runs(_)) {
         return Vec::new();
@@ -15,8 +16,8 @@ pub fn run(context: &DoctorContext) -> Vec<Finding> {
     evaluate(Worktrees::open(&context.root).debris())
 }
 
-/// Returns one warning for each of the first [`NAMED_MAX`] leftovers, and one for all others. The first leftover that
-/// can be repaired offers a fix that repairs all of them.
+/// Returns one warning for each of the first [`NAMED_MAX`] leftovers, and one warning with the number of further ones.
+/// One fix repairs all leftovers, so only the first warning about a repairable leftover offers it.
 fn evaluate(found: Result<Vec<Debris>, StoreError>) -> Vec<Finding> {
     let debris = match found {
         Ok(debris) => debris,

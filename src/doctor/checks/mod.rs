@@ -21,7 +21,8 @@ pub mod worktrees;
 use super::{CrewPresence, DoctorContext, Finding};
 use crate::store;
 
-/// All checks in the order of the report. `files` comes after the checks that rename damaged files.
+/// All checks in the order of the report. `files` comes after the checks that rename damaged files, because it reports
+/// the renamed files.
 pub const TABLE: &[fn(&DoctorContext) -> Vec<Finding>] = &[
     settings::run,
     model::run,
@@ -42,8 +43,8 @@ pub const TABLE: &[fn(&DoctorContext) -> Vec<Finding>] = &[
     records::run,
 ];
 
-/// Decides whether a check is skipped. Returns an empty list if the root has no crew state, one finding if a running
-/// crew does the check itself, and `None` if the check must run.
+/// Decides whether a check is skipped. Returns `None` if the check must run. Otherwise returns its result: no findings
+/// if the root has no crew state, or one finding that says that the running crew does the check.
 fn skip_check(check: &'static str, context: &DoctorContext) -> Option<Vec<Finding>> {
     if !store::has_state(&context.root) {
         return Some(Vec::new());

@@ -29,7 +29,7 @@ pub struct ModelServer {
     pub why: String,
     /// The base URL. A password in it is redacted before output.
     pub url: String,
-    /// The environment variable of the key, and whether it is set.
+    /// The environment variable that holds the API key, and whether it is set.
     pub key: (&'static str, bool),
     /// The configured model, if any.
     pub wanted: Option<String>,
@@ -42,7 +42,7 @@ pub enum ModelListing {
     Models(Vec<String>),
     /// The server responded but offers no list of models, so the name of the configured model cannot be verified.
     NoList,
-    /// Reported as a failed check with this reason and remedy.
+    /// The server gave no usable answer. The check fails with this reason and remedy.
     Failed { why: String, remedy: String },
 }
 

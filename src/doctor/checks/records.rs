@@ -11,7 +11,7 @@ const FOLDERS: &[(&str, &str)] = &[
     (".crewdeck/sessions", "journals"),
     (".crewdeck/logs", "logs"),
 ];
-/// The check warns if the records have at least this total size, in bytes.
+/// Total size of the records, in bytes, from which the check warns.
 const WARN_SIZE: u64 = 1024 * 1024 * 1024;
 
 pub fn run(context: &DoctorContext) -> Vec<Finding> {

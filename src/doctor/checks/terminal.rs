@@ -10,7 +10,7 @@ const SMALLEST: (u16, u16) = (60, 16);
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 struct Facts {
-    /// Columns and rows; `None` if the output is not a terminal.
+    /// Columns and rows of the terminal; `None` if the output is not a terminal.
     size: Option<(u16, u16)>,
     term: String,
     colorterm: String,

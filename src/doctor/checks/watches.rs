@@ -3,7 +3,7 @@
 use crate::doctor::{DoctorContext, Finding};
 
 const CHECK: &str = "watches";
-/// Maximum numbers of inotify watches and inotify instances that one crew needs.
+/// The number of inotify watches and the number of inotify instances that one crew needs at most.
 const NEEDED: (u64, u64) = (16, 4);
 
 pub fn run(_: &DoctorContext) -> Vec<Finding> {

@@ -95,7 +95,8 @@ fn need(tree: &Worktree, board: &TaskGraph) -> TaskNeed {
     }
 }
 
-/// Returns a warning about the worktree, or `None` if an open task needs it or it is marked to be kept.
+/// Returns a warning that the worktree is no longer needed or that its folder is not valid. Returns `None` if an open
+/// task needs the worktree, or if the user has marked it to be kept.
 fn evaluate(tree: &InspectedTree, need: TaskNeed, crew: &CrewPresence) -> Option<Finding> {
     let InspectedTree {
         worktree, state, ..

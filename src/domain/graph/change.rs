@@ -145,8 +145,7 @@ impl TaskGraph {
         Ok(vec![id])
     }
 
-    /// Returns the task of `owner` to the board on behalf of the user. From then on, `owner` can get the task only by
-    /// claiming it by its number.
+    /// Releases a task of `owner` on behalf of the user. Afterwards `owner` can claim the task only by its number.
     pub fn take_from_owner(
         &mut self,
         id: TaskId,
@@ -272,8 +271,8 @@ impl TaskGraph {
         Ok(on.iter().copied().collect())
     }
 
-    /// Returns the shortest chain of blockers that leads from `from` to `to`, including both; `None` if `from` does not
-    /// wait for `to`.
+    /// Returns the shortest chain of tasks from `from` to `to`, in which each task waits for the next. `None` if `from`
+    /// does not wait for `to`.
     fn path(&self, from: TaskId, to: TaskId) -> Option<Vec<TaskId>> {
         let mut previous: BTreeMap<TaskId, TaskId> = BTreeMap::new();
         let mut queue = VecDeque::from([from]);
@@ -335,7 +334,7 @@ impl TaskGraph {
         vec![id, blocker]
     }
 
-    /// Changes one task. Does nothing if the task does not exist.
+    /// Applies `change` to a task. Does nothing if the task does not exist.
     fn alter(&mut self, id: TaskId, change: impl FnOnce(&mut Task)) {
         if let Some(task) = self.get(id) {
             let mut task = task.clone();

@@ -12,7 +12,7 @@ const PIECE_TASKS: usize = 500;
 /// Approximate maximum size of each delta that [`BoardDelta::pieces`] returns, in bytes. A task that is larger gets a
 /// delta of its own.
 const PIECE_BYTES: usize = 256 * 1024;
-/// Estimated size of a task as JSON without its texts, in bytes.
+/// Estimated number of bytes that a task takes as JSON, not counting its texts.
 const TASK_BYTES: usize = 300;
 
 /// The tasks that differ between two versions of a board. [`TaskGraph::apply`] turns the old version into the new one.
@@ -75,7 +75,8 @@ impl BoardDelta {
         self.changed.is_empty() && self.removed.is_empty()
     }
 
-    /// Splits the delta into deltas of bounded size, to be applied in this order. An empty delta gives none.
+    /// Splits the delta into smaller ones of bounded size, which must be applied in this order. An empty delta gives no
+    /// pieces.
     pub fn pieces(self) -> Vec<BoardDelta> {
         let mut pieces: Vec<BoardDelta> = Vec::new();
         let mut room = 0;

@@ -26,11 +26,11 @@ pub enum GraphError {
         "task {task} cannot wait for {on}: {on} already waits for {task} ({path}): remove one of these dependencies first"
     )]
     Cycle {
-        /// The task that should wait.
+        /// The task that should get the new blocker `on`.
         task: TaskId,
-        /// The task that `task` should wait for.
+        /// The task that should become a blocker of `task`.
         on: TaskId,
-        /// The existing path from `on` to `task`, formatted for the message.
+        /// The chain of blockers because of which `on` already waits for `task`, formatted for the message.
         path: String,
     },
     /// A completed task cannot become a blocker.

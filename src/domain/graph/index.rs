@@ -20,7 +20,7 @@ pub(super) struct GraphIndex {
 }
 
 impl GraphIndex {
-    /// Replaces the old version of a task, `before`, by the new one, `now`. `before` is `None` for a new task, `now` is
+    /// Updates the index after a task has changed from `before` to `now`. `before` is `None` for a new task, `now` is
     /// `None` for a deleted one. Does not update the set of ready tasks, because readiness depends on other tasks.
     pub(super) fn replace(&mut self, before: Option<&Task>, now: Option<&Task>) {
         if let Some(task) = before {

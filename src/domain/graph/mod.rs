@@ -43,7 +43,7 @@ pub struct NewTask {
     pub worktree: String,
 }
 
-/// Changes of a task. A field that is `None`, or an empty list of blockers, means no change.
+/// The changes to make to a task. `None` in a field, or an empty `block_on`, means no change.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct TaskEdit {
     pub subject: Option<String>,
@@ -63,7 +63,7 @@ pub struct Claimer {
 }
 
 impl Claimer {
-    /// Returns the user as claimer. Without tags, because the user may claim every task.
+    /// Returns the claimer for the user. It has no tags and needs none: the user may claim every task.
     pub fn user() -> Claimer {
         Claimer {
             name: Name::user(),
@@ -200,8 +200,8 @@ impl TaskGraph {
         self.ready().find(|t| can_choose(t, claimer))
     }
 
-    /// Like [`TaskGraph::claimable`], but skips tasks that were claimed [`ATTEMPTS_MAX`] times. The user must edit or
-    /// assign such a task.
+    /// Like [`TaskGraph::claimable`], but also skips tasks that were claimed [`ATTEMPTS_MAX`] times or more. The user
+    /// must edit or assign such a task.
     pub fn auto_claimable(&self, claimer: &Claimer) -> Option<&Task> {
         if self.open_task_of(&claimer.name).is_some() {
             return None;
@@ -260,8 +260,8 @@ pub fn tags_match(task: &Task, claimer: &Claimer) -> bool {
     claimer.name.is_user() || task.tags.iter().all(has)
 }
 
-/// Returns whether `claimer` may claim `task` without naming its number: it has the tags, and the user has not taken
-/// the task from it.
+/// Returns whether `claimer` may claim `task` without naming its number: `claimer` has the required tags, and the user
+/// has not taken the task away from `claimer`.
 fn can_choose(task: &Task, claimer: &Claimer) -> bool {
     tags_match(task, claimer) && !task.was_taken_from(claimer.name.as_str())
 }

@@ -2,8 +2,8 @@
 
 use super::{InputState, Match};
 
-/// Maximum number of bytes that a stream holds back until it can tell whether they are a secret. Longer than every
-/// recognized secret.
+/// Maximum number of bytes that a redacting stream holds back because they may be part of a secret. Real secrets are
+/// shorter.
 pub const PENDING_MAX: usize = 20 * 1024;
 
 /// The characters that a secret can consist of after its prefix.
@@ -43,8 +43,8 @@ impl SecretBody {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Requirement {
     Digit,
-    /// At least one digit, and a run of at least this many letters and digits without a separator. Names written by
-    /// people have shorter runs.
+    /// At least one digit, and at least this many letters and digits in a row, without a separator such as `-`. Names
+    /// that people choose have fewer in a row.
     Run(usize),
 }
 
@@ -67,8 +67,8 @@ pub fn is_word(byte: Option<u8>) -> bool {
     byte.is_some_and(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_')
 }
 
-/// Returns the result for input in which no secret was found so far: `Incomplete` if more input may follow and fewer
-/// than `decided_by` bytes are available, otherwise `Nothing`. `bytes` is the number of available bytes.
+/// Returns the result for input in which no secret was found so far. `bytes` is the length of that input; a decision
+/// needs `decided_by` bytes. Returns `Incomplete` if the input is shorter and more may follow, otherwise `Nothing`.
 pub fn no_match_yet(bytes: usize, decided_by: usize, end: InputState) -> Match<'static> {
     match end {
         InputState::Partial if bytes < decided_by => Match::Incomplete,

@@ -24,20 +24,22 @@ const AWS_REST: usize = 16;
 const BLOCK_START: &str = "-----BEGIN ";
 const BLOCK_END: &str = "-----END ";
 const DASHES: &str = "-----";
-/// Maximum length of the key type in the first line of a PEM block, in bytes.
+/// Maximum length of the key type in the first line of a PEM block, such as `RSA PRIVATE KEY`, in bytes.
 const BLOCK_NAME_MAX: usize = 40;
-/// Minimum length of a PEM body, in bytes. Shorter text is code that mentions a key.
+/// Minimum length of the text between the first and last line of a PEM block, in bytes. If it is shorter, the block is
+/// not a real key.
 const BLOCK_MIN: usize = 40;
 
-/// Maximum length of the user and the password in a URL, in bytes.
+/// Maximum length of the user name in a URL, in bytes.
 const USER_MAX: usize = 128;
 const PASSWORD_MAX: usize = 512;
 /// Passwords used in examples. They are not redacted.
 const EXAMPLE_PASSWORDS: &[&str] = &["password", "pass", "passwd", "pw", "pwd", "secret", "token"];
-/// First bytes of text that stands for a password without being one, such as a variable or a template placeholder.
+/// First bytes of text that takes the place of a password, such as `$PASSWORD` or `<password>`. Such text is not
+/// redacted.
 const PLACEHOLDER_STARTS: &[u8] = b"$<{*%[";
 
-/// Returns a table of the bytes with which a known format can begin.
+/// Returns for each byte value whether a secret with a known format can begin with that byte.
 pub fn first_bytes() -> [bool; 256] {
     let starts = TOKENS.iter().map(|format| format.start);
     let starts = starts.chain(AWS.iter().copied());
@@ -215,8 +217,8 @@ fn private_key(_: Option<u8>, rest: &[u8], end: InputState) -> Match<'static> {
     }
 }
 
-/// Returns the number of bytes at the start of `bytes` that can belong to the lines of a key. A single `-` is allowed,
-/// as in `Proc-Type`.
+/// Returns the length of the text at the start of `bytes` that can be the content of a PEM block. The text may contain
+/// single dashes, as in the header `Proc-Type`, but ends before two dashes in a row.
 fn key_body_length(bytes: &[u8]) -> usize {
     let mut at = 0;
     while let Some(byte) = bytes.get(at) {
@@ -229,7 +231,7 @@ fn key_body_length(bytes: &[u8]) -> usize {
     at
 }
 
-/// Matches the password in `://user:password@`.
+/// Matches the password in `://user:password@` if `rest` begins with `://`.
 fn url_password(before: Option<u8>, rest: &[u8], end: InputState) -> Match<'static> {
     if !before.is_some_and(|b| b.is_ascii_alphanumeric()) {
         return Match::Nothing;

@@ -4,16 +4,16 @@
 use super::rules::{PENDING_MAX, SecretBody};
 use super::{InputState, Match, PLACEHOLDER_START, Redactor};
 
-/// Redacts a stream piece by piece. Contains the state between two pieces.
+/// Redacts input that arrives in pieces. A secret that is split between two pieces is redacted too.
 #[derive(Debug)]
 pub struct RedactingStream {
     redactor: Redactor,
-    /// Bytes that may be the start of a secret.
+    /// The end of the input so far. It is not output yet, because it may be the start of a secret.
     pending: Vec<u8>,
-    /// The last byte that was output before `pending`.
+    /// The byte that was output last.
     before: Option<u8>,
-    /// The characters that belong to the current secret, while that secret may continue in the next input; otherwise
-    /// `None`. The placeholder for the secret is already in the output.
+    /// Set while a secret that is already redacted may continue in the next input: the characters that still belong to
+    /// it.
     open_secret: Option<SecretBody>,
 }
 
@@ -27,7 +27,8 @@ impl RedactingStream {
         }
     }
 
-    /// Adds a piece of input. Returns the redacted output, without bytes at the end that may be the start of a secret.
+    /// Adds a piece of input and returns the redacted output. Bytes at the end that may be the start of a secret are
+    /// held back until the next call.
     pub fn push(&mut self, piece: &[u8]) -> Vec<u8> {
         self.pending.extend_from_slice(piece);
         self.process(InputState::Partial)
@@ -43,7 +44,7 @@ impl RedactingStream {
         String::from_utf8_lossy(&self.end()).into_owned()
     }
 
-    /// Ends the input and returns the redacted rest.
+    /// Ends the input. Returns the bytes that were held back, redacted.
     pub fn end(&mut self) -> Vec<u8> {
         let rest = self.process(InputState::Complete);
         (self.before, self.open_secret) = (None, None);

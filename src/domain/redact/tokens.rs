@@ -106,7 +106,8 @@ pub fn jwt(before: Option<u8>, rest: &[u8], end: InputState) -> Match<'static> {
     no_match_yet(rest.len(), from + signature + 1, end)
 }
 
-/// Returns the length of the JSON object in base64 at the start of `rest`. A dot must follow it.
+/// Returns the length of the first part of a JSON web token at the start of `rest`: a JSON object in base64 that is
+/// followed by a dot. The dot is not counted.
 fn part(rest: &[u8], end: InputState) -> Result<usize, Match<'static>> {
     strip_start(JWT_START, rest, end)?;
     let length = SecretBody::Token.length(rest);

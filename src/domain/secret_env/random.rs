@@ -1,12 +1,13 @@
 //! Distinguishes random text from names, paths, versions and flags.
 
-/// Maximum length of a value that is checked, in bytes. Keys are shorter.
+/// Maximum length of a value that is checked, in bytes. A longer value counts as not random, because keys are shorter.
 const VALUE_MAX: usize = 1024;
 /// Minimum length of a key with uppercase letters, lowercase letters and digits, in characters.
 const MIXED_MIN: usize = 20;
 /// Minimum length of a key with digits and letters of one case, in characters.
 const PLAIN_MIN: usize = 24;
-/// Minimum number of digit groups in a key with letters of one case. Versions and years have one or two.
+/// Minimum number of groups of digits in a key with letters of one case. A name with a version or a year has only one
+/// or two groups.
 const PLAIN_GROUPS: usize = 4;
 /// Minimum length of a hexadecimal key, in characters.
 const HEX_MIN: usize = 32;

@@ -35,7 +35,8 @@ pub enum SkillError {
         /// The message of the YAML parser.
         what: String,
     },
-    /// The name is not valid. Without a `name` field, the folder's name is used.
+    /// The name of the skill is not valid. It is the value of the field `name` or, without that field, the name of the
+    /// folder.
     #[error("line {line}: {name:?} is not a valid name: set name: to {NAME_FORM}")]
     Name {
         /// The line of the `name` field, or the first line of the front matter if there is no such field.

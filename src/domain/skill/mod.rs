@@ -20,11 +20,12 @@ pub const DESCRIPTION_MAX: usize = 1024;
 pub const TAGS_MAX: usize = 16;
 /// Maximum length of a tag, in characters.
 pub const TAG_MAX: usize = 32;
-/// Maximum number of names that [`SkillCatalog::changes_since`] lists as new, as changed and as removed. Further names
-/// are only counted.
+/// Maximum length of each list of names (new, changed, removed) that [`SkillCatalog::changes_since`] returns. Names
+/// beyond it are only counted.
 const CHANGES_LISTED_MAX: usize = 10;
 
-/// The origin of a skill. If two sources have a skill of the same name, the one that is listed first here wins.
+/// The origin of a skill. If two sources contain a skill of the same name, the source that is declared first here is
+/// used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SkillSource {
@@ -100,7 +101,7 @@ impl SkillCatalog {
         self.skills.iter().find(|s| same(&s.name, name))
     }
 
-    /// Returns the broken files that `before` does not contain, or contains with another problem.
+    /// Returns the broken files that are not in `before`, or that have another problem there.
     pub fn newly_broken<'a>(
         &'a self,
         before: &'a SkillCatalog,

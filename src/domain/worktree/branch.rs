@@ -31,9 +31,9 @@ pub enum BranchState {
     },
     /// The branch `into` contains all changes of this branch.
     Merged {
-        /// The branch that contains the changes, usually after a merge.
+        /// The branch that contains the changes of this branch.
         into: String,
-        /// The abbreviated merge commit; empty if it was not merged by crewdeck.
+        /// The abbreviated merge commit; empty if crewdeck did not merge the branch.
         commit: String,
     },
     /// The branch has no commits of its own.

@@ -11,14 +11,14 @@ pub enum WorktreeError {
         "{0:?} is not a valid worktree name: use 1 to 32 letters, digits, '-' or '_', starting with a letter or digit, not lead or user"
     )]
     Name(String),
-    /// No worktree has that name or belongs to that task.
+    /// No worktree has the name `wanted`, or the task `wanted` has no worktree.
     #[error("there is no worktree {wanted:?}: {known}")]
     Unknown {
         wanted: String,
         /// The existing worktrees, formatted for the message.
         known: String,
     },
-    /// All candidate names for the task are in use.
+    /// All names that a worktree of this task could get are in use, see [`WorktreeName::candidates`].
     #[error("task {0} has too many worktrees: remove one first (crewdeck worktree list)")]
     TooMany(TaskId),
     #[error("there is no branch {0:?} to start from")]
@@ -86,7 +86,7 @@ pub enum WorktreeError {
     /// The main worktree is not on a branch.
     #[error("the main worktree is on no branch: switch to the branch to merge into")]
     MainDetached,
-    /// The main worktree is on another branch than the base of the worktree.
+    /// The branch that is checked out in the main worktree is not the base branch of the worktree to merge.
     #[error(
         "the main worktree is on {on} and the worktree started from {base}: run git switch {base} first"
     )]

@@ -6,9 +6,9 @@ use serde_json::{Map, Value};
 use super::{Worktree, WorktreeError, WorktreeName, WorktreeStatus};
 use crate::domain::ids::TaskId;
 
-/// Maximum number of entries of removed worktrees. Beyond it, the oldest entries are dropped.
+/// Maximum number of removed worktrees in the index. Beyond it, the oldest of them are dropped.
 pub const REMOVED_MAX: usize = 1000;
-/// Maximum number of names in an error message.
+/// Maximum number of worktree names that an error message lists.
 const NAMES_MAX: usize = 12;
 
 /// The content of `.worktrees/index.json`.
@@ -70,8 +70,8 @@ impl WorktreeIndex {
             })
     }
 
-    /// Adds a worktree, or replaces the existing worktree of the same name. A new entry is inserted before those of
-    /// removed worktrees of the same name, because learn-claude-code uses the first match.
+    /// Adds a worktree, or replaces the existing worktree of the same name. If only removed worktrees have that name,
+    /// the new entry is inserted before theirs, because learn-claude-code uses the first entry with a name.
     pub fn put(&mut self, tree: Worktree) {
         let at = self.position(|t| t.exists() && t.name.same(&tree.name));
         if let Some(entry) = at.and_then(|at| self.worktrees.get_mut(at)) {
@@ -107,7 +107,7 @@ impl WorktreeIndex {
         Err(unknown)
     }
 
-    /// Returns a notice for each entry that is ignored.
+    /// Returns a notice for the user about each entry that is ignored.
     pub fn notices(&self) -> Vec<String> {
         let name = |value: &Value| value.get("name").unwrap_or(value).to_string();
         self.worktrees

@@ -131,7 +131,7 @@ pub enum WorktreeStatus {
     Kept,
     /// The branch was merged; the folder still exists.
     Merged,
-    /// The folder was removed. The entry is kept as a record.
+    /// The folder was removed. Its entry stays in the index as a record.
     Removed,
 }
 
@@ -226,7 +226,8 @@ impl Worktree {
         self.kept_at = Some(now);
     }
 
-    /// Records the merge of the branch, with the merge commit if there is one. A kept worktree keeps its status.
+    /// Records that the branch was merged. `commit` is the merge commit, empty if there is none. A worktree that is
+    /// marked to be kept stays marked.
     pub fn mark_merged(&mut self, commit: &str, now: Timestamp) {
         if self.status == WorktreeStatus::Active {
             self.status = WorktreeStatus::Merged;
@@ -235,7 +236,7 @@ impl Worktree {
         self.merged_commit = commit.into();
     }
 
-    /// Returns whether the branch was merged and the worktree has not been used since.
+    /// Returns whether the branch was merged and no agent has started to work in the worktree again since then.
     pub fn is_merged(&self) -> bool {
         self.merged_at.is_some() && self.status != WorktreeStatus::Active
     }
@@ -250,7 +251,7 @@ impl Worktree {
         self.removed_at = Some(now);
     }
 
-    /// Returns the commit message for the worktree, such as `task #3: subject`.
+    /// Returns the message of the commit that merges the worktree's branch, such as `task #3: subject`.
     pub fn message(&self) -> String {
         let what = match self.task_id {
             Some(task) => format!("task {task}"),

@@ -34,7 +34,7 @@ pub enum Origin {
 /// The result of merging the branches of a task's blockers into its worktree.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct BranchMerges {
-    /// Branches that were merged. Branches that were already included are not listed.
+    /// Branches that were merged. Branches whose commits the worktree already contained are not listed.
     pub merged: Vec<String>,
     /// Branches that were not merged because of conflicts.
     pub conflicts: Vec<Conflict>,
@@ -78,19 +78,19 @@ pub enum BranchOutcome {
 /// The changes of a worktree since it branched off its base. For a merged worktree, the changes of its merge.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct WorktreeDiff {
-    /// One line for each changed file and a total, as from `git diff --stat`.
+    /// One line for each changed file, and a last line with the sums, as from `git diff --stat`.
     pub stat: String,
     /// The unified diff of committed and uncommitted changes; if it was cut, a line says so.
     pub text: String,
-    /// Untracked files and folders, at most [`super::FILES_MAX`]. The content of the first 200 files is part of
-    /// `text`.
+    /// The first untracked files and folders, at most [`super::FILES_MAX`]. `text` contains the content of up to 200
+    /// untracked files, also of files that are not listed here.
     pub untracked: Vec<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct DiskUse {
     pub bytes: u64,
-    /// Whether counting stopped at the limit, so that the real usage is higher.
+    /// Whether `bytes` is too low, because there were too many files to count them all.
     pub at_least: bool,
 }
 

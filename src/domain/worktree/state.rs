@@ -11,7 +11,7 @@ use crate::domain::text::join_names;
 pub const FILES_MAX: usize = 20;
 /// Maximum number of unmerged commits whose subjects are listed.
 pub const SUBJECTS_MAX: usize = 20;
-/// Maximum number of files and commits that an error message names.
+/// Maximum number of names in each list in an error message: of files, of commits and of nested repositories.
 const NAMED_MAX: usize = 5;
 
 /// What the folder of a worktree contains.
@@ -32,7 +32,7 @@ pub enum FolderState {
 pub enum ContentStatus {
     /// The branch has no changes of its own, or does not exist.
     Nothing,
-    /// The base branch contains all changes: merged, squashed or rebased.
+    /// The base branch contains all changes, because the branch was merged, squashed or rebased.
     Merged,
     /// The base branch lacks some changes.
     Unmerged,
@@ -104,7 +104,7 @@ pub struct WorktreeState {
 }
 
 impl WorktreeState {
-    /// Returns what removal would lose.
+    /// Returns what the removal of the worktree would lose.
     pub fn losses(&self) -> Losses {
         let commits = match self.content {
             ContentStatus::Unmerged => self.ahead,
@@ -129,7 +129,7 @@ pub struct Losses {
     pub named: Vec<String>,
     /// Number of unmerged commits.
     pub commits: u64,
-    /// Subjects of the newest unmerged commits.
+    /// Subjects of the newest unmerged commits, at most [`SUBJECTS_MAX`].
     pub subjects: Vec<String>,
     /// Nested repositories in the worktree, whose commits would be lost.
     pub nested: Vec<String>,
@@ -138,7 +138,7 @@ pub struct Losses {
 }
 
 impl Losses {
-    /// Returns the part that survives a removal: the commits, because the branch is kept.
+    /// Returns only the commits. They can be restored after a removal, because the branch is kept.
     #[must_use]
     pub fn retained(&self) -> Losses {
         Losses {
@@ -148,7 +148,7 @@ impl Losses {
         }
     }
 
-    /// Returns the part that a removal deletes for good: everything except the commits.
+    /// Returns everything except the commits. A removal deletes it for good.
     #[must_use]
     pub fn permanent(&self) -> Losses {
         Losses {

@@ -169,8 +169,9 @@ impl Decoder {
         Ok(())
     }
 
-    /// Returns whether a start event repeats a block that was already started: a proxy may send an event twice, and the
-    /// tool must not run twice. The index alone does not identify a block, because some servers number all blocks 0.
+    /// Returns whether a start event repeats one that was already received. A proxy may send an event twice, but the
+    /// tool call in it must run only once. The index alone does not identify a block, because some servers number all
+    /// blocks 0.
     fn is_repeat(&self, index: u64, block: &Value) -> bool {
         let text = |key: &str| block.get(key).and_then(Value::as_str).unwrap_or_default();
         self.blocks.iter().any(|open| {
@@ -290,7 +291,7 @@ fn block(part: BlockContent, mut joiner: Joiner) -> Option<Block> {
     }
 }
 
-/// Parses a complete message from a server that did not stream, although the request asked for it.
+/// Parses a complete message from a server that did not stream, although the request asked for a stream.
 ///
 /// # Errors
 /// Fails if `value` is an error or has no content, or if the content exceeds a limit.

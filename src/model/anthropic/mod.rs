@@ -45,8 +45,8 @@ pub static SPEC: ProviderSpec = ProviderSpec {
     connect: |config| Ok(Arc::new(Anthropic::new(config)?)),
 };
 
-/// Error texts that mean that the key itself is invalid. They also contain the name of the header with the key, but are
-/// no reason to advise another header.
+/// Error texts that say that the key itself is invalid. They contain the name of the header with the key, but do not
+/// mean that the server expects another header.
 const WRONG_KEY: &[&str] = &["invalid x-api-key", "invalid bearer token"];
 
 fn refusal_hints(code: u16, lower: &str) -> RefusalHints {

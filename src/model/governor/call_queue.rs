@@ -13,18 +13,18 @@ pub type CallNumber = u64;
 pub struct CallQueue {
     max: usize,
     next: CallNumber,
-    /// First in, first out; at most one call per agent.
+    /// The waiting calls, first in, first out. Each agent has at most one of them.
     waiting: VecDeque<CallNumber>,
-    /// The running calls, each with the value of `round` at its start.
+    /// The running calls, each with the value that `round` had when the call started.
     running: BTreeMap<CallNumber, u64>,
     gate: Gate,
-    /// The number of server-wide failures in a row; it sets the length of the next back-off. Failures of concurrent
-    /// calls count as one.
+    /// The number of consecutive server-wide failures. It determines the length of the next back-off. Failures of
+    /// concurrent calls count as one.
     failures: u32,
     /// Whether any call has received data. An error response does not count.
     server_has_answered: bool,
-    /// Incremented by each server-wide failure. The success of a call that started in an earlier round does not open
-    /// the gate, because it says nothing about the time after the failure.
+    /// Incremented by each server-wide failure. If a call started in an earlier round, its success does not end the
+    /// back-off, because the server may have answered before it failed.
     round: u64,
 }
 
@@ -54,11 +54,11 @@ pub enum Admission {
         /// The position in the queue; the first is 1.
         place: usize,
     },
-    /// The call waits for the end of the shared back-off. Try again at its end or when the queue has changed.
+    /// The call waits for the end of the shared back-off. Try again when the back-off ends or the queue has changed.
     Paused {
         /// The end of the back-off, as a duration since the queue's zero point.
         until: Duration,
-        /// The error message of the server, in one line.
+        /// The message of the error that started the back-off, in one line.
         cause: String,
     },
 }
@@ -127,7 +127,7 @@ impl CallQueue {
         self.open_gate(number);
     }
 
-    /// Ends the back-off. Does nothing if call `number` started before the last server-wide failure.
+    /// Ends the back-off, unless call `number` started before the last server-wide failure.
     fn open_gate(&mut self, number: CallNumber) {
         if self.running.get(&number) == Some(&self.round) {
             self.failures = 0;
@@ -136,7 +136,7 @@ impl CallQueue {
     }
 
     /// Records that call `number` has failed. If the failure is server-wide and may be retried, starts or extends the
-    /// shared back-off and returns its remaining time. `jitter` is in 0..1.
+    /// shared back-off and returns its remaining time. `jitter`, in 0..1, varies the length of the back-off.
     pub fn record_failure(
         &mut self,
         number: CallNumber,
@@ -171,7 +171,8 @@ impl CallQueue {
         Some(until.saturating_sub(now))
     }
 
-    /// Removes call `number`, whether it is waiting or running. If it was the probe, the next call becomes the probe.
+    /// Removes call `number`, whether it is waiting or running. If the call was the probe, which tests whether the
+    /// server has recovered, the next call becomes the probe.
     pub fn remove(&mut self, number: CallNumber, now: Duration) {
         self.waiting.retain(|n| *n != number);
         self.running.remove(&number);
@@ -192,7 +193,7 @@ impl CallQueue {
     }
 }
 
-/// Returns whether an error of this kind comes from a working server: it ends the back-off like a success.
+/// Returns whether an error of this kind shows that the server works. Such an error ends the back-off like a success.
 fn is_server_up(fault: ErrorKind) -> bool {
     match fault {
         ErrorKind::NoKey
@@ -239,7 +240,7 @@ mod tests {
         Admission::Queued { place }
     }
 
-    /// Tries to start the calls in the given order at `now`, in milliseconds.
+    /// Tries to start the calls in the given order. `now` is in milliseconds.
     fn try_all(
         queue: &mut CallQueue,
         numbers: impl IntoIterator<Item = CallNumber>,

@@ -31,15 +31,16 @@ pub struct Governor {
 
 struct GovernorState {
     queue: Mutex<CallQueue>,
-    /// Notified whenever the queue changes; waiting calls then check it again.
+    /// Notified whenever the queue changes. Each waiting call then checks whether it may start.
     changed: watch::Sender<()>,
-    /// The zero point of the queue's times.
+    /// The zero point of the times in `queue`.
     start: Instant,
     jitter: fn() -> f64,
 }
 
 impl Governor {
-    /// Allows at most `max` concurrent calls to `model`. `jitter` returns random numbers in 0..1.
+    /// Allows at most `max` concurrent calls to `model`. `jitter` returns random numbers in 0..1, which vary the length
+    /// of a back-off.
     pub fn new(model: Arc<dyn Model>, max: usize, jitter: fn() -> f64) -> Governor {
         Governor {
             model,
@@ -111,8 +112,8 @@ impl Ticket {
         self.shared.changed.send_replace(());
     }
 
-    /// Records that the call has failed. Sets in `error` whether the server has ever answered and, if the failure is
-    /// server-wide, the remaining time of the shared back-off.
+    /// Records that the call has failed. Stores in `error` whether the server has ever answered. If the failure is
+    /// server-wide, also stores the remaining time of the shared back-off.
     fn record_failure(&self, error: &mut ModelError) {
         let jitter = (self.shared.jitter)();
         let now = self.shared.now();
@@ -148,7 +149,7 @@ struct Waiting {
     model: Arc<dyn Model>,
     request: ModelRequest,
     changed: watch::Receiver<()>,
-    /// The last admission that was reported to the agent; an equal one is not reported again.
+    /// The last admission that was reported to the agent. An equal admission is not reported again.
     reported: Option<Admission>,
 }
 
@@ -170,8 +171,8 @@ impl CallStage {
         }
     }
 
-    /// Passes on the next delta of a started call and records the first success or the failure. Returns `None` if the
-    /// call waits or has ended.
+    /// Returns the next delta or error of a started call, with the next stage; `None` if the call waits or has ended.
+    /// Records the first delta as the success of the call, and an error as its failure.
     async fn next_delta(self) -> Option<(Item, CallStage)> {
         let (ticket, mut stream, is_first) = match self {
             CallStage::Started(ticket, stream) => (ticket, stream, true),

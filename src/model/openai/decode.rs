@@ -83,8 +83,8 @@ impl Decode for Decoder {
 }
 
 impl Decoder {
-    /// Completes the reply at the `[DONE]` marker, because some servers keep the connection open after it. If the
-    /// server has sent no finish reason, it is derived from the content.
+    /// Completes the reply at the `[DONE]` marker. Does not wait for the end of the stream, because some servers keep
+    /// the connection open after the marker. If the server has sent no finish reason, derives one from the content.
     fn done(&mut self, out: &mut Vec<Delta>) {
         let guessed = if !self.calls.is_empty() {
             Some(StopReason::ToolUse)
@@ -138,8 +138,9 @@ impl Decoder {
         Ok(())
     }
 
-    /// Adds a part to the tool call with the same index. If a server sends no index, a part without id and name
-    /// continues the last call, a part with a known id continues that call, and any other part starts a new call.
+    /// Adds `part` to the tool call with the same index. If the part has no index, its id and name decide: a part with
+    /// neither continues the last call, a part with the id of an earlier call continues that call, and any other part
+    /// starts a new call.
     fn call(
         &mut self,
         part: &Value,
@@ -228,7 +229,7 @@ impl Decoder {
     }
 }
 
-/// Parses a complete response from a server that did not stream, although the request asked for it.
+/// Parses a complete response from a server that did not stream, although the request asked for a stream.
 ///
 /// # Errors
 /// Fails if `value` is an error object or contains no choices.

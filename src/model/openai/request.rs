@@ -34,8 +34,8 @@ pub fn body(request: &ModelRequest, max_tokens: &str) -> Value {
     body
 }
 
-/// Appends a user message in the form of the API. Each tool result becomes a message of its own, and these come first,
-/// because results must directly follow the calls. Then follows one message with the text and the images.
+/// Appends a user message in the form of the API. First, each tool result becomes a message of its own, because results
+/// must directly follow the calls. Then one message contains the text and the images.
 fn user(message: &Message, images: &SentImages<'_>, out: &mut Vec<Value>) {
     for block in &message.blocks {
         if let Block::ToolResult { call, content, .. } = block {

@@ -28,7 +28,7 @@ struct PacedResponse {
     due: Option<Instant>,
 }
 
-/// `sent` is the number of bytes of `text` that have been sent.
+/// A text that is sent in parts. `sent` is the number of bytes of `text` that have been sent.
 struct Text {
     text: String,
     sent: usize,
@@ -48,7 +48,7 @@ impl Text {
     }
 }
 
-/// Streams `thinking`, then `text`, one token per `step`; then `end` without delay.
+/// Streams `thinking`, then `text`, one token per `step`. Then sends the items of `end` without delay.
 pub fn stream_paced(
     thinking: String,
     text: String,

@@ -59,8 +59,8 @@ impl Script {
         self.window
     }
 
-    /// Selects the first rule that matches the message `last` and that `agent` has not used up, and counts the use.
-    /// Returns the rule's index and its response.
+    /// Selects the first rule that matches the message `last`, and counts its use. Skips rules that `agent` has already
+    /// used as often as they allow. Returns the rule's index and its response.
     fn pick(&self, agent: &str, last: &str) -> Option<(usize, ScriptedResponse)> {
         let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
         self.rules.iter().enumerate().find_map(|(at, rule)| {
@@ -150,7 +150,7 @@ impl Model for Script {
     }
 }
 
-/// Joins the texts and tool results of the last message, against which rules are matched.
+/// Joins the texts and tool results of the last message. The rules are matched against the joined text.
 fn last_message(request: &ModelRequest) -> String {
     let Some(last) = request.messages.last() else {
         return String::new();
@@ -191,8 +191,9 @@ fn stream(
     stream_paced(thinking, text, end, step)
 }
 
-/// Builds the complete reply. `message_count` is part of the tool calls' ids, which must be unique in the conversation.
-/// `broken` replaces the input of the first tool call.
+/// Builds the complete reply. `input` is the estimated number of input tokens. The tool calls' ids contain
+/// `message_count`, so that they are unique in the conversation. If `broken` is given, it replaces the input of the
+/// first tool call.
 fn reply(
     answer: ScriptedResponse,
     input: u64,

@@ -230,8 +230,8 @@ impl FaultEntry {
 }
 
 impl ScriptRule {
-    /// Returns the response for `agent` to `last`, the text of the conversation's last message. Returns `None` if the
-    /// rule does not match.
+    /// Returns the response to `last`, the text of the conversation's last message. Returns `None` if the rule does not
+    /// apply to `agent` or to this message.
     pub fn answer_to(&self, agent: &str, last: &str) -> Option<ScriptedResponse> {
         if self
             .agent
@@ -259,8 +259,8 @@ impl ScriptRule {
     }
 }
 
-/// Replaces the placeholders in `text`. The inserted values are not searched for further placeholders, so that a
-/// conversation cannot contain any that take effect.
+/// Replaces the placeholders in `text`. Inserted values are not searched for placeholders, because they may come from
+/// the conversation.
 fn fill(text: &str, agent: &str, captures: Option<&Captures<'_>>) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;

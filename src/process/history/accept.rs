@@ -10,23 +10,24 @@ use super::refs::{self, RefChange, RefVerdict, RefusalReason};
 use super::{PrivateHistory, git};
 use crate::domain::text::one_line;
 
-/// Maximum number of attempts to update a ref that still has its old value. An attempt fails while another git process
-/// holds the lock of the ref.
+/// Maximum number of attempts to update a ref. An attempt fails while another git process holds the lock of the ref.
 const ATTEMPTS: usize = 3;
 /// Pause between two attempts, in addition to git's own wait for a lock.
 const PAUSE: Duration = Duration::from_millis(100);
-/// Prefix of the refs that keep commits which no other ref reaches.
+/// Prefix of the refs that crewdeck creates for commits that no other ref reaches, so that git does not delete the
+/// commits.
 const KEPT_COMMITS: &str = "refs/crewdeck/beside/";
-/// Maximum number of refs below [`KEPT_COMMITS`]. Beyond it, the oldest are deleted.
+/// Maximum number of refs below [`KEPT_COMMITS`]. If there are more, the oldest are deleted.
 const KEPT_COMMITS_MAX: usize = 100;
 const SHORT_HASH_LEN: usize = 12;
 
-/// A ref change of a command that was not applied to the repository.
+/// A ref change that a command made in its private history, and that was not applied to the repository.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RefusedRef {
     pub change: RefChange,
     pub reason: RefusalReason,
-    /// The ref below `KEPT_COMMITS` that keeps the commits. `None`: other refs reach them, or objects are damaged.
+    /// The ref below `KEPT_COMMITS` that keeps the new commits of the change. `None` if other refs reach these commits,
+    /// or if they could not be kept.
     pub kept: Option<String>,
 }
 
@@ -70,8 +71,8 @@ impl RefusedRef {
         }
     }
 
-    /// Returns the git command that makes only this ref change, for the user to approve; `None` if no command can make
-    /// it.
+    /// Returns a git command that makes this ref change and nothing else, for the user to approve. Returns `None` if no
+    /// command can make this change.
     fn remedy(&self) -> Option<String> {
         let name = &self.change.name;
         match (&self.reason, &self.change.new) {
@@ -89,8 +90,8 @@ fn short(hash: &str) -> String {
 }
 
 impl PrivateHistory {
-    /// Applies to the repository those changes that [`refs::verdict`] accepts. Returns the refused ones. If
-    /// `has_all_objects` is false, a change is also refused if the repository lacks objects that the new value reaches.
+    /// Applies to the repository the changes that [`refs::verdict`] accepts, and returns the refused ones. If
+    /// `has_all_objects` is false, also refuses each change whose new value needs objects that the repository lacks.
     pub(super) fn accept(
         &self,
         dir: &Folder,
@@ -221,7 +222,8 @@ impl PrivateHistory {
     }
 }
 
-/// Tries to update a ref, up to [`ATTEMPTS`] times. Gives up early if the ref has neither its old nor its new value.
+/// Tries to update a ref, up to [`ATTEMPTS`] times. `update` makes one attempt, `current` returns the ref's current
+/// value. Gives up early if the ref has neither its old nor its new value.
 fn try_to_update(
     change: &RefChange,
     mut update: impl FnMut() -> io::Result<Result<(), String>>,

@@ -13,12 +13,12 @@ use rustix::fs::FileType;
 use super::folder::Folder;
 use super::{FOLDER, git, refs};
 
-/// The subfolder of the private folder that holds the copies of the protected files.
+/// The subfolder of the private folder for copies of the protected files ([`CheckoutFile`]).
 const COPIES: &str = "checkout";
-/// The name of a file that exists from the start of a command until [`Checkout::check`] has checked the protected
+/// The name of a marker file. It exists from the start of a command until [`Checkout::check`] has checked the protected
 /// files.
 const RUNNING: &str = "running";
-/// The name of the file with the fingerprint that each protected file had when it was copied.
+/// The name of the file with the fingerprints of the protected files at the time of their last copy.
 const FINGERPRINTS: &str = "stamps";
 /// Maximum size of `HEAD`, in bytes.
 const HEAD_MAX: u64 = 1024;
@@ -29,7 +29,7 @@ const INDEX_MIN: usize = 32;
 /// Maximum size of the file [`FINGERPRINTS`], in bytes.
 const FINGERPRINTS_MAX: u64 = 4096;
 
-/// A file in the git folder of a work directory that is restored if a command damages it.
+/// A protected file in the git folder of a work directory. If a command damages the file, it is restored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum CheckoutFile {
     Head,
@@ -64,7 +64,7 @@ impl CheckoutFile {
     }
 }
 
-/// The files of one work directory's git folder that are restored if a command damages them.
+/// The protected files in the git folder of one work directory. If a command damages such a file, it is restored.
 pub struct Checkout<'a> {
     /// The git folder of the work directory.
     own: Folder,
@@ -75,7 +75,8 @@ pub struct Checkout<'a> {
 }
 
 impl<'a> Checkout<'a> {
-    /// Opens the protected files in the git folder `own`. Their copies are in the private folder `dir`.
+    /// Opens the protected files in the git folder `own`, which belongs to the repository `common`. The copies of these
+    /// files are in the private folder `dir`.
     pub fn open(own: &Path, dir: &Folder, common: &'a Path) -> io::Result<Checkout<'a>> {
         Ok(Checkout {
             own: Folder::open(own)?,
@@ -91,7 +92,7 @@ impl<'a> Checkout<'a> {
         matches!(self.copies.kind(RUNNING), Ok(Some(_)))
     }
 
-    /// Copies the files that have changed since their last copy. Must be called before a command runs.
+    /// Copies the protected files that have changed since they were last copied. Must be called before a command runs.
     pub fn save(&self) -> io::Result<()> {
         let old = self.fingerprints()?;
         let new = CheckoutFile::ALL.map(|file| self.fingerprint(file).unwrap_or_default());
@@ -116,8 +117,8 @@ impl<'a> Checkout<'a> {
         Ok(())
     }
 
-    /// Restores the files that a command has damaged since [`Checkout::save`]. Returns one line for the model per
-    /// restored file.
+    /// Restores the files that a command has damaged since [`Checkout::save`]. Returns one line for the model for each
+    /// file that was restored or could not be checked.
     pub fn check(&self) -> io::Result<Vec<String>> {
         let old = self.fingerprints()?;
         let mut notes = Vec::new();
@@ -158,7 +159,8 @@ impl<'a> Checkout<'a> {
         Ok(notes)
     }
 
-    /// Returns the content to restore and a note for the model; `None` if the file is valid.
+    /// Returns the content to restore and a note for the model; `None` if the file is valid. `copy` is the content from
+    /// before the command, `now` the current content.
     fn repair(
         &self,
         file: CheckoutFile,
@@ -269,7 +271,7 @@ fn is_head(text: &str) -> bool {
     name.starts_with("refs/heads/") && name.split('/').all(is_plain)
 }
 
-/// Returns a note for the model about a `HEAD` that was restored from `now` to `was`.
+/// Returns a note for the model: `HEAD` contained `now` and was restored to `was`.
 fn head_note(was: &str, now: &str) -> String {
     match now.strip_prefix("ref: ") {
         Some(name) if is_head(now) => format!(
@@ -288,7 +290,7 @@ fn is_index(bytes: &[u8]) -> bool {
     bytes.len() >= INDEX_MIN && bytes.starts_with(b"DIRC")
 }
 
-/// Returns the reflog `copy`, followed by the valid entries of `now` that `copy` lacks.
+/// Returns the reflog `copy`, followed by those valid entries of the reflog `now` that `copy` lacks.
 fn with_new_entries(copy: &[u8], now: &[u8]) -> Vec<u8> {
     let lines = |bytes| <[u8]>::split(bytes, |byte| *byte == b'\n');
     let have: BTreeSet<&[u8]> = lines(copy).collect();

@@ -9,7 +9,8 @@ use super::{FILE_MAX, PrivateHistory, TransferPhase, TransferReport};
 
 /// The name of the lock file in the private folder. Each running command and its supervisor hold a shared lock on it.
 const COMMANDS: &str = "commands";
-/// The name of the file that keeps the notes of transfers until the result of the next command shows them.
+/// The name of the file that stores the notes of transfers ([`TransferReport::note`]) until the result of the next
+/// command shows them.
 const NOTES: &str = "notes";
 
 /// A shared lock that marks a running command. The kernel releases it when the process is killed.
@@ -17,7 +18,7 @@ const NOTES: &str = "notes";
 pub struct CommandLock(File);
 
 impl CommandLock {
-    /// Takes the lock. Blocks while [`if_unused`] holds it exclusively.
+    /// Takes the lock. Blocks while [`if_unused`] holds the lock exclusively.
     pub(super) fn take(dir: &Folder) -> io::Result<CommandLock> {
         let file = dir.lock_file(COMMANDS)?;
         file.lock_shared()?;
@@ -32,8 +33,8 @@ impl Drop for CommandLock {
     }
 }
 
-/// Calls `then` if no command holds a [`CommandLock`], and returns its result. No command can take the lock until
-/// `then` returns. Returns `None` if a command holds the lock. The caller must hold the transfer lock.
+/// If no command holds a [`CommandLock`], calls `then` and returns its result; otherwise returns `None`. No command can
+/// take the lock until `then` returns. The caller must hold the transfer lock ([`super::lock`]).
 pub(super) fn if_unused<T>(dir: &Folder, then: impl FnOnce() -> T) -> io::Result<Option<T>> {
     let file = dir.lock_file(COMMANDS)?;
     match file.try_lock() {
@@ -51,7 +52,7 @@ pub(super) fn was_used(dir: &Folder) -> io::Result<bool> {
     Ok(dir.kind(COMMANDS)?.is_some())
 }
 
-/// Stores the note of a transfer, if it has one, for the result of the next command.
+/// If the transfer has a note, stores the note, so that the result of the next command shows it.
 pub(super) fn leave_note(dir: &Folder, transferred: &TransferReport) -> io::Result<()> {
     let Some(note) = transferred.note() else {
         return Ok(());
@@ -63,7 +64,7 @@ pub(super) fn leave_note(dir: &Folder, transferred: &TransferReport) -> io::Resu
     dir.write(NOTES, &format!("{text}{note}\n"))
 }
 
-/// Reads and deletes the notes of earlier transfers.
+/// Returns the stored notes of earlier transfers, and deletes them.
 pub(super) fn take_notes(dir: &Folder) -> io::Result<Option<String>> {
     let text = dir.read(NOTES, FILE_MAX)?;
     if text.is_some() {
@@ -72,8 +73,8 @@ pub(super) fn take_notes(dir: &Folder) -> io::Result<Option<String>> {
     Ok(text.map(|text| text.trim_end().to_string()))
 }
 
-/// The transfer around one running command: [`PrivateHistory::start`] begins it and [`CommandTransfer::finish`] ends
-/// it.
+/// The transfers of git changes before and after one command. [`PrivateHistory::start`] makes the first transfer,
+/// [`CommandTransfer::finish`] the second.
 #[derive(Debug)]
 pub struct CommandTransfer {
     history: PrivateHistory,
@@ -82,7 +83,7 @@ pub struct CommandTransfer {
 }
 
 impl PrivateHistory {
-    /// Transfers the changes of earlier commands and marks a command as running.
+    /// Transfers the changes of earlier commands to the repository, and marks the new command as running.
     pub fn start(&self, phase: TransferPhase) -> CommandTransfer {
         let mut lock = None;
         if let Err(why) = self.transfer(phase, &mut lock) {

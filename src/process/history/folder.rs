@@ -11,7 +11,7 @@ use std::path::Path;
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, fstat, mkdirat, openat, statat, unlinkat};
 use rustix::io::Errno;
 
-/// Maximum depth of nested folders that [`Folder::remove`] removes. For deeper ones it fails.
+/// Maximum depth of nested folders that [`Folder::remove`] removes. It fails for deeper ones.
 const DEPTH_MAX: usize = 64;
 
 /// An open folder. Its methods take the name of one entry, not a path, and do not follow symbolic links.
@@ -167,7 +167,8 @@ impl Folder {
         Ok(File::from(openat(&self.0, name, flags, mode)?))
     }
 
-    /// Moves the entry `name` to the folder `to` under the name `other`. Replaces a file of that name.
+    /// Moves the entry `name` to the folder `to` under the name `other`. Replaces a file in `to` that already has this
+    /// name.
     pub fn rename(
         &self,
         name: impl AsRef<OsStr>,

@@ -9,15 +9,16 @@ use std::time::{Duration, Instant};
 use super::refs::RefChange;
 use crate::process::environment;
 
-/// A git command that takes longer is killed.
+/// Maximum time that a git command may take. After that time, the command is killed.
 const TIMEOUT: Duration = Duration::from_secs(120);
-/// The option before arguments that an agent's command may have written, so that git does not read them as options.
+/// The option that ends the options of a git command. It precedes arguments that an agent may have chosen, so that git
+/// does not read these as options.
 const END_OF_OPTIONS: &str = "--end-of-options";
 /// Maximum pause between two checks of whether git has exited.
 const PAUSE_MAX: Duration = Duration::from_millis(10);
 
-/// Returns a `git` command for the repository `common`, without hooks, automatic maintenance and replace refs. The
-/// command waits up to 2 s for locks of refs.
+/// Returns a `git` command for the repository `common`. Hooks, automatic maintenance and replace refs are disabled. If
+/// a ref is locked, the command waits up to 2 s for the lock.
 pub fn command(common: &Path) -> Command {
     let mut command = Command::new("git");
     for (name, _) in std::env::vars_os() {
@@ -68,7 +69,8 @@ pub fn hooks_path(own: &Path) -> Option<PathBuf> {
 /// Waits until a git command exits. If git failed, the inner error is the last line of its standard error.
 ///
 /// # Errors
-/// Fails with [`io::ErrorKind::TimedOut`] if git was killed after [`TIMEOUT`]. Its input may still be valid.
+/// Fails with [`io::ErrorKind::TimedOut`] if git was killed after [`TIMEOUT`]. A timeout does not mean that git's input
+/// was invalid.
 pub fn wait(mut child: Child) -> io::Result<Result<(), String>> {
     let until = Instant::now() + TIMEOUT;
     let mut pause = Duration::from_micros(200);
@@ -113,7 +115,8 @@ pub fn can_write(common: &Path) -> bool {
     child.and_then(wait).is_ok_and(|done| done.is_ok())
 }
 
-/// Returns whether the repository has all objects that `new` reaches. Objects that its refs reach are assumed to exist.
+/// Returns whether the repository `common` has all objects that `new` reaches. Objects that a ref of this repository
+/// reaches are assumed to exist.
 pub fn is_connected(common: &Path, new: &str) -> io::Result<bool> {
     let child = command(common)
         .args([
@@ -143,7 +146,7 @@ pub fn is_commit(common: &Path, private: &Path, hash: &str) -> io::Result<bool> 
     Ok(wait(child)?.is_ok())
 }
 
-/// Returns whether `new` reaches commits that no ref of the repository reaches. True if git fails.
+/// Returns whether `new` reaches commits that no ref of the repository reaches. Also returns true if git fails.
 pub fn has_new_commits(common: &Path, new: &str) -> io::Result<bool> {
     let mut list = tempfile::tempfile()?;
     let child = command(common)
@@ -157,7 +160,8 @@ pub fn has_new_commits(common: &Path, new: &str) -> io::Result<bool> {
     Ok(done.is_err() || !io::read_to_string(list)?.is_empty())
 }
 
-/// Creates, updates or deletes a ref if it still has its old value. The inner error is the message of git.
+/// Creates, updates or deletes a ref, but only if the ref still has the old value of `change`. If git refuses the
+/// change, the inner error is git's message.
 pub fn update_ref(common: &Path, change: &RefChange) -> io::Result<Result<(), String>> {
     let mut git = command(common);
     git.args(["update-ref", "-m", "crewdeck: from a command of an agent"]);

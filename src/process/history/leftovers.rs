@@ -21,7 +21,8 @@ pub fn remove_if_unused(dir: &Folder) -> io::Result<bool> {
     Ok(command_lock::if_unused(dir, || remove(dir))?.is_some())
 }
 
-/// Removes all leftovers in `dir`. Returns the paths of the removed files, relative to `dir`.
+/// Removes all lock files and temporary files of git in the private folder `dir`. Returns the paths of the removed
+/// files, relative to `dir`.
 fn remove(dir: &Folder) -> Vec<PathBuf> {
     let mut removed = Vec::new();
     visit(dir, &mut |folder, path| {
@@ -35,14 +36,15 @@ fn remove(dir: &Folder) -> Vec<PathBuf> {
     removed
 }
 
-/// Returns the paths of all leftovers in `dir`, relative to `dir`.
+/// Returns the paths of all lock files and temporary files of git in the private folder `dir`, relative to `dir`.
 fn find(dir: &Folder) -> Vec<PathBuf> {
     let mut found = Vec::new();
     visit(dir, &mut |_, path| found.push(path));
     found
 }
 
-/// Calls `then` for each leftover below `dir`, with the folder that contains it and its path relative to `dir`.
+/// Calls `then` for each lock file and temporary file of git below `dir`. The arguments are the folder that contains
+/// the file, and the file's path relative to `dir`.
 fn visit(dir: &Folder, then: &mut dyn FnMut(&Folder, PathBuf)) {
     for name in SEARCHED {
         if let Ok(folder) = dir.sub(name) {
@@ -69,7 +71,8 @@ fn visit_folder(
     }
 }
 
-/// Returns whether the name is that of a git lock file. Names of refs cannot end in `.lock`.
+/// Returns whether `name` is the name of a git lock file. No ref has such a name, because names of refs cannot end in
+/// `.lock`.
 pub fn is_lock(name: &OsStr) -> bool {
     Path::new(name).extension().is_some_and(|end| end == "lock")
 }
@@ -81,7 +84,7 @@ fn is_temporary(path: &Path) -> bool {
 }
 
 impl PrivateHistory {
-    /// Calls `search` on the private folder and returns the lock files among its results, sorted by path. Returns none
+    /// Calls `search` on the private folder. Returns the lock files among the paths that it finds, sorted. Returns none
     /// while a command runs.
     fn locks_in(&self, search: fn(&Folder) -> Vec<PathBuf>) -> io::Result<Vec<PathBuf>> {
         let dir = Folder::open(self.own())?.sub(FOLDER)?;
@@ -98,13 +101,14 @@ impl PrivateHistory {
     }
 }
 
-/// Returns the stale lock files in all private folders of a repository. Waits until running transfers end.
+/// Returns the lock files that killed git processes have left in the private folders of a repository. Skips folders
+/// where a command runs. Waits until running transfers end.
 pub fn stale_locks(root_git: &Path, common: &Path) -> Vec<PathBuf> {
     search_all(root_git, common, find)
 }
 
-/// Removes the leftovers in those private folders of a repository where no command runs. Returns the removed lock
-/// files. Waits until running transfers end.
+/// Removes the lock files and temporary files that killed git processes have left in the private folders of a
+/// repository. Skips folders where a command runs. Returns the removed lock files. Waits until running transfers end.
 pub fn remove_stale_locks(root_git: &Path, common: &Path) -> Vec<PathBuf> {
     search_all(root_git, common, remove)
 }

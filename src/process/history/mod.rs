@@ -55,13 +55,13 @@ pub use refs::{WritableBranch, is_hash};
 pub const FOLDER: &str = "crewdeck";
 /// The folder at which a sandbox mounts the repository's own objects. It is below [`FOLDER`] in the common git folder.
 pub const SHARED_OBJECTS: &str = "shared";
-/// The suffix that the supervisor appends to the name of a file which the user may create but a command must not.
+/// If a command creates a file that only the user may create, the supervisor renames the file by appending this suffix.
 pub const SET_ASIDE: &str = ".set-aside";
 /// Prefix of crewdeck's own refs. They keep objects alive and are hidden from commands.
 const KEPT_REFS: &str = "refs/crewdeck/";
 /// Maximum number of stash entries whose objects are kept. Garbage collection may delete the objects of older entries.
 const STASH_MAX: usize = 64;
-/// Maximum size of a small file such as the notes, in bytes.
+/// Maximum size of a small file in the private folder, such as `notes`, in bytes.
 const FILE_MAX: u64 = 64 * 1024;
 /// Maximum size of the stash's reflog, in bytes.
 const LOG_MAX: u64 = 16 * 1024 * 1024;
@@ -69,7 +69,8 @@ const LOG_MAX: u64 = 16 * 1024 * 1024;
 const ALTERNATES_MAX: u64 = 1024 * 1024;
 /// Maximum size of a repository's `config`, in bytes.
 const CONFIG_MAX: u64 = 4 * 1024 * 1024;
-/// Maximum number of refused refs that the result of a command lists. The others are counted.
+/// Maximum number of refused refs that the result of a command lists. Of the other refused refs, it gives only the
+/// number.
 const NAMED_MAX: usize = 5;
 
 /// The private history of one work directory: objects, refs and reflogs that commands there write to.
@@ -103,9 +104,9 @@ pub enum TransferPhase {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct TransferReport {
     pub refused: Vec<RefusedRef>,
-    /// One line for each file in the git folder of the work directory that was restored.
+    /// One line for each restored file in the git folder of the work directory.
     pub restored: Vec<String>,
-    /// Notes of transfers that ran before the command.
+    /// The notes of earlier transfers that no result of a command has shown yet.
     pub earlier: Option<String>,
 }
 
@@ -236,17 +237,18 @@ impl PrivateHistory {
         objects::has_objects(&dir) || private.is_some() && private != shared()
     }
 
-    /// Transfers the objects and refs that commands created to the repository, and updates the private refs.
+    /// Copies objects and ref changes that commands have made from the private history to the repository. Then updates
+    /// the private refs to those of the repository.
     ///
     /// Before a command: takes the command lock and stores it in `own`. If no other command runs in the work directory
-    /// and the new one writes to the private history, also copies the files of [`Checkout`].
+    /// and the new command writes to the private history, also saves copies of the files of [`Checkout`].
     ///
     /// After a command: releases the lock. If no other command runs in the work directory, also restores damaged files
     /// of [`Checkout`]. Files that a killed command has damaged are restored before the next command.
     ///
-    /// The report lists the changes that were refused and the files that were restored. In
-    /// [`TransferPhase::After`], it also contains the reports of earlier transfers; in any other phase, it is stored
-    /// for the result of the next command.
+    /// The report lists the changes that were refused and the files that were restored. In [`TransferPhase::After`], it
+    /// also contains the reports of earlier transfers. In any other phase, the report is stored for the result of the
+    /// next command.
     fn transfer(
         &self,
         phase: TransferPhase,
@@ -358,7 +360,8 @@ impl PrivateHistory {
     }
 
     /// Creates refs in the repository that keep the objects of stash entries alive, and deletes the refs of dropped
-    /// entries. Returns whether anything changed.
+    /// entries. `stash` lists the commits of the entries; `shared` contains the refs of the repository. Returns whether
+    /// any ref changed.
     fn keep_stash(&self, stash: &[String], shared: &RefMap) -> io::Result<bool> {
         let prefix = format!("{KEPT_REFS}stash/{}/", self.name);
         let wanted: RefMap = stash
@@ -404,8 +407,8 @@ pub fn can_be_private(common: &Path) -> bool {
     !text.lines().any(is_table)
 }
 
-/// Transfers the changes that a killed crew has left, in all work directories of a repository where no command runs.
-/// The result of the next command in a work directory lists the changes that were refused.
+/// Transfers the changes that a killed crew has left in the work directories of a repository. Skips work directories
+/// where a command runs. If a change is refused, the result of the next command in that work directory lists it.
 pub fn recover(root_git: &Path, common: &Path) {
     for history in all(root_git, common) {
         if history.is_pending() {

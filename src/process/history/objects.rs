@@ -9,11 +9,11 @@ use std::process::Stdio;
 use super::folder::Folder;
 use super::{git, leftovers};
 
-/// Minimum number of new objects that are stored as a pack, as git does for received objects (`fetch.unpackLimit`).
-/// Fewer objects are stored loose.
+/// If a transfer has at least this many objects, they are stored as a pack, otherwise as loose objects. Git does the
+/// same with received objects (`fetch.unpackLimit`).
 const UNPACK_LIMIT: usize = 100;
 
-/// Maximum number of attempts to copy a part of the objects if some of them are damaged.
+/// If some objects are damaged, the others are copied in parts. This is the maximum number of attempts to copy a part.
 const SALVAGE_MAX: usize = 256;
 
 /// The subfolder of the private folder for objects that cannot be copied into the repository.
@@ -35,8 +35,8 @@ pub fn has_objects(dir: &Folder) -> bool {
 /// are moved to the folder [`ASIDE`]. Returns whether no object was damaged.
 ///
 /// # Errors
-/// Fails if a file cannot be read or written, or git fails for another reason. Objects that were not copied then stay
-/// in the private folder.
+/// Fails if a file cannot be read or written, or git fails although the objects are valid. Objects that were not copied
+/// then stay in the private folder.
 pub fn copy(dir: &Folder, path: &Path, common: &Path) -> io::Result<bool> {
     let private = &path.join("objects");
     let objects = dir.sub("objects")?;
@@ -82,8 +82,8 @@ pub fn copy(dir: &Folder, path: &Path, common: &Path) -> io::Result<bool> {
     Ok(is_complete)
 }
 
-/// Moves a file to the folder [`ASIDE`], under a name that is not in use there. Returns the new path, relative to
-/// `dir`.
+/// Moves the file `name` from the folder `from` to the folder [`ASIDE`] in `dir`. The new name is `to`, followed by a
+/// number if that name is in use. Returns the new path, relative to `dir`.
 pub fn move_aside(dir: &Folder, from: &Folder, name: &OsStr, to: &str) -> io::Result<PathBuf> {
     let aside = dir.make(ASIDE)?;
     let mut free = to.to_string();
@@ -97,7 +97,8 @@ pub fn move_aside(dir: &Folder, from: &Folder, name: &OsStr, to: &str) -> io::Re
     Ok(Path::new(ASIDE).join(free))
 }
 
-/// Finds the readable objects by bisection and copies them. Returns whether the repository can be written to at all.
+/// Copies the undamaged ones among the objects `names` to the repository, and finds them by bisection. Returns whether
+/// git can write any object to the repository.
 fn salvage(names: &[String], private: &Path, common: &Path) -> bool {
     let mut parts = vec![names];
     let mut tries = SALVAGE_MAX;

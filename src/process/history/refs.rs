@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::folder::Folder;
 
-/// Refs by their full name. The value is a hash or `ref: NAME`.
+/// Maps full names of refs to their values. A value is a hash or `ref: NAME`.
 pub type RefMap = BTreeMap<String, String>;
 
 /// Maximum size of a file that contains the value of a ref, in bytes.
@@ -18,7 +18,8 @@ const VALUE_MAX: u64 = 1024;
 const DEPTH_MAX: usize = 32;
 /// Maximum size of a file that lists refs, in bytes.
 const LIST_MAX: u64 = 256 * 1024 * 1024;
-/// Prefixes of the refs that commands can create. Others, such as `refs/replace/`, change how git shows the history.
+/// Prefixes of the refs that commands can create. Commands cannot create other refs, such as those in `refs/replace/`,
+/// which change how git shows the history.
 const CREATABLE: &[&str] = &["refs/heads/", "refs/tags/", "refs/notes/", "refs/remotes/"];
 /// Refs that exist separately in each work directory. They are not transferred.
 const PRIVATE: &[&str] = &[
@@ -28,7 +29,7 @@ const PRIVATE: &[&str] = &[
     "refs/rewritten/",
 ];
 
-/// The branch that commands in a work directory can update, by full name.
+/// The branch that commands in a work directory can update, given by its full name.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WritableBranch {
@@ -79,8 +80,8 @@ pub struct RefChange {
 }
 
 impl RefChange {
-    /// Fills in the old value from `packed` if the change has none, because a comparison of loose refs does not see
-    /// packed ones.
+    /// If the change has no old value, sets it to the ref's value in `packed`. This is needed because a comparison of
+    /// loose refs does not see packed refs.
     pub fn with_packed(self, packed: &RefMap) -> RefChange {
         RefChange {
             old: self.old.or_else(|| packed.get(&self.name).cloned()),
@@ -110,9 +111,9 @@ pub enum RefusalReason {
     /// The ref is new, and its name begins with none of the prefixes that are allowed for new refs, such as
     /// `refs/heads/`.
     WrongPlace,
-    /// The ref was not created by a command in the same work directory.
+    /// The ref already existed, and no command in this work directory created it.
     NotMadeHere,
-    /// The new value lacks commits of the old one.
+    /// The branch is checked out in the root, and its new value does not contain all commits of its old value.
     LosesCommits,
     /// Objects that the new value needs are damaged or missing.
     Incomplete,
@@ -122,7 +123,7 @@ pub enum RefusalReason {
     Git(String),
 }
 
-/// Decides whether to apply a ref change of a command that the user did not approve. `made` lists the refs that
+/// Decides whether to apply `change`, which a command has made without the user's approval. `made` lists the refs that
 /// commands in the same work directory have created.
 pub fn verdict(change: &RefChange, branch: &WritableBranch, made: &BTreeSet<String>) -> RefVerdict {
     let name = change.name.as_str();
@@ -290,9 +291,11 @@ pub fn write_names(dir: &Folder, name: &str, names: &BTreeSet<String>) -> io::Re
     dir.write(name, &lines.collect::<String>())
 }
 
-/// Updates the loose refs in `dir` to the values `shown`. `private` has the values that were read from `dir` before.
-/// Skips refs that are locked or no longer have the value in `private`. Returns the resulting refs, with the value in
-/// `private` for each skipped ref, so that the next transfer does not mistake it for a change of a command.
+/// Updates the loose refs in `dir` to the values in `shown`. `private` contains the values that were read from `dir`
+/// before. Skips a ref that is locked or no longer has its value in `private`.
+///
+/// Returns the resulting refs. A skipped ref is returned with its value in `private`. With its value in `shown`, the
+/// next transfer would mistake the difference for a change of a command.
 pub fn update_loose(dir: &Folder, private: &RefMap, shown: &RefMap) -> io::Result<RefMap> {
     let mut now = shown.clone();
     for change in changes(private, shown) {

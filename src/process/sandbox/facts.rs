@@ -42,8 +42,9 @@ const CACHES: &[&str] = &[
 /// Where a command writes git history.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum HistoryReach {
-    /// To a private copy of the history, one per work directory. After the command, only changes that lose no commits
-    /// are transferred to the repository.
+    /// To a private copy of the history, one per work directory. After the command, the changes in this copy are
+    /// transferred to the repository. Some changes are refused, such as those that would lose commits of the root's
+    /// branch.
     #[default]
     Private,
     /// To the repository itself. Only for git commands that the user has approved.
@@ -70,7 +71,7 @@ pub struct Sandbox {
     has_warned: SharedFlag,
 }
 
-/// A flag that is set once and shared by all clones. It does not affect equality.
+/// A flag that is set once and shared by all clones. All flags count as equal.
 #[derive(Debug, Clone, Default)]
 struct SharedFlag(Arc<AtomicBool>);
 
@@ -155,7 +156,7 @@ impl Sandbox {
         }
     }
 
-    /// Allows commands to connect to the sockets of these services; all others are hidden.
+    /// Allows commands to connect to the sockets in these groups. The sockets of all other groups are hidden.
     #[must_use]
     pub fn with_sockets(self, sockets: &[SocketGroup]) -> Sandbox {
         Sandbox {
@@ -164,7 +165,8 @@ impl Sandbox {
         }
     }
 
-    /// Like [`Sandbox::start`], but drops the transfer, so changes of the command are not transferred when it ends.
+    /// Like [`Sandbox::start`], but drops the transfer: changes of the command are not transferred when the command
+    /// ends.
     pub fn plan(&self, workdir: &Path, reach: HistoryReach) -> SandboxPlan {
         self.start(workdir, reach).0
     }
@@ -293,8 +295,8 @@ fn short_file(path: &Path) -> Option<String> {
     Some(text)
 }
 
-/// Creates the hooks folder and, if git reads it, `config.worktree`, because only existing paths can be mounted
-/// read-only.
+/// Creates paths that are missing in the git folder `own` and must be read-only, because only existing paths can be
+/// mounted read-only. These are the hooks folder and, if git reads that file, `config.worktree`.
 fn create_missing_protected_files(own: &Path) {
     let settings = short_file(&own.join("config")).unwrap_or_default();
     let reads_more = settings.to_ascii_lowercase().contains("worktreeconfig");

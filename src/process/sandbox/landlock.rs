@@ -9,8 +9,8 @@ use landlock::{
 use rustix::io::Errno;
 use rustix::thread::{CapabilitySet, remove_capability_from_bounding_set};
 
-/// The newest Landlock ABI to request. Older kernels enforce the restrictions that they know. Later ABIs would also
-/// block connections to sockets outside the sandbox, such as ssh-agent.
+/// The newest Landlock ABI to request. An older kernel enforces only the restrictions that it supports. Later ABIs
+/// would also block connections to sockets outside the sandbox, such as ssh-agent.
 const NEWEST: ABI = ABI::V7;
 /// The first ABI version that controls truncation. Below it, commands can empty read-only files.
 pub const TRUNCATE_VERSION: u32 = 3;

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use super::plan::{Mount, SandboxPlan};
 use crate::domain::folders::STATE;
 
-/// Maximum number of entries of one folder that are listed. Further entries are not writable.
+/// If a folder is replaced by its entries, at most this many of the entries become writable.
 const ENTRIES_MAX: usize = 4096;
 
 /// Returns the writable paths of `plan` without the git folder. A folder that contains the git folder is replaced by
@@ -56,7 +56,8 @@ pub fn writable_without_git(plan: &SandboxPlan) -> Vec<PathBuf> {
 struct ReadOnlyPaths<'a> {
     git: Vec<&'a Path>,
     read_only: Vec<&'a Path>,
-    /// Paths that must not become writable as part of a folder. A folder that contains one is replaced by its entries.
+    /// Paths that must not become writable as part of a folder. A folder that contains such a path is replaced by the
+    /// folder's entries.
     split: Vec<&'a Path>,
 }
 
@@ -88,7 +89,9 @@ mod tests {
     use crate::process::sandbox::{PlanInputs, plan};
     use pretty_assertions::assert_eq;
 
-    /// Creates a repository in a temporary folder and returns its writable paths, relative to that folder.
+    /// Creates a repository with the worktree `a` in a temporary folder. Returns the paths that a command in the
+    /// worktree `tree` can write, relative to the temporary folder; if `tree` is `None`, the command runs in the root.
+    /// `temp_above` adds the temporary folder to the plan's writable folders.
     fn writable(tree: Option<&str>, temp_above: bool) -> Vec<String> {
         let above = tempfile::tempdir().unwrap();
         let above = above.path().canonicalize().unwrap();

@@ -46,8 +46,8 @@ const NEEDED: &[&str] = &[
 const SHARED_MEMORY: &str = "/dev/shm";
 const TERMINALS: &str = "/dev/pts";
 
-/// Creates the mount view for this process. Afterwards the caller must change to its current directory again, so that
-/// it resolves through the new mounts.
+/// Creates the mount view for this process. Afterwards the caller must enter its current directory again, so that the
+/// directory resolves through the new mounts.
 ///
 /// # Errors
 /// Returns the operation that the kernel refused, in one line. The view may then be incomplete, but allows no
@@ -207,7 +207,7 @@ fn unescape(field: &str) -> String {
         .fold(text, |text, (code, plain)| text.replace(code, plain))
 }
 
-/// Hides a socket by mounting `/dev/null` over it, or a folder by mounting an empty one over it.
+/// Hides a socket by mounting `/dev/null` over it, or a folder by mounting an empty folder over it.
 fn hide(path: &Path) -> io::Result<()> {
     let is_folder = match path.symlink_metadata() {
         Ok(meta) => meta.is_dir(),
@@ -278,7 +278,8 @@ fn mount_terminals() -> io::Result<()> {
 }
 
 /// Mounts an empty folder over a git folder and mounts the original entries into it: entries that git shares between
-/// worktrees writable, the rest read-only. If `private` is given, it replaces objects, refs and reflogs.
+/// worktrees writable, the rest read-only. If `private` is given, its objects, refs and reflogs are mounted instead of
+/// the original ones.
 fn mount_git_folder(dir: &Path, private: Option<&PrivateHistory>) -> io::Result<()> {
     let mut entries = entries(dir)?;
     if let Some(private) = private {
@@ -332,7 +333,7 @@ fn is_one_of(name: &Path, names: &[&str]) -> bool {
     names.iter().any(|one| name == Path::new(one))
 }
 
-/// A file or folder that is kept open while a mount covers it, so that it can be mounted again on top of that mount.
+/// An open file or folder that a mount covers. Because it is open, it can be mounted again on top of that mount.
 struct HeldEntry {
     /// The name of the entry in its folder; for [`HeldEntry::mount_back`], its whole path.
     name: PathBuf,
@@ -374,7 +375,8 @@ impl HeldEntry {
         Ok(HeldEntry { name, open, kind })
     }
 
-    /// Mounts the entry, with all mounts below it, at its original path, which a new mount covers.
+    /// Mounts the entry again at its original path, which another mount now covers. Includes all mounts below the
+    /// entry.
     fn mount_back(&self) -> io::Result<()> {
         if self.kind.is_dir() {
             fs::create_dir_all(&self.name)?;

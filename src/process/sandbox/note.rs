@@ -6,7 +6,7 @@ use crate::domain::text::one_line;
 
 /// Maximum number of writable folders that a note lists.
 const NAMED_MAX: usize = 8;
-/// Texts, in lower case, by which the output of a program shows that a write was denied.
+/// Texts, in lower case, that occur in the output of programs if a write was denied.
 const SIGNS: &[&str] = &[
     "permission denied",
     "read-only file system",
@@ -46,7 +46,7 @@ pub fn write_denied_note(plan: &SandboxPlan, output: &str) -> Option<String> {
 pub const HOOKS_SKIPPED: &str = "[git ran no hooks for this command: core.hooksPath names a folder that commands can write, and \
     the user approved this command, not the hooks. Run their checks as a separate command.]";
 
-/// Texts, in lower case, by which the output of a program shows that it had no network.
+/// Texts, in lower case, that occur in the output of programs if they had no network.
 const NETWORK_SIGNS: &[&str] = &[
     "network is unreachable",
     "could not resolve",

@@ -19,12 +19,13 @@ const PROTECTED_IN_GIT: &[&str] = &[
 ];
 /// Entries of the common git folder that git also writes when it runs in a worktree.
 pub(super) const SHARED_IN_GIT: &[&str] = &["lfs", "rr-cache"];
-/// Entries of a git folder that are replaced by private folders. With refs in the reftable format they are shared
-/// instead.
+/// Entries of a git folder that private folders replace. If the refs are in the reftable format, commands write to
+/// these entries themselves.
 pub(super) const HISTORY_IN_GIT: &[&str] = &["objects", "refs", "logs"];
 /// The folder of refs in the reftable format.
 pub(super) const TABLES_IN_GIT: &str = "reftable";
-/// Entries of a worktree's git folder that lead to the repository and its configuration. Read-only for commands.
+/// Entries of a worktree's git folder that tell git where the repository and its configuration are. Read-only for
+/// commands.
 const LINKS_IN_GIT: &[&str] = &["commondir", "gitdir", "config.worktree"];
 /// Devices that are safe to write.
 const DEVICES: &[&str] = &[
@@ -61,7 +62,7 @@ pub struct PlanInputs {
     /// Whether the command writes to the repository itself although the user did not approve that. The cause is a
     /// setting or the format of the repository.
     pub is_history_exposed: bool,
-    /// The folder in `core.hooksPath`; `None` unless the command writes to the repository itself.
+    /// The folder that git's setting `core.hooksPath` names; `None` unless the command writes to the repository itself.
     pub hooks: Option<PathBuf>,
     /// The worktrees in `.worktrees` that the command can write; empty unless the command runs in the root.
     pub trees: Vec<PathBuf>,
@@ -109,8 +110,8 @@ pub enum HistoryProtection {
     /// The command writes to a private copy, or there is no repository, or the user approved the command.
     #[default]
     Private,
-    /// The git folder is read-only, because the mount view could not be created. Never in the result of [`plan()`]: it
-    /// is set when the supervisor reports it at the start of the command.
+    /// The git folder is read-only, because the mount view could not be created. [`plan()`] never returns this value.
+    /// It is set at the start of the command, when the supervisor reports that there is no mount view.
     ReadOnly,
     /// The history is not protected, because private copies are disabled or not possible.
     Nothing,
@@ -123,19 +124,20 @@ pub enum Mount {
     /// Makes all mounts read-only except below these paths. Needed because Landlock does not restrict changes of mode,
     /// owner and times.
     ReadOnlyBut(Vec<PathBuf>),
-    /// Makes a path read-only. It cannot be renamed or removed.
+    /// Makes a path read-only. The path cannot be renamed or removed.
     ReadOnly(PathBuf),
-    /// Makes a path writable. It cannot be renamed or removed.
+    /// Makes a path writable. The path cannot be renamed or removed.
     Writable(PathBuf),
     /// Replaces a git folder by a view in which the entries that worktrees share are writable and the rest is
     /// read-only. Objects, refs and reflogs come from the private history, if one is given. New files in the folder
-    /// itself, such as git's lock of `packed-refs`, are visible only to the command and vanish when it ends.
+    /// itself, such as git's lock of `packed-refs`, are visible only to the command and vanish when the command ends.
     GitFolder(PathBuf, Option<PrivateHistory>),
     /// Mounts the private objects, refs and reflogs over those of a git folder, and makes `packed-refs` read-only.
     History(PrivateHistory),
     /// Hides a socket, or a folder of sockets.
     Hidden(PathBuf),
-    /// Replaces the shared memory by a private one of limited size, which contains only these paths of the original.
+    /// Replaces the shared memory folder by a private one of limited size. The private folder contains only these paths
+    /// of the original one.
     SharedMemory(Vec<PathBuf>),
     /// Replaces the terminal devices by a private set of terminal devices.
     Terminals,

@@ -71,7 +71,8 @@ impl SandboxReport {
         }
     }
 
-    /// Returns what is missing if the settings disable protection of the git history, as one line for the user.
+    /// Like [`Self::missing`], but for settings that disable protection of the git history. The line also says that
+    /// commits are not protected.
     pub fn missing_without_history(&self) -> String {
         let unprotected = "Commands of agents can delete and rewind commits: sandbox = \"files\" disables protection of the history.";
         match (&self.guard, self.landlock, &self.view) {

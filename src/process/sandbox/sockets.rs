@@ -183,7 +183,7 @@ const SIGNS: &[(SocketGroup, &[&str])] = &[
         ],
     ),
 ];
-/// Maximum number of sockets in use that are considered. Further sockets are not hidden.
+/// Maximum number of sockets in use that are checked. Further sockets are not hidden.
 const IN_USE_MAX: usize = 4096;
 
 /// Returns the environment variables to remove from commands that can use only the `allowed` groups of sockets.

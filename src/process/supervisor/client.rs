@@ -220,7 +220,7 @@ impl SupervisorClient {
         Ok(Some(serde_json::from_slice(&line)?))
     }
 
-    /// Makes the supervisor kill everything that the program has started, and waits until it has.
+    /// Makes the supervisor kill everything that the program has started, and waits until all of it has ended.
     pub async fn end(mut self, child: &mut Child) {
         // Fails if the supervisor is gone.
         let _ = self.socket.shutdown().await;

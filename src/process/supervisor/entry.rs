@@ -206,8 +206,8 @@ mod linux {
         }))
     }
 
-    /// Creates the mount view. Returns the plan to enforce with Landlock, and an error if the view could not be created
-    /// and the git folder is read-only for that reason.
+    /// Creates the mount view. Returns the plan to enforce with Landlock. If the view could not be created and the git
+    /// folder is read-only for that reason, also returns the error.
     fn enter_mount_view(
         mut plan: SandboxPlan,
         request: &StartRequest,
@@ -250,8 +250,8 @@ mod linux {
         )
     }
 
-    /// Starts the program in the sandbox, as the leader of a new process group. `without_view` is the reason why there
-    /// is no mount view; it is `None` unless Landlock alone must protect the git folder.
+    /// Starts the program in the sandbox, as the leader of a new process group. If Landlock alone must protect the git
+    /// folder, `without_view` is the reason why there is no mount view; otherwise it is `None`.
     fn start(
         request: &StartRequest,
         plan: Option<&SandboxPlan>,

@@ -13,7 +13,8 @@ use rustix::process::{Pid, Resource, Rlimit, setrlimit};
 use super::process_tree;
 use crate::domain::sandbox::CommandLimits;
 
-/// Interval between two checks while a command is young: most fork and memory bombs act right away.
+/// Interval between two checks of a young command ([`YOUNG_PERIOD`]). It is short because most fork and memory bombs
+/// act right away.
 const YOUNG_INTERVAL: Timespec = Timespec {
     tv_sec: 0,
     tv_nsec: 25_000_000,
@@ -25,12 +26,13 @@ const INTERVAL: Timespec = Timespec {
 };
 /// How long a command counts as young.
 const YOUNG_PERIOD: Duration = Duration::from_secs(2);
-/// Maximum time between two scans of all processes.
+/// Maximum time between two scans of a command's processes.
 const FORCED_SCAN_INTERVAL: Duration = Duration::from_secs(5);
-/// A scan runs when the machine's task count has risen, or its available memory has fallen, by at least the limit
-/// divided by this number.
+/// The fraction of a limit that triggers a scan of the command's processes: 4 means a quarter. A scan runs if, since
+/// the command began, the machine's task count has risen by this fraction of the process limit, or its available memory
+/// has fallen by this fraction of the memory limit.
 const SCAN_FRACTION: u64 = 4;
-/// The kernel's limit on processes is this many times as high as the limit that the monitor enforces.
+/// The limit on processes that the kernel enforces is this many times the limit that the monitor enforces.
 const KERNEL_LIMIT_FACTOR: u64 = 4;
 const MIB: u64 = 1024 * 1024;
 
@@ -106,8 +108,8 @@ impl Monitor {
 }
 
 /// Sets a kernel limit on processes, as a backstop against fork bombs. Does nothing unless this process has a user
-/// namespace of its own: the kernel counts all threads of the user in that namespace, and would otherwise count those
-/// of other programs. The limit does not apply to root.
+/// namespace of its own: the kernel counts all threads of the user in the namespace, which would otherwise include
+/// those of other programs. The limit does not apply to root.
 pub fn limit_processes(limits: CommandLimits) {
     let is_own = fs::read_to_string("/proc/self/uid_map")
         .is_ok_and(|map| map.split_whitespace().nth(2) == Some("1"));

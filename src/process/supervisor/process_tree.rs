@@ -29,7 +29,7 @@ pub fn reap(on_exit: &mut impl FnMut(Pid, WaitStatus)) -> bool {
     }
 }
 
-/// Waits until there are no descendants, or until `within` has passed. Returns whether some are left.
+/// Waits until this process has no descendants, or until `within` has passed. Returns whether some are left.
 pub fn wait(within: Duration, on_exit: &mut impl FnMut(Pid, WaitStatus)) -> bool {
     let until = Instant::now() + within;
     loop {
@@ -66,7 +66,8 @@ pub fn terminate(grace: Duration, on_exit: &mut impl FnMut(Pid, WaitStatus)) {
     }
 }
 
-/// Kills all descendants of a fork bomb: without a grace period, and without a pause in which it could start more.
+/// Kills all descendants of a fork bomb. Gives them no grace period and makes no pause, so that the bomb cannot start
+/// more processes.
 pub fn kill_all_now(program: Pid, on_exit: &mut impl FnMut(Pid, WaitStatus)) {
     // Raises the priority of this process above that of the bomb. Works only for root; for other users, the kernel
     // limits the number of processes.

@@ -39,8 +39,8 @@ pub enum SupervisorEvent {
     Started {
         /// The process id of the program, which is also its process group id.
         pid: i32,
-        /// The first writable paths, if the git folder is read-only because the mount view could not be created;
-        /// otherwise `None`.
+        /// If the mount view could not be created and the git folder is read-only for that reason: the first of the
+        /// paths that the program can write. Otherwise `None`.
         #[serde(default)]
         git_is_read_only: Option<Vec<PathBuf>>,
     },
@@ -50,7 +50,7 @@ pub enum SupervisorEvent {
     Ended {
         code: Option<i32>,
         signal: Option<i32>,
-        /// Whether other processes were still running and were killed.
+        /// Whether processes that the program had started were still running when it exited. They were killed.
         left: bool,
         /// The limit for which the program was killed, if it exceeded one.
         limit: Option<String>,

@@ -123,8 +123,8 @@ pub enum AgentEvent {
     },
     /// An agent replaced its todo list.
     TodoChanged { list: TodoList },
-    /// An agent started a subagent. The events of the subagent carry its own name; its `TurnEnded` reports that it has
-    /// ended.
+    /// An agent started a subagent. The events of the subagent carry its own name. Its `TurnEnded` reports that the
+    /// subagent has ended.
     SubagentStarted {
         parent: Name,
         /// The parent's tool call, which returns the subagent's result.

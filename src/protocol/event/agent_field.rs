@@ -5,8 +5,8 @@ use serde::{Serialize, Serializer};
 
 use crate::domain::ids::Name;
 
-/// A serializer that passes the fields of an event on to `fields`. The first one is the event's tag; the field `agent`
-/// is added after it.
+/// A serializer that passes the fields of an event on to `fields`. Adds the field `agent` after the first field, which
+/// is the event's tag.
 pub struct AgentAfterTag<'a, M> {
     pub fields: M,
     /// The value of the field `agent`; `None` once it is written.
@@ -49,8 +49,8 @@ impl<M: SerializeMap> SerializeStruct for AgentAfterTag<'_, M> {
     }
 }
 
-/// Defines serializer methods that return an error: they serialize values that are not objects, and an event is always
-/// an object.
+/// Defines serializer methods that always return an error. They are for values other than objects, but an event is
+/// always an object.
 macro_rules! reject {
     ($ok:ty: $($method:ident $(<$T:ident>)? ($($arg:ty),*),)*) => {$(
         fn $method $(<$T: ?Sized + Serialize>)? (self $(, _: $arg)*) -> Result<$ok, M::Error> {

@@ -35,7 +35,7 @@ pub enum BoardEvent {
     /// of this type report all branches. Never sent outside a repository. An event has at most
     /// [`BRANCHES_MAX`](super::BRANCHES_MAX) branches; further branches follow in another event.
     BranchesChanged {
-        /// The changed branches. All others still have the state that was reported last.
+        /// The changed branches. Any other branch still has the state in which an event last listed it.
         branches: Vec<Branch>,
     },
     /// The commit or branch that is checked out in the root has changed. Also sent once at the start. Never sent
@@ -51,8 +51,8 @@ pub enum BoardEvent {
         stat: String,
         /// The unified diff; if it was cut, a line says so.
         text: String,
-        /// The paths of the first untracked files and folders. `text` contains the content of untracked files too, if
-        /// git could show it.
+        /// The paths of untracked files and folders, up to a maximum number. If git could show the content of untracked
+        /// files, `text` contains it too.
         untracked: Vec<String>,
     },
     /// What would be lost if a task's worktree were removed. Answers [`crate::protocol::Command::InspectWorktree`].

@@ -53,8 +53,8 @@ pub enum CrewEvent {
         /// The reason and what to do.
         why: String,
     },
-    /// All agents are idle, no message or job is pending, and no request is open, except requests that the lead still
-    /// has not decided after its last reminder. A headless run ends here.
+    /// All agents are idle, no message or job is pending, and no request is open. Requests that the lead has not
+    /// decided even after its last reminder do not count. A headless run ends here.
     #[serde(rename = "crew_at_rest")]
     AllIdle,
 }

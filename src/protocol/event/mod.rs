@@ -57,7 +57,7 @@ pub enum TurnEnd {
 pub struct Compaction {
     #[serde(flatten)]
     pub how: CompactionMethod,
-    /// Size of the conversation before the compaction, in tokens, as the server counted it or estimated.
+    /// Size of the conversation before the compaction, in tokens: counted by the server, or estimated.
     pub before: u64,
     /// Estimated size of the conversation after the compaction, in tokens.
     pub after: u64,
@@ -142,8 +142,8 @@ impl EventKind {
         )
     }
 
-    /// Returns whether the event answers a command and matters only to the front end that sent the command, not to
-    /// other or later viewers of the session.
+    /// Returns whether the event answers a command and matters only to the front end that sent the command. Other and
+    /// later viewers of the session can ignore such an event.
     pub fn is_command_reply(&self) -> bool {
         matches!(
             self,

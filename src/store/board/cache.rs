@@ -15,11 +15,12 @@ use crate::domain::graph::TaskGraph;
 use crate::domain::ids::TaskId;
 use crate::domain::task::Task;
 
-/// When this process changes the board and the last full refresh is older than this, it refreshes all tasks first. So a
-/// change by a program that ignores the lock is noticed after this time even if no file event reports it.
+/// Maximum age of the last full refresh, which compares all task files with the cache. If the last one is older when
+/// this process changes the board, a full refresh comes first. It finds changes by programs that ignore the lock, even
+/// if no file event reports them.
 const REFRESH_INTERVAL: Duration = Duration::from_secs(15);
-/// [`REFRESH_INTERVAL`] grows by one second per this number of tasks, so that full refreshes check at most this number of
-/// files per second.
+/// For each group of this many tasks, one second is added to [`REFRESH_INTERVAL`]. So full refreshes check at most this
+/// number of files per second.
 const TASKS_PER_SECOND: usize = 200;
 
 /// The tasks of a board and the state of their files.
@@ -37,7 +38,7 @@ pub(super) struct Cache {
     refreshed_at: Option<Instant>,
     /// Temporary files found by the last full refresh.
     pub temps: Vec<PathBuf>,
-    /// Problems of the whole folder, from the last full refresh.
+    /// Problems of the whole folder, as found by the last full refresh.
     folder_problems: FolderProblems,
     /// The folder problems that [`Cache::take_unreported`] has already returned.
     reported_folder_problems: FolderProblems,
@@ -48,12 +49,12 @@ pub(super) struct Cache {
 /// Problems of the folder `.tasks` that do not concern a single task.
 #[derive(Debug, Default, Clone, PartialEq)]
 struct FolderProblems {
-    /// Files named `task_*.json` without a valid number: the first name and the count.
+    /// Files named `task_*.json` without a valid number: the name of the first one, and how many there are.
     unrecognized: Option<(String, usize)>,
     cycle: Option<String>,
 }
 
-/// What the cache knows about one task file, apart from the task itself.
+/// What the cache stores about a task file, apart from the task itself.
 #[derive(Debug, Default)]
 struct CachedFile {
     /// The fingerprint of the file when it was read; with `None`, the next refresh reads the file again.
@@ -71,7 +72,8 @@ impl Cache {
         self.refreshed_at.is_some()
     }
 
-    /// Checks the files of the tasks in `which` and reads the changed ones. The first call reads all files.
+    /// Compares the files of the tasks in `which` with the cache, and reads the changed ones. The first call reads all
+    /// files.
     pub(super) fn refresh(&mut self, dir: &Path, which: &TaskSet) -> Result<(), StoreError> {
         match which {
             TaskSet::These(ids) if self.is_loaded() => {
@@ -173,8 +175,8 @@ impl Cache {
         }
     }
 
-    /// Returns the tasks that crewdeck processes have changed since the last refresh, according to the change log.
-    /// Returns all tasks if the log is lost or does not reach back that far, or if the board has not been read yet.
+    /// Returns the tasks that, according to the change log, crewdeck processes have changed since the last refresh.
+    /// Returns all tasks if the log is lost or begins later, or if the board has not been read yet.
     pub(super) fn changed_since_refresh(&self, log: Option<&ChangeLog>) -> TaskSet {
         match log {
             _ if self.refreshed_at.is_none() => TaskSet::All,
@@ -197,8 +199,8 @@ impl Cache {
         }
     }
 
-    /// Refreshes the tasks that other processes have changed, or all tasks if the last full refresh is too old. The caller
-    /// holds the lock.
+    /// Reads the task files that other processes have changed since the last refresh, according to `log`. If the last
+    /// full refresh is too old, checks all files instead. The caller holds the lock.
     pub(super) fn apply_log(&mut self, dir: &Path, log: &ChangeLog) -> Result<(), StoreError> {
         let is_old = self
             .refreshed_at
@@ -222,7 +224,7 @@ impl Cache {
         Ok(Arc::clone(self.graph.require(id)?))
     }
 
-    /// Makes the next refresh read the task's file, which this process is about to write.
+    /// Makes the next refresh read the file of the task again. Called when this process is about to write the file.
     pub(super) fn invalidate(&mut self, id: TaskId) {
         self.last = self.last.max(id.0);
         self.has_changes = true;
@@ -261,7 +263,7 @@ impl Cache {
     }
 }
 
-/// Returns the maximum age of the last full refresh for a board with `tasks` tasks: see [`REFRESH_INTERVAL`].
+/// Returns how old the last full refresh of a board with `tasks` tasks may be: see [`REFRESH_INTERVAL`].
 fn refresh_interval(tasks: usize) -> Duration {
     REFRESH_INTERVAL + Duration::from_secs((tasks / TASKS_PER_SECOND) as u64)
 }

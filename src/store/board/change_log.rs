@@ -21,12 +21,15 @@ use crate::domain::ids::TaskId;
 
 /// Maximum size of the log, in bytes. The oldest changes that do not fit are dropped.
 const BYTES_MAX: usize = 4096;
-/// Maximum length of an epoch, in bytes. A log with a longer epoch is invalid: it would leave no room for changes.
+/// Maximum length in bytes of the epoch, the id of a log. A log with a longer epoch is invalid, because the epoch would
+/// leave no room for changes.
 const EPOCH_MAX: usize = 64;
-/// Maximum number of tasks listed for one change. A change of more tasks is recorded as a change of all tasks.
+/// Maximum number of tasks that are listed for one change. If a change concerns more tasks, it is recorded as a change
+/// of all tasks.
 const IDS_MAX: usize = 128;
 
-/// A point in the change history of a board.
+/// A point in the change history of a board: the id of the change log, and the number of the last change before that
+/// point.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Revision {
     epoch: String,
@@ -68,7 +71,7 @@ impl ChangeLog {
         ChangeLog::read(&regular_file::open(lock).ok()?)
     }
 
-    /// Returns an empty log with a new epoch.
+    /// Returns an empty log with a new id (epoch).
     pub(super) fn empty() -> ChangeLog {
         let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
         let nanos = since.unwrap_or_default().as_nanos();
@@ -86,8 +89,8 @@ impl ChangeLog {
         &self.revision
     }
 
-    /// Returns the revision before the last change. The last change may not be completely on disk yet; all earlier ones
-    /// are, because writers take turns.
+    /// Returns the revision before the last change. The files of the last change may not be completely on disk yet.
+    /// Those of all earlier changes are, because only one process writes at a time.
     pub(super) fn revision_before_last(&self) -> Revision {
         Revision {
             epoch: self.revision.epoch.clone(),
@@ -95,7 +98,8 @@ impl ChangeLog {
         }
     }
 
-    /// Returns the tasks that may have changed since `revision`; all tasks if the log does not reach back that far.
+    /// Returns the tasks that may have changed since `revision`. Returns all tasks if the log does not contain all
+    /// changes since then.
     pub(super) fn changed_since(&self, revision: Option<&Revision>) -> TaskSet {
         let known =
             revision.filter(|m| m.epoch == self.revision.epoch && m.change <= self.revision.change);

@@ -16,7 +16,7 @@ pub(super) struct FolderListing {
     pub last: u64,
     /// Temporary files of running or killed writers.
     pub temps: Vec<PathBuf>,
-    /// Files named `task_*.json` without a valid number: the first name and the count.
+    /// Files named `task_*.json` without a valid number: the name of the first one, and how many there are.
     pub unrecognized: Option<(String, usize)>,
 }
 
@@ -58,11 +58,12 @@ pub(super) fn name(id: TaskId) -> String {
     format!("task_{}.json", id.0)
 }
 
-/// The suffix of a task file. A damaged file that was renamed has a longer suffix.
+/// The suffix of a task file that is in use. A damaged file that was renamed has a longer suffix, such as
+/// `json.damaged-1`.
 pub(super) const CURRENT: &str = "json";
 
-/// Splits the name of a task file into the task number and the suffix: [`CURRENT`] in `task_N.json`, `json.damaged-M`
-/// in `task_N.json.damaged-M`. Returns `None` for other names.
+/// Splits the name of a task file into the task number and the suffix. The suffix of `task_3.json` is `json`
+/// ([`CURRENT`]), that of `task_3.json.damaged-1` is `json.damaged-1`. Returns `None` for other names.
 pub(super) fn id_and_suffix(name: &str) -> Option<(TaskId, &str)> {
     let (number, suffix) = name.strip_prefix("task_")?.split_once('.')?;
     if suffix != CURRENT && !suffix.starts_with("json.damaged") {

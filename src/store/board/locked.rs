@@ -23,19 +23,20 @@ pub(super) struct LockedBoard<'a> {
     pub lock: Lock,
 }
 
-/// How to write the first task in a list of changed tasks: the task that the change is about. The other tasks already
+/// What [`LockedBoard::save`] does with the file of the first task in its list. The other tasks in the list already
 /// have a file, which is replaced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FirstWrite {
-    /// Create the file, which must not exist, and record the number as used.
+    /// Create the file, which must not exist, and record the task number as used.
     Insert,
     Update,
-    /// Delete the file. The number stays used.
+    /// Delete the file. The task number still counts as used.
     Delete,
 }
 
 impl LockedBoard<'_> {
-    /// Refreshes a task and its neighbors, applies `rule` to the graph and writes the tasks that `rule` returns.
+    /// Updates the cached task `id`, its blockers and its dependants from their files. Then applies `rule` to the graph
+    /// and writes the tasks that `rule` returns.
     pub(super) fn change(
         &mut self,
         id: TaskId,
@@ -47,7 +48,8 @@ impl LockedBoard<'_> {
         self.task(id)
     }
 
-    /// Refreshes tasks that a change depends on. Damaged files stay in place.
+    /// Updates the cached tasks `ids` from their files. Call this for the tasks on which a change depends. Damaged
+    /// files are not renamed.
     pub(super) fn refresh(
         &mut self,
         ids: impl IntoIterator<Item = TaskId>,
@@ -56,7 +58,8 @@ impl LockedBoard<'_> {
         self.cache.refresh(self.dir, &which)
     }
 
-    /// Refreshes an existing task, its blockers and its dependants.
+    /// Updates the cached task `id`, its blockers and its dependants from their files. Fails if the task does not
+    /// exist.
     pub(super) fn refresh_with_neighbors(&mut self, id: TaskId) -> Result<(), StoreError> {
         self.refresh([id])?;
         self.cache.task(id)?;
@@ -65,8 +68,8 @@ impl LockedBoard<'_> {
         self.refresh(neighbors)
     }
 
-    /// Compares the open task of `name` in the cache with its file. If the task is no longer open, continues with the
-    /// next one, until a file confirms an open task or none is left.
+    /// Updates the cached open task of `name` from its file. If the file shows that the task is not open, continues
+    /// with the next task that is open according to the cache. Ends when a file confirms an open task or none is left.
     pub(super) fn refresh_open_task_of(&mut self, name: &Name) -> Result<(), StoreError> {
         while let Some(id) = self.cache.graph.open_task_of(name).map(|t| t.id) {
             self.refresh([id])?;
@@ -118,19 +121,19 @@ impl LockedBoard<'_> {
         self.cache.task(id).map(Arc::unwrap_or_clone)
     }
 
-    /// Refreshes the tasks that a change refers to; each must exist.
+    /// Updates the cached tasks `ids` from their files. Fails if one of them does not exist.
     pub(super) fn refresh_existing(&mut self, ids: &[TaskId]) -> Result<(), StoreError> {
         self.refresh(ids.iter().copied())?;
         ids.iter()
             .try_for_each(|id| self.cache.task(*id).map(|_| ()))
     }
 
-    /// Writes the changed tasks. The first is the task that the change is about; the others change as a consequence.
-    /// After a crash between two files, no task is blocked by mistake: a task is blocked only if one of its blockers is
-    /// not completed.
+    /// Writes the changed tasks. The first is the task that the change is about; the others change as a consequence. A
+    /// crash after some of the files blocks no task by mistake, because a task is blocked only if one of its blockers
+    /// is not completed.
     ///
     /// # Errors
-    /// When a file cannot be written. The cache is then refreshed from the files.
+    /// When a file cannot be written. The cache is then updated from the files.
     pub(super) fn save(&mut self, changed: &[TaskId], first: FirstWrite) -> Result<(), StoreError> {
         atomic::sweep_under(&self.lock, &std::mem::take(&mut self.cache.temps));
         let written = self.write_all(changed, first);
@@ -174,7 +177,7 @@ impl LockedBoard<'_> {
         Ok(())
     }
 
-    /// Returns the new content of a task file, or `None` if the task is removed.
+    /// Returns the new content of a task file, or `None` if the file is to be deleted.
     fn file_content(&self, id: TaskId) -> Result<Option<Vec<u8>>, StoreError> {
         let Some(task) = self.cache.graph.get(id) else {
             return Ok(None);
@@ -202,12 +205,12 @@ impl LockedBoard<'_> {
         Ok(())
     }
 
-    /// Records the highest task number, so that it is never used again.
+    /// Records the task number `id` as the highest one, so that it is never used again.
     pub(super) fn write_last_id(&self, id: TaskId) -> Result<(), StoreError> {
         atomic::write(&self.dir.join(LAST_ID), id.0.to_string().as_bytes())
     }
 
-    /// Returns a number for a new task that was never used before.
+    /// Returns the number for a new task: one that no task ever had.
     pub(super) fn next_id(&mut self) -> Result<TaskId, StoreError> {
         let path = self.dir.join(LAST_ID);
         let recorded: u64 = match regular_file::read_text(&path, LAST_ID_MAX) {

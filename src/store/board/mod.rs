@@ -56,7 +56,7 @@ pub struct Board {
     cache: Arc<Mutex<Cache>>,
 }
 
-/// The tasks that a change or a refresh concerns.
+/// The tasks that were changed, or whose files are to be checked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TaskSet {
     All,
@@ -84,7 +84,7 @@ pub struct BoardSnapshot {
     pub notices: Vec<String>,
 }
 
-/// The difference between a known graph and the board.
+/// What has changed on the board compared with a graph that the caller has.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct BoardUpdate {
     pub delta: BoardDelta,
@@ -161,8 +161,8 @@ impl Board {
         }
     }
 
-    /// Refreshes the cache without the lock. `choose` gets the tasks that changed since the last refresh and returns the
-    /// tasks to check.
+    /// Updates the cache from the files, without the lock. `choose` gets the tasks that changed since the last update,
+    /// and returns the tasks whose files are checked.
     fn refresh_unlocked(&self, choose: impl FnOnce(TaskSet) -> TaskSet) -> Result<(), StoreError> {
         // The cache is locked before the log is read, so that this process cannot change the board in between. A log
         // that is older than the cache would be taken for a lost one and cause a full refresh.
@@ -179,7 +179,8 @@ impl Board {
         Ok(())
     }
 
-    /// Refreshes the tasks in `which`, renames damaged files, and returns the difference between `known` and the board.
+    /// Checks the files of the tasks in `which` and renames damaged ones. Returns how the board differs from `known`,
+    /// the graph that the caller has.
     ///
     /// # Errors
     /// When the folder cannot be read.

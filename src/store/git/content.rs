@@ -54,8 +54,8 @@ impl Repo {
     }
 }
 
-/// Returns whether merging `tip` into `base` would change no file. Git before 2.38 cannot compute a merge without touching
-/// files; with such a git, the result is true only if both trees are identical.
+/// Returns whether merging the commit `tip` into the commit `base` would change no file. Git before 2.38 cannot compute
+/// a merge without touching files. With such a git, the result is true only if both commits contain the same files.
 fn changes_nothing(git: &Git, base: &str, tip: &str) -> Result<bool, GitError> {
     let trees = [base, tip].map(|commit| format!("{commit}^{{tree}}"));
     let both = git.ok(&["rev-parse", &trees[0], &trees[1]])?;

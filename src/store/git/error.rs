@@ -11,7 +11,7 @@ const MESSAGE_MAX: usize = 400;
 pub enum GitError {
     #[error("git was not found: install it (2.31 or newer), worktrees need it")]
     Missing,
-    /// Holds the installed version.
+    /// The installed git is too old. The text is its version.
     #[error("git {0} is too old: worktrees need 2.31 or newer")]
     TooOld(String),
     /// Git is installed but could not be started.

@@ -9,7 +9,7 @@ use crate::domain::worktree::GitOperation;
 pub struct GitFacts {
     /// The version number, or the error if git is missing or too old.
     pub version: Result<String, GitError>,
-    /// The oldest supported version.
+    /// The oldest version of git that crewdeck supports.
     pub oldest: String,
     /// The repository, or the reason why worktrees cannot be created here.
     pub repository: Result<RepositoryFacts, GitError>,

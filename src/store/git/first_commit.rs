@@ -12,9 +12,10 @@ pub const INIT_AND_COMMIT: &str = "git init && git add -A && git commit -m \"Sta
 pub const COMMIT: &str = "git add -A && git commit -m \"Start\"";
 const MESSAGE: &str = "Start";
 
-/// Creates a repository in `root` if there is none, calls `exclude`, and commits all files that are not ignored. The
-/// commit is empty if there are no files. A repository that already has a commit gets no new one. Hooks and signing are
-/// off, because both may prompt. Git is stopped when `stop` becomes true.
+/// Creates a repository in `root` if there is none, and commits all files that are not ignored. Calls `exclude` before
+/// the commit, so that it can add files to `info/exclude`. The commit is empty if there are no files. If the repository
+/// already has a commit, creates none. Hooks and signing are off, because both may prompt. Git is stopped when `stop`
+/// becomes true.
 ///
 /// # Errors
 /// Returns git's error. A repository that was created before the error is kept.

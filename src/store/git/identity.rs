@@ -9,7 +9,8 @@ const FALLBACKS: [(&str, &str); 2] = [
 ];
 
 impl Git {
-    /// Returns a copy that can commit: as the user, or as crewdeck where the user has configured no name.
+    /// Returns a copy that can commit. The author is the user; for a name or e-mail address that the user has not
+    /// configured, crewdeck's is used.
     ///
     /// # Errors
     /// When git's settings cannot be read.

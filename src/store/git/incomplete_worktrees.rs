@@ -5,13 +5,14 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// Maximum time that a running git is given to write a file that it has opened. A busy machine can delay the write.
+/// Maximum wait for a running git to write the `commondir` file that it has created. A busy machine can delay the
+/// write.
 const WAIT_MAX: Duration = Duration::from_secs(2);
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
-/// Removes the worktree entries in `common`, the shared git folder, whose `commondir` file is empty. Git writes that
-/// file before it checks anything out, so no work can be lost. Waits up to two seconds for a git that is about to write
-/// it.
+/// Removes git's entry for a worktree if the `commondir` file in the entry is empty. `common` is the git folder that
+/// holds the entries. Git writes `commondir` before it checks anything out, so no work can be lost. Waits up to two
+/// seconds for a running git that is about to write the file.
 pub fn clear(common: &Path) {
     let until = Instant::now() + WAIT_MAX;
     let mut incomplete = entries(common);
@@ -27,7 +28,7 @@ pub fn clear(common: &Path) {
     }
 }
 
-/// Returns whether the entry's `commondir` file is older than [`WAIT_MAX`].
+/// Returns whether the `commondir` file in the folder `entry` is older than [`WAIT_MAX`].
 fn is_old(entry: &Path) -> bool {
     let meta = fs::symlink_metadata(entry.join("commondir"));
     let age = meta.and_then(|m| m.modified()).ok().map(|at| at.elapsed());

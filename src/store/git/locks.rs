@@ -20,15 +20,17 @@ use crate::store::watch::is_shared_file_system;
 /// Minimum age at which a lock that no process uses is removed. Programs other than git (libgit2, JGit) hold locks
 /// briefly without a git process.
 const MIN_AGE: Duration = Duration::from_secs(2);
-/// Minimum age at which a lock is removed if a process that this one cannot see might use it.
+/// Minimum age at which a lock is removed if it may be held by a process that is invisible to this one, such as a
+/// process in another container.
 const MIN_AGE_INVISIBLE: Duration = Duration::from_secs(600);
-/// Maximum wait for locks to reach the minimum age and for a running git to end.
+/// Maximum time for which [`clear`] waits until locks reach the minimum age and a running git ends.
 const WAIT_MAX: Duration = Duration::from_secs(4);
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 /// Maximum number of folders to search for lock files.
 const FOLDERS_MAX: usize = 20_000;
 
-/// The folders in the common git folder in which git creates locks, and whether their subfolders are searched.
+/// The folders in which git creates locks, relative to the git folder of all worktrees. The flag says whether
+/// subfolders are searched too.
 const SEARCHED: &[(&str, bool)] = &[
     ("", false),
     ("refs", true),
@@ -44,7 +46,7 @@ const SEARCHED: &[(&str, bool)] = &[
 ];
 
 /// Returns the lock files below `common`, the git folder that all worktrees share. Skips the agents' private histories,
-/// for which [`crate::process::history::stale_locks`] has another rule.
+/// because [`crate::process::history::stale_locks`] handles the locks in them.
 pub fn lock_files(common: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let searched = SEARCHED.iter();
@@ -77,8 +79,8 @@ pub fn lock_files(common: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// Returns whether `path` is the path of a lock file. `packed-refs.new` counts as one: while it exists, no branch can be
-/// deleted.
+/// Returns whether `path` is the path of a lock file. `packed-refs.new` counts as a lock file, because no branch can be
+/// deleted while it exists.
 fn is_lock(path: &Path) -> bool {
     path.extension().is_some_and(|end| end == "lock")
         || path
@@ -114,9 +116,9 @@ impl fmt::Display for LockHolder {
     }
 }
 
-/// Returns the lock files that no visible process holds, each with [`LockHolder::Invisible`] if a git process that is
-/// not visible to this process may hold it, else `None`. `root` is the main worktree; `interrupted` holds the start
-/// times of crewdeck's interrupted operations.
+/// Returns the lock files that no visible process holds. The second value is [`LockHolder::Invisible`] if a process
+/// that is invisible to this one may hold the lock, else `None`. `root` is the main worktree. `interrupted` contains
+/// the start times of crewdeck operations that were interrupted.
 pub fn left_behind(
     root: &Path,
     common: &Path,
@@ -132,8 +134,9 @@ pub fn left_behind(
         .collect()
 }
 
-/// Removes the lock files that no process holds. Waits up to four seconds for files that are young or in use, but not
-/// for [`LockHolder::Invisible`]. Returns the removed files, and the remaining ones with the reason.
+/// Removes the lock files that no process holds. Waits up to four seconds for files that are too young or in use, but
+/// does not wait for [`LockHolder::Invisible`]. Returns the removed files, then the remaining files, each with the
+/// reason.
 pub fn clear(
     root: &Path,
     common: &Path,
@@ -159,13 +162,14 @@ pub fn clear(
     }
 }
 
-/// Returns whether one of these locks may become removable within [`WAIT_MAX`]. For [`LockHolder::Invisible`], it can take
-/// minutes.
+/// Returns whether a lock in `stay` may become removable within [`WAIT_MAX`]. This is true unless all are
+/// [`LockHolder::Invisible`], for which it can take minutes.
 fn may_be_removable_soon(stay: &[(PathBuf, LockHolder)]) -> bool {
     stay.iter().any(|(_, by)| *by != LockHolder::Invisible)
 }
 
-/// Returns the inode and the modification time of a file, so that a new file with the same name is not mistaken for it.
+/// Returns the inode and the modification time of a file. They change if the file is replaced by a new one with the
+/// same name.
 fn identity(path: &Path) -> Option<(u64, i64, i64)> {
     let meta = fs::symlink_metadata(path).ok()?;
     Some((meta.ino(), meta.mtime(), meta.mtime_nsec()))
@@ -212,8 +216,8 @@ fn min_age(gits: GitUse, is_from_interrupted: bool) -> Duration {
     }
 }
 
-/// Returns whether a file with the modification time `made` was written during an interrupted operation: between the start
-/// of the operation and the time limit of git.
+/// Returns whether a file was written during an interrupted operation: its modification time `made` is at most
+/// [`TIMEOUT`] after the start of one. `interrupted` contains the start times.
 fn is_from_interrupted(made: SystemTime, interrupted: &[Timestamp]) -> bool {
     let made = made.duration_since(SystemTime::UNIX_EPOCH);
     let made = Timestamp(made.unwrap_or_default().as_secs_f64());
@@ -222,7 +226,7 @@ fn is_from_interrupted(made: SystemTime, interrupted: &[Timestamp]) -> bool {
         .any(|begun| *begun <= made && made <= begun.after(TIMEOUT))
 }
 
-/// Returns whether another user owns the file or other machines share its file system.
+/// Returns whether another user owns the lock file, or other machines can write to its file system.
 fn is_foreign(lock: &Path, meta: Option<&fs::Metadata>) -> bool {
     let own = rustix::process::geteuid().as_raw();
     meta.is_none_or(|meta| meta.uid() != own) || is_shared_file_system(lock)

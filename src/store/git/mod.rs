@@ -36,7 +36,7 @@ pub const ANSWER_MAX: usize = 4 * 1024 * 1024;
 /// The oldest supported git (it needs `rev-parse --path-format`).
 const OLDEST: (u32, u32) = (2, 31);
 
-/// Settings of every call: unquoted paths, no background maintenance, no file system monitor.
+/// Settings for every git call: unquoted paths, no background maintenance, no file system monitor.
 const SETTINGS: &[&str] = &[
     "core.quotePath=false",
     "core.fsmonitor=false",
@@ -44,11 +44,12 @@ const SETTINGS: &[&str] = &[
     "maintenance.auto=false",
 ];
 
-/// Settings of the calls without hooks. Submodules are skipped too, since they have hooks and filters of their own.
+/// Settings for git calls that run no hooks. They also turn off recursion into submodules, because submodules have
+/// hooks and filters of their own.
 const NO_HOOKS: &[&str] = &["core.hooksPath=/dev/null", "submodule.recurse=false"];
 
-/// Environment variables to remove, because they would point git at another repository (crewdeck may run inside a hook)
-/// or let git write to the terminal.
+/// Environment variables that git must not get. They would make git use another repository (crewdeck may run inside a
+/// hook) or write to the terminal.
 const UNSET: &[&str] = &[
     "GIT_DIR",
     "GIT_WORK_TREE",
@@ -85,8 +86,8 @@ const SET: &[(&str, &str)] = &[
 pub enum Hooks {
     /// Used for commits on the user's branch, which follow the user's rules.
     Run,
-    /// Used on task branches, which are written unattended: a hook that prompts or rejects unfinished work would block
-    /// or lose it.
+    /// Used on task branches, to which crewdeck commits without the user. A hook that prompts would block the commit,
+    /// and a hook that rejects unfinished work would lose it.
     Skip,
 }
 
@@ -97,14 +98,14 @@ pub struct Git {
     program: PathBuf,
     /// Git does not search for a repository in this folder or above it.
     ceiling: Option<PathBuf>,
-    /// Additional environment variables, such as those that name the repository's folders and files, so that git does not
-    /// search for them.
+    /// Additional environment variables for git, such as the paths of the repository's folders and files. Git does not
+    /// search for a path that is given here.
     extra_env: Vec<(&'static str, PathBuf)>,
     hooks: Hooks,
     /// A lock that git inherits, so that the lock is held until git ends.
     lock: Option<Arc<File>>,
-    /// Set by [`Git::committer`]: `-c` settings with crewdeck's name or e-mail address where the user has configured
-    /// none.
+    /// The author of commits, set by [`Git::committer`]: `-c` settings with crewdeck's name or e-mail address if the
+    /// user has configured none.
     identity: Vec<String>,
     /// Git is stopped when this flag becomes true.
     stop: Option<Arc<AtomicBool>>,
@@ -112,7 +113,7 @@ pub struct Git {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GitOutput<T = String> {
-    /// The exit code; 128 plus the number of the signal if one ended git.
+    /// The exit code. If a signal ended git, 128 plus the number of the signal.
     pub code: i32,
     /// The standard output. In a string, invalid UTF-8 is replaced by `�`.
     pub out: T,
@@ -146,9 +147,10 @@ impl Git {
         }
     }
 
-    /// Returns a copy for the worktree `dir` with the git folders `own` (of this worktree) and `common` (of all
-    /// worktrees). The folders are passed to git, which otherwise would find them through files that agents can write:
-    /// the settings of another repository can start any program. Git searches no repository in `ceiling` or above it.
+    /// Returns a copy for the worktree in `dir`. `own` is its git folder, `common` the git folder of all worktrees. Git
+    /// gets these paths and does not search for them. Otherwise it would read files that agents can write, and might
+    /// use the settings of another repository, which can start any program. Git does not search for a repository in
+    /// `ceiling` or above it.
     #[must_use]
     pub fn in_worktree(&self, ceiling: &Path, dir: &Path, own: &Path, common: &Path) -> Git {
         Git {
@@ -163,8 +165,8 @@ impl Git {
         }
     }
 
-    /// Returns a copy whose commands inherit `lock`: a git that outlives this process (kill -9) still holds the lock
-    /// until it ends.
+    /// Returns a copy that passes `lock` on to git. If git outlives this process (after `kill -9`), the lock is held
+    /// until git ends.
     #[must_use]
     pub fn with_lock(&self, lock: File) -> Git {
         Git {
@@ -173,7 +175,7 @@ impl Git {
         }
     }
 
-    /// Returns a copy that uses another index file than the worktree's own.
+    /// Returns a copy that uses the index file `index` instead of the worktree's own.
     #[must_use]
     pub fn with_index(&self, index: &Path) -> Git {
         let mut git = self.clone();
@@ -181,8 +183,8 @@ impl Git {
         git
     }
 
-    /// Returns a copy that does not fetch missing objects of a partial clone, because a fetch can start programs that the
-    /// settings of the remote name. Git before 2.45 fetches them nevertheless.
+    /// Returns a copy that does not fetch the missing objects of a partial clone. A fetch can start programs: those
+    /// that are configured for the remote repository. Git before 2.45 fetches the objects nevertheless.
     #[must_use]
     pub fn without_fetching(&self) -> Git {
         let mut git = self.clone();
@@ -348,7 +350,8 @@ impl<T> GitOutput<T> {
     }
 }
 
-/// Parses the major and minor number of `git version 2.47.3 (Apple Git-1)`.
+/// Parses the major and minor version number from the output of `git --version`, such as `git version 2.47.3 (Apple
+/// Git-1)`.
 fn version(text: &str) -> Option<(u32, u32)> {
     let number = text.strip_prefix("git version ")?;
     let mut parts = number.split('.');

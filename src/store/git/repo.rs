@@ -8,10 +8,11 @@ use super::{Git, GitError, incomplete_worktrees};
 use crate::domain::worktree::GitOperation;
 use crate::process::history::is_hash;
 
-/// Maximum size of a file that holds a path, in bytes.
+/// Maximum size in bytes of a git file that contains the path of a folder, such as the `.git` file of a worktree.
 const LINK_MAX: u64 = 16 * 1024;
 
-/// Maximum number of attempts to list the worktrees. If all fail, git's error is returned.
+/// Maximum number of attempts to list the worktrees. An attempt can fail because another git is creating a worktree. If
+/// all attempts fail, git's error is returned.
 const LISTS_MAX: usize = 4;
 
 /// A git repository, opened at `root`, the top folder of one of its worktrees.
@@ -55,7 +56,7 @@ impl Repo {
         Repo::open_by(&Git::at(root))
     }
 
-    /// As [`Repo::open`], for the directory of `git`.
+    /// As [`Repo::open`]; the root is the directory in which `git` runs.
     pub(super) fn open_by(git: &Git) -> Result<Repo, GitError> {
         let root = fs::canonicalize(&git.dir).unwrap_or_else(|_| git.dir.clone());
         let git = Git {

@@ -48,13 +48,13 @@ pub struct SearchResult {
     pub visited: Vec<PathBuf>,
     /// Number of files and folders checked.
     checked: usize,
-    /// Device and inode of the searched folders, because a link may lead to one of them again.
+    /// Device and inode number of each searched folder. If a link leads to one of them, it is not searched again.
     folders: BTreeSet<(u64, u64)>,
 }
 
 impl SkillsDir {
-    /// Opens `folder`. With a `root`, the folder must be below the root; otherwise it may be a link to any place. Returns
-    /// `None` if the folder does not exist.
+    /// Opens `folder`. With a `root`, the folder must be below the root. Without one, the folder may be a link to any
+    /// place. Returns `None` if the folder does not exist.
     ///
     /// # Errors
     /// If the folder cannot be opened, returns the reason as a text for the user.

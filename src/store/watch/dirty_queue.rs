@@ -77,7 +77,7 @@ impl DirtyQueue {
         self.pending.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Changes the queue and wakes the watch thread.
+    /// Applies `change` to the queued changes and wakes the watch thread.
     pub(super) fn update(&self, change: impl FnOnce(&mut PendingChanges)) {
         change(&mut self.pending());
         self.changed.notify_one();

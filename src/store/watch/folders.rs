@@ -32,7 +32,8 @@ pub(super) struct WatchedFolders {
 }
 
 impl WatchedFolders {
-    /// Starts to watch the state folders below `base`, and the folders of its branches and skills.
+    /// Starts to watch the state folders below `base`, the folders of the repository's branches, and the folders of
+    /// `skills`.
     pub(super) fn native(
         base: PathBuf,
         skills: Option<Skills>,

@@ -37,14 +37,14 @@ pub use identity::{FolderId, identity};
 pub use poll_fallback::is_shared_file_system;
 use poll_fallback::{Elapsed, EventCoverage, EventTrust, PollFallback};
 
-/// Maximum time for which a report is delayed, so that the events that follow are merged into it.
+/// Maximum time for which a report is delayed, so that changes that follow can be part of the same report.
 const MERGE: Duration = Duration::from_millis(10);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum WatchMode {
-    /// By events of the operating system.
+    /// The operating system reports changes by events.
     Native,
-    /// By polling once a second, because the system cannot report changes.
+    /// The files are polled once a second, because the system cannot report changes.
     Polling {
         /// Why the system cannot report changes.
         why: String,
@@ -61,8 +61,8 @@ pub struct Watch {
 /// The type of [`EventTrust::wait`], which returns the time until the next poll. Tests pass another function.
 type PollDelay = fn(&EventTrust, EventCoverage, Elapsed) -> Duration;
 
-/// Watches the state folders below `root` and its `skills`, and calls `report` for each change from a separate thread. The
-/// state folders must exist.
+/// Watches the state folders below `root` and the folders of `skills`. Calls `report` for each change from a separate
+/// thread. The state folders must exist.
 ///
 /// # Errors
 /// When the thread cannot be started.
@@ -147,7 +147,8 @@ fn why(error: &notify::Error) -> String {
     }
 }
 
-/// Adds to `queue` what an event of the operating system may have changed: everything if events were lost.
+/// Adds to `queue` what has changed according to an event of the operating system. If events were lost, adds
+/// everything.
 fn handle_event(
     queue: &DirtyQueue,
     root: &Path,

@@ -34,7 +34,7 @@ pub(super) enum EventCoverage {
     Absent,
 }
 
-/// Decides from recent polls how far events can be trusted. Does no I/O.
+/// Decides from the results of recent polls whether the system's events can be trusted. Does no I/O.
 #[derive(Debug, Default)]
 pub(super) struct EventTrust {
     /// Number of polls without a missed event that are still needed before events are trusted again.
@@ -54,8 +54,8 @@ impl EventTrust {
         self.last = Some(found);
     }
 
-    /// Returns the time until the next poll. If there were events since the last poll, it is due at most 5 seconds
-    /// after the last event, when the timestamps of the changed files have become reliable.
+    /// Returns the time until the next poll. If there were events since the last poll, the next poll is due at most 5
+    /// seconds after the last event: the timestamps of the changed files are reliable by then.
     pub(super) fn wait(&self, coverage: EventCoverage, elapsed: Elapsed) -> Duration {
         let pause = match (coverage, self.last) {
             (EventCoverage::Absent, _) => NO_EVENTS_INTERVAL,
@@ -91,14 +91,14 @@ pub(super) struct PollFallback {
     tasks: TaskFiles,
     /// When a poll last checked all task files.
     last_full_poll: Instant,
-    /// One fingerprint per variant of [`Dirty`]; that of the board is not used, see `tasks`. `None` if the fingerprint
-    /// is unreliable or an event has arrived since the last poll.
+    /// One fingerprint per variant of [`Dirty`]. That of the board is not used, because `tasks` has a fingerprint per
+    /// file. `None` if the fingerprint is unreliable or an event has arrived since the last poll.
     fingerprints: [Option<u64>; KINDS],
     folder_files: [Option<FolderFiles>; FOLDERS.len()],
 }
 
-/// The cached list of a folder's state files, valid while the fingerprint of the folder matches. The cache avoids listing
-/// the folder at each poll, because opening a folder causes an event for its watchers.
+/// The state files in a folder. The list is valid while the fingerprint of the folder matches. It saves listing the
+/// folder at each poll: opening a folder causes an event for every process that watches it.
 struct FolderFiles {
     folder: FileFingerprint,
     files: Vec<PathBuf>,
@@ -138,8 +138,8 @@ impl PollFallback {
         PollScope::All
     }
 
-    /// Records an event that is being reported. The next poll reports it again, because a second change right after the
-    /// event could leave the same metadata.
+    /// Records that `dirty` is being reported because of an event. The next poll reports it again, because a second
+    /// change right after the event could leave the same metadata.
     pub(super) fn record_event(&mut self, dirty: &Dirty) {
         match dirty {
             Dirty::Board(which) => self.tasks.record_event(which),
@@ -189,8 +189,8 @@ impl PollFallback {
         fingerprints
     }
 
-    /// Returns one fingerprint for all files that change when a branch moves, or `None` while one of them is too new for a
-    /// reliable fingerprint.
+    /// Returns one fingerprint for all files that change when a branch moves to another commit, or `None` while one of
+    /// these files is too new for a reliable fingerprint.
     fn fingerprint_refs(&self, now: SystemTime) -> Option<u64> {
         let mut hasher = DefaultHasher::new();
         for path in self.refs.iter().flat_map(GitFolders::ref_files) {
@@ -203,8 +203,8 @@ impl PollFallback {
         Some(hasher.finish())
     }
 
-    /// Returns one fingerprint for all state files in `folder`, the entry `at` of [`FOLDERS`]; their order does not
-    /// matter. Returns `None` while one of them is too new for a reliable fingerprint.
+    /// Returns one fingerprint for all state files in `folder`, which is the folder `FOLDERS[at]`. The order of the
+    /// files does not matter. Returns `None` while a file is too new for a reliable fingerprint.
     fn fingerprint(&mut self, at: usize, folder: &Path, now: SystemTime) -> Option<u64> {
         let meta = fs::metadata(folder).ok()?;
         let known = self.folder_files[at]
@@ -245,8 +245,8 @@ impl PollFallback {
     }
 }
 
-/// Returns whether writers that this kernel does not see, for example on other machines, can change the file system of
-/// `path`. The kernel reports no events for such changes.
+/// Returns whether programs under other kernels, such as on other machines, can write to the file system of `path`.
+/// This kernel reports no events for their changes.
 #[cfg(target_os = "linux")]
 pub fn is_shared_file_system(path: &Path) -> bool {
     /// File system types from linux/magic.h: NFS, SMB1, CIFS, SMB2, 9P, FUSE, Ceph, AFS, Lustre, VirtualBox.

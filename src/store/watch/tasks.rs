@@ -15,8 +15,8 @@ use crate::domain::ids::TaskId;
 
 /// Interval between full polls of a small board, if the system reports every change.
 const FULL_POLL_INTERVAL: Duration = Duration::from_secs(30);
-/// [`FULL_POLL_INTERVAL`] grows by one second per this number of files, so that full polls check at most this number of
-/// files per second.
+/// For each group of this many files, one second is added to [`FULL_POLL_INTERVAL`]. So full polls check at most this
+/// number of files per second.
 const FILES_PER_SECOND: u64 = 100;
 /// Maximum number of tasks that are reported by number. More changed tasks are reported as a change of the whole board.
 const NAMED_MAX: usize = 1000;
@@ -35,8 +35,8 @@ pub(super) enum PollOutcome {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum PollScope {
     All,
-    /// The files with events since the last poll and those that were too new for a fingerprint. All files if the folder has
-    /// changed without an event.
+    /// The files that had an event since the last poll, and the files that were too new for a fingerprint. If the
+    /// folder has changed without an event, all files.
     Uncertain,
 }
 
@@ -47,7 +47,7 @@ pub(super) struct TaskFiles {
     /// Fingerprint of the folder. It changes when a file is added, deleted or replaced.
     fingerprint: FileFingerprint,
     fingerprints: BTreeMap<TaskId, FileFingerprint>,
-    /// Files with events since the last poll, and files that were too new for a fingerprint.
+    /// Files that had an event since the last poll, and files that were too new for a fingerprint.
     uncertain: BTreeSet<TaskId>,
     /// Whether any file may have changed, so that the next poll reports the whole board.
     is_unknown: bool,
@@ -71,8 +71,8 @@ impl TaskFiles {
         FULL_POLL_INTERVAL + Duration::from_secs(self.fingerprints.len() as u64 / FILES_PER_SECOND)
     }
 
-    /// Records an event that is being reported. The next poll reports these tasks again, because a second change right
-    /// after the event could leave the same metadata.
+    /// Records that the tasks in `which` are being reported because of an event. The next poll reports them again,
+    /// because a second change right after the event could leave the same metadata.
     pub(super) fn record_event(&mut self, which: &TaskSet) {
         match which {
             TaskSet::All => self.is_unknown = true,
@@ -80,8 +80,8 @@ impl TaskFiles {
         }
     }
 
-    /// Checks the files in `scope` at the time `now`. Returns the tasks whose files have changed or may have changed, `None`
-    /// if there are none.
+    /// Checks the files in `scope` at the time `now`. Returns the tasks whose files have changed or may have changed
+    /// (`None` if there are none), and what the poll says about the reliability of events.
     pub(super) fn poll(
         &mut self,
         now: SystemTime,
@@ -276,7 +276,7 @@ mod tests {
         fs::remove_dir_all(aside).unwrap();
     }
 
-    /// Bounds the cost of an idle crew in file checks per second.
+    /// The files of an idle crew are checked at most [`FILES_PER_SECOND`] per second on average.
     #[test]
     fn full_polls_are_rarer_on_larger_boards() {
         let mut files = TaskFiles::new(PathBuf::new());

@@ -16,16 +16,17 @@ use crate::store::file_fingerprint::FileFingerprint;
 use crate::store::git::{Git, is_hash};
 use crate::store::refs::GitFolders;
 
-/// Maximum number of branches whose status is computed in one scan, because each takes several git commands. The next scan
-/// continues.
+/// Maximum number of branches whose status one scan computes, because each branch takes several git commands. The next
+/// scan computes the others.
 const COMPUTED_MAX: usize = 64;
 /// The number of characters of a commit hash that are shown.
 const COMMIT_SHOWN: usize = 10;
-/// Number of newest commits of a base that are searched for a merge. The hash of an older merge is not reported.
+/// Number of newest commits of a base in which the merge of a branch is searched. If the merge is older, its hash is
+/// not reported.
 const NEWEST_MAX: usize = 500;
 const HEADS: &str = "refs/heads/";
 
-/// The result of a scan ([`Worktrees::branches`]). The next scan reports what differs from it.
+/// The result of a scan ([`Worktrees::branches`]). The next scan returns the branches whose status has changed since.
 #[derive(Debug, Default)]
 pub struct BranchSnapshot {
     /// The state, at the last scan, of the files on which the merge status depends; `None` before the first scan.
@@ -40,7 +41,8 @@ impl BranchSnapshot {
         self.file_states.is_none()
     }
 
-    /// Returns whether the last scan did not cover all branches, because there were too many. The next scan continues.
+    /// Returns whether the last scan did not cover all branches, because there were too many. The next scan covers the
+    /// others.
     pub fn is_partial(&self) -> bool {
         self.is_partial
     }
@@ -201,8 +203,8 @@ impl OpenRegistry {
         Ok(out)
     }
 
-    /// Compares the content of the branch at `tip` with its base and returns the merge status. Called for branches with
-    /// commits that are not in the history of the base.
+    /// Compares the content of the branch at `tip` with its base and returns the merge status. Called for a branch that
+    /// has commits which the history of the base lacks.
     fn changes(
         &self,
         base: &mut BaseBranch,

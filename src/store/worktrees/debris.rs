@@ -25,7 +25,7 @@ pub(super) const BRING: &str = "worktree.bring.before";
 pub(super) const MERGE: &str = "worktree.merge.before";
 /// Tag of the log entry that is written before a worktree is removed.
 pub(super) const REMOVE: &str = "worktree.remove.before";
-/// Maximum size of a git file that holds the path of a folder or the name of a branch, in bytes.
+/// Maximum size in bytes of a git file that contains the path of a folder or the name of a branch.
 const LINK_MAX: u64 = 16 * 1024;
 /// Maximum size of git's file `packed-refs`, in bytes.
 const PACKED_MAX: u64 = 64 * 1024 * 1024;
@@ -33,7 +33,7 @@ const PACKED_MAX: u64 = 64 * 1024 * 1024;
 /// Something that a killed git process left behind.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Debris {
-    /// A lock file that no process holds. The path is relative to the root if the file is below it.
+    /// A lock file that no process holds. A path below the root is relative to the root.
     Lock(PathBuf),
     /// A lock file that a git in another container or on another machine may hold. Removed once it is ten minutes old.
     InvisibleLock(PathBuf),

@@ -17,14 +17,14 @@ use crate::store::git::{Git, GitError};
 const DIFF_MAX: usize = 256 * 1024;
 /// Maximum size of the diff's statistics, in bytes.
 const STAT_MAX: usize = 16 * 1024;
-/// Maximum number of merge commits of the base branch that are searched for the one that merged a branch.
+/// Maximum number of merge commits of the base branch in which the merge of a branch is searched.
 const MERGES_MAX: usize = 1000;
 /// Maximum number of untracked files whose content is shown.
 const NEW_MAX: usize = 200;
 
 impl Worktrees {
-    /// Returns what a worktree changes since its merge base, committed or not. For a branch that is merged and has no
-    /// later changes, returns what its merge changed.
+    /// Returns what has changed in a worktree since the merge base with its base branch, committed or not. If the
+    /// branch is merged and has no later changes, returns what the merge changed.
     ///
     /// # Errors
     /// When there is no worktree with that name, its branch is gone, or git fails.
@@ -93,9 +93,9 @@ fn diff_text(git: &Git, form: &[&str], range: &[&str], most: usize) -> Result<St
     })
 }
 
-/// Returns a copy of `git` that uses a temporary index in which untracked files are marked for adding, so that the diff
-/// shows their content; the worktree's own index is unchanged. The returned folder holds the index and must live as long
-/// as the copy is used. Returns `None` if there are no untracked files or git fails; the diff then lists only their names.
+/// Returns a copy of `git` whose diffs show the content of untracked files. The copy uses a temporary index in which
+/// these files are marked for adding; the worktree's own index is unchanged. The returned folder holds the temporary
+/// index and must live as long as the copy is used. Returns `None` if there are no untracked files or git fails.
 fn with_new_files(git: &Git, own: &Path) -> Option<(Git, TempDir)> {
     let list = ["ls-files", "--others", "--exclude-standard", "-z"];
     let answer = git.run(&list).ok().filter(|a| a.code == 0)?;
@@ -126,8 +126,8 @@ fn with_new_files(git: &Git, own: &Path) -> Option<(Git, TempDir)> {
     Some((git, folder))
 }
 
-/// Copies an index and its modification time. Git compares the content of files that changed in the same second as the
-/// index; if the copy had a newer time, git would miss those changes.
+/// Copies an index together with its modification time. Git compares the content of a file if the time that the index
+/// stores for it is not older than the index. If the copy had a newer time, git would miss changes of such files.
 fn copy_with_time(index: &Path, copy: &Path) -> io::Result<()> {
     let time = fs::metadata(index)?.modified()?;
     fs::copy(index, copy)?;
@@ -135,7 +135,7 @@ fn copy_with_time(index: &Path, copy: &Path) -> io::Result<()> {
 }
 
 impl OpenRegistry {
-    /// Returns two commits of the base: the one before the merge of `tip`, and the merge itself. Returns `None` if
+    /// Returns two commits of the base: the commit before the merge of `tip`, and the merge commit. Returns `None` if
     /// `tip` was merged without a merge commit, or more than [`MERGES_MAX`] merges ago.
     fn merge_of(&self, tip: &str, base: &str) -> Result<Option<(String, String)>, GitError> {
         let most = format!("--max-count={MERGES_MAX}");

@@ -14,7 +14,7 @@ use crate::domain::worktree::{
 use crate::store::StoreError;
 use crate::store::git::{Git, GitError, busy_in, head};
 
-/// Maximum number of files whose sizes are added up. With more files, the sum is reported as a minimum.
+/// Maximum number of files whose sizes are added up. If there are more, the sum is reported as a minimum.
 const WALK_MAX: usize = 50_000;
 /// Maximum length of a commit's subject line, in characters.
 const SUBJECT_MAX: usize = 100;
@@ -50,7 +50,7 @@ impl OpenRegistry {
         self.state_in(tree, &self.folder(&tree.name))
     }
 
-    /// As [`OpenRegistry::state`], for a worktree whose folder may have been moved to `found`.
+    /// As [`OpenRegistry::state`], but reads the folder `found`. The worktree's folder may have been renamed to it.
     pub(super) fn state_in(
         &self,
         tree: &Worktree,
@@ -101,7 +101,7 @@ impl OpenRegistry {
         Ok(state)
     }
 
-    /// Returns whether a branch or a tag contains the commit.
+    /// Returns whether `commit` is in the history of a branch or a tag.
     fn is_referenced(&self, commit: &str) -> Result<bool, StoreError> {
         let places = ["refs/heads", "refs/remotes", "refs/tags"];
         let mut args = vec!["for-each-ref", "--count=1", "--contains", commit];
@@ -109,7 +109,8 @@ impl OpenRegistry {
         Ok(!self.repo.git.ok(&args)?.is_empty())
     }
 
-    /// Sets in `state` how many commits of `tips` the base lacks, and whether the base has their content.
+    /// Sets two values in `state`: how many commits in the history of `tips` are not in the base, and whether the base
+    /// has the content of these commits.
     fn inspect_commits(
         &self,
         tree: &Worktree,

@@ -31,22 +31,23 @@ struct ChangedFile {
     old: Option<String>,
     /// The hash of the merged content; `None` if the merge deletes the file.
     new: Option<String>,
-    /// The merged file mode, as git prints it, if it differs from the one before.
+    /// The file mode after the merge, as git prints it; `None` if the merge does not change the mode.
     new_mode: Option<String>,
 }
 
 /// Whether the interrupted merge may have been a fast-forward. In a fast-forward, git writes the files and the index,
-/// then moves the branch; it writes no `AUTO_MERGE` and no `MERGE_HEAD`.
+/// then moves the branch to the merged commit; it writes no `AUTO_MERGE` and no `MERGE_HEAD`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FastForward {
-    /// If the index equals the merged commit, git has written it.
+    /// If the index equals the merged commit, git has written the index.
     Possible,
-    /// The merge was started with `--no-ff`. If the index equals the merged commit, the user has written it.
+    /// The merge was started with `--no-ff`. If the index equals the merged commit, the user has written the index.
     Never,
 }
 
-/// Undoes the changes that a merge of the commit `tip` has written in `dir`, the worktree of `git`; `own` is the worktree's
-/// git folder. Keeps the files whose content is not from the merge or that the user has staged, and returns their paths.
+/// Undoes what a merge of the commit `tip` has written to the worktree in `dir`. `git` runs in the worktree, and `own`
+/// is its git folder. Keeps files whose content is not from the merge and files that the user has staged; returns the
+/// paths of these files.
 pub fn undo(
     git: &Git,
     dir: &Path,
@@ -131,20 +132,21 @@ pub fn undo(
     Ok(kept)
 }
 
-/// Returns whether the index equals the tree.
+/// Returns whether the index has the same content as `tree`.
 fn is_index(git: &Git, tree: &str) -> Result<bool, StoreError> {
     Ok(git.succeeds(&["diff-index", "--cached", "--quiet", tree, "--"])?)
 }
 
-/// Returns the hash of the merged tree that the killed git had computed, with conflict markers; `None` if there is none.
+/// Returns the hash of the tree that the killed git had computed as the result of the merge. Files in conflict contain
+/// conflict markers. Returns `None` if git had not computed it.
 fn auto_merge(git: &Git) -> Result<Option<String>, StoreError> {
     let answer = git.run(&["rev-parse", "--quiet", "--verify", "AUTO_MERGE^{tree}"])?;
     let tree = answer.out.trim().to_string();
     Ok((answer.code == 0 && is_hash(&tree)).then_some(tree))
 }
 
-/// Returns the hash of the tree that results from a merge of `tip`, with conflict markers; `None` if this git cannot compute
-/// it.
+/// Returns the hash of the tree that a merge of `tip` into `HEAD` results in. Files in conflict contain conflict
+/// markers. Returns `None` if the installed git cannot compute it.
 fn merge_tree(git: &Git, tip: &str) -> Result<Option<String>, StoreError> {
     let merged = git.run(&["merge-tree", "--write-tree", "--no-messages", "HEAD", tip])?;
     let tree = merged.out.lines().next().unwrap_or_default().to_string();
@@ -197,8 +199,9 @@ fn parse_diff_tree(raw: &[u8]) -> Vec<ChangedFile> {
     all
 }
 
-/// Compares a file with the merge. Returns `Some(true)` if git has changed the file, so that the change must be undone;
-/// `Some(false)` if there is nothing to undo; `None` if the content is neither the old nor the merged one.
+/// Compares a file with its content before and after the merge. Returns `Some(true)` if git has changed the file, so
+/// that the change must be undone. Returns `Some(false)` if there is nothing to undo, and `None` if the content is
+/// neither the old nor the merged one.
 fn is_from_merge(
     git: &Git,
     dir: &Path,
@@ -252,8 +255,9 @@ fn mode(meta: &fs::Metadata) -> &'static str {
     }
 }
 
-/// Returns whether `file` holds a prefix of the blob `hash`, because git was killed while writing it. `path` is the path in
-/// the repository, which determines the filters to apply to the blob.
+/// Returns whether `file` contains the beginning of the blob `hash`, because git was killed while writing the file.
+/// `path` is the path of the file in the repository. It determines which filters are applied to the blob before the
+/// comparison.
 pub fn is_prefix_of_blob(
     git: &Git,
     file: &Path,

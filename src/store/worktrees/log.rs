@@ -11,7 +11,8 @@ use crate::domain::timestamp::Timestamp;
 use crate::domain::worktree::Worktree;
 use crate::store::{StoreError, regular_file};
 
-/// Size of the log, in bytes, above which it is renamed to `events.1.jsonl`, replacing the previous file of that name.
+/// If the log is larger than this, in bytes, it is renamed to `events.1.jsonl`. The previous file of that name is
+/// replaced.
 const LOG_MAX: u64 = 4 * 1024 * 1024;
 
 /// The log of worktree operations. Writers hold the worktree lock.
@@ -98,7 +99,7 @@ impl WorktreeLog {
         }
     }
 
-    /// Appends a line. It is not synced to disk.
+    /// Appends an entry to the log. The entry is not synced to disk.
     ///
     /// # Errors
     /// When the log cannot be written.
@@ -115,7 +116,7 @@ impl WorktreeLog {
         self.append(&line).map_err(StoreError::at(&self.path))
     }
 
-    /// Returns the last event of each worktree, by the worktree's name.
+    /// Returns the last event of each worktree. The key is the name of the worktree.
     ///
     /// # Errors
     /// When the log cannot be read.

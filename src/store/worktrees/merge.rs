@@ -139,8 +139,8 @@ impl Worktrees {
 }
 
 impl OpenRegistry {
-    /// Checks that the worktree is clean and has no operation in progress. Passes if the folder is gone, since only the
-    /// branch is left then.
+    /// Checks that the worktree has its own branch checked out, is clean and has no operation in progress. If the
+    /// folder is gone, the check passes, because only the branch is left.
     fn check_finished(&self, name: &WorktreeName) -> Result<(), StoreError> {
         if self.folder(name).on_disk == FolderState::Missing {
             return Ok(());
@@ -154,8 +154,9 @@ impl OpenRegistry {
         check_clean(name, &git)
     }
 
-    /// Fails if the worktree has something other than its own branch checked out, with commits that neither this branch
-    /// nor the base contains. Other tasks build on the worktree's own branch, so they would miss these commits.
+    /// Fails if the worktree has another branch or a commit checked out, and this checkout has commits that are in
+    /// neither the worktree's own branch nor the base. Other tasks build on the worktree's own branch, so they would
+    /// miss these commits.
     fn check_no_other_commits(&self, tree: &Worktree, git: &Git) -> Result<(), StoreError> {
         let own = tree.name.branch();
         let Some((head, tip)) = head(git)?.zip(self.repo.branch(&own)?) else {
@@ -185,8 +186,8 @@ impl OpenRegistry {
         .into())
     }
 
-    /// Checks that the main worktree has `base` checked out (any branch if `None`), no operation in progress and no
-    /// uncommitted changes in tracked files.
+    /// Checks that the main worktree has the branch `base` checked out (any branch if `None`), that no operation is in
+    /// progress there, and that its tracked files have no uncommitted changes.
     fn check_main_ready(&self, base: Option<&str>) -> Result<(), StoreError> {
         let place = || "the main worktree".to_string();
         if let Some(what) = self.repo.busy() {
@@ -216,8 +217,8 @@ impl OpenRegistry {
         Err(WorktreeError::MainDirty(short_list(&files, files.len())).into())
     }
 
-    /// Checks that a merge of `tip` into the main worktree does not read settings of nested repositories that agents
-    /// can write, because such settings can start any program.
+    /// Fails if a merge of `tip` into the main worktree would read the settings of nested repositories that agents can
+    /// write. Such settings can start any program.
     fn check_nested_repos(&self, branch: &str, tip: &str) -> Result<(), StoreError> {
         let kept = self.repo.common().join("modules");
         let open = scanned_by_merge(&self.repo.git, &self.repo.root, Some(&kept), tip)?;
@@ -285,8 +286,8 @@ fn short_list(files: &[String], count: usize) -> String {
 
 /// Merges the commit `tip` into `HEAD` of the worktree of `git`, or leaves everything unchanged.
 ///
-/// Success is read from the history rather than from the exit code, because a hook that fails or hangs after the merge
-/// does not undo it.
+/// Whether the merge has succeeded is read from the history and not from the exit code: a hook that fails or hangs
+/// after the merge does not undo the merge.
 pub fn try_merge(
     git: &Git,
     git_dir: &Path,

@@ -13,20 +13,23 @@ use crate::domain::worktree::ChangeSize;
 use crate::store::StoreError;
 use crate::store::git::{Git, Repo};
 
-/// Maximum size of the list of files that a branch changes, in bytes. If the list is longer, only the totals are read.
+/// Maximum size in bytes of git's list of the files that a branch changes. If the list is longer, only the number of
+/// changed files and lines is read.
 const FILES_MAX: usize = 64 * 1024;
-/// Maximum size of git's output with the totals of a change, in bytes.
+/// Maximum size in bytes of git's output with the number of changed files and lines.
 const SUM_MAX: usize = 1024;
-/// Maximum number of new commits on a base, since the last scan, whose files are compared.
+/// Maximum number of commits by which a base may have changed since it was last compared with a branch. If there are
+/// more, [`touched_files`] returns `None`.
 const COMMITS_MAX: usize = 2000;
-/// The text that marks each commit in the output of `git log` (`%x01` in the format).
+/// The text that begins each commit in the output of `git log` (`%x01` in its format).
 const COMMIT: &str = "\u{1}";
-/// Maximum size of the list of files that the new commits on a base have changed, in bytes.
+/// Maximum size in bytes of git's list of the files that a base has changed since it was last compared with a branch.
+/// If the list is longer, [`touched_files`] returns `None`.
 const TOUCHED_MAX: usize = 256 * 1024;
-/// Maximum size of the list of the branches' commits that a base lacks, in bytes.
+/// Maximum size in bytes of git's list of the commits that branches have and their base lacks.
 const GRAPH_MAX: usize = 4 * 1024 * 1024;
 
-/// Hashes of file names; `None` if there are too many to compare.
+/// Hashes of the names of changed files; `None` if there are too many files to compare, or git failed.
 type FileHashes = Option<BTreeSet<u64>>;
 
 /// What a branch has that the history of its base lacks.
@@ -57,7 +60,7 @@ impl ScanBudget {
         }
     }
 
-    /// Takes one branch from the budget. Returns false if the budget is used up.
+    /// Counts one branch whose status is to be computed. Returns false if the limit was reached before.
     fn take(&mut self) -> bool {
         match self.left.checked_sub(1) {
             Some(left) => self.left = left,
@@ -66,15 +69,15 @@ impl ScanBudget {
         !self.is_exhausted
     }
 
-    /// Returns whether more branches were requested than the limit allows.
+    /// Returns whether [`ScanBudget::take`] was called more often than the limit allows.
     pub(super) fn is_exhausted(&self) -> bool {
         self.is_exhausted
     }
 }
 
 impl BranchChanges {
-    /// Computes the changes of the branch at `tip` since its merge bases. Returns a copy of `before` if `tip` and the merge
-    /// bases are unchanged, and `None` if the budget of this scan is used up.
+    /// Computes what the branch at `tip` has changed since its merge bases. If `before` is for the same `tip` and merge
+    /// bases, returns a copy of it. Returns `None` if the budget of this scan is used up.
     pub(super) fn of(
         git: &Git,
         (base, tip): (&str, &str),
@@ -107,8 +110,8 @@ impl BranchChanges {
         })
     }
 
-    /// Checks whether the base has the branch's content, if this may have changed since the last check. Keeps the
-    /// previous result if the budget is used up or git fails.
+    /// Checks whether the base has the branch's content. Skips the check if the result cannot have changed since the
+    /// last one. If the budget is used up or git fails, the previous result stays.
     pub(super) fn update(&mut self, repo: &Repo, base: &mut BaseHistory, budget: &mut ScanBudget) {
         if self.checked_commit == base.commit {
             return;
@@ -141,7 +144,8 @@ pub(super) struct BaseHistory {
 }
 
 impl BaseHistory {
-    /// Reads the history of the base at `commit`, and the commits of the branches at `tips` that it lacks.
+    /// Returns the history of the base whose last commit is `commit`. Reads from git which commits the branches at
+    /// `tips` have and the base lacks.
     pub(super) fn new(
         git: &Git,
         commit: String,
@@ -160,9 +164,9 @@ impl BaseHistory {
         })
     }
 
-    /// Returns the merge bases of the branch at `tip`, on which the branch's changes depend. If there are too many
-    /// commits to compute them, returns the base's own commit, so that every change of the base causes a new
-    /// computation of the branch's changes.
+    /// Returns the merge bases of the base and the branch at `tip`. If there are too many commits to compute them,
+    /// returns the base's last commit instead. The branch's changes are then computed again after every change of the
+    /// base.
     pub(super) fn merge_bases(&self, tip: &str) -> BTreeSet<String> {
         let Some(lacking) = self.lacking.as_ref().filter(|all| all.contains_key(tip)) else {
             return [self.commit.clone()].into();
@@ -181,7 +185,7 @@ impl BaseHistory {
         out
     }
 
-    /// Returns whether the base may have gained or lost the content of a branch since the last check.
+    /// Returns whether the base may have gained or lost the content of `branch` since this was last checked.
     fn content_may_have_changed(&mut self, git: &Git, branch: &BranchChanges) -> bool {
         if branch.checked_commit.is_empty() {
             return true;
@@ -217,7 +221,8 @@ fn lacking(
     Ok(Some(answer.out.lines().filter_map(row).collect()))
 }
 
-/// Returns the size of the changes in a range, and the changed files; `None` if git fails.
+/// Returns the size of the changes in a range of commits, such as `a...b`, and the changed files. The size is `None` if
+/// git fails.
 fn read_changes(git: &Git, range: &str) -> (Option<ChangeSize>, FileHashes) {
     let diff = |form: &[&str], most| {
         let mut args = vec!["diff"];
@@ -265,9 +270,9 @@ fn parse_numstat(text: &str) -> (ChangeSize, BTreeSet<u64>) {
     (size, files)
 }
 
-/// Returns the files changed by the commits that are in the history of either `from` or `to`, but not of both. Both are
-/// commits of the same base. A merge counts by its difference from the first parent. Returns `None` if there are too
-/// many commits or files, or git fails.
+/// Returns the files changed by the commits that only one of `from` and `to` has in its history. Both are commits of
+/// the same base. A merge counts as the changes since its first parent. Returns `None` if there are too many commits or
+/// files, or git fails.
 fn touched_files(git: &Git, from: &str, to: &str) -> FileHashes {
     let range = format!("{from}...{to}");
     let most = format!("--max-count={}", COMMITS_MAX + 1);
@@ -299,7 +304,7 @@ fn touched_files(git: &Git, from: &str, to: &str) -> FileHashes {
     (commits <= COMMITS_MAX).then_some(files)
 }
 
-/// Returns the hash of a file name. If two names have the same hash, the only cost is a needless check.
+/// Returns the hash of a file name. If two names have the same hash, only an unnecessary check is made.
 fn hash_of(name: &str) -> u64 {
     let mut hasher = DefaultHasher::new();
     name.hash(&mut hasher);

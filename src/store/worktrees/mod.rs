@@ -54,7 +54,7 @@ pub struct WorktreeList {
     pub notices: Vec<String>,
 }
 
-/// The repository and the registry, opened for reading, or for a change if `_lock` is set.
+/// The repository and the registry, as read from disk. They may be changed only if `_lock` is set.
 struct OpenRegistry {
     repo: Repo,
     /// `.worktrees/`, without symbolic links.
@@ -70,7 +70,7 @@ struct OpenRegistry {
 struct WorktreeFolder {
     on_disk: FolderState,
     dir: PathBuf,
-    /// A [`Git`] that runs in the folder, and the worktree's git folder; `None` if it is not a valid worktree.
+    /// A [`Git`] that runs in the folder, and the worktree's git folder; `None` if the folder is not a valid worktree.
     git: Option<(Git, PathBuf)>,
 }
 

@@ -21,7 +21,7 @@ pub enum OrphanKind {
     Empty,
     /// A folder with content, and its size.
     Folder(DiskUse),
-    /// A worktree in git's list that the registry lacks, because it is on another branch or incomplete.
+    /// A worktree in git's list that is not in crewdeck's registry, because it is on another branch or incomplete.
     Unregistered,
     /// A worktree in git's list whose folder is gone.
     FolderMissing,

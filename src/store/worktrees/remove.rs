@@ -15,7 +15,7 @@ use crate::domain::worktree::{
 };
 use crate::store::StoreError;
 
-/// What may be lost in the removal of a worktree.
+/// The losses that are acceptable when a worktree is removed.
 #[derive(Debug, Clone, Copy)]
 enum Allowed<'a> {
     By(RemovalMode),
@@ -155,8 +155,8 @@ impl OpenRegistry {
         Ok((fate, trash))
     }
 
-    /// Checks the worktree again after its folder was renamed: from then on, programs can no longer write to it by its
-    /// path.
+    /// Checks again, after the folder was renamed, that the removal loses only what is allowed. Since the renaming,
+    /// programs can no longer write to the folder by its path.
     fn check_again(
         &self,
         tree: &Worktree,

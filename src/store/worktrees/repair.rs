@@ -19,9 +19,9 @@ use crate::store::{StoreError, regular_file};
 
 /// Maximum number of files that are listed in a message.
 const LISTED_MAX: usize = 5;
-/// Maximum size of a file in which git keeps the state of a merge, in bytes.
+/// Maximum size in bytes of a file in which git keeps the state of a merge.
 const STATE_MAX: u64 = 1024 * 1024;
-/// The file name of the temporary index with which an incomplete worktree is compared.
+/// The name of the temporary index file with which the files of an incomplete worktree are compared.
 const COMPARE_INDEX: &str = "index.crewdeck";
 
 impl Worktrees {
@@ -99,7 +99,7 @@ impl OpenRegistry {
         Ok(removals)
     }
 
-    /// Removes an incomplete worktree, or completes it if it holds content that git did not write.
+    /// Removes an incomplete worktree. If the worktree contains files that git did not write, completes it instead.
     fn remove_or_complete(
         &self,
         paths: &RepoPaths,
@@ -392,8 +392,8 @@ fn remove_git_entry(paths: &RepoPaths, name: &WorktreeName) -> Result<(), StoreE
     Ok(())
 }
 
-/// Returns the files in an incomplete worktree that git did not write: they differ from the branch's files and are not a
-/// truncated copy of them.
+/// Returns the files in an incomplete worktree that git did not write. A file counts as written by git if it equals the
+/// branch's file or the beginning of it.
 fn user_files(git: &Git, dir: &Path, own: &Path) -> Result<Vec<String>, StoreError> {
     let index = own.join(COMPARE_INDEX);
     let compare = git.with_index(&index);

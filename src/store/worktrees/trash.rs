@@ -8,12 +8,13 @@ use std::path::{Path, PathBuf};
 use crate::domain::worktree::WorktreeName;
 use crate::store::StoreError;
 
-/// The name prefix of a folder that is being checked. Worktree names cannot start with a dot.
+/// The name prefix of a worktree's folder that is being checked for work that its deletion would lose. Worktree names
+/// cannot start with a dot.
 const CHECKING_PREFIX: &str = ".removing-";
-/// The name prefix of a folder that passed the check and is to be deleted.
+/// The name prefix of a worktree's folder that is to be deleted. It was checked for work that the deletion would lose.
 const DELETING_PREFIX: &str = ".removed-";
 
-/// A worktree's folder that was renamed, so that it can be checked before its deletion.
+/// The renamed folder of a worktree. It is checked for work that would be lost before it is deleted.
 #[derive(Debug)]
 pub struct TrashCandidate {
     home: PathBuf,
@@ -39,8 +40,8 @@ impl TrashCandidate {
         put_back(&self.dir, &self.home)
     }
 
-    /// Marks the folder for deletion. If this process is killed afterwards, the next process deletes the folder. If the
-    /// marking fails, the folder keeps its current name.
+    /// Renames the folder to mark it for deletion. If this process is killed afterwards, the next process deletes the
+    /// folder. If the renaming fails, the folder keeps its current name.
     pub fn mark_for_deletion(&self) -> Result<TrashedFolder, StoreError> {
         // Deletes what an earlier removal could not delete, or returns the error.
         delete(&self.trash)?;
@@ -84,7 +85,8 @@ enum TrashPhase {
     Deleting,
 }
 
-/// Returns the folders in `dir` that a removal has renamed: path, phase and worktree name.
+/// Returns the folders in `dir` that a removal has renamed, each with its path, the phase of the removal and the name
+/// of the worktree.
 fn leftovers(dir: &Path) -> Result<Vec<(PathBuf, TrashPhase, String)>, StoreError> {
     let entries = fs::read_dir(dir).map_err(StoreError::at(dir))?;
     let known = |entry: fs::DirEntry| {
@@ -114,7 +116,8 @@ fn rename(from: &Path, to: &Path) -> Result<(), StoreError> {
     fs::rename(from, to).map_err(StoreError::at(from))
 }
 
-/// Renames the folder `from` back to `home`. Replaces an empty folder at `home`; fails if that folder has content.
+/// Renames the folder `from` back to `home`. An empty folder at `home` is replaced. Fails if a folder at `home` has
+/// content.
 fn put_back(from: &Path, home: &Path) -> Result<(), StoreError> {
     fs::rename(from, home).map_err(|error| {
         let why = match error.kind() {

@@ -386,8 +386,8 @@ fn interpreter(name: &str, simple: &SimpleCommand, args: &[Word]) -> Option<Stri
     }
 }
 
-/// Returns why the program `name` needs approval: an argument is a path that commands may not write. `None` if no
-/// argument is.
+/// Returns why the program `name` needs approval: an argument is a path that commands may not write. Returns `None` if
+/// there is no such argument.
 fn outside(name: &str, args: &[Word], dir: &CommandDir<'_>) -> Option<String> {
     let is_path = |w: &&Word| {
         w.expands

@@ -21,8 +21,8 @@ const HISTORY: &[&str] = &[
     "remote",
 ];
 
-/// Returns whether `simple` is a git command that needs approval. Returns false if it could start another program, or
-/// is part of a pipe or redirection.
+/// Returns whether `simple` runs a git subcommand in [`HISTORY`] that needs approval. Returns false if it could start
+/// another program, or if it uses a pipe, redirection, assignment or expansion.
 pub fn is_single_flagged_command(simple: &SimpleCommand, dir: &CommandDir<'_>) -> bool {
     let Some((program, args)) = simple.words.split_first() else {
         return false;
@@ -104,7 +104,7 @@ pub fn approval_reason(args: &[Word], dir: &CommandDir<'_>) -> Option<String> {
     }
 }
 
-/// Returns the git subcommand after git's own options, and its arguments.
+/// Skips git's own options. Returns the subcommand and its arguments.
 fn verb(args: &[Word]) -> Option<(&Word, &[Word])> {
     let mut rest = args;
     loop {

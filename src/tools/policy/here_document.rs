@@ -1,6 +1,6 @@
 //! Here-documents (`<<END`): finds where each ends, and whether its text can start programs. Pure.
 
-/// A here-document. Its text begins on the next line of the command.
+/// A here-document. Its text begins on the line after the `<<` operator.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HereDocument {
     end: String,

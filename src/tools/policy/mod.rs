@@ -56,7 +56,7 @@ pub fn only_changes_directory(command: &str) -> bool {
     words::parse(command).is_ok_and(|all| !all.is_empty() && all.iter().all(changes))
 }
 
-/// Everything that a ruling depends on, except the tool call itself.
+/// What a [`Ruling`] depends on besides the tool call.
 #[derive(Debug, Clone, Copy)]
 pub struct PolicyContext<'a> {
     pub rules: &'a PermissionRules,
@@ -174,9 +174,8 @@ pub fn judge(command: &str, standing: &PolicyContext<'_>) -> Ruling {
     }
 }
 
-/// Returns what a command in `workdir` may write: the repository's git history, or only a private copy. It may write
-/// the repository only if all its parts are git commands that need the user's approval. The prefix with which a
-/// command asks for the network is ignored.
+/// Returns where a command in `workdir` writes git history: to the repository if every part of the command is a git
+/// command that needs approval, otherwise to a private copy. Ignores the prefix [`ASKS_FOR_NETWORK`].
 pub fn history_reach(command: &str, workdir: &Path) -> HistoryReach {
     let command = command.trim_start();
     let command = command.strip_prefix(ASKS_FOR_NETWORK).unwrap_or(command);

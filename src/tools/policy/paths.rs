@@ -19,8 +19,8 @@ impl CommandDir<'_> {
         folder.is_some_and(|name| name == ".worktrees")
     }
 
-    /// Returns whether a command may write the path `word`: a path in the work directory outside of the protected
-    /// directories, a path below /tmp, or a harmless device.
+    /// Returns whether a command may write the path `word`: a path in the work directory but not in a directory of git
+    /// or crewdeck, a path below /tmp, or one of [`SAFE_DEVICES`].
     pub fn may_write(&self, word: &Word) -> bool {
         if word.expands || word.text.starts_with('~') {
             return false;
@@ -36,7 +36,7 @@ impl CommandDir<'_> {
             && !path.contains("..")
     }
 
-    /// Returns whether a path lies below the work directory and outside of the protected directories.
+    /// Returns whether a path lies below the work directory, but not in a directory of git or crewdeck.
     fn is_inside(&self, path: &str) -> bool {
         let path = Path::new(path);
         let below = if path.is_absolute() {

@@ -76,8 +76,8 @@ const EXACT_MAX: usize = 4 * 1024;
 /// Maximum length, in bytes, of the words in a permission for a program and subcommand.
 const WORDS_MAX: usize = 80;
 
-/// Returns the session permissions that can be offered for `command`, whose simple commands are `all`. Empty if it
-/// can only be allowed once. `asked` are the simple commands that need approval.
+/// Returns the session permissions that can be offered for `command`. `all` are its simple commands; `asked` are those
+/// that need approval. Returns nothing if `command` can only be allowed once.
 pub fn offered(
     command: &str,
     all: &[SimpleCommand],
@@ -154,7 +154,7 @@ fn is_alone(all: &[SimpleCommand]) -> bool {
     })
 }
 
-/// Returns whether the command keeps the shell's directory, or changes to a directory below the work directory.
+/// Returns whether the command does not change the shell's directory, or changes it to one below the work directory.
 fn keeps_directory(simple: &SimpleCommand, dir: &CommandDir<'_>) -> bool {
     match simple.words.split_first() {
         Some((name, args)) if name.text == "cd" => {

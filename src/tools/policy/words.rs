@@ -325,7 +325,7 @@ impl Lexer<'_> {
     }
 }
 
-/// Returns whether `args` contain the short flag, alone or combined with others, or its long form.
+/// Returns whether `args` contain the flag `short`, alone or combined with others as in `-rf`, or its long form `long`.
 pub fn has_flag(args: &[Word], short: char, long: &str) -> bool {
     args.iter().any(|a| {
         a.text == long

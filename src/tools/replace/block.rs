@@ -7,11 +7,11 @@ use super::Patch;
 use super::indent::Indents;
 use super::lines::FileLine;
 
-/// Returns the replacement for the block of whole lines that `pairs` selects. `old` and `new` are the lines of the
-/// edit; `pairs` gives the line of the file for each line of `old`.
+/// Returns the replacement for the lines of the file from the first to the last line in `pairs`. `old` and `new` are
+/// the lines of the edit. `pairs` has, for each line of `old`, the index of the matching line of the file.
 ///
-/// Blank lines that exist only in the file are kept, unless the lines around them are removed. The last line keeps
-/// its line end, or its lack of one.
+/// Blank lines that exist only in the file are kept, unless the lines around them are removed. The last line keeps its
+/// line end; if it has none, it gets none.
 pub fn rebuild(
     file: &[FileLine<'_>],
     old: &[&str],
@@ -57,7 +57,7 @@ pub fn rebuild(
     (range, writer.text(end, file[last].end))
 }
 
-/// Returns the lines in a form in which all blank lines are equal.
+/// Returns the lines with every blank line replaced by an empty one, so that all blank lines compare as equal.
 fn compared<'a>(lines: &[&'a str]) -> Vec<&'a str> {
     let text = |line: &&'a str| if line.trim().is_empty() { "" } else { *line };
     lines.iter().map(text).collect()
@@ -65,16 +65,15 @@ fn compared<'a>(lines: &[&'a str]) -> Vec<&'a str> {
 
 struct BlockWriter<'a> {
     file: &'a [FileLine<'a>],
-    /// The lines of the result with their line ends. With `None`, the line gets the line end that the replaced block
-    /// uses.
+    /// The lines of the result with their line ends. `None` means the line end that the replaced block uses.
     out: Vec<(String, Option<&'a str>)>,
     /// The index of the next line of the file to process.
     next: usize,
 }
 
 impl BlockWriter<'_> {
-    /// Processes the lines of the file up to `at`, which match no line of the edit: keeps them, or drops them if
-    /// `is_dropped`.
+    /// Processes the lines of the file from `next` up to, but not including, `at`. They match no line of the edit.
+    /// Drops them if `is_dropped`; otherwise keeps them.
     fn gap(&mut self, at: usize, is_dropped: bool) {
         while self.next < at {
             if !is_dropped {

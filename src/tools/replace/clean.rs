@@ -3,22 +3,23 @@
 /// Maximum number of omission lines (`...`) at which a text is split. Further ones count as text.
 const OMISSIONS_MAX: usize = 20;
 
-/// The text in [`Variant::ignored`] that stands for removed escapes.
+/// The entry of [`Variant::ignored`] for removed escapes.
 const ESCAPES: &str = "escapes";
 
-/// The texts of an edit, as the model sent them or after cleaning.
+/// The old and the new text of an edit, as the model sent them or after cleaning.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Variant {
     pub old: String,
     pub new: String,
-    /// What was removed, for the note in the tool result.
+    /// The kinds of text that were removed from `old` and `new`, such as `line numbers`. The tool result of a
+    /// successful edit lists them.
     pub ignored: Vec<&'static str>,
-    /// Whether the text to replace can match only whole lines.
+    /// Whether `old` can match only whole lines of the file.
     pub has_whole_lines: bool,
 }
 
-/// Returns the texts as the model sent them, then variants without code fences, without line numbers and without
-/// escapes, each built on the previous one.
+/// Returns the texts as the model sent them, followed by cleaned variants. Removes code fences, then line numbers, then
+/// escapes; each step cleans the result of the step before. A step that finds nothing to remove adds no variant.
 pub fn variants(old: &str, new: &str) -> Vec<Variant> {
     let mut all = vec![Variant {
         old: old.into(),

@@ -55,8 +55,8 @@ pub fn find(text: &str, old: &str, new: &str) -> Exact {
     }
 }
 
-/// Returns the replacement for the place where the lines of `old` match, with the tolerance of [`lines::find`]. `None`
-/// unless there is exactly one such place.
+/// Returns the replacement for the only place where [`lines::find`] finds the lines of `old`. `None` if there is no
+/// such place or more than one.
 pub fn find_lines(text: &str, file: &[FileLine<'_>], old: &str, new: &str) -> Option<Patch> {
     let old = lines::pattern(old);
     let new = lines::pattern(new);

@@ -7,14 +7,14 @@ use super::lines::FileLine;
 
 /// How the indentation of a model's text differs from that of the file.
 pub struct Indents {
-    /// For each line of the model's text that matches a line of the file: its index, its indentation, and the
-    /// indentation of the line in the file.
+    /// One entry for each line of the model's old text that is not blank and matches a line of the file: the index of
+    /// the line, its indentation in the model's text, and its indentation in the file.
     pairs: Vec<(usize, String, String)>,
     /// One level of indentation in the model's text.
     theirs: String,
     /// One level of indentation in the file.
     ours: String,
-    /// Whether all paired lines have the same indentation on both sides.
+    /// Whether every line in `pairs` has the same indentation in the model's text and in the file.
     is_same: bool,
 }
 
@@ -47,8 +47,8 @@ impl Indents {
         }
     }
 
-    /// Returns a new line with its indentation converted to that of the file. `near` is the index of the old line
-    /// next to it.
+    /// Returns a line of the new text with its indentation converted to that of the file. If several lines of the old
+    /// text show how to convert it, the one closest to index `near` decides.
     pub fn apply(&self, line: &str, near: usize) -> String {
         if self.is_same {
             return line.into();
@@ -111,7 +111,8 @@ impl Indents {
     }
 }
 
-/// Removes the suffix `blanks` from `indent`. If `indent` ends differently, removes as many characters as `blanks` has.
+/// Removes the suffix `blanks` from `indent`. If `indent` ends differently, removes as many characters from its end as
+/// `blanks` has.
 fn shortened(indent: &str, blanks: &str) -> String {
     if let Some(short) = indent.strip_suffix(blanks) {
         return short.into();

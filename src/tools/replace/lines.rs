@@ -26,8 +26,8 @@ impl FileLine<'_> {
     }
 }
 
-/// For each line of the pattern, the index of the line in the file that it matches. `None` for a blank line that the
-/// file lacks.
+/// For each line of the pattern (the model's text), the index of the matching line of the file. `None` for a blank line
+/// that the file lacks.
 pub type Pairs = Vec<Option<usize>>;
 
 /// Which differences are ignored when lines are compared. Each variant also ignores what the variants above it ignore.
@@ -51,7 +51,7 @@ impl Tolerance {
         Tolerance::Quotes,
     ];
 
-    /// Returns what this tolerance ignores, for the note in the tool result.
+    /// Returns what this tolerance ignores, in words for the tool result.
     pub fn label(self) -> &'static str {
         match self {
             Tolerance::LineEnds => "whitespace at line ends",
@@ -106,8 +106,8 @@ pub fn pattern(text: &str) -> Vec<&str> {
     split(text).iter().map(|line| line.text).collect()
 }
 
-/// Returns the places where `old` matches lines of `file`, found by the strictest tolerance that matches anything. For
-/// [`Occurrences::All`] the places do not overlap.
+/// Returns the places where the lines of `old` match lines of `file`, and the tolerance used: the strictest one with
+/// which any place matches. For [`Occurrences::All`] the places do not overlap.
 pub fn find(
     file: &[FileLine<'_>],
     old: &[&str],
@@ -151,7 +151,7 @@ fn matches(
         .collect()
 }
 
-/// Returns the indexes of all lines, or only of those that are not blank.
+/// Returns the indexes of all lines; with `skips_blank_lines`, only of those that are not blank.
 pub fn numbers<'a>(lines: impl Iterator<Item = &'a str>, skips_blank_lines: bool) -> Vec<usize> {
     lines
         .enumerate()
@@ -160,8 +160,8 @@ pub fn numbers<'a>(lines: impl Iterator<Item = &'a str>, skips_blank_lines: bool
         .collect()
 }
 
-/// Pairs the unmatched lines of the pattern with blank lines of the file between the matched ones, in order. Lines for
-/// which the file has no blank line stay unmatched.
+/// Pairs each unmatched line of the pattern with a blank line of the file between the matched lines around it. If the
+/// file has no blank line there, the line stays unmatched.
 pub fn pair_blanks(file: &[FileLine<'_>], pairs: &mut [Option<usize>]) {
     let mut last: Option<usize> = None;
     for at in 0..pairs.len() {

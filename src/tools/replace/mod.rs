@@ -80,7 +80,7 @@ impl Refusal {
 /// A byte range of the file, and the text that replaces it.
 type Patch = (Range<usize>, String);
 
-/// If the file already contains a new text of at least this many bytes, the edit was probably made before.
+/// Minimum size, in bytes, of a new text whose presence in the file suggests that the edit was made before.
 const REPEATED_MIN: usize = 8;
 /// Maximum number of line numbers that a refusal lists.
 const LISTED_MAX: usize = 10;
@@ -211,9 +211,10 @@ fn one_or_all(
     ))
 }
 
-/// Replaces the texts around lines such as `...` that stand for omitted text (step 4 of the
-/// [module documentation](self)). Returns `None` if the edit has no such lines, or unless each text between them
-/// matches exactly one place, and these places are in order.
+/// Returns the replacements for the texts around lines such as `...`, which stand for omitted text (step 4 of the
+/// [module documentation](self)). Returns `None` if there are no such lines, or if the old and the new text have
+/// different numbers of them. Also returns `None` unless each text matches exactly one place and the places are in
+/// order.
 fn around_ellipses(text: &str, file: &[FileLine<'_>], variant: &Variant) -> Option<Vec<Patch>> {
     let old = clean::pieces(&variant.old);
     let new = clean::pieces(&variant.new);

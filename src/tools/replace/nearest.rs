@@ -13,7 +13,7 @@ const AROUND: usize = 1;
 const WIDTH_MAX: usize = 160;
 /// Maximum number of characters to compare of a line.
 const COMPARED_MAX: usize = 200;
-/// Maximum number of lines of the file to compare one by one.
+/// Maximum number of lines of the file that are compared with a line of the old text.
 const COMPARED_LINES: usize = 5000;
 /// Minimum similarity (Jaro-Winkler, 0 to 1) of a line that is shown.
 const SIMILARITY_MIN: f64 = 0.8;
@@ -71,8 +71,9 @@ fn region(file: &[FileLine<'_>], old: &[&str]) -> Option<(usize, usize)> {
     Some((first, last))
 }
 
-/// Returns the indexes of the first and the last line of a region as long as `old`. It is placed so that the longest
-/// line of `old` meets the line of the file that is most similar to it.
+/// Finds the line of the file that is most similar to the longest line of `old`. Returns the first and the last index
+/// of a region around it that is as long as `old`. In this region, the line has the same position as the longest line
+/// in `old`. Returns `None` if no line is similar enough.
 ///
 /// Comparing two lines costs the product of their lengths, so only the first [`COMPARED_MAX`] characters are compared.
 fn from_line(file: &[FileLine<'_>], old: &[&str]) -> Option<(usize, usize)> {

@@ -18,12 +18,13 @@ pub const SIMILARITY_MIN: f64 = 0.9;
 pub const LEAD_MIN: f64 = 0.1;
 const LINES_MIN: usize = 2;
 const LINES_MAX: usize = 200;
-/// Maximum number of places to compare character by character.
+/// Maximum number of places in the file that are compared with the old text character by character.
 const PLACES_MAX: usize = 50;
 /// Maximum length, in bytes, of a line that is compared by Levenshtein distance, which takes quadratic time. Longer
 /// lines are compared by their common beginning and end.
 const LINE_MAX: usize = 200;
-/// Maximum number of occurrences of one line in the file to consider. Further ones are ignored.
+/// Maximum number of occurrences in the file that are considered for one line of the old text. Further ones are
+/// ignored.
 const REPEATS_MAX: usize = 500;
 
 /// Returns the place in the file that is most similar to `old`. `None` if it is not similar enough, or if another place
@@ -47,7 +48,7 @@ pub struct Candidate {
     pub pairs: Pairs,
     /// The similarity of the place to the old text: the share of characters that need not change, from 0 to 1.
     pub alike: f64,
-    /// The number of lines that are equal apart from whitespace at both ends.
+    /// The number of lines of the old text that equal their line of the file, apart from whitespace at both ends.
     same: usize,
 }
 

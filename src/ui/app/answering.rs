@@ -8,7 +8,8 @@ use crate::ui::app::role::SessionRole;
 use crate::ui::keymap::pane::Focus;
 use crate::ui::model::requests::is_for_lead;
 
-/// Returns the open requests for which `is_meant` is true, oldest first; none if answers cannot be sent.
+/// Returns the open requests for which `is_meant` is true, oldest first. Returns none if an answer could not be sent,
+/// for example in a replay.
 fn open(app: &App, is_meant: impl Fn(&Request) -> bool) -> impl Iterator<Item = &Request> {
     let is_heard = app.replay.is_none()
         && app.role != SessionRole::NoCrew
@@ -24,7 +25,7 @@ pub fn questions(app: &App) -> Vec<&Request> {
     open(app, is_question).collect()
 }
 
-/// Returns the question that Enter answers: the oldest open one.
+/// Returns the question that Enter answers: the oldest open one of the agent whose conversation is open.
 pub fn question(app: &App) -> Option<&Request> {
     questions(app).first().copied()
 }

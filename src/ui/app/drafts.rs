@@ -17,11 +17,11 @@ const SENT_MAX: usize = 50;
 pub struct Drafts {
     /// Drafts of conversations that are not open, oldest first.
     others: Vec<(Name, Draft)>,
-    /// The question that the draft in the composer answers; `None` if it is a message.
+    /// The question that the draft in the composer answers; `None` if the draft is a message.
     pub answers_question: Option<RequestId>,
-    /// When Enter last changed its effect on the draft, because the draft turned from a message into an answer or back,
-    /// or because the text of a failed delivery was restored. Until [`SETTLE`](crate::ui::SETTLE) later, Enter sends
-    /// nothing, so that a double press does not send the draft.
+    /// When Enter last got another effect on the draft: the draft became an answer or a message, or it was restored
+    /// after a failed delivery. For [`SETTLE`](crate::ui::SETTLE) after that time, Enter sends nothing, so that a
+    /// double press does not send the draft.
     pub enter_changed_at: Option<Timestamp>,
     /// Answers and comments in delivery, oldest first.
     sent: Vec<SentText>,
@@ -154,7 +154,8 @@ impl App {
     }
 }
 
-/// Opens the text in `$EDITOR`. For a comment, also remembers its request, which may be decided in the meantime.
+/// Opens the text of the composer, comment or form in `$EDITOR`. For a comment, also remembers its request, which may
+/// be decided in the meantime.
 pub fn edit_outside(app: &mut App, out: &mut Vec<Effect>) {
     let request = app.popups.last().and_then(|popup| popup.request());
     let request = request.and_then(|id| app.model.requests.get(id));

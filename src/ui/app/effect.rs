@@ -40,7 +40,8 @@ pub enum Effect {
     ApproveSettings,
     StartWithoutSettings,
     Copy(String),
-    /// Whether the terminal reports mouse events to crewdeck from now on, instead of selecting text with them.
+    /// Turns mouse capture on or off. While it is on, the terminal reports mouse events to crewdeck instead of
+    /// selecting text with them.
     CaptureMouse(bool),
     /// Calls for the user's attention, even while another window has the focus. Holds the reason in one line.
     Notify(String),

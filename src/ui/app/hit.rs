@@ -31,7 +31,7 @@ pub enum ScrollTarget {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Pointer {
     pub drag: Drag,
-    /// The last clicked target; a second click on it opens it. A key press clears it.
+    /// The target of the last click. A second click on this target opens what it shows. `None` after a key press.
     pub clicked: Option<Hit>,
 }
 

@@ -19,7 +19,7 @@ pub struct UserInput {
     pub sent_commands: SentCommands,
     pub mentions: Mentions,
     pub history: SavedHistory,
-    /// The last sent message, until [`App::take_sent`](crate::ui::app::App::take_sent) takes it.
+    /// The last sent message. [`App::take_sent`](crate::ui::app::App::take_sent) returns and removes it.
     pub sent: Option<String>,
 }
 
@@ -31,7 +31,7 @@ impl UserInput {
 }
 
 impl App {
-    /// Lists a prompt as queued until its agent reads it. Returns the command that sends it.
+    /// Lists a prompt as queued until its agent reads it. Returns the command that sends the prompt.
     pub(in crate::ui) fn queue_prompt(
         &mut self,
         to: Name,
@@ -53,8 +53,8 @@ impl App {
     }
 
     /// Returns the index of the queued message that can be taken back now: the last one to the lead, while the lead
-    /// works and its conversation is shown. Other messages are delivered at once: those to an idle lead and to
-    /// teammates.
+    /// works and its conversation is shown. Messages to an idle lead and to teammates are delivered at once and cannot
+    /// be taken back.
     pub(in crate::ui) fn recallable(&self) -> Option<usize> {
         let is_free = self.input.composer.is_empty() && self.replay.is_none();
         let waits = self.shown.is_lead() && self.is_running(&self.shown);

@@ -5,18 +5,19 @@ use std::time::Duration;
 use crate::domain::ids::{Name, RequestId};
 use crate::domain::timestamp::Timestamp;
 
-/// How long keys are ignored after the focus or its content changed without a key press. A second press of a key meant
-/// for the previous content must not act on the new content.
+/// How long keys are ignored after the focus has moved, or the focused content has changed, without a key press. A
+/// second press of a key that was meant for the previous content must not act on the new content.
 pub const SETTLE: Duration = Duration::from_millis(400);
 
-/// How long the focus stays in Needs you after the last decision while the agent continues: its next request often
-/// follows soon.
+/// How long the focus stays in the empty Needs you pane after the last decision. The agent continues to work then, and
+/// its next request often follows soon.
 pub const HOLD: Duration = Duration::from_secs(5);
 
-/// The state that keeps a key press meant for the previous focus from acting on a new one.
+/// State for ignoring keys that the user pressed before the focus changed, because they were not meant for the new
+/// focus.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct KeyGuard {
-    /// When the focus or its content last changed without a key press.
+    /// When the focus last moved, or the focused content last changed, without a key press.
     pub moved_at: Option<Timestamp>,
     /// Set while the focus stays in the empty Needs you pane.
     pub hold: Option<Hold>,
@@ -28,7 +29,7 @@ pub struct KeyGuard {
 #[derive(Debug, Clone, PartialEq)]
 pub struct ShownRequest {
     pub request: RequestId,
-    /// Since when the request is shown. Until [`SETTLE`] later, keys that answer it are ignored.
+    /// Since when the request is shown. For [`SETTLE`] after that time, keys that answer the request are ignored.
     pub since: Timestamp,
 }
 

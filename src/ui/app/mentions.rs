@@ -7,7 +7,7 @@ use crate::domain::mention::{self, Mention};
 use crate::ui::app::App;
 use crate::ui::keymap::pane::Focus;
 
-/// Maximum number of known paths. Beyond it, further paths are not remembered.
+/// Maximum number of remembered paths that are known to exist. Beyond it, further paths are not remembered.
 const KNOWN_MAX: usize = 1000;
 
 /// The result of a search for project files by the text after an `@`.
@@ -44,8 +44,8 @@ pub enum FileListState {
 pub struct Mentions {
     /// The result of the last search; `None` before the first one.
     found: Option<FoundFiles>,
-    /// Paths that the user chose or typed completely. If such a file is missing when the message is sent, the message
-    /// is refused.
+    /// Paths that the user chose or typed completely. A message that mentions such a path is refused if the file is
+    /// missing when the message is sent.
     known: BTreeSet<String>,
 }
 
@@ -70,8 +70,8 @@ impl Mentions {
         self.known.contains(path)
     }
 
-    /// Returns the mentions in the message `text`. The message is refused if a file of a known path is missing when it
-    /// is sent.
+    /// Returns the mentions in the message `text`. If a path that is known to exist is missing when the message is
+    /// sent, the message is refused.
     pub fn of(&self, text: &str) -> Vec<Mention> {
         mention::mentions(text, |path| self.is_known(path))
     }

@@ -107,20 +107,20 @@ pub struct Preferences {
 pub struct KeyState {
     /// The first key of a two-key sequence such as `ctrl+x e`, until the second key is pressed.
     pub prefix: Option<String>,
-    /// When `Ctrl+c` offered to quit.
+    /// When `Ctrl+c` was pressed and offered to quit at a second press within [`QUIT_WINDOW`].
     pub quit_armed: Option<Timestamp>,
     /// The agent that was asked to stop and has not stopped yet.
     pub interrupted: Option<Name>,
     /// Keeps keys from acting on something that the user has not seen yet.
     pub guard: KeyGuard,
-    /// Whether the last key left the composer. The key of the pane that then has the focus does not show it full
-    /// screen, because the user has not chosen that pane.
+    /// Whether the last key moved the focus from the composer to a pane. If so, the key of that pane focuses it instead
+    /// of showing it full screen, because the user has not chosen this pane.
     pub left_composer: bool,
-    /// Whether the explanation was shown that Option may type symbols instead of acting as Alt.
+    /// Whether crewdeck has explained to the user that Option may type symbols instead of acting as Alt.
     pub explained_option: bool,
-    /// Whether the explanation was shown that there are no permission modes.
+    /// Whether crewdeck has explained to the user that there are no permission modes.
     pub explained_modes: bool,
-    /// The focus before it moved to the "Needs you" pane, restored when no request is open any more.
+    /// The focus before "Needs you" got the focus. It is restored when no request is open any more.
     pub before_needs: Option<Focus>,
 }
 
@@ -235,7 +235,7 @@ impl App {
         std::mem::take(&mut self.dirty)
     }
 
-    /// Returns the message that the last input sent, for the history on disk.
+    /// Returns and removes the message that the user has sent last, for the history on disk.
     pub fn take_sent(&mut self) -> Option<String> {
         self.input.sent.take()
     }

@@ -73,8 +73,8 @@ pub struct Onboarding {
 }
 
 impl App {
-    /// Shows a page, replacing one of the same severity. If no crew is running, queued prompts return to the composer
-    /// and submitted task forms become drafts again.
+    /// Shows a setup page in place of one with the same severity. If no crew is running, queued prompts return to the
+    /// composer and submitted task forms become drafts again.
     pub fn show_onboarding(&mut self, page: OnboardingPage) {
         let line = |text: &str| clip(&one_line(text), WORDS_MAX);
         let page = OnboardingPage {
@@ -110,8 +110,8 @@ impl App {
         self.dirty = true;
     }
 
-    /// Shows a page that needs approval. Starts the key guard at `now`, so that keys typed before the page was visible
-    /// do not approve it.
+    /// Shows a setup page that needs approval. Starts the key guard at `now`, so that keys typed before the page was
+    /// visible do not approve it.
     pub fn show_approval(&mut self, page: OnboardingPage, now: Timestamp) {
         self.show_onboarding(page);
         if self.focus != Focus::Composer {
@@ -130,8 +130,8 @@ impl App {
         self.onboarding.key_address.as_deref()
     }
 
-    /// Returns whether a restart would lose nothing: a page is shown, no prompt is queued, no popup is open and no
-    /// agent is busy.
+    /// Returns whether a restart would lose nothing: a setup page is shown, no prompt is queued, no popup is open and
+    /// no agent is busy.
     pub fn is_at_the_beginning(&self) -> bool {
         let is_idle = self.model.queued.is_empty() && self.popups.is_empty() && self.busy() == 0;
         self.onboarding_page().is_some() && is_idle
@@ -147,15 +147,15 @@ impl App {
         self.input.composer.set(text);
     }
 
-    /// Returns the most severe page. Returns `None` in a replay, and if a crew is running and the lead's conversation
-    /// has an entry.
+    /// Returns the most severe setup page. Returns `None` in a replay, and if a crew is running and the lead's
+    /// conversation has an entry.
     pub fn onboarding_page(&self) -> Option<&OnboardingPage> {
         let page = self.onboarding.pages.first()?;
         let counts = page.severity == PageSeverity::Missing || !has_spoken(self);
         (counts && self.replay.is_none()).then_some(page)
     }
 
-    /// Returns the causes of all pages except recommendations; none if no page applies.
+    /// Returns the causes of all setup pages except recommendations; none if no page applies.
     pub(in crate::ui) fn onboarding_causes(&self) -> impl Iterator<Item = &str> {
         let pages = self
             .onboarding_page()
@@ -167,7 +167,7 @@ impl App {
             .map(|page| page.cause.as_str())
     }
 
-    /// Removes the page about the previous model after the user has chosen another one.
+    /// Removes the setup page about the previous model after the user has chosen another one.
     pub(in crate::ui) fn remove_model_page(&mut self) {
         let before = self.onboarding.pages.len();
         self.onboarding
@@ -247,7 +247,7 @@ pub fn on_event(app: &mut App, event: &EventKind) {
     }
 }
 
-/// Returns why `action` is unavailable without a crew; `None` if it is available.
+/// Returns why `action` is unavailable because no crew is running; `None` if it is available.
 pub fn refuses(app: &App, action: Action) -> Option<String> {
     let is_the_crews = matches!(
         action,
@@ -276,8 +276,8 @@ pub fn offers(app: &App, action: Action) -> bool {
     page.is_some_and(|p| p.offers.iter().any(|o| o.action == action))
 }
 
-/// Returns the keys of a page's offers with their labels. If the page does not have the focus, each key is preceded by
-/// the key that focuses the page.
+/// Returns the keys that a setup page offers, with their labels. If the page does not have the focus, each key is
+/// preceded by the key that focuses the page.
 pub fn keys(app: &App, page: &OnboardingPage) -> Vec<(String, String)> {
     let before = if has_keys(app) {
         String::new()
@@ -300,7 +300,7 @@ pub fn keys(app: &App, page: &OnboardingPage) -> Vec<(String, String)> {
     .collect()
 }
 
-/// Returns the keys and labels of the page's offers in one line.
+/// Returns the keys and labels that the setup page offers, in one line.
 pub fn keys_line(app: &App) -> String {
     let Some(page) = app.onboarding_page() else {
         return String::new();
@@ -310,7 +310,7 @@ pub fn keys_line(app: &App) -> String {
     keys.collect::<Vec<_>>().join(", ")
 }
 
-/// Returns a one-line form of the page, at most `columns` wide if possible. It is shown above the hints while the
+/// Returns a one-line form of the setup page, at most `columns` wide if possible. It is shown above the hints while the
 /// conversation is not empty and therefore hides the page.
 pub fn line(app: &App, columns: usize) -> Option<String> {
     let page = app.onboarding_page().filter(|_| has_spoken(app))?;

@@ -77,7 +77,7 @@ pub trait Popup: Any + Debug {
         &[]
     }
 
-    /// Returns whether the panes below are dimmed. They are not if the popup is about something visible beside it.
+    /// Returns whether the panes below are dimmed. A popup about something visible beside it does not dim them.
     fn dims(&self) -> bool {
         true
     }
@@ -273,7 +273,7 @@ pub fn open(app: &mut App, popup: impl Popup) {
     app.popups.push(Box::new(popup));
 }
 
-/// Opens a popup, unless one of its kind is open.
+/// Opens a popup, unless one of the same type is open.
 pub fn open_once<P: Popup>(app: &mut App, popup: P) {
     if app.popups.find::<P>().is_none() {
         open(app, popup);
@@ -296,7 +296,7 @@ impl App {
         next
     }
 
-    /// Closes the topmost popup, which can save its text first. Returns whether there was one.
+    /// Lets the topmost popup save its text, then closes it. Returns whether there was a popup.
     pub fn close_popup(&mut self) -> bool {
         let next = self.with_popup(|popup, app| {
             popup.closing(app);
@@ -315,7 +315,7 @@ impl App {
         self.popups.last().is_none_or(Popup::shares_keys)
     }
 
-    /// Closes popups that no longer apply and tells the user the first reason.
+    /// Closes all popups that no longer apply. Tells the user why the first of them was closed.
     pub fn close_outdated_popups(&mut self) {
         let why: Vec<Option<String>> = self.popups.iter().map(|p| p.outdated(self)).collect();
         let mut outdated = why.iter();

@@ -14,9 +14,9 @@ use crate::ui::theme::Theme;
 /// Maximum number of stacked popups. Beyond it, no popup is opened.
 pub const POPUPS_MAX: usize = 4;
 
-/// State that outlives a popup, such as a draft. The next popup of the same type finds it.
+/// State that outlives a popup, such as a draft. The next popup of the same type uses it again.
 pub trait PopupMemory: Any + Debug {
-    /// Called when the commands sent so far will get no answer from the crew.
+    /// Called when the crew will not answer the commands that were sent so far.
     fn answers_will_not_come(&mut self);
 }
 
@@ -89,8 +89,8 @@ impl PopupStack {
         self.retain(|popup| !(popup as &dyn Any).is::<P>());
     }
 
-    /// Removes the topmost popup temporarily, so that it can change the `App` that owns the stack. A placeholder takes
-    /// its place.
+    /// Removes the topmost popup temporarily, so that the popup can change the `App` that owns the stack. A placeholder
+    /// takes its place.
     pub(super) fn lend(&mut self) -> Option<(usize, Box<dyn Popup>)> {
         let popup = self.open.last_mut()?;
         let lent = std::mem::replace(popup, Box::new(Placeholder));
@@ -111,7 +111,8 @@ impl PopupStack {
         }
     }
 
-    /// Calls `change` with the state of type `T` that outlives the popups, and creates it as the default if needed.
+    /// Calls `change` with the state of type `T` that outlives the popups. If there is none yet, creates the default
+    /// state first.
     pub fn with_kept<T: PopupMemory + Default, R>(
         &mut self,
         change: impl FnOnce(&mut T) -> R,

@@ -4,12 +4,13 @@ use std::collections::VecDeque;
 
 use crate::protocol::{Command, CommandId, CommandIds, SentCommand};
 
-/// Maximum number of commands kept. The crew queues and runs fewer at once, so every rejected command is still found.
-/// If a rejected command were no longer kept, the reason would be shown, but its text could not be restored.
+/// Maximum number of commands kept. The crew never has that many commands queued and running, so every rejected command
+/// is still found here. If one were not, its text could not be restored, and only the reason of the rejection would be
+/// shown.
 const COMMANDS_MAX: usize = 300;
 
-/// The last [`COMMANDS_MAX`] commands, oldest first. The crew does not report accepted commands by id, so they stay
-/// until newer ones displace them.
+/// The last [`COMMANDS_MAX`] commands, oldest first. An accepted command stays until newer ones displace it, because
+/// the crew does not report accepted commands by id.
 #[derive(Debug, Default)]
 pub struct SentCommands {
     ids: CommandIds,

@@ -12,7 +12,7 @@ use crate::ui::keymap::pane::Pane;
 
 /// Maximum length of a notice in the status line, in characters.
 pub const NOTICE_MAX: usize = 2000;
-/// How long a status message stays if no key press or other message removes it.
+/// How long a status message stays unless a key press or another message removes it earlier.
 const MESSAGE_TIME: Duration = Duration::from_secs(5);
 /// Minimum time for which an informational message stays, even if a key is pressed. Warnings and errors stay three
 /// times as long.
@@ -99,7 +99,7 @@ impl App {
         }
     }
 
-    /// Shows why something cannot be done now, for as long as `why` returns that reason.
+    /// Shows `text`, the reason why something cannot be done now, for as long as `why` returns the same reason.
     pub(in crate::ui) fn say_why(
         &mut self,
         text: String,

@@ -33,7 +33,7 @@ pub fn owner_is_here(model: &CrewModel, owner: &Name) -> bool {
     model.present().iter().any(|name| name.same(owner))
 }
 
-/// Returns why the user cannot do `action` with `task` now, or `None` if it is allowed, as far as this screen knows.
+/// Returns why the user cannot do `action` with `task` now, or `None` if it is allowed according to the events so far.
 pub fn why_not(app: &App, task: &Task, action: TaskAction) -> Option<String> {
     let id = task.id;
     let refused = match action {
@@ -76,7 +76,7 @@ pub fn why_no_edit(model: &CrewModel, id: TaskId) -> Option<String> {
     is_done.then(|| format!("Cannot edit {id}: it is completed."))
 }
 
-/// Returns why the worktree of task `id` cannot be removed now, or `None` if it can, as far as this screen knows.
+/// Returns why the worktree of task `id` cannot be removed now, or `None` if it can, according to the events so far.
 pub fn why_no_removal(model: &CrewModel, id: TaskId) -> Option<String> {
     let tree = &model.board.get(id)?.worktree;
     let mut tasks = model.board.tasks();

@@ -20,7 +20,8 @@ const NAMES_MAX: usize = 4 * 1024;
 /// The diff of a branch as the diff page shows it, and the untracked files in its worktree.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Changes {
-    /// The totals as git reports them, which include parts that are truncated here; all 0 if git did not report them.
+    /// The numbers of changed files and lines that git reports. They include the parts that are truncated in `text`.
+    /// All are 0 if git did not report them.
     size: ChangeSize,
     /// The diff in git's format, truncated to [`DIFF_MAX`].
     text: String,
@@ -76,8 +77,8 @@ pub enum FileMark {
     LeadsTo(usize),
 }
 
-/// Returns the index of the file that row `line` of the page belongs to. Rows above the first file belong to the first
-/// file. `None` if the diff has no files.
+/// Returns the index of the file that row `line` of the page belongs to. Rows above the first file count as part of
+/// that file. Returns `None` if the diff has no files.
 pub fn file_at(spots: impl Iterator<Item = Option<FileMark>>, line: usize) -> Option<usize> {
     let mut found = None;
     for (at, spot) in spots.enumerate() {

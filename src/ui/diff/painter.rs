@@ -28,7 +28,7 @@ pub(super) const CUT: &str = "[… ";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DiffPlacement {
-    /// Below the line of a tool call, which shows the file and the size of the change.
+    /// Below the line of a tool call. That line already shows the file and the size of the change.
     Conversation,
     Page,
 }
@@ -73,9 +73,9 @@ pub struct DiffPainter<'a> {
     look: DiffParams<'a>,
     /// The language of the current file; `None` if it is unknown, so that the file gets no syntax highlighting.
     language: Option<Language>,
-    /// The comment or string that is open after the last processed line, in the old and the new version.
+    /// For the old and the new version, the comment or string that is still open at the end of the last processed line.
     open: [OpenToken; 2],
-    /// The number of lines that may still get syntax highlighting.
+    /// The number of further lines that may get syntax highlighting.
     highlighted: usize,
     /// Whether the old and the new version are side by side: the width is at least [`SIDE_BY_SIDE_MIN`], and the lines
     /// to render are not all from one version.
@@ -98,7 +98,7 @@ struct SourceLine {
     number: usize,
     /// The text with control characters escaped, at most about [`LINE_MAX`] bytes.
     text: String,
-    /// The byte ranges in `text` of the words that differ from the line's other version.
+    /// The byte ranges in `text` of the words that differ from the other version of the line.
     words: Vec<Range<usize>>,
 }
 
@@ -341,8 +341,8 @@ impl<'a> DiffPainter<'a> {
         rows.into_iter().map(fill).collect()
     }
 
-    /// Returns the text of a line with its changed words marked. Syntax highlighting colours the text; if the theme has
-    /// no backgrounds for changes, the whole line has `style` instead.
+    /// Returns the spans of a line, with its changed words marked. If the theme has backgrounds for changes, the spans
+    /// have the colours of the syntax highlighting; otherwise all of them have `style`.
     fn spans(&mut self, line: &SourceLine, style: Style) -> Vec<Span<'static>> {
         let theme = self.look.theme;
         let whole = |style| vec![Span::styled(line.text.clone(), style)];
@@ -367,7 +367,7 @@ impl<'a> DiffPainter<'a> {
     }
 }
 
-/// Applies the style `mark` to the byte ranges `words` of a line, on top of its own styles.
+/// Applies the style `mark` to the byte ranges `words` of a line, in addition to the styles of the line's spans.
 fn marked(spans: Vec<Span<'static>>, words: &[Range<usize>], mark: Style) -> Vec<Span<'static>> {
     if words.is_empty() {
         return spans;

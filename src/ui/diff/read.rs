@@ -93,14 +93,14 @@ struct Reader<'a> {
     part: ParserState,
     /// Whether a hunk of the current file has begun. Before further hunks, a gap is shown.
     has_hunk: bool,
-    /// The path in the last `---` line, until the `+++` line follows.
+    /// The path in the last `---` line. Removed when the `+++` line that follows is read.
     before: Option<Cow<'a, str>>,
 }
 
-/// The state of the parser, named after what the next line may be.
+/// The state of the parser: what the next line may be.
 #[derive(Default, Clone, Copy)]
 enum ParserState {
-    /// No hunk and no git header is open: the start of a file or hunk, or any other text.
+    /// Outside of hunks and git headers: the line begins a file or a hunk, or is any other text.
     #[default]
     Outside,
     /// A line of git's extended header, such as `new file mode 100755`.

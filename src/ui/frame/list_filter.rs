@@ -82,7 +82,7 @@ impl ListFilter {
         self.filter.take().is_some()
     }
 
-    /// Returns the row of the filter, or `None` if it is not set, and the area of the list below.
+    /// Divides `inside` into the row of the filter, `None` if the filter is not set, and the area of the list below.
     pub fn areas(&self, inside: Rect) -> (Option<Rect>, Rect) {
         if self.is_set() {
             let (row, list) = cut_top(inside, 1);

@@ -49,7 +49,7 @@ pub struct Titles {
     pub below: Vec<Span<'static>>,
     /// The scrollbar in the right border.
     pub bar: Option<Scrollbar>,
-    /// Whether the border shows that something waits for the user.
+    /// Whether the border is highlighted because something in the pane waits for the user.
     pub calls: bool,
     /// The sentences that an empty pane shows, which say what will appear there.
     pub placeholder: Option<String>,

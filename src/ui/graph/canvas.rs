@@ -119,7 +119,8 @@ impl Columns {
 
 /// The part of one line that is in a cell.
 struct Stroke {
-    /// The line: its layer, and the index of its wire in the channel after the layer.
+    /// The line that the stroke belongs to: its layer, and the index of its [`Wire`](crate::ui::graph::route::Wire) in
+    /// the channel after the layer.
     line: (usize, usize),
     /// The sides of the cell that the line reaches, as bits.
     arms: u8,

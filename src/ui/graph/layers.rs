@@ -90,8 +90,8 @@ pub struct Point {
     pub source: usize,
 }
 
-/// A connected component of the graph. Edges have a bend in each layer that they cross, so that every link leads to the
-/// next layer.
+/// A connected component of the graph. An edge that crosses layers is split into links by a bend in each crossed layer,
+/// so that every link leads to the next layer.
 #[derive(Debug, Clone, Default)]
 pub struct LayeredGraph {
     pub points: Vec<Point>,

@@ -37,12 +37,12 @@ pub struct GraphInput {
     pub widths: Vec<usize>,
     /// The edges, each as source node and target node.
     pub edges: Vec<(usize, usize)>,
-    /// The wanted maximum width of the drawing, in columns. The drawing is wider if its layers do not fit even with
-    /// nodes of [`NODE_MIN`] columns.
+    /// The maximum width of the drawing, in columns, if the layers fit into it with nodes of at least [`NODE_MIN`]
+    /// columns. Otherwise the drawing is wider.
     pub columns: usize,
     pub overflow: NodeOverflow,
-    /// The minimum width of each node, in columns, which is kept if there is room for all of them. Empty means
-    /// [`NODE_MIN`] for all nodes.
+    /// The minimum width of each node, in columns, for drawings in which all nodes can have their minimum width. Empty
+    /// means [`NODE_MIN`] for all nodes.
     pub min_widths: Vec<usize>,
 }
 
@@ -56,7 +56,8 @@ pub enum NodeOverflow {
     Wrapped(usize),
 }
 
-/// Returns the height, in rows, of a node that prefers a width of `natural` columns and gets `columns`. At most `most`.
+/// Returns the number of rows, at most `most`, for a node that prefers a width of `natural` columns and gets `columns`
+/// columns.
 pub fn rows_for(natural: usize, columns: usize, most: usize) -> usize {
     let missing = natural.saturating_sub(columns);
     // Continuation rows are indented and break at words, so they hold fewer characters.

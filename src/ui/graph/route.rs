@@ -27,14 +27,15 @@ pub struct Tangled;
 pub struct Wire {
     from: Vec<usize>,
     to: Vec<usize>,
-    /// The rows on which the line ends. For a target with a detour, it is the empty row of the detour.
+    /// The rows of the targets, at which the line ends. For a target with a detour, the empty row of the detour
+    /// instead.
     ends: BTreeSet<usize>,
     /// Position of the line among the vertical lines of its channel, from 0 at the left.
     pub track: usize,
 }
 
-/// The last part of a path to a target on whose row another line begins: the path first leads to an empty row, passes
-/// that line, and reaches the target to the right of it.
+/// The last part of a path to a target on whose row another line begins. The path first leads to an empty row, passes
+/// that line there, and reaches the target to the right of it.
 #[derive(Debug, Clone, Copy)]
 pub struct Detour {
     /// The empty row over which the detour leads.
@@ -257,7 +258,7 @@ impl Planner {
     }
 }
 
-/// Returns, for each row on which a wire with a vertical part begins, the index of that wire.
+/// Maps each row on which a wire with a vertical part begins to the index of that wire.
 fn begins(wires: &[Wire], rows: &[usize]) -> HashMap<usize, usize> {
     let mut out = HashMap::new();
     for (at, wire) in wires.iter().enumerate() {

@@ -59,8 +59,8 @@ const NAMES: &[(&str, &[&str])] = &[
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Language(&'static str);
 
-/// The comment or string that is open at the end of a line: its text from the opening mark to the end of that line;
-/// `None` if none is open.
+/// The comment or string that is open at the end of a line. Holds the text from the opening mark to the end of the
+/// line; `None` if nothing is open.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[cfg_attr(not(feature = "highlight"), allow(dead_code))]
 pub struct OpenToken(Option<Arc<str>>);

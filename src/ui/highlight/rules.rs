@@ -13,8 +13,8 @@ thread_local! {
     static RULES: RefCell<HashMap<&'static str, Highlighter>> = RefCell::default();
 }
 
-/// Returns the byte ranges of the tokens in `line`, in order, and the text of the token that is open at its end. `open`
-/// is the text of the token that is open at its start.
+/// Returns the byte ranges of the tokens in `line`, in order, and the text of the token that is open at the end of the
+/// line. `open` is the text of the token that is open at the start of the line.
 pub fn tokens(
     ending: &'static str,
     line: &str,
@@ -73,8 +73,8 @@ fn of_line(
     (out, next.filter(|text: &Arc<str>| continues(ending, text)))
 }
 
-/// Returns whether a token that begins with `text` may continue on the next line. Except in shell scripts, a token that
-/// begins with one single quote may not, because the quote is more often an apostrophe.
+/// Returns whether a token that begins with `text` may continue on the next line. A token that begins with one single
+/// quote may do so only in shell scripts; elsewhere the quote is more often an apostrophe.
 fn continues(ending: &str, text: &str) -> bool {
     !text.starts_with('\'') || text.starts_with("'''") || ending == "sh"
 }

@@ -21,18 +21,19 @@ pub enum Action {
     PrevPane,
     /// Focus the composer, to write to the shown agent.
     Compose,
-    /// Move the selection or scroll the text.
+    /// Move the selection in a list, or scroll a text.
     Move(Scroll),
-    /// Select the previous item: request, tool call or task.
+    /// Select the previous request or tool call; on the board, a task that blocks the selected one.
     Prev,
-    /// Select the next item: request, tool call or task.
+    /// Select the next request or tool call; on the board, a task that the selected one blocks.
     Next,
     Open,
-    /// Go one step back, for example from a filter or a popup.
+    /// Go one step back, for example leave a filter or close a popup.
     Back,
-    /// Close the view; at the top level, quit.
+    /// Close the popup, the full-screen pane or the conversation of a teammate or subagent. If there is none of these,
+    /// quit.
     Close,
-    /// Scroll to the newest entry and follow further ones.
+    /// Scroll to the newest entry. From then on, the view scrolls with new entries.
     Follow,
     Copy,
     /// Choose which part of the conversation to copy.
@@ -51,7 +52,7 @@ pub enum Action {
     NextFile,
     /// Go to the previous file of a diff.
     PrevFile,
-    /// Edit the filter of a list; in a pager, search.
+    /// In a list, edit the filter. In a pager, search the text.
     Filter,
     /// Sort the list by the next column.
     Sort,
@@ -64,9 +65,9 @@ pub enum Action {
     ZoomIn,
     /// Show less of each task in the graph.
     ZoomOut,
-    /// Open the popup with that name, which is also the action's name in the settings.
+    /// Open the popup with this name. The settings use the same name for the action.
     Popup(&'static str),
-    /// Switch the event log between problems only and all events.
+    /// Switch the event log between showing only problems and showing all events.
     ProblemsOnly,
     /// Preview the selected item without leaving the pane.
     Peek,
@@ -84,7 +85,7 @@ pub enum Action {
     LogIn,
     /// Show the transcript of the subagent that the selected tool call started.
     Subagent,
-    /// Summarise the conversation of the shown agent.
+    /// Replace the conversation of the shown agent with a summary.
     Compact,
     /// Empty the conversation of the shown agent.
     Clear,
@@ -99,13 +100,14 @@ pub enum Action {
     Doctor,
     /// Turn mouse capture on or off.
     Mouse,
-    /// Stop the shown agent. If it is idle, clear the draft; pressed twice, quit.
+    /// Stop the shown agent. If the agent is idle, clear the draft. Pressed twice, quit crewdeck.
     Interrupt,
     /// Suspend crewdeck and return to the shell.
     Suspend,
     /// Approve the selected request.
     Approve,
-    /// Approve the selected permission for the whole team, after choosing the scope.
+    /// Allow the command of the selected permission request for the whole team. The user first chooses which commands
+    /// that covers.
     ApproveForTeam,
     /// Reject the selected request.
     Reject,
@@ -113,7 +115,7 @@ pub enum Action {
     ApproveShown,
     /// Reject the request of the shown agent; the draft is the comment.
     RejectShown,
-    /// Decide with a comment, or answer a question in free text.
+    /// Decide the selected request with a comment; if it is a question, answer in free text.
     Comment,
     Claim,
     Release,
@@ -135,7 +137,7 @@ pub enum Action {
     MergeAll,
     /// Show the diff of the selected task's branch.
     Diff,
-    /// Write the comment in `$EDITOR`; for a plan, edit the plan there.
+    /// Write the comment on a request in `$EDITOR`. If the request is a plan, edit the plan there.
     EditComment,
     /// Answer a question with the choice of this number, from 1.
     Choose(usize),
@@ -148,16 +150,16 @@ pub enum Action {
     /// Insert the selected completion.
     Complete,
     Newline,
-    /// Move up a row; from the first row, recall an older message.
+    /// Move the cursor up a row. From the first row, put an older sent message into the draft.
     Older,
-    /// Move down a row; from the last row, recall a newer message.
+    /// Move the cursor down a row. From the last row, put a newer sent message into the draft.
     Newer,
-    /// Delete back to the start of the line.
+    /// Delete from the cursor back to the start of the line.
     DeleteToStart,
     SearchHistory,
     Undo,
     Redo,
-    /// Delete to the end of the line.
+    /// Delete from the cursor to the end of the line.
     DeleteToEnd,
     /// Delete the word before the cursor.
     DeleteWord,
@@ -165,14 +167,15 @@ pub enum Action {
     DeleteNextWord,
     /// Insert the text that was deleted last.
     Yank,
-    /// Replace the inserted text by the one that was deleted before it.
+    /// After [`Action::Yank`], replace the inserted text with the one that was deleted before it.
     YankPop,
-    /// Replace the chip of a pasted text by the text. Without a chip, like `ToggleOutput`.
+    /// Replace the chip in the draft that stands for a long pasted text with that text. Without a chip, do the same as
+    /// [`Action::ToggleOutput`].
     UnfoldPaste,
-    /// Open or fold all tool calls of the shown conversation.
+    /// Show or hide the output of all tool calls of the shown conversation.
     ToggleOutput,
     EditInEditor,
-    /// Accept the selected row, the typed text or a dialog.
+    /// Accept what has the focus: the selected row, the typed text or the dialog.
     Accept,
     StartDemo,
     /// Repeat the startup checks.
@@ -199,7 +202,7 @@ pub enum Action {
     Slower,
 }
 
-/// Former names of actions, which settings may still use, each with the current name.
+/// Former names of actions, each with the current name. Settings may still use the former names.
 pub(super) const FORMER_NAMES: &[(&str, &str)] = &[
     ("copy_place", "copy_worktree_path"),
     ("dismiss_tour", "toggle_tips"),

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use crate::ui::keymap::{Action, Context, SLASH, TABLE};
 
-/// Returns the meaning of an action. One key may be bound to different actions with the same meaning.
+/// Returns the meaning of an action, such as `move`. Different actions with the same meaning may share a key.
 fn meaning(action: Action) -> String {
     use Action as A;
     let group = match action {
@@ -29,7 +29,7 @@ fn meaning(action: Action) -> String {
     group.into()
 }
 
-/// Keys that may have a second meaning in one context, with the reason.
+/// Keys that have a different meaning in one context than in the others, with the reason.
 const EXCEPTIONS: &[(Context, &[&str], &str)] = &[
     (
         Context::Choices,

@@ -10,7 +10,8 @@ pub enum Scroll {
     HalfUp,
     HalfDown,
     Top,
-    /// To the last row. In a list that grows, the view then follows new rows and the selection is cleared.
+    /// To the last row. If the list can grow, this also clears the selection, and from then on the view scrolls with
+    /// new rows.
     Bottom,
 }
 
@@ -23,7 +24,8 @@ pub enum PanDirection {
 }
 
 impl PanDirection {
-    /// Returns the offset for a move by `columns` or `rows` in this direction, as (columns, rows).
+    /// Returns the offset (x, y) of a move in this direction: by `columns` if it is horizontal, by `rows` if it is
+    /// vertical.
     pub fn by(self, columns: usize, rows: usize) -> (isize, isize) {
         let (x, y) = (columns.cast_signed(), rows.cast_signed());
         match self {

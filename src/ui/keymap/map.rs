@@ -9,13 +9,13 @@ const NO_KEY: &str = "no key";
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeyBinding {
     pub context: Context,
-    /// The keys in the syntax of `keys::parse`. The screen shows the first one. If there are none, the action is
-    /// available only in the palette.
+    /// The keys in the syntax of `keys::parse`. The screen shows the first one. An action without keys is available
+    /// only in the palette.
     pub keys: Vec<String>,
     pub action: Action,
-    /// The description in the help and the palette.
+    /// The description of the action in the help and the palette.
     pub words: &'static str,
-    /// The label in the hint line; empty if it is not shown there.
+    /// The label of the action in the hint line; empty if the hint line does not show the action.
     pub hint: &'static str,
 }
 
@@ -32,9 +32,9 @@ impl KeyBinding {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KeyLookup {
     Action(Action),
-    /// `name` is the first key of a two-key sequence.
+    /// The key is the first one of a two-key sequence.
     Prefix,
-    /// The key is not bound. A text input inserts it as text.
+    /// The key is not bound. If a text input has the focus, it inserts the key as text.
     Nothing,
 }
 
@@ -61,7 +61,7 @@ impl Default for KeyMap {
 }
 
 impl KeyMap {
-    /// Looks up the key `name`, or two keys separated by a space. The contexts are searched in order.
+    /// Looks up `name`: a key, or two keys separated by a space. Searches the contexts in the given order.
     pub fn lookup(&self, contexts: &[Context], name: &str) -> KeyLookup {
         for context in contexts {
             for bound in self.in_context(*context) {
@@ -84,8 +84,8 @@ impl KeyMap {
         self.bound.iter().filter(move |b| b.context == context)
     }
 
-    /// Replaces placeholders in `text` with the current keys: `{board.merge}` becomes the key of the action `merge` in
-    /// the context `board`.
+    /// Replaces placeholders in `text` with keys of this keymap. For example, `{board.merge}` becomes the key of the
+    /// action `merge` in the context `board`.
     pub fn expand_keys(&self, text: &str) -> String {
         let mut out = String::new();
         let mut rest = text;
@@ -106,7 +106,7 @@ impl KeyMap {
         out + rest
     }
 
-    /// Returns the key of an action in a context, formatted for display, or `no key`.
+    /// Returns the first key of an action in a context, formatted for display. Returns `no key` if the action has none.
     pub fn key(&self, context: Context, action: Action) -> String {
         self.in_context(context)
             .filter(|b| b.action == action)

@@ -19,7 +19,8 @@ pub use crate::ui::keymap::overrides::{KeyOverrideError, KeyOverrides};
 use crate::ui::keymap::pane::Pane;
 pub use crate::ui::keymap::slash::{SLASH, SLASH_ALIASES, SLASH_ELSEWHERE};
 
-/// Where a binding applies. A key is looked up in all active contexts, starting with the most specific one.
+/// Where a binding of keys to an action applies. A key is looked up in all active contexts, starting with the most
+/// specific one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Context {
     /// Always, including text input.
@@ -27,13 +28,13 @@ pub enum Context {
     /// On the setup page.
     FirstRun,
     Composer,
-    /// In the composer while it is empty, so that keys that would type text can be bound.
+    /// In the composer while it is empty. Here even keys that would type text can be bound.
     EmptyComposer,
     /// While the completion list of the composer is open.
     Completion,
     /// In every text input of several lines.
     Editing,
-    /// While the history of sent messages is searched.
+    /// While the user searches the history of sent messages.
     History,
     /// In every pane, but not in text inputs and popups.
     Panes,
@@ -42,17 +43,18 @@ pub enum Context {
     Filter,
     /// In the search input of the conversation or a pager.
     Search,
-    /// In Needs you, while a question with choices is selected; in an empty composer, while the shown agent asks one.
+    /// In the pane Needs you while a question with choices is selected, and in an empty composer while the shown agent
+    /// asks such a question.
     Choices,
     /// In a pager.
     Reader,
     /// In the diff pager, in addition to [`Context::Reader`].
     Diff,
     Picker,
-    /// While writing a comment on a request.
+    /// While the user writes a comment on a request.
     Comment,
     TaskForm,
-    /// After writing a comment, when the user chooses to approve or reject.
+    /// While the user chooses, after writing a comment, whether to approve or reject.
     CommentVerdict,
     /// In the list of background jobs.
     Jobs,
@@ -62,12 +64,12 @@ pub enum Context {
     /// While a preview is open.
     Peek,
     EventLog,
-    /// In the dialog that confirms an irreversible action. Enter does not confirm it.
+    /// In the dialog that confirms an irreversible action. There Enter does not confirm.
     Confirm,
     ConfirmMerge,
     /// In the dialog that confirms an action that loses work.
     ConfirmLoss,
-    /// In the dialog that confirms quitting. Pressing the quit key again confirms it.
+    /// In the dialog that confirms quitting. There the quit key confirms, too.
     Leave,
     Replay,
 }
@@ -115,9 +117,9 @@ pub struct Binding {
     /// The keys in the syntax of `keys::parse`. The hint line shows the first one.
     pub keys: &'static [&'static str],
     pub action: Action,
-    /// The description in the help and the palette.
+    /// The description of the action in the help and the palette.
     pub words: &'static str,
-    /// The label in the hint line; empty if it is not shown there.
+    /// The label of the action in the hint line; empty if the hint line does not show the action.
     pub hint: &'static str,
 }
 
@@ -137,7 +139,7 @@ const fn bind(
     }
 }
 
-/// The default keymap. The hint line shows the bindings of a context in this order.
+/// The default keymap. Within a context, the hint line shows the bindings in the order of this table.
 #[rustfmt::skip]
 pub const TABLE: &[Binding] = &[
     bind(Context::FirstRun, &["r"], Action::CheckAgain, "check again for a model: settings, local servers", "check again"),

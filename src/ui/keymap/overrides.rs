@@ -9,8 +9,8 @@ use crate::ui::keymap::action::FORMER_NAMES;
 use crate::ui::keymap::{Action, Context, KeyBinding, KeyMap};
 use crate::ui::keys;
 
-/// The user's changes to the keymap. A name is an action in all contexts (`approve`) or in one context (`board.merge`).
-/// Its value lists the keys that replace the default keys; an empty list unbinds the action.
+/// The user's changes to the keymap. Each name stands for an action in all contexts (`approve`) or in one context
+/// (`board.merge`). The list of each name replaces the default keys; an empty list unbinds the action.
 pub type KeyOverrides = BTreeMap<String, Vec<String>>;
 
 /// Why a setting in `[keys]` is invalid.
@@ -23,13 +23,13 @@ pub enum KeyOverrideError {
         name: String,
         nearest: String,
     },
-    /// The action does not exist in that context.
+    /// The action exists, but not in the context that the user wrote.
     #[error("[keys] `{context}` has no action `{action}`: use {known}")]
     NotThere {
         action: String,
         /// The context as the user wrote it.
         context: String,
-        /// The valid names of the action, each with its context.
+        /// The names with which the action can be bound, each with its context, such as `board.merge`.
         known: String,
     },
     #[error("[keys] `{name}`: {why}")]
@@ -38,12 +38,12 @@ pub enum KeyOverrideError {
         /// Why the key is invalid, with an example of a valid key.
         why: String,
     },
-    /// A text input would take the key as text.
+    /// In this context, a text input must insert the key as text.
     #[error(
         "[keys] `{name}`: `{key}` types text there: use a key with ctrl or alt, or a function key such as f5"
     )]
     IsText {
-        /// The action with its context.
+        /// The name of the binding, such as `board.merge`.
         name: String,
         key: String,
     },
@@ -52,17 +52,17 @@ pub enum KeyOverrideError {
         "[keys] `{name}`: `{key}` is already bound to `{other}` there ({words}); unbind it with \"{other}\" = [], or choose another key"
     )]
     Clash {
-        /// The action with its context.
+        /// The name of the binding, such as `board.merge`.
         name: String,
         key: String,
-        /// The other action with its context.
+        /// The name of the binding that already has the key.
         other: String,
-        /// The description of `other`, as the key help shows it.
+        /// The description of the action of `other`, as in the key help.
         words: &'static str,
     },
 }
 
-/// Converts a variant name to its name in the settings, in `snake_case`: `Move(LineDown)` becomes `move_line_down`.
+/// Converts a variant of an enum to its name in the settings: `Move(LineDown)` becomes `move_line_down`.
 fn word(value: &impl Debug) -> String {
     let mut out = String::new();
     for c in format!("{value:?}").chars() {
@@ -97,7 +97,7 @@ impl Context {
         }
     }
 
-    /// Returns whether this is the context of a text input, in which unbound keys type text.
+    /// Returns whether this context belongs to a text input, which inserts unbound keys as text.
     pub fn takes_text(self) -> bool {
         matches!(
             self,
@@ -114,8 +114,8 @@ impl Context {
         )
     }
 
-    /// Returns whether keys that type text, such as `a`, must not be bound in this context, because a text input may
-    /// have the focus.
+    /// Returns whether keys that type text, such as `a`, must not be bound in this context, because they may be meant
+    /// for a text input.
     fn is_writing(self) -> bool {
         let may_type = [Context::EmptyComposer, Context::Search, Context::TaskForm];
         self == Context::Everywhere || self.takes_text() && !may_type.contains(&self)
@@ -133,7 +133,8 @@ impl KeyMap {
     /// Returns the default keymap with the user's changes.
     ///
     /// # Errors
-    /// Fails at the first change with an unknown action, an invalid key, or a key that is already bound.
+    /// Fails at the first change that names an unknown action or an invalid key, or a key that another action has in
+    /// the same context.
     pub fn with_overrides(changes: &KeyOverrides) -> Result<KeyMap, KeyOverrideError> {
         let mut map = KeyMap::default();
         let mut touched = vec![false; map.bound.len()];
@@ -166,7 +167,7 @@ impl KeyMap {
     }
 }
 
-/// Returns the indexes of the bindings that the setting `name` changes.
+/// Returns the indexes in `map` of the bindings that the setting `name` changes.
 fn matching_rows(map: &KeyMap, name: &str) -> Result<Vec<usize>, KeyOverrideError> {
     let (context, action) = match name.split_once('.') {
         Some((context, action)) => (Some(context), action),
@@ -211,7 +212,7 @@ fn nearest(map: &KeyMap, action: &str) -> String {
         .unwrap_or_default()
 }
 
-/// Normalizes a key: `shift+g` becomes `G`, `ctrl+X` becomes `ctrl+x`.
+/// Returns the normal form of a key: `shift+g` becomes `G`, `ctrl+X` becomes `ctrl+x`.
 fn canonical(name: &str, key: &str) -> Result<String, KeyOverrideError> {
     let bad = |why: String| KeyOverrideError::BadKey {
         name: name.into(),
@@ -238,7 +239,7 @@ fn canonical(name: &str, key: &str) -> Result<String, KeyOverrideError> {
     Ok(chords.join(" "))
 }
 
-/// Returns whether a text input would insert the key as text.
+/// Returns whether a text input handles the key itself, to insert or delete text.
 fn is_text(key: &str) -> bool {
     let first = key.split(' ').next().unwrap_or(key);
     first.chars().count() == 1 || matches!(first, "space" | "backspace" | "delete")
@@ -270,7 +271,8 @@ fn check(map: &KeyMap, touched: &[bool]) -> Result<(), KeyOverrideError> {
     Ok(())
 }
 
-/// Returns whether two keys conflict: they are equal, or one is the first key of the other's two-key sequence.
+/// Returns whether two bindings conflict: either they are equal, or one is a two-key sequence and the other one is its
+/// first key.
 fn collide(a: &str, b: &str) -> bool {
     let begins = |long: &str, short: &str| long.split_once(' ').is_some_and(|(f, _)| f == short);
     a == b || begins(a, b) || begins(b, a)
@@ -311,7 +313,8 @@ mod tests {
         }
     }
 
-    /// Users' settings contain these names: a renamed action needs a row in `FORMER_NAMES`.
+    /// Users' settings contain the names of actions. If an action is renamed, `FORMER_NAMES` needs a row for the old
+    /// name.
     #[test]
     fn setting_names_stay() {
         let mut names: Vec<String> = TABLE.iter().map(|row| row.action.word()).collect();

@@ -1,6 +1,6 @@
 //! The six panes and the focus.
 
-/// One of the panes of the screen, in the order of their number keys.
+/// A pane of the screen. The variants are in the order of the number keys that focus the panes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Pane {
     /// The conversation with the lead or another agent.
@@ -17,7 +17,7 @@ pub enum Pane {
 }
 
 impl Pane {
-    /// All panes, in the order of their number keys.
+    /// All panes, in the order of the number keys that focus them.
     pub const ALL: [Pane; 6] = [
         Pane::Lead,
         Pane::Todo,
@@ -27,7 +27,7 @@ impl Pane {
         Pane::Needs,
     ];
 
-    /// The panes that share one area, in the order of their tabs. Tabs switch between them.
+    /// The panes that can share one area of the screen, in the order of the tabs that switch between them.
     pub const TABS: [Pane; 4] = [Pane::Board, Pane::Team, Pane::Inbox, Pane::Todo];
 
     /// Returns the number key that focuses the pane by default.

@@ -3,8 +3,8 @@
 use crate::ui::keymap::Action;
 use crate::ui::keymap::pane::Pane;
 
-/// The slash commands of the composer: command, action and description. The palette lists the commands whose action has
-/// no key.
+/// The slash commands of the composer: command, action and description. The palette also lists a command whose action
+/// has no key.
 #[rustfmt::skip]
 pub const SLASH: &[(&str, Action, &str)] = &[
     ("/model", Action::Models, "choose another model"),
@@ -32,7 +32,7 @@ pub const SLASH: &[(&str, Action, &str)] = &[
     ("/quit", Action::Close, "quit"),
 ];
 
-/// Aliases of slash commands. The completion does not list them.
+/// Aliases of slash commands: alias, then command. The completion does not list them.
 #[rustfmt::skip]
 pub const SLASH_ALIASES: &[(&str, &str)] = &[
     ("/agents", "/team"), ("/approvals", "/permissions"), ("/bashes", "/jobs"), ("/board", "/tasks"), ("/budget", "/cost"),
@@ -43,8 +43,8 @@ pub const SLASH_ALIASES: &[(&str, &str)] = &[
     ("/usage", "/cost"),
 ];
 
-/// Slash commands of similar programs that crewdeck does not have, with what to use instead. In the text,
-/// `{board.diff}` stands for the key of an action.
+/// Slash commands of similar programs that crewdeck does not have, each with a text that says what to use instead. In
+/// the text, `{board.diff}` stands for the key of the action `diff` on the board.
 #[rustfmt::skip]
 pub const SLASH_ELSEWHERE: &[(&[&str], &str)] = &[
     (&["/add-dir"], "Folders outside the project are named in the setting write, which is read at the start."),

@@ -31,8 +31,8 @@ const OTHERS_MAX: usize = 12 * 1024 * 1024;
 /// Maximum length of a subagent's prompt in memory, in characters. A longer prompt is cut.
 const SUBAGENT_PROMPT_MAX: usize = 200;
 
-/// Maximum size of the last answer in memory, in bytes. A longer answer is cut in the middle. The key `y` copies the
-/// last answer.
+/// Maximum size in bytes of an agent's last answer, which is stored for the key that copies it. A longer answer is cut
+/// in the middle.
 const LAST_ANSWER_MAX: usize = 256 * 1024;
 
 #[derive(Debug, Default)]
@@ -181,7 +181,7 @@ impl AgentView {
 #[derive(Debug, Default)]
 pub struct Agents {
     known: BTreeMap<Name, AgentView>,
-    /// The number of agents that were dropped from memory, without subagents, and the usage of these agents.
+    /// The number and the usage of the agents that were dropped from memory, not counting subagents.
     past: (usize, Used),
     /// The time zone of timestamps in conversations; `None` is UTC.
     zone: Option<TimeZone>,
@@ -202,8 +202,8 @@ impl Agents {
         self.known.get(name)
     }
 
-    /// Returns the agent with that name. An unknown agent is added. If there are [`AGENTS_MAX`] already, another one is
-    /// dropped for it, if possible one that has left.
+    /// Returns the agent with that name. An unknown agent is added. If there are [`AGENTS_MAX`] agents already, another
+    /// agent is dropped to make room, if possible one that has left.
     pub fn entry(&mut self, name: &Name) -> &mut AgentView {
         if !self.known.contains_key(name) && self.known.len() >= AGENTS_MAX {
             let gone = |a: &AgentView| a.activity == Some(Activity::Gone);
@@ -271,7 +271,7 @@ impl Agents {
         });
     }
 
-    /// Adds a decision of the user to the conversation of `name`, with its comment.
+    /// Adds a decision of the user to the conversation of `name`, with the user's comment.
     pub fn decided(&mut self, name: &Name, what: &str, comment: &str) {
         self.change(name, |agent| {
             agent.transcript.push_decision(what, comment);
@@ -357,7 +357,7 @@ impl Agents {
         self.known.iter()
     }
 
-    /// Returns the number of agents that were dropped from memory, without subagents, and the usage of these agents.
+    /// Returns the number and the usage of the agents that were dropped from memory, not counting subagents.
     pub fn past(&self) -> (usize, Used) {
         self.past
     }

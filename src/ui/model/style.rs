@@ -138,7 +138,7 @@ pub fn level(level: NoticeLevel, theme: &Theme) -> (&'static str, Style) {
     }
 }
 
-/// How long the spinner shows one picture: 8 pictures per second.
+/// How long the spinner shows one symbol: 8 symbols per second.
 pub const SPINNER_INTERVAL: Duration = Duration::from_millis(125);
 
 pub fn spinner(now: Timestamp) -> &'static str {

@@ -87,8 +87,8 @@ pub trait PaneFeature {
     /// Pans the content after the user dragged its background by some columns and rows.
     fn drag(&mut self, _app: &App, _area: Option<Rect>, _by: (isize, isize)) {}
 
-    /// Selects the next or previous item in a second direction, for example a blocker of the selected task, or another
-    /// request.
+    /// Handles the keys for the next and the previous item, which are not scroll keys. On the board they select a task
+    /// that the selected one blocks or waits for, in Needs you another request.
     fn neighbour(&mut self, _app: &mut App, _area: Option<Rect>, _way: Way) {}
 
     fn has_neighbour(&self, _app: &App) -> bool {
@@ -154,8 +154,8 @@ pub trait PaneFeature {
         None
     }
 
-    /// Called after the user has typed into a text of the pane, such as its filter: resets the selection in the list
-    /// that depends on the text.
+    /// Called after the user has typed into a text of the pane, such as its filter. If a list depends on the text,
+    /// resets the selection in the list.
     fn text_changed(&mut self) {}
 
     /// Edits the text that is being typed in the pane, such as its filter. Returns `false` if no text is being typed.
@@ -173,15 +173,15 @@ pub trait PaneFeature {
         true
     }
 
-    /// Ends the typing of a text in the pane, such as a filter, and keeps the text in effect. If the text stands for an
-    /// action, returns the action, which the caller runs.
+    /// Ends the typing of a text in the pane. A filter stays in effect. If the text stands for an action, such as a
+    /// slash command, returns the action, which the caller runs.
     fn accept(&mut self, _app: &mut App) -> Option<Action> {
         self.filter_mut()?.finish();
         None
     }
 
-    /// Goes one step back inside the focused pane, such as removing its filter. Returns `false` if there is no such
-    /// step.
+    /// Goes one step back inside the focused pane, for example by removing its filter. Returns `false` if there is no
+    /// such step.
     fn step_back(&mut self, _app: &mut App) -> bool {
         self.filter_mut().is_some_and(ListFilter::remove)
     }
@@ -267,10 +267,12 @@ pub trait PaneFeature {
     /// Handles a request from a popup or another pane, if it concerns this pane.
     fn requested(&mut self, _request: &PaneRequest) {}
 
-    /// Called before each event, except text deltas: remembers the selected item, because the event may change its row.
+    /// Called before each event, except text deltas. Remembers the selected item, because the event may move it to
+    /// another row.
     fn before_event(&mut self, _app: &App, _event: &EventKind) {}
 
-    /// Called after the event: selects the remembered item, or the item that took its place.
+    /// Called after each event, except text deltas. Selects the item that [`PaneFeature::before_event`] remembered or,
+    /// if that item is gone, the one now in its row.
     fn after_event(&mut self, _app: &App) {}
 }
 

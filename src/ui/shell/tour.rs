@@ -20,8 +20,8 @@ use crate::ui::text::width;
 const DEMO: &str = "demo";
 /// Maximum length of an agent's name in the tour line, in characters.
 const NAME_MAX: usize = 16;
-/// Number of columns reserved for the mark before the tour line and for the hint after it, without the key that the
-/// hint names.
+/// Number of columns beside the text of the tour line: for the mark before it, and for the hint after it. Excludes the
+/// key that the hint names.
 const MARGIN: usize = 11;
 /// The number of completed tasks after which the tour points to the board.
 const SOME_DONE: usize = 2;
@@ -92,7 +92,7 @@ fn request_for_user(state: &UiState) -> Option<&Request> {
     selected.filter(|request| request.approver != Approver::Lead)
 }
 
-/// Returns whether `agent` may still add to its conversation.
+/// Returns whether `agent` is still running, so that its conversation may grow.
 fn is_live(model: &CrewModel, agent: &Name) -> bool {
     model.activity(agent) != Activity::Gone
 }
@@ -102,7 +102,7 @@ fn room(app: &App) -> usize {
     usize::from(app.size.width).saturating_sub(width(&dismissed_by(&app.prefs)) + MARGIN)
 }
 
-/// Returns the key that hides the line, as shown on the screen.
+/// Returns the key that hides the tour line, formatted for display.
 pub fn dismissed_by(prefs: &Preferences) -> String {
     prefs.keymap.key(Context::Everywhere, Action::ToggleTips)
 }
@@ -142,8 +142,8 @@ fn waiting(app: &App, request: &Request) -> String {
     format!("{what}: {}, then {yes}", waiting_keys(app))
 }
 
-/// Returns the key that goes to Needs you. If it is an Alt key, adds one without Alt, for terminals in which Option
-/// types symbols.
+/// Returns the key that goes to Needs you. If it is an Alt key, also names a key without Alt that does the same, for
+/// terminals in which Option types symbols.
 fn waiting_keys(app: &App) -> String {
     let key = app.waiting_key();
     let mut bound = app.prefs.keymap.in_context(Context::Everywhere);

@@ -7,8 +7,8 @@ use crate::ui::shell::tour::tests::*;
 /// Checks whether the keys of a tip had the effect that the tip promises.
 pub type DidIt = fn(&UiState, &[Effect]) -> bool;
 
-/// A tip: the events and keys that lead to it, its text, and each key sequence that the text names, with a check of the
-/// effect.
+/// A tip for the tests: the events and keys that lead to it, its text, and each key sequence that the text names. Each
+/// sequence has a check of its effect.
 pub struct Tip {
     pub events: Vec<EventKind>,
     pub before: &'static str,

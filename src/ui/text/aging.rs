@@ -5,12 +5,12 @@ use std::time::Duration;
 use crate::domain::timestamp::Timestamp;
 use crate::ui::text::{age, age_valid_for};
 
-/// An age that the screen shows. It may be shown only once it has reached a minimum.
+/// An age that the screen shows, possibly only once the age has reached a minimum.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ShownAge {
     /// The time at which the age is zero.
     pub since: Timestamp,
-    /// The minimum age at which the screen shows the age.
+    /// The screen shows the age only if it is at least this long.
     pub from: Duration,
 }
 

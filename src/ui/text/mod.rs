@@ -32,9 +32,9 @@ pub fn pad(text: &str, columns: usize) -> String {
     out
 }
 
-/// Escapes control characters and wraps `text` into lines of at most `columns` columns, at blanks where possible.
-/// Continuation lines are indented to the column where the text of their first line begins, after its indentation and a
-/// list marker such as `- ` or `3. `.
+/// Escapes control characters and wraps `text` into lines of at most `columns` columns, at blanks where possible. A
+/// line that was wrapped continues in the column of its first word, which follows the indentation and a list marker
+/// such as `- ` or `3. `.
 pub fn wrap(text: &str, columns: usize) -> Vec<String> {
     wrap_first_lines(text, columns, usize::MAX)
 }
@@ -127,7 +127,7 @@ pub fn age(passed: Duration) -> String {
     }
 }
 
-/// Returns for how much longer [`age`] returns the same text as it does for `passed`.
+/// Returns the time until a duration that is now `passed` gets another text from [`age`].
 pub fn age_valid_for(passed: Duration) -> Duration {
     let unit = match passed.as_secs() {
         0..60 => 1,

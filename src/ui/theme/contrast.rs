@@ -8,8 +8,8 @@ use crate::ui::theme::{ColorDepth, Theme, ThemeName, color_math};
 const TEXT_CONTRAST_MIN: f64 = 4.5;
 /// Minimum contrast of frames (WCAG 1.4.11).
 const FRAME_CONTRAST_MIN: f64 = 3.0;
-/// Minimum contrast of a theme in sixteen colours. It is limited by the console's dark grey on black and green on
-/// white.
+/// Minimum contrast of a theme in sixteen colours. The limit is low because of dark grey on black and green on white in
+/// the Linux console.
 const SIXTEEN_CONTRAST_MIN: f64 = 2.8;
 
 fn contrast(one: Color, other: Color) -> f64 {

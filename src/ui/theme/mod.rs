@@ -123,7 +123,8 @@ pub struct Theme {
     /// Background of an added line. Without one, the line is shown in the style `added` instead of the colours of its
     /// language.
     pub added_line: Style,
-    /// Background of a removed line. Without one, the line is shown in the style `removed`, like `added_line`.
+    /// Background of a removed line. Without one, the line is shown in the style `removed` instead of the colours of
+    /// its language.
     pub removed_line: Style,
     /// Changed words of an added line.
     pub added_word: Style,

@@ -11,7 +11,8 @@ use crate::ui::theme::{dark, light};
 /// strong, text; dim, border, accent, ok, warn; error, working, waiting, code, tool.
 type Colors = [(u32, u8); 15];
 
-/// Returns the tones of a palette. Terminals with sixteen colours cannot show it and get those of `base`.
+/// Returns the tones of a palette. For terminals with sixteen colours, which cannot show the palette, the tones have
+/// the colours of `base`.
 const fn tones(base: Tones, colors: Colors) -> Tones {
     const fn tone(base: Tone, (rgb, indexed): (u32, u8)) -> Tone {
         let [_, red, green, blue] = rgb.to_be_bytes();

@@ -5,8 +5,8 @@ use ratatui::style::{Color, Style};
 
 use crate::ui::theme::Theme;
 
-/// The character of each text style: in lower case, because upper case marks the selected row. The styles of borders
-/// have signs, because a border is never on a selected row.
+/// The character that stands for each text style. It is in lower case, because upper case marks the selected row.
+/// Border styles have signs instead, because a border is never on a selected row.
 const CHARACTERS: &[(&str, char)] = &[
     ("text", 't'),
     ("dim", 'd'),

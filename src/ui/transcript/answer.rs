@@ -58,8 +58,8 @@ impl Answer {
         out
     }
 
-    /// Appends text to the answer and splits it into [`Piece`]s. If the limit was reached and text was cut from the
-    /// middle, splits the whole text again.
+    /// Appends text to the answer and splits it into [`Piece`]s. If that cuts the middle of the text because of the
+    /// limit of [`HeadTailText`], splits the whole text again.
     pub fn push_text(&mut self, more: &str) {
         let before = self.text.epoch();
         self.text.push(more);

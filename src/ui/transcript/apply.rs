@@ -196,7 +196,8 @@ impl Transcript {
         }
     }
 
-    /// Ends a call with `end`. If the call is unknown, its result gets a new cell.
+    /// Applies `end` to a running call, which is then no longer tracked. If no running call has the id `call`, applies
+    /// `end` to a new cell.
     fn end_run(&mut self, call: &CallId, tool: &str, end: impl FnOnce(&mut ToolRun)) {
         let at = self.running.iter().position(|(id, _)| id == call);
         let known = at.and_then(|at| self.running.remove(at));

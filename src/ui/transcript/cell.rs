@@ -20,7 +20,8 @@ pub struct TranscriptCell {
     pub found: usize,
     /// The number of the group header's cell if the cell is a call in a group.
     pub group_header: Option<u64>,
-    /// Number of entries before the cell, including dropped ones. Group headers are not entries.
+    /// Number of entries before the cell in the conversation, including those that were dropped from memory. Group
+    /// headers are not entries.
     pub entries: u64,
 }
 

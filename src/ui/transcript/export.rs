@@ -33,7 +33,7 @@ pub struct ExportHead {
     pub project: String,
     pub session: String,
     pub model: String,
-    /// The time of the export or of its newest entry.
+    /// The time of the export, or of the newest entry in it.
     pub at: String,
     /// The label of `at`, which says whether it is the time of the export or of the newest entry.
     pub at_label: &'static str,

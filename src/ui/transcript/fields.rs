@@ -53,7 +53,8 @@ pub struct OutputFields {
     pub fields: Vec<Field>,
 }
 
-/// Renders the input of a tool. All values together have at most about `max` bytes; a longer value is cut and marked.
+/// Renders the input of a tool. The values have at most about `max` bytes in total. A value that exceeds this limit is
+/// cut in the middle, with a mark there.
 pub fn of_input(input: &Value, zone: &TimeZone, max: usize) -> Vec<Field> {
     let fields = match input {
         Value::Null => Vec::new(),

@@ -30,8 +30,8 @@ const LIVE_LINES: usize = 5;
 /// Minimum width, in columns, for the subject of a call. If the result leaves less, the result is not shown.
 const SUBJECT_WIDTH_MIN: usize = 16;
 
-/// Returns the rows of a tool call. `text_offset` is the number of visible characters before the call; the number of
-/// those in the call is added to it.
+/// Returns the rows of a tool call. `text_offset` is the number of visible characters before the call; the function
+/// increases it by the number of visible characters in the call.
 pub fn rows(
     run: &ToolRun,
     is_selected: bool,
@@ -112,8 +112,8 @@ fn diff_rows(diff: &str, page: LayoutParams<'_>, text_offset: &mut usize) -> Vec
     out
 }
 
-/// Returns a row that says how many lines are omitted. `above` are the rows before it, from which it gets its text
-/// offset.
+/// Returns a row that says how many lines are omitted. `above` are the rows before it; the new row gets the text offset
+/// of the last of them.
 fn omission_row(omitted: usize, above: &[Row], page: LayoutParams<'_>) -> Row {
     let mark = format!("… {omitted} lines are not shown …");
     let at = above.last().map_or(0, |row| row.text_offset);

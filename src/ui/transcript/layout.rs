@@ -26,7 +26,8 @@ pub enum Above {
     Nothing,
     /// A note that this number of older entries was dropped, because the cell is the first remaining one.
     Dropped(u64),
-    /// Both cells belong to [`SpacingGroup::Activity`](crate::ui::transcript::cell::SpacingGroup): no blank row.
+    /// A cell that belongs to [`SpacingGroup::Activity`](crate::ui::transcript::cell::SpacingGroup), as this cell does:
+    /// no blank row.
     Close,
     /// Any other cell: one blank row.
     Apart,
@@ -156,8 +157,8 @@ impl CellLayout {
     }
 }
 
-/// Lays out a cell. Reuses the parts of `old`, the previous layout of the cell, that show the same text; `old` must
-/// have the same width and theme.
+/// Lays out a cell. Reuses those parts of `old` that show the same text. `old` is the previous layout of the cell and
+/// must have the same width and theme.
 pub fn lay_out(
     kind: &CellKind,
     above: Above,
@@ -297,8 +298,8 @@ fn is_table(piece: &markdown::Piece) -> bool {
     matches!(piece.joint, Joint::Table(_))
 }
 
-/// Lays out the parts of a table again, as far as their column widths or rules differ from those that the whole table
-/// needs. Returns the number of rows that were laid out.
+/// Lays out those parts of a table again whose column widths or rules differ from what the whole table needs. Returns
+/// the number of rows that were laid out.
 fn align_table_pieces(
     parts: &mut [LayoutPart],
     answer: &Answer,

@@ -133,7 +133,7 @@ impl CellLog {
         Some(self.shown(at.checked_sub(1)?))
     }
 
-    /// Returns the number of entries from the cell `number` on. Dropped entries count, too.
+    /// Returns the number of entries from the cell `number` on, including entries that were dropped.
     pub fn entries_from(&self, number: u64) -> u64 {
         if number >= self.next() {
             return 0;
@@ -359,8 +359,8 @@ impl CellLog {
         (!calls.is_empty()).then_some(to)
     }
 
-    /// Returns what determines the spacing before the cell at index `at`, such as the nearest cell above it that draws
-    /// something.
+    /// Returns what is above the cell at index `at`, which determines the spacing before the cell. Cells that draw
+    /// nothing are skipped.
     pub fn above(&self, at: usize) -> Above {
         if self.hidden_by(at).is_some() {
             return Above::Hidden;

@@ -72,8 +72,8 @@ pub struct Transcript {
     /// Time zone for displayed times; `None` means UTC.
     zone: Option<TimeZone>,
     search: Option<Box<Search>>,
-    /// Layouts that scroll steps reuse; empty while the view follows the newest row. A cache: it always equals the
-    /// result of [`layout::lay_out`].
+    /// Layouts that are reused from one scroll step to the next; empty while the view follows the newest row. A cache:
+    /// each layout equals the result of [`layout::lay_out`].
     scratch: LayoutCache,
 }
 
@@ -231,7 +231,8 @@ impl Transcript {
         self.log.selected = next.or(self.log.selected);
     }
 
-    /// Opens or folds the selected cell. If no cell is selected, selects the last tool call first.
+    /// Opens or folds the selected cell. If no cell is selected, first selects the last tool call or call group, or
+    /// else the last cell that can be folded.
     pub fn toggle_selected(&mut self) {
         if self.log.selected.is_none() {
             let is_tool = |n: &u64| {
@@ -282,8 +283,8 @@ impl Transcript {
         }
     }
 
-    /// Returns the subagent that the selected tool call started, or the last call if none is selected. `None` if that
-    /// call started no subagent.
+    /// Returns the subagent that the tool call in the selected cell started. If no cell is selected, uses the last cell
+    /// that can be folded. `None` if that cell is not a call that started a subagent.
     pub fn selected_subagent(&self) -> Option<&Name> {
         let subagent = |number: u64| match &self.log.cell(self.log.index(number)?).kind {
             CellKind::Tool(run) => run.subagent.as_ref(),

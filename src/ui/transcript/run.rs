@@ -12,7 +12,7 @@ use crate::ui::transcript::fields as transcript_fields;
 use crate::ui::transcript::fields::{Field, OutputFields};
 use crate::ui::transcript::tool_display::{OutputKind, USER_COMMAND, tool_display};
 
-/// How the note in a tool result begins that says that the command has exited but left a program running: the current
+/// The beginnings of the note in the result of a command that has exited but left a program running: first the current
 /// wording, then that of older versions.
 const LEFT_RUNNING: &[&str] = &[
     "[The command exited but left a program running.",
@@ -53,8 +53,8 @@ pub struct ToolRun {
     /// The input as fields; may be empty.
     pub input: Vec<Field>,
     pub state: ToolCallState,
-    /// While the call runs, the end of its output. Later the whole output, shortened if too long; empty if
-    /// `output_fields` holds the output.
+    /// While the call runs, the end of its output. After the call, the whole output, shortened if it is too long; empty
+    /// if `output_fields` holds the output.
     pub output: String,
     /// The output as fields if it was JSON; otherwise empty.
     pub output_fields: Vec<Field>,
@@ -222,7 +222,8 @@ impl ToolRun {
     }
 }
 
-/// Returns how a command ended, such as `exit 1` or `timed out`, if the last line of its output says so in brackets.
+/// Returns how a command ended, such as `exit 1` or `timed out`. The last line of its output says so in brackets;
+/// `None` if there is no such line.
 fn ended_by(output: &str) -> Option<String> {
     let last = output.trim_end().lines().next_back()?;
     let inside = last.strip_prefix('[')?.strip_suffix(']')?;

@@ -197,8 +197,8 @@ impl ScrollAnchor {
         Some((top.at, last))
     }
 
-    /// Returns the scroll position for the scrollbar. It counts in fractions of cells, because the height of cells that
-    /// were never visible is unknown.
+    /// Returns the scroll position for the scrollbar. Its unit is a fraction of a cell instead of a row, because the
+    /// height of cells that were never visible is unknown.
     pub fn scrolled(
         &self,
         log: &CellLog,
@@ -269,7 +269,8 @@ impl ScrollAnchor {
         self.anchor_at(RowPosition { at, line }, log, layouts, rows);
     }
 
-    /// Makes `position` the top row of the view, or follows the newest row if that would be visible.
+    /// Makes `position` the top row of the view. If the newest row would then be visible, the view follows the newest
+    /// row instead.
     fn anchor_at(
         &mut self,
         position: RowPosition,

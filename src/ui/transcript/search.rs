@@ -225,7 +225,8 @@ impl Transcript {
         needle.map_or_else(Vec::new, |n| find::find_matches(n, laid.rows(0)))
     }
 
-    /// Folds the cell and the group that were opened for an earlier match, except the cell `but` and its group.
+    /// Folds the cell and the group that the search opened for an earlier match. Leaves them open if they are the cell
+    /// `but` or its group.
     fn refold(&mut self, but: Option<u64>) {
         let opened = self.search.as_mut().and_then(|s| {
             let other = s.opened.filter(|n| Some(*n) != but);

@@ -34,8 +34,8 @@ pub enum PasteResult {
     Cut {
         /// Number of bytes that were inserted.
         kept: usize,
-        /// Number of bytes that the whole text would need. Up to the limit, a tab counts as the four blanks that
-        /// replace it; the text beyond the limit counts as it was pasted.
+        /// Number of bytes that the whole text would need. The part that was inserted is counted with the four blanks
+        /// that replace each tab, the rest as it was pasted.
         of: usize,
     },
 }
@@ -50,9 +50,10 @@ pub struct Composer {
     history: VecDeque<String>,
     /// The index of the recalled message, counted from the newest, and the draft that the recalled message replaced.
     recalled: Option<(usize, String)>,
-    /// The column that vertical cursor movement returns to on longer rows; `None` after any other movement or edit.
+    /// The column in which a series of movements up and down began. The cursor returns to it on rows that are long
+    /// enough. `None` after any other movement or edit.
     goal: Option<usize>,
-    /// Line and character of the first visible row at the last cursor movement.
+    /// The first visible row at the last cursor movement, as the line and the character with which the row begins.
     top: (usize, usize),
     undo: UndoStack,
     kills: KillRing,
@@ -92,7 +93,8 @@ impl Composer {
         self.area.lines().join("\n")
     }
 
-    /// Returns the cursor and the draft, for finding out whether a key has changed them.
+    /// Returns the position of the cursor and the draft. Comparing them before and after a key shows whether the key
+    /// has changed anything.
     pub fn cursor_and_text(&self) -> ((usize, usize), String) {
         (self.cursor(), self.draft())
     }
@@ -209,7 +211,8 @@ impl Composer {
         }
     }
 
-    /// Moves a cursor that landed inside a grapheme cluster to the edge in its direction of movement.
+    /// If the cursor has landed inside a grapheme cluster, moves it on to the cluster's edge, in the direction away
+    /// from `before`, its previous position.
     fn snap_to_cluster(&mut self, before: (usize, usize)) {
         let (row, at) = self.cursor();
         let sign = self.unit(row, at);

@@ -15,7 +15,7 @@ pub struct ScrollPosition {
 }
 
 impl ScrollPosition {
-    /// Returns the value of `first` at which the end of the content is visible.
+    /// Returns the maximum of `first`, at which the end of the content is visible.
     fn most(self) -> usize {
         self.len.saturating_sub(self.visible)
     }

@@ -59,7 +59,7 @@ pub fn has_worktree(model: &CrewModel, task: &Task) -> bool {
 }
 
 /// Returns why the worktree of `task` cannot be opened, or `None` if it may exist. A worktree that no event has
-/// reported counts as existing, because the crew checks it again.
+/// reported counts as existing, because the crew checks later whether it does.
 pub fn why_no_worktree(model: &CrewModel, task: &Task) -> Option<String> {
     let id = task.id;
     if task.worktree.is_empty() {

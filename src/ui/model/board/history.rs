@@ -12,7 +12,7 @@ use crate::domain::text::{clip, one_line};
 use crate::domain::timestamp::Timestamp;
 use crate::ui::text::display_name;
 
-/// Maximum number of steps in memory, for all tasks together. Beyond it, the oldest are dropped.
+/// Maximum number of [`HistoryStep`]s in memory, for all tasks together. Beyond it, the oldest are dropped.
 pub const STEPS_MAX: usize = 20_000;
 /// Maximum length of the text of one step, in characters. A longer text is cut.
 const WORDS_MAX: usize = 200;

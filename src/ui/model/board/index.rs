@@ -46,7 +46,8 @@ pub fn standing(board: &TaskGraph, task: &Task) -> BoardStatus {
     }
 }
 
-/// The index of the board's tasks. The position of a task is its index in the order of task numbers.
+/// The tasks of the board in the order of their numbers, with lookup tables. A task's position is its place in this
+/// order, from 0.
 #[derive(Debug, Clone, Default)]
 pub struct Index {
     ids: Vec<TaskId>,

@@ -85,7 +85,7 @@ pub fn tags(task: &Task) -> String {
 /// Maximum number of start times that [`compute_start_times`] returns, which is more than a screen has rows.
 pub const AGES_MAX: usize = 256;
 
-/// Returns the time at which each task in progress got that status, for at most [`AGES_MAX`] tasks.
+/// Returns the time at which each task in progress got the status "in progress", for at most [`AGES_MAX`] tasks.
 pub fn compute_start_times(model: &CrewModel) -> Vec<Timestamp> {
     let tasks = model.board.tasks();
     let in_progress = tasks.filter(|task| task.status == TaskStatus::InProgress);

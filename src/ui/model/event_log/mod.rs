@@ -25,8 +25,8 @@ pub const LINES_MAX: usize = 2000;
 pub const WORDS_MAX: usize = 400;
 /// Maximum number of names per line that the filter `who:` searches.
 const WHO_MAX: usize = 8;
-/// How many of the latest lines are searched for one that a new line replaces: a less detailed line about the same
-/// event.
+/// A new line may replace a less detailed line about the same event. Only this many of the latest lines are searched
+/// for the line to replace.
 const RECENT: usize = 16;
 
 /// The topic of a line, which the filter `kind:` selects.
@@ -103,7 +103,8 @@ pub enum About {
     Agent(Name),
     /// A message and its thread.
     Message(MessageId),
-    /// The card of a request, or the conversation of that agent once the request is decided.
+    /// The card of a request. Once the request is decided, instead the conversation of the agent that the request is
+    /// about.
     Request(RequestId, Name),
     /// The list of background jobs, with this job selected.
     Job(JobId),

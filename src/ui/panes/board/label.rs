@@ -81,8 +81,8 @@ impl Label {
     }
 }
 
-/// Returns the number of columns that every node reserves for its owner: the width `longest` of the longest name,
-/// within bounds, plus a space and `@`.
+/// Returns the number of columns that every node reserves for its owner: a space, `@`, and `longest` columns, the width
+/// of the longest name. `longest` is limited to the range from [`OWNER_MIN`] to `OWNER_MAX`.
 pub fn owners(longest: usize) -> usize {
     longest.clamp(OWNER_MIN, OWNER_MAX) + 2
 }

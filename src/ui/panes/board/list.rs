@@ -13,7 +13,8 @@ pub struct ListRow {
     pub task: usize,
     /// The indentation depth, at most [`DEPTH_MAX`].
     pub depth: usize,
-    /// The depths at which the vertical guide line continues below this row, as bits. Bit 0 is the first depth.
+    /// For each indentation depth, a bit that is set if the vertical guide line of that depth continues below this row.
+    /// Bit 0 is the first depth.
     pub rails: u16,
 }
 

@@ -40,8 +40,8 @@ use crate::ui::text::width;
 /// Maximum number of tasks that are drawn as a graph. A larger board is shown as a list.
 pub const GRAPH_MAX: usize = 400;
 
-/// Minimum width of the pane, in columns, at which a graph may be wider than the pane, by up to half. A narrower pane
-/// shows the list instead of such a graph.
+/// Minimum width of the pane, in columns, at which [`Shape::Fitting`] accepts a graph that is wider than the pane (by
+/// up to half). A narrower pane then shows the list.
 const PANNED_FROM: usize = 60;
 
 #[derive(Debug)]

@@ -26,8 +26,8 @@ fn graph_needed_message(prefs: &Preferences) -> String {
 }
 
 impl BoardPane {
-    /// Pans the graph by a quarter of the visible area. The selection does not change; moving it scrolls back to the
-    /// selected task.
+    /// Pans the graph by a quarter of the visible area. The selection does not change. The next change of the selection
+    /// scrolls back to the selected task.
     pub fn pan(&mut self, app: &mut App, area: Rect, toward: PanDirection) {
         let places = self.layout(app, area);
         let Shown::Graph(drawing) = places.shown else {

@@ -32,7 +32,8 @@ impl InboxPane {
     }
 
     /// Returns the index of the selected row and its message. If the selected message is filtered out or no longer in
-    /// memory, the next message is selected instead. `None` if no message matches the filter.
+    /// memory, the next newer message counts as selected, or else the newest one. `None` if no message matches the
+    /// filter.
     pub fn selected_message<'a>(
         &self,
         model: &'a CrewModel,

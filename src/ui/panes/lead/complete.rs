@@ -131,8 +131,8 @@ fn commands() -> Vec<CompletionRow> {
     rows.collect()
 }
 
-/// Returns completions for the agents that a message can be addressed to. The shown agent is one of them only while it
-/// has an open question: otherwise it gets the message without being named.
+/// Returns completions for the agents that a message can be addressed to. They include the agent whose conversation is
+/// shown only while it has an open question; at other times, a message without a name goes to that agent.
 fn names(app: &App) -> Vec<CompletionRow> {
     let role = |name: &Name| {
         let member = app.model.team.find(name);

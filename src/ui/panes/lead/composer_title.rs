@@ -163,8 +163,8 @@ fn other_drafts(app: &App) -> String {
     }
 }
 
-/// Returns the forms of the composer's placeholder while `question` is open, longest first. `has_card` says whether a
-/// card above the composer shows the choices.
+/// Returns the wordings of the composer's placeholder while `question` is open, longest first. `has_card` says whether
+/// a card above the composer shows the choices.
 pub fn invitations(prefs: &Preferences, question: &Request, has_card: bool) -> Vec<String> {
     let key = prefs.keymap.key(Context::Composer, Action::Send);
     let to = &question.from;

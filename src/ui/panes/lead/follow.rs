@@ -7,8 +7,8 @@ use crate::ui::keymap::pane::Pane;
 use crate::ui::keymap::{Action, Context};
 use crate::ui::widgets::placed::{PlacedPart, at_the_end};
 
-/// Returns the hint on the lower border of a conversation with the frame `area`: how much is new, and the key that
-/// follows new output again. `None` if the conversation follows new output already.
+/// Returns the hint on the lower border of a conversation with the frame `area`: the number of new entries below the
+/// view, and the key that scrolls to the newest one. `None` if the conversation already follows new output.
 pub fn follow_mark(app: &App, area: Rect) -> Option<PlacedPart<String>> {
     let transcript = &app.model.agents.get(&app.shown)?.transcript;
     if transcript.is_following() {

@@ -47,7 +47,8 @@ impl LeadPane {
         cursor
     }
 
-    /// Adds the mouse targets of the completion list. They cover those of the panes below it.
+    /// Adds the mouse targets of the completion list. They take precedence over the targets of the panes that the list
+    /// covers.
     pub fn completion_targets(&self, app: &App, layout: &Layout, out: &mut Vec<PlacedPart<Hit>>) {
         complete_view::targets(self, app, layout, out);
     }
@@ -55,8 +56,8 @@ impl LeadPane {
 
 const QUEUED_ROWS_MAX: u16 = 3;
 
-/// Returns how many rows at the bottom of a conversation of `height` rows show queued messages: at most
-/// [`QUEUED_ROWS_MAX`] and a third of the height.
+/// Returns the number of queued messages to show, one per row, at the bottom of a conversation of `height` rows: at
+/// most [`QUEUED_ROWS_MAX`] and a third of the height.
 pub fn queued_rows(app: &App, height: u16) -> u16 {
     let waiting = app
         .model

@@ -25,7 +25,7 @@ const COLUMNS_MAX: u16 = 76;
 const TOO_LONG: &str =
     "Not all settings are visible. Make the window larger, or run crewdeck trust in a shell.";
 
-/// Runs `action` if the page offers it; otherwise does nothing. `area` is the frame of the pane.
+/// Runs `action` if the setup page offers it; otherwise does nothing. `area` is the frame of the pane.
 pub fn act(app: &mut App, area: Option<Rect>, action: Action, out: &mut Vec<Effect>) {
     if !onboarding::offers(app, action) {
         return;
@@ -47,7 +47,7 @@ pub fn act(app: &mut App, area: Option<Rect>, action: Action, out: &mut Vec<Effe
     out.push(effect);
 }
 
-/// Returns whether the page is shown and all its steps fit into a pane with the frame `area`.
+/// Returns whether the setup page is shown and all its steps fit into a pane with the frame `area`.
 fn fits(app: &App, area: Option<Rect>) -> bool {
     let (Some(area), Some(page)) = (area, onboarding::drawn(app)) else {
         return false;
@@ -56,8 +56,8 @@ fn fits(app: &App, area: Option<Rect>) -> bool {
     app.popups.is_empty() && lines(app, page, &Theme::default(), area).is_whole
 }
 
-/// Draws the page. If there is too little room, omits first the blank lines, then the explanation, then the last steps.
-/// The problem and the keys are never omitted.
+/// Draws the setup page. If there is too little room, omits first the blank lines, then the explanation, then the last
+/// steps. The problem and the keys are never omitted.
 pub fn draw(app: &App, page: &OnboardingPage, theme: &Theme, area: Rect, buffer: &mut Buffer) {
     let lines = lines(app, page, theme, area);
     for (line, row) in lines.shown.iter().zip(area.rows()) {
@@ -155,7 +155,7 @@ fn paragraph(words: &str, columns: usize, style: Style) -> Vec<Line<'static>> {
     rows.into_iter().map(|l| Line::styled(l, style)).collect()
 }
 
-/// Wraps `words` into rows after `mark`. The further rows are indented by the width of the mark.
+/// Wraps `words` into rows. The first row begins with `mark`; the other rows are indented by its width.
 fn hanging(mark: &str, words: &str, columns: usize, theme: &Theme) -> Vec<Line<'static>> {
     let indent = width(mark);
     let rows = wrap(words, columns.saturating_sub(indent));

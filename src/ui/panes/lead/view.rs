@@ -147,7 +147,7 @@ fn welcome(app: &App) -> String {
     text
 }
 
-/// Draws the messages that wait for the shown agent at the bottom of `area`, one row for each. Returns the area above
+/// At the bottom of `area`, draws the queued messages to the shown agent, one row for each. Returns the area above
 /// them.
 fn queued(app: &App, theme: &Theme, area: Rect, buffer: &mut Buffer) -> Rect {
     let waiting: Vec<&str> = app
@@ -194,8 +194,8 @@ fn queued(app: &App, theme: &Theme, area: Rect, buffer: &mut Buffer) -> Rect {
     rest
 }
 
-/// Draws a composer without the focus as one row, with the key that opens it and the recipient. Used if the screen has
-/// few rows.
+/// Draws the unfocused composer as one row that names the recipient and the key that opens the composer. Used if the
+/// screen has few rows.
 fn folded(app: &App, theme: &Theme, row: Rect, buffer: &mut Buffer) {
     let key = app.prefs.keymap.key(Context::Panes, Action::Compose);
     let does = if app.role.is_crew() {

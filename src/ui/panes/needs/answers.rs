@@ -19,9 +19,9 @@ use crate::ui::keymap::{Action, Context};
 /// Maximum length of the part of an answer that a status message quotes, in characters.
 const QUOTED_MAX: usize = 60;
 
-/// Answers the open question of the shown agent with `words`. Returns `false` if there is no question. If Enter has
-/// changed its meaning since the draft was started, sends nothing, explains in a status message what Enter does now,
-/// and returns `true`.
+/// Answers the open question of the shown agent with `words`. Returns `false` if there is no question. If Enter now
+/// does something else with the draft than when the draft was started, sends nothing, explains in a status message what
+/// Enter does now, and returns `true`.
 pub fn answer(app: &mut App, words: &str, out: &mut Vec<Effect>) -> bool {
     if !is_meant(app) {
         return true;
@@ -37,8 +37,8 @@ pub fn answer(app: &mut App, words: &str, out: &mut Vec<Effect>) -> bool {
     true
 }
 
-/// Returns whether Enter still does what it did when the draft was started. If not, explains it in a status message,
-/// and the next Enter sends.
+/// Returns whether Enter still does what it did when the draft was started. If not, a status message explains what
+/// Enter does now, and the next press sends the draft.
 fn is_meant(app: &mut App) -> bool {
     let question = answering::question(app).map(|q| q.id.clone());
     if app.input.drafts.answers_question == question {
@@ -75,8 +75,8 @@ pub fn sync_empty_draft(app: &mut App) {
     }
 }
 
-/// Returns a reminder that the question of `to` is still open, for a text that was sent to `to` as a message and does
-/// not answer it. `None` if `to` has no open question.
+/// Returns the status message after a text was sent to `to` as a message: a reminder that the message does not answer
+/// the open question of `to`. `None` if `to` has no open question.
 pub fn open_question_reminder(app: &App, to: &Name) -> Option<String> {
     let mut cards = app.model.requests.cards();
     let is_open = |r: &Request| {
@@ -124,7 +124,8 @@ pub fn decide(
     out.push(Effect::Command(Command::Decide(decision)));
 }
 
-/// Handles a closed request. If the user's text was not delivered with the decision, the text becomes a draft again.
+/// Called when a request was closed. If another agent or a policy has decided it before the user's decision arrived,
+/// the text that the user sent with that decision becomes a draft again.
 pub fn closed(app: &mut App, request: &Request) {
     let Some(sent) = app.input.drafts.sent(&request.id).cloned() else {
         return tell_writer(app, request);
@@ -151,8 +152,8 @@ pub fn closed(app: &mut App, request: &Request) {
     }
 }
 
-/// Called when a request was closed. If the current draft answers it, tells the user that the question is closed and
-/// that the text stays as a draft.
+/// Called when a request was closed. If the current draft answers the request, tells the user that the question is
+/// closed and that the text stays as a draft.
 fn tell_writer(app: &mut App, request: &Request) {
     let is_own = app.input.drafts.answers_question.as_ref() == Some(&request.id);
     if is_own && !app.input.composer.is_empty() {
@@ -162,7 +163,8 @@ fn tell_writer(app: &mut App, request: &Request) {
     }
 }
 
-/// If the crew has rejected a decision, turns the text that was sent with it into a draft again.
+/// Called when the crew has rejected a decision. If the user sent a text with the decision, the text becomes a draft
+/// again.
 pub fn restore_rejected(app: &mut App, request: &RequestId, why: &str) {
     if let Some(sent) = app.input.drafts.take_sent(request) {
         restore(app, &sent.to, &sent.text, "Your answer", why);
@@ -170,14 +172,15 @@ pub fn restore_rejected(app: &mut App, request: &RequestId, why: &str) {
 }
 
 /// Restores a text whose delivery to `to` failed. A warning gives the reason `why` and says where the text is now.
-/// `what` names the text.
+/// `what` is what the warning calls the text, such as `Your answer`.
 pub fn restore(app: &mut App, to: &Name, text: &str, what: &str, why: &str) {
     let returned = app.restore_text(to, text);
     let place = where_restored(&app.prefs, to, returned, what);
     app.note(NoticeLevel::Warn, format!("{why} {place}").trim_end());
 }
 
-/// Turns the comment on a request that is closed by now into a draft for the agent that asked.
+/// Turns the user's comment on a request that was closed in the meantime into a draft to `to`, the agent that made the
+/// request. `why` says how the request was closed.
 pub fn return_comment(app: &mut App, to: &Name, text: &str, why: &str) {
     let returned = app.restore_text(to, text);
     let place = where_restored(&app.prefs, to, returned, "What you wrote");
@@ -193,7 +196,8 @@ pub fn why_closed(request: &Request) -> String {
     }
 }
 
-/// Returns a sentence that says where an undelivered text was restored. `what` names the text.
+/// Returns a sentence that says where an undelivered text was restored. `what` is what the sentence calls the text,
+/// such as `Your answer`.
 pub fn where_restored(prefs: &Preferences, to: &Name, returned: RestoredTo, what: &str) -> String {
     match returned {
         RestoredTo::Composer => format!("{what} is back in the composer."),

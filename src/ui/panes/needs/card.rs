@@ -15,7 +15,7 @@ use crate::ui::widgets::scrollbar::Scrollbar;
 
 /// Maximum number of request headings shown above the card.
 const LISTED_MAX: usize = 3;
-/// Maximum number of other agents with the same request that the card names.
+/// Maximum number of agents that the card names because they have sent the same request.
 const OTHERS_MAX: usize = 6;
 /// Minimum number of visible rows of the request's text. With less room, the choices scroll together with the text.
 const TEXT_MIN: usize = 2;
@@ -102,7 +102,7 @@ impl CardLayout {
     }
 }
 
-/// Computes the areas of the selected request's card inside `inside`, the area for text of the pane.
+/// Computes the areas of the selected request's card. `inside` is the area for text in the pane.
 pub fn card_layout(pane: &NeedsPane, model: &CrewModel, inside: Rect, theme: &Theme) -> CardLayout {
     let card = card(pane, model, inside.width, inside.height, theme);
     let pinned = u16::try_from(card.pinned.len()).unwrap_or(u16::MAX);
@@ -148,7 +148,7 @@ pub fn card_layout(pane: &NeedsPane, model: &CrewModel, inside: Rect, theme: &Th
 pub struct Reading {
     /// Whether the end of the request is visible.
     pub is_at_end: bool,
-    /// The number of characters of the command's comments that are folded.
+    /// The number of characters that are hidden because long comments in the command are folded.
     pub folded: usize,
     /// The number of bytes that were cut from the middle of the command because it is too long.
     pub cut: usize,

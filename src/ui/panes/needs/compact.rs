@@ -20,7 +20,8 @@ use crate::ui::widgets::placed::PlacedPart;
 /// Maximum number of rows of the text and the choices together. The card is higher only if the choices alone need more
 /// rows.
 const ROWS_MAX: u16 = 9;
-/// Minimum width of the heading, in columns. With less room, the hint at the right end of its line is shortened.
+/// Minimum width of the card's heading, in columns. If there is less room, the hint to the right of the heading is
+/// shortened.
 const HEADING_LEAST: usize = 30;
 
 struct CompactCard {
@@ -130,8 +131,8 @@ fn elsewhere(app: &App, is_whole: bool, request: &Request) -> [String; 2] {
     [long, format!(" more: {key} ")]
 }
 
-/// Adds the mouse targets of the card: the choices, while a digit key would choose one, and the card itself, which
-/// focuses the composer.
+/// Adds the mouse targets of the card: the whole card, which focuses the composer, and above it the choices, as long as
+/// a digit key would choose one.
 pub fn targets(app: &App, area: Rect, out: &mut Vec<PlacedPart<Hit>>) {
     let mut put = |at, what| out.push(PlacedPart { at, what });
     if let (Some(request), true) = (answering::request(app), answering::takes_choice(app)) {

@@ -87,7 +87,8 @@ impl PaneFeature for NeedsPane {
         }
     }
 
-    /// Requires a second click: opening a request shows the agent's conversation and leaves this pane.
+    /// Returns `true` only for the second click on a request, because opening it shows the agent's conversation and
+    /// leaves this pane.
     fn opens(&self, _app: &App, _row: usize, is_second: bool) -> bool {
         is_second
     }
@@ -144,8 +145,8 @@ impl PaneFeature for NeedsPane {
         })
     }
 
-    /// Selects another request, because the preview shows a request in full. In the pane itself, the same keys scroll
-    /// the card.
+    /// Selects another request. Without the preview, the same keys scroll the card; the preview shows the whole
+    /// request.
     fn step_preview(&mut self, app: &mut App, area: Option<Rect>, by: Scroll) {
         match by {
             Scroll::LineDown => self.neighbour(app, area, Way::Forward),

@@ -23,7 +23,7 @@ use crate::ui::model::CrewModel;
 pub struct NeedsPane {
     /// The selected request; `None` selects the oldest one.
     pub selected: Option<RequestId>,
-    /// The time at which another request was last selected without a key press. For a short time after it, keys that
+    /// When the selection last moved to another request without a key press. For a short time after that, keys that
     /// approve are ignored, because they were meant for the previous request. 0 if no delay is needed.
     pub since: Timestamp,
     /// Number of lines of the selected request that are scrolled off the top.

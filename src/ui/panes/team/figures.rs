@@ -31,9 +31,9 @@ pub fn words_width(columns: usize) -> usize {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FigureStyle {
-    /// Side by side, each with its unit.
+    /// The figures are side by side, each with its unit.
     WithUnits,
-    /// In columns below their headings.
+    /// The figures are in columns below headings.
     InColumns {
         /// Whether the cost of any agent is known, so that there is a column for it.
         has_cost: bool,

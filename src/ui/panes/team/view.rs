@@ -24,8 +24,8 @@ use crate::ui::widgets::scrollbar::Scrollbar;
 
 /// Minimum width of a row, in columns, to show the activity bars. A narrower row needs their columns for the task.
 const ACTIVITY_BARS_FROM: usize = 70;
-/// Minimum room for a tool's argument or a waiting reason, in columns, including the blanks before it. With less, it is
-/// omitted.
+/// Minimum room, in columns, for a tool's argument or the reason why an agent waits, including the blanks before it.
+/// With less room, the argument or reason is omitted.
 const ARGUMENT_MIN: usize = 10;
 
 const PLACEHOLDER: &str =
@@ -104,7 +104,8 @@ struct SharedColumns {
     task: usize,
 }
 
-/// Returns the width of the name column, in columns: the same for all rows, so that the least text is truncated.
+/// Returns the width of the name column, in terminal columns. All rows have the same width, chosen so that as little
+/// text as possible is truncated.
 fn name_width(app: &App, members: &[TeamRow<'_>], inside: usize, style: FigureStyle) -> usize {
     let least = match inside {
         0..CONTEXT_FROM => 8,
@@ -135,9 +136,9 @@ fn name_width(app: &App, members: &[TeamRow<'_>], inside: usize, style: FigureSt
     least_truncating_width(&rows, least)
 }
 
-/// Returns the width of the name column that truncates the least text over all rows. A truncated column of a name
-/// counts as much as two of a task. The result is at least `least`, unless all names are shorter. It is at most half of
-/// the shared columns of each row, or more as long as the row's task still fits.
+/// Returns the width of the name column at which the least text is truncated in all rows together. A truncated terminal
+/// column of a name counts as much as two of a task. The result is at least `least`, unless all names are shorter. It
+/// is at most half of the shared columns of each row, or more as long as the row's task still fits.
 fn least_truncating_width(rows: &[SharedColumns], least: usize) -> usize {
     let longest = rows.iter().map(|r| r.name).max().unwrap_or(0);
     let allowed = |r: &SharedColumns| r.columns.saturating_sub(r.task).max(r.columns / 2);

@@ -11,7 +11,8 @@ use crate::ui::panes::todo::TodoListPane;
 
 impl TodoListPane {
     /// Shows or hides the todo list next to the conversation, and saves the choice. If the list would fill the screen
-    /// or a tab, switches to it or back instead. `is_visible` says whether the list is on the screen.
+    /// or a tab, instead switches to the list, or back to what was visible before. `is_visible` says whether the list
+    /// is on the screen.
     pub fn toggle(&mut self, app: &mut App, is_visible: bool, out: &mut Vec<Effect>) {
         if !app.popups.is_empty() {
             return;
@@ -49,7 +50,7 @@ impl TodoListPane {
         out.push(Effect::SaveScreen(app.arrangement.screen));
     }
 
-    /// Shows the list in place of another pane, and remembers the focus.
+    /// Shows the list in place of another pane, and stores the focus for [`TodoListPane::switch_back`].
     fn switch_to(&mut self, app: &mut App) {
         self.before_toggle = Some((app.focus, app.arrangement.zoom, app.arrangement.tab));
         let has_tab = matches!(app.focus, Focus::Pane(p) if Pane::TABS.contains(&p));
@@ -63,7 +64,7 @@ impl TodoListPane {
         }
     }
 
-    /// Hides the list and restores the remembered focus.
+    /// Hides the list and restores the focus that [`TodoListPane::switch_to`] has stored.
     fn switch_back(&mut self, app: &mut App) {
         let before = self.before_toggle.take();
         let (focus, zoom, tab) = before.unwrap_or((Focus::Pane(Pane::Lead), None, Pane::Board));

@@ -17,7 +17,7 @@ use crate::ui::theme::Theme;
 
 /// The share of a budget, in percent, from which on its usage is highlighted.
 const NEAR: u64 = 80;
-/// The width of the labels before the lines, in columns.
+/// The width of the label at the start of each line, in columns.
 const HEADS: usize = 12;
 
 pub fn lines(app: &App, accounts: &Accounts, columns: usize, theme: &Theme) -> Vec<CostLine> {
@@ -128,8 +128,8 @@ fn of_team(model: &CrewModel, sum: &Used, budget: UsageBudget) -> Option<(String
     Some((words, share))
 }
 
-/// Describes the budget that each agent has, and the agent that has used the largest share of its own. Returns the text
-/// and that share in percent.
+/// Describes the budget that each agent has, and names the agent that has used the largest share of its budget. Returns
+/// the text and that share in percent.
 fn of_agents(model: &CrewModel, accounts: &Accounts, budget: UsageBudget) -> Option<(String, u64)> {
     let base = model.limits.budgets.limit(budget)?;
     let shares = accounts

@@ -31,8 +31,8 @@ impl CostSort {
         }
     }
 
-    /// Sorts accounts that are already sorted by cost; the sort is stable. In the order by name, the row that sums up
-    /// earlier agents stays last.
+    /// Sorts `rows` in this order. They must already be sorted by cost, which remains the order of rows with equal
+    /// values. In the order by name, the row that sums up earlier agents stays last.
     pub fn sort_accounts(self, rows: &mut [Account]) {
         match self {
             CostSort::Name => {
@@ -44,7 +44,8 @@ impl CostSort {
         }
     }
 
-    /// Sorts tasks that are already sorted by cost; the sort is stable.
+    /// Sorts `rows` in this order. They must already be sorted by cost, which remains the order of rows with equal
+    /// values.
     pub fn sort_tasks(self, rows: &mut [(TaskId, Used)]) {
         match self {
             CostSort::Name => rows.sort_by_key(|(id, _)| *id),
@@ -54,7 +55,8 @@ impl CostSort {
         }
     }
 
-    /// Returns the number by which rows are sorted. It is 0 for all rows if the order by cost is kept.
+    /// Returns the number by which rows are sorted in this order. In an order that is not numeric, and in the order by
+    /// cost, it is 0 for all rows.
     fn figure(self, used: &Used) -> u64 {
         match self {
             CostSort::Share | CostSort::Name => 0,

@@ -169,7 +169,7 @@ fn shape(topic: Topic) -> &'static str {
     }
 }
 
-/// Returns text that follows the topic of the selected line: the `who:` filter terms that match the line, and what
+/// Returns the text that follows the topic of the selected line: the `who:` filter terms that match the line, and what
 /// Enter opens.
 fn about(prefs: &Preferences, line: &LogLine) -> String {
     let key = prefs.keymap.key(Context::EventLog, Action::Open);

@@ -31,7 +31,7 @@ const NO_MATCH: &str = "No matches in this text.";
 
 /// The content of a pager.
 pub trait Page: Debug + 'static {
-    /// The description of the popup that the tour shows.
+    /// The description of the popup for the tour line.
     const TIP: &'static str;
 
     fn title(&self, app: &App) -> String;
@@ -90,7 +90,8 @@ pub trait Page: Debug + 'static {
         None
     }
 
-    /// Returns the action of `key` if the text tells the user to press this key and the pager itself does not bind it.
+    /// Returns the action of `key` if the text of the page tells the user to press this key and the pager itself does
+    /// not bind the key.
     fn recommended(&self, _prefs: &Preferences, _key: &str) -> Option<Action> {
         None
     }
@@ -102,7 +103,7 @@ pub trait Page: Debug + 'static {
     fn after_event(&mut self, _app: &App) {}
 }
 
-/// A line of a pager's text, with what the search and the navigation between files need.
+/// A line of a pager's text, with the data for the search and for the navigation between files.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PagerRow {
     pub line: Line<'static>,
@@ -268,8 +269,8 @@ impl<P: Page> Pager<P> {
         self.scroll = line.min(seen.rows.len().saturating_sub(seen.height));
     }
 
-    /// Scrolls to the match that `choose` selects. `choose` gets the matches and the index of the first visible line;
-    /// it returns the index of a match and what to report. Returns what to report to the user.
+    /// Scrolls to the match that `choose` selects. `choose` gets the matches and the index of the first visible line.
+    /// It returns the index of a match and the step to report to the user. Returns that step.
     fn go_to(
         &mut self,
         app: &App,

@@ -28,7 +28,7 @@ const HEIGHT_MAX: u16 = 20;
 pub trait Choices: Debug + 'static {
     /// What the user chooses: the value behind a row.
     type Item: Debug + Clone + PartialEq + 'static;
-    /// The description of the popup that the tour shows.
+    /// The description of the popup for the tour line.
     const TIP: &'static str;
 
     fn title(&self, app: &App) -> String;

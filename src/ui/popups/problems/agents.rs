@@ -26,8 +26,8 @@ pub fn problems(app: &App) -> Vec<Problem> {
         .collect()
 }
 
-/// Returns the times whose age makes an agent a problem, now or later: when its shutdown was approved, and when its
-/// activity started.
+/// Returns the times since which agents may become a problem: when a shutdown was approved, and when an activity
+/// started.
 pub fn ages(model: &CrewModel) -> Vec<ShownAge> {
     let mut out = Vec::new();
     for name in model.present() {

@@ -40,7 +40,7 @@ fn open(app: &mut App, id: Option<TaskId>, make: impl FnOnce() -> TaskForm) {
     open_popup(app, draft.unwrap_or_else(make));
 }
 
-/// Calls `change` with the drafts and sent forms, and returns its result.
+/// Calls `change` with the drafts and sent forms, and returns the result of `change`.
 fn forms<R>(app: &mut App, change: impl FnOnce(&mut TaskForms) -> R) -> R {
     app.popups.with_kept(change)
 }
@@ -93,8 +93,8 @@ pub fn toggle_blocker(app: &mut App, selected: Option<TaskId>) {
     }
 }
 
-/// Handles the event that the board has accepted the user's action `act` on a task. If a form was sent for it, removes
-/// that form and selects the task on the board.
+/// Handles the event that the board has accepted the user's action `act` on a task. If a form was sent for that action,
+/// removes the form and selects the task on the board.
 pub fn confirmed(app: &mut App, task: TaskId, act: &UserAction) {
     let (id, words) = match act {
         UserAction::Added => (None, format!("{task} added.")),
@@ -124,7 +124,7 @@ pub fn rejected(app: &mut App, command: &TaskCommand, why: &str) {
     }
 }
 
-/// Returns whether there is neither a draft nor a sent form without an answer.
+/// Returns whether there are no drafts and no sent forms that the board has neither accepted nor rejected.
 #[cfg(test)]
 pub fn is_clear(app: &mut App) -> bool {
     forms(app, |forms| forms.is_clear())

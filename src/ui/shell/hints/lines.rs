@@ -20,8 +20,9 @@ const MESSAGE_MARGIN: usize = 5;
 /// above the hints.
 const MESSAGE_LEAST: usize = 16;
 
-/// Returns the two parts of the status message: the row above the hints, which is empty unless the message is long, and
-/// the text before the hints. This text leaves room for permanent hints and for the buttons of an open dialog.
+/// Returns the status message in two parts: the text in the row above the hints, and the text before the hints in their
+/// own row. A short message has only the second part. That part leaves room for permanent hints and for the buttons of
+/// an open dialog.
 pub fn message(state: &UiState, row: Rect) -> (String, String) {
     let Some(status) = &state.status else {
         return (String::new(), String::new());

@@ -52,8 +52,8 @@ fn is_only_conversation(state: &UiState) -> bool {
             .all(|rows| rows == 0)
 }
 
-/// If only the conversation has content, places it with one line for each of the other panes below it, which says what
-/// the pane will show. Otherwise, places nothing and returns false.
+/// If only the conversation has content, places the conversation, and below it one line for each other pane, which says
+/// what the pane will show. Otherwise, places nothing and returns false.
 pub fn only_conversation(state: &UiState, out: &mut Layout, body: Rect) -> bool {
     if !is_only_conversation(state) {
         return false;
@@ -72,7 +72,8 @@ pub fn only_conversation(state: &UiState, out: &mut Layout, body: Rect) -> bool 
 /// Minimum height of the body, in rows, at which a screen of middle width shows all panes at once.
 const ALL_PANES_FROM: u16 = 30;
 
-/// Places the conversation beside all other panes. If the body is too low for that, one area with tabs holds them.
+/// Places the conversation on the left and all other panes on the right. If the body has fewer than [`ALL_PANES_FROM`]
+/// rows, the right side shows only one pane, with tabs to choose another.
 pub fn middle(state: &UiState, out: &mut Layout, body: Rect) {
     let (left, right) = columns(state, out, body, 58);
     let right = needs(state, out, right);
@@ -318,8 +319,8 @@ fn needs(state: &UiState, out: &mut Layout, column: Rect) -> Rect {
     rest
 }
 
-/// Places the banner for waiting requests, unless Needs you or a card above the composer shows them, or the tour line
-/// is about the request. Returns the rest of the body.
+/// Places the line that announces open requests. Omits the line if a request is shown in Needs you or in a card above
+/// the composer, or if the tour line describes the request. Returns the rest of the body.
 pub fn banner(state: &UiState, out: &mut Layout, body: Rect, pane: Pane) -> Rect {
     let is_told = out.tour.is_some() && tour::is_about_request(state);
     let has_card = pane == Pane::Lead && answering::request(state).is_some();

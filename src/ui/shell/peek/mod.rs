@@ -170,7 +170,8 @@ impl PreviewScroll {
     }
 }
 
-/// Returns the area of an agent's conversation, below `head` lines and a rule.
+/// Returns the area of an agent's conversation in a preview with the area `area`: the part below `head` lines and a
+/// rule.
 pub fn conversation_area(area: Rect, head: usize) -> Rect {
     let inside = area::inside(area);
     let above = u16::try_from(head).unwrap_or(u16::MAX).saturating_add(1);

@@ -11,8 +11,8 @@ use crate::ui::keymap::{Action, Context};
 use crate::ui::shell::peek::PreviewScroll;
 use crate::ui::theme::Theme;
 
-/// The preview of the pane's selection. The pane keeps the focus. The shell lays it out and draws it, since only the
-/// shell knows the panes.
+/// The preview of the item that is selected in a pane. The pane keeps the focus. The shell lays out and draws the
+/// preview, because popups have no access to the panes.
 #[derive(Debug)]
 pub struct Peek {
     pub pane: Pane,

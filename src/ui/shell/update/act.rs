@@ -138,7 +138,7 @@ pub fn act(state: &mut UiState, action: Action, out: &mut Vec<Effect>) -> bool {
     true
 }
 
-/// Runs an action that only one pane has. Returns `false` if no pane has it.
+/// Runs an action that a pane handles itself, even without the focus. Returns `false` if no pane handles the action.
 fn act_in_pane(state: &mut UiState, action: Action, out: &mut Vec<Effect>) -> bool {
     let layout = layout::layout(state, state.size);
     Pane::ALL.into_iter().any(|pane| {

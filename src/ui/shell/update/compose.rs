@@ -131,7 +131,8 @@ pub fn newline(app: &mut App) {
     });
 }
 
-/// Replaces a backslash directly before the cursor of the composer by a line break. Returns whether there is one.
+/// Replaces a backslash directly before the cursor of the composer by a line break. Returns whether there was a
+/// backslash.
 pub fn continues_line(app: &mut App) -> bool {
     let continues = app.input.composer.before_cursor().0.ends_with('\\');
     if continues {

@@ -216,7 +216,8 @@ fn request_changed(state: &mut UiState, request: &Request) {
     }
 }
 
-/// Closes the popups of a request that is no longer open. An unsent comment becomes the draft of a message to the agent.
+/// Closes the popups of a request that is no longer open. An unsent comment becomes a draft to the agent that made the
+/// request.
 fn close_comment(app: &mut App, request: &Request) {
     let count = app.popups.len();
     let mut about = (app.popups.iter()).filter(|popup| popup.request() == Some(&request.id));

@@ -14,8 +14,8 @@ use crate::ui::panes::needs::focus;
 use crate::ui::shell::peek::Peek;
 use crate::ui::shell::state::UiState;
 
-/// What the next key would act on. It is compared before and after a change, to find out whether the change replaces
-/// it.
+/// What the next key would act on. Comparing this value before and after a change shows whether the change has replaced
+/// the target.
 #[derive(PartialEq)]
 struct KeyTarget {
     focus: Focus,

@@ -35,7 +35,7 @@ pub fn search(app: &mut App, out: &mut Vec<Effect>) {
 }
 
 /// Asks the front end for the messages of earlier sessions, unless it was asked before. If `recalls` is true, the
-/// newest one is recalled when they arrive.
+/// composer shows the newest of these messages as soon as they arrive.
 fn request(app: &mut App, recalls: bool, out: &mut Vec<Effect>) {
     if app.input.history == SavedHistory::Unread {
         app.input.history = SavedHistory::Requested { recalls };
@@ -43,7 +43,8 @@ fn request(app: &mut App, recalls: bool, out: &mut Vec<Effect>) {
     }
 }
 
-/// Adds the messages of earlier sessions to the history, and recalls the newest if the user has pressed Up for it.
+/// Adds the messages of earlier sessions to the history. If the user has pressed Up to get one of them, recalls the
+/// newest.
 pub fn loaded(state: &mut UiState, saved: Vec<String>, out: &mut Vec<Effect>) {
     let before = std::mem::replace(&mut state.input.history, SavedHistory::Loaded);
     state.input.composer.add_older(saved);

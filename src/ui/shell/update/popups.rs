@@ -42,7 +42,8 @@ pub fn accept(state: &mut UiState) -> Option<Action> {
     state.panes.get_mut(pane).accept(&mut state.app)
 }
 
-/// Copies the selection or the open text.
+/// Copies to the clipboard what the topmost popup offers to copy. If it offers nothing of its own, or no popup is open,
+/// copies the selection of the focused pane.
 pub fn copy(state: &mut UiState, out: &mut Vec<Effect>) {
     let Some((what, text)) = selected_text(state) else {
         state.say("Nothing to copy here yet.");

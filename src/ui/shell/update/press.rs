@@ -80,8 +80,8 @@ pub fn press(state: &mut UiState, key: KeyEvent, out: &mut Vec<Effect>) {
     }
 }
 
-/// Returns whether a key that is bound to choosing an answer is typed into the composer instead, because it is not a
-/// digit, there is no such choice, or the question has only just appeared.
+/// Returns whether `key`, which is bound to choosing answer `number`, is typed into the composer instead. It is if the
+/// key is a character other than a digit, if there is no such answer, or if the question has only just appeared.
 fn is_typed(state: &UiState, key: KeyEvent, number: usize) -> bool {
     if !answering::takes_choice(state) {
         return false;

@@ -78,7 +78,8 @@ fn forget_the_past(app: &mut App) {
     app.now = Timestamp::default();
 }
 
-/// Applies the newest `more` events of the replay, which the screen does not show yet, and sets the time of the replay.
+/// Applies the newest `more` of the events that were played so far, and sets the time of the replay. The screen must
+/// already show the earlier events.
 fn apply_newest(state: &mut UiState, more: usize) {
     let Some(player) = state.replay.take() else {
         return;
@@ -93,7 +94,7 @@ fn apply_newest(state: &mut UiState, more: usize) {
     state.replay = Some(player);
 }
 
-/// Applies recorded `events` that follow `before`, without notifying the user.
+/// Applies the recorded `events`, which follow the event `before`, without notifying the user.
 pub fn recall(state: &mut UiState, before: Option<&Event>, events: &[Event]) {
     let mut before = before.map(|e| e.seq);
     for event in events {

@@ -45,7 +45,8 @@ pub fn toggle_mouse(app: &mut App, out: &mut Vec<Effect>) {
     out.push(Effect::CaptureMouse(is_on));
 }
 
-/// Moves the border between the columns to a screen column, within its bounds.
+/// Moves the border between the left and the right part of the layout to the terminal column `column`. If a part would
+/// become too narrow, moves the border only to the nearest allowed position.
 pub fn drag(app: &mut App, column: u16) {
     let width = app.size.width.max(1);
     let share = u32::from(column) * 100 / u32::from(width);

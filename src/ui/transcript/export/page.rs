@@ -5,7 +5,7 @@ use pulldown_cmark::{CowStr, Event, Options, Parser, Tag, TagEnd, html};
 use super::{Entry, ExportHead, Part, about, escape};
 
 const STYLE: &str = include_str!("page.css");
-/// Forbids everything that a page could load or run, except its own styles.
+/// The content security policy of an exported page. It forbids the page to load or run anything except its own styles.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'";
 /// The URL schemes that a link may have.
 const SCHEMES: &[&str] = &["http", "https", "mailto"];

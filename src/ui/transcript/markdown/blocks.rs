@@ -35,7 +35,8 @@ pub struct Blocks {
     ended: Option<ListState>,
 }
 
-/// The state of a list at the end of a [`Piece`](super::Piece) of a text, from which the next piece continues the list.
+/// The state of a list at the end of a [`Piece`](super::Piece) of a text. The next piece continues the list from this
+/// state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ListState {
     /// Number of the next item; `None` for a bulleted list.
@@ -65,8 +66,8 @@ impl Blocks {
         self.ended
     }
 
-    /// Begins a block in the innermost level. `is_new_paragraph` says whether it is a paragraph after a blank line.
-    /// Returns whether a blank row must precede the block.
+    /// Begins a block in the innermost level. `is_new_paragraph` says whether the block is a paragraph after a blank
+    /// line. Returns whether a blank row must precede the block.
     pub fn begin(&mut self, is_new_paragraph: bool) -> bool {
         let Some((level, count)) = self.open.last_mut() else {
             return false;
@@ -144,7 +145,7 @@ impl Blocks {
         )
     }
 
-    /// Counts text that is directly in an item, without a paragraph, as a block.
+    /// Called for text. If the text is directly in an item, without a paragraph, counts it as a block of the item.
     pub fn note_text(&mut self) {
         if let Some((_, count)) = self.open.last_mut() {
             *count = (*count).max(1);

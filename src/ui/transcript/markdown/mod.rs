@@ -25,7 +25,7 @@ pub use crate::ui::transcript::markdown::rendered::{Continuation, RenderedPiece}
 pub use crate::ui::transcript::markdown::table::{TableLayout, TableMeasure};
 
 /// Renders `text` in rows of at most `columns` columns. `text_offset` is the number of visible characters before the
-/// text, as in [`Row::text_offset`]; the number of those in the text is added to it.
+/// text, as in [`Row::text_offset`]; the function increases it by the number of visible characters in the text.
 pub fn rows(text: &str, columns: usize, theme: &Theme, text_offset: &mut usize) -> Vec<Row> {
     let page = PageBuilder::new(columns, theme, *text_offset);
     let done = build_page(page, text).finish();

@@ -16,8 +16,8 @@ use crate::ui::transcript::markdown::table::{Table, TableLayout, TableMeasure};
 /// Maximum width of the line that draws a thematic break, in columns.
 const RULE_MAX: usize = 60;
 
-/// Builds the rows of a Markdown text. A streamed text is rendered in parts that can be drawn again one by one, its
-/// [`Piece`](super::Piece)s; each has a builder of its own.
+/// Builds the rows of a Markdown text. A streamed text is rendered as several [`Piece`](super::Piece)s, which can be
+/// drawn again one by one. Each piece has its own builder.
 pub struct PageBuilder<'a> {
     columns: usize,
     theme: &'a Theme,
@@ -36,8 +36,8 @@ pub struct PageBuilder<'a> {
     language: Option<Language>,
     /// The token that the code so far left open, such as a block comment.
     inside: OpenToken,
-    /// Whether the text begins inside a code block whose start, with the label, is in the previous
-    /// [`Piece`](super::Piece).
+    /// Whether the first code block continues one from the previous [`Piece`](super::Piece). Its label, the row with
+    /// the info string, is then not drawn again.
     continues_code: bool,
     table: Option<Table>,
     /// For a long table that is rendered in several [`Piece`](super::Piece)s: the layout that they share, and whether
@@ -331,7 +331,7 @@ impl<'a> PageBuilder<'a> {
         self.begin_block(is_new_paragraph);
     }
 
-    /// Begins a block. `is_new_paragraph` says whether it is a paragraph after a blank line.
+    /// Begins a block. `is_new_paragraph` says whether the block is a paragraph after a blank line.
     fn begin_block(&mut self, is_new_paragraph: bool) {
         self.flush();
         if self.blocks.begin(is_new_paragraph) {
@@ -380,8 +380,8 @@ impl<'a> PageBuilder<'a> {
         ));
     }
 
-    /// Draws the collected lines of code: on the background for code, or with a bar at their left if the theme has
-    /// none.
+    /// Draws the collected lines of code on the background for code. If the theme has no such background, draws a bar
+    /// to the left of the lines instead.
     fn draw_code(&mut self) {
         self.blocks.note_text();
         let mut margin = self.blocks.margin(self.columns, self.theme);

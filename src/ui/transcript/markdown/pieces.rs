@@ -39,7 +39,7 @@ pub enum Joint {
 /// A part of a Markdown text that is laid out by itself, and how it continues the part before it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Piece {
-    /// The byte range of the piece in the text, without what [`Piece::source`] puts before it.
+    /// The byte range of the piece in the text. Excludes the fence or table head that [`Piece::source`] adds.
     pub range: Range<usize>,
     pub joint: Joint,
 }
@@ -65,7 +65,7 @@ impl Piece {
 /// The pieces of a Markdown text that is still streamed: new text is only appended.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Pieces {
-    /// The pieces of the complete lines. The last one grows.
+    /// The pieces of all complete lines. New lines extend the last piece, which may then be split.
     pieces: Vec<Piece>,
 }
 
@@ -88,8 +88,8 @@ impl Pieces {
         all.pieces
     }
 
-    /// Removes the last piece and returns it, extended to `end`. If it continues a heading, it is joined with the
-    /// pieces before it.
+    /// Removes the last piece and returns it, extended to the byte offset `end`. If the piece is part of a heading, the
+    /// pieces before it that belong to the same heading are removed and joined with it.
     fn take_last(&mut self, text: &str, end: usize) -> Piece {
         let mut last = self.pieces.pop().unwrap_or(Piece {
             range: 0..end,

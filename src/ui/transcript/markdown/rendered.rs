@@ -5,8 +5,8 @@ use crate::ui::text::wrap::Row;
 use crate::ui::transcript::markdown::blocks::ListState;
 use crate::ui::transcript::markdown::table::TableMeasure;
 
-/// The state at the end of a [`Piece`](super::Piece) of a Markdown text from which the next piece continues, such as an
-/// open list.
+/// The state at the end of a [`Piece`](super::Piece) of a Markdown text, such as an open list. The next piece continues
+/// from this state.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Continuation {
     /// The token that is open at the end of the piece's code.

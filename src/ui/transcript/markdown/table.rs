@@ -30,7 +30,7 @@ pub struct Table {
     alignments: Vec<Alignment>,
     /// The rows; the first one is the head.
     rows: Vec<Vec<CellSpans>>,
-    /// Number of rows at the end that are not measured, because they are still being written.
+    /// Number of rows at the end of the table that are not measured, because they are still being written.
     unmeasured: usize,
 }
 
@@ -143,7 +143,8 @@ impl Table {
         natural_widths
     }
 
-    /// Returns the rows of the grid and whether it needs rules by itself.
+    /// Returns the rows of the grid, and whether a measured row takes several lines, so that rules must separate the
+    /// rows.
     fn grid(
         &self,
         widths: &[usize],

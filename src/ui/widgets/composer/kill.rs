@@ -24,7 +24,7 @@ pub enum LastEdit {
     /// A deletion. The next deletion is joined with it.
     Kill,
     /// An insertion of the deleted text `number`, counted from the newest. `start` is the line and the character at
-    /// which it begins.
+    /// which the inserted text begins.
     Yank {
         number: usize,
         start: (usize, usize),

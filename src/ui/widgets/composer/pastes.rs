@@ -52,7 +52,7 @@ impl Pastes {
         out.into()
     }
 
-    /// Forgets the chips, but not their texts.
+    /// Removes the chips from `folded`. Their texts stay in `earlier`.
     pub fn clear(&mut self) {
         self.folded.clear();
     }
@@ -175,7 +175,7 @@ impl Composer {
         text
     }
 
-    /// Takes the texts of earlier pastes from `other`.
+    /// Moves the texts of earlier pastes from `other` to this composer.
     pub(super) fn take_earlier(&mut self, other: &mut Composer) {
         self.pastes.earlier = std::mem::take(&mut other.pastes.earlier);
     }

@@ -56,12 +56,12 @@ impl UndoStack {
         self.past.iter().map(|step| step.text.len()).sum()
     }
 
-    /// Ends the step, because the cursor has moved.
+    /// Ends the current undo step, because the cursor has moved.
     pub fn end_step(&mut self) {
         self.is_typing = false;
     }
 
-    /// Returns the text before the last step; `now` is the current text.
+    /// Returns the text before the last step. Stores `now`, the current text, for [`UndoStack::redo`].
     pub fn undo(&mut self, now: TextSnapshot) -> Option<TextSnapshot> {
         self.is_typing = false;
         let before = self.past.pop_back()?;
@@ -69,7 +69,7 @@ impl UndoStack {
         Some(before)
     }
 
-    /// Returns the text that was undone last; `now` is the current text.
+    /// Returns the text that was undone last. Stores `now`, the current text, for [`UndoStack::undo`].
     pub fn redo(&mut self, now: TextSnapshot) -> Option<TextSnapshot> {
         self.is_typing = false;
         let after = self.future.pop()?;

@@ -98,9 +98,9 @@ fn pointed_at(pane: &BoardPane, app: &App, index: &Index) -> Option<usize> {
     selected(pane, app, index).filter(|_| has_keys)
 }
 
-/// Returns a label for the border that says what the view does not show: how many nodes are beyond each side of the
-/// visible part, and how many edges are not drawn because they close a cycle. On the left and right, partly visible
-/// nodes count, too.
+/// Returns a label for the border that says what the view does not show: the number of nodes beyond each side of the
+/// visible part, and the number of edges that are not drawn because they close a cycle. On the left and right, partly
+/// visible nodes count, too.
 pub fn beyond(
     pane: &BoardPane,
     model: &CrewModel,
@@ -224,7 +224,8 @@ fn lines(
 
 /// The part of the critical path that is in one cell.
 struct CriticalCell {
-    /// The index of the node where the edge in this cell starts; of several edges, the first one.
+    /// The index of the node where the edge in this cell starts. If several edges share the cell, that of the first
+    /// one.
     from: usize,
     /// The sides of the cell that edges of the critical path reach, as bits.
     arms: u8,

@@ -51,7 +51,7 @@ impl SensitiveSettings {
     }
 }
 
-/// Whether the settings of a project that need approval ([`SensitiveSetting`]) apply.
+/// Whether the settings of a project that need approval (`SensitiveSetting`) apply.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum ProjectPolicy {
     /// The project has no sensitive settings.

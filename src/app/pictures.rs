@@ -126,7 +126,7 @@ impl PictureLoader {
         LoadedPicture { key, result }
     }
 
-    /// Shows a loaded picture. Sends it to the terminal if the terminal draws it.
+    /// Shows a loaded picture, or why it could not be loaded. A terminal that draws images itself gets the image data.
     ///
     /// # Errors
     /// Fails if the terminal is gone.

@@ -29,7 +29,7 @@ pub struct TeamBudget {
     /// Maximum number of concurrent model calls. Not enforced here, only published.
     calls: usize,
     ledger: Mutex<Ledger>,
-    /// The pending requests, at most one for each budget.
+    /// The pending requests to the user to raise a budget, at most one for each budget.
     questions: Mutex<BTreeMap<BudgetKey, Arc<BudgetQuestion>>>,
     /// Agents that may not call their model again in this turn, with the reason.
     denied: Mutex<BTreeMap<Name, String>>,

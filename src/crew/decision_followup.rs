@@ -28,7 +28,7 @@ pub struct DecisionFollowup {
     delivery: Arc<MessageDelivery>,
     requests: Requests,
     /// Permission requests that were approved when their agent no longer waited. If the agent files the same request
-    /// again, the approval applies. There are at most as many as an earlier run filed.
+    /// again, the approval applies. Only requests of an earlier run are added, so their number is bounded.
     granted: Mutex<Vec<Request>>,
 }
 

@@ -260,7 +260,7 @@ pub fn exit_text(exit: JobExit) -> String {
     }
 }
 
-/// Returns the last line of the log as the end of a message; empty if there is none.
+/// Returns text to append to an error message: the last line that the server has logged. Empty if it has logged nothing.
 pub fn last_line(log: &LogTail) -> String {
     log.last_line()
         .map(|line| format!("; its last output: {line}"))

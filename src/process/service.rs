@@ -44,7 +44,8 @@ impl ServiceProcess {
     /// Starts a program.
     ///
     /// # Errors
-    /// Fails if no process can be started. A supervisor reports an invalid program in [`ServiceProcess::wait`].
+    /// Fails if no process can be started. If the program runs under a supervisor, an invalid program is no error here:
+    /// [`ServiceProcess::wait`] returns it.
     pub async fn start(spec: &ServiceSpec) -> io::Result<(ServiceProcess, ServiceStreams)> {
         let (reader, writer) = io::pipe()?;
         let stdin = Sender::from_owned_fd(OwnedFd::from(writer))?;

@@ -169,7 +169,7 @@ fn refused_key_is_reported_before_the_first_prompt() {
     let mut screen = start_dashboard(&project, home.path(), &[], &environment);
     screen.wait_for("The key was refused (401)");
     screen.wait_for("Check ANTHROPIC_API_KEY: export the right key");
-    screen.send_and_wait_for("ibuild it\r", "the message stays here");
+    screen.send_and_wait_for("ibuild it\r", "your text stays in the composer");
     press_page_key(&mut screen, "r");
     screen.wait_for("Checked again: nothing has changed.");
     screen.wait_for("│ build it");

@@ -118,7 +118,7 @@ fn viewer_sees_everything_answers_and_sends_messages() {
             ]
             .iter()
             .all(|part| t.contains(part))
-                && t.contains("The viewer takes over when the crew's process ends")
+                && t.contains("When the crew's process ends")
         },
     );
     answer_request(&mut viewer, "a");

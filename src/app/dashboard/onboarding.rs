@@ -332,8 +332,9 @@ impl Dashboard {
         self.show_first(onboarding::making());
     }
 
-    /// Handles the result of creating the first commit. Returns a restart if that would lose nothing. Otherwise reports
-    /// the result, or tries again later while the setup page is still open.
+    /// Handles the result of creating the first commit. If nothing has happened in this session yet, returns a restart
+    /// of the dashboard, which then uses the commit. If the setup page is covered or in use, checks again later.
+    /// Otherwise tells the user the result.
     fn first_commit_done(&mut self, made: Result<(), GitError>) -> Option<ExitReason> {
         if let Err(why) = made {
             self.first_commit = None;

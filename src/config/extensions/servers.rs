@@ -61,7 +61,7 @@ pub struct ParsedServer {
     pub is_withheld: bool,
 }
 
-/// The content of a file.
+/// The parsed content of a file that configures MCP servers.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ParsedServers {
     pub servers: Vec<ParsedServer>,

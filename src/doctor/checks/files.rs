@@ -22,7 +22,10 @@ fn evaluate(left: &Leftovers, crew: &CrewPresence) -> Vec<Finding> {
             let (path, was) = (aside.path.display(), aside.original.display());
             Finding::warn(
                 CHECK,
-                format!("{path} ({}) is a damaged copy of {was}", size(aside.bytes)),
+                format!(
+                    "{path} ({}) is a damaged {was}, set aside by crewdeck",
+                    size(aside.bytes)
+                ),
                 "save what you need from it, then delete it: crewdeck does not use it",
             )
         })
@@ -64,7 +67,7 @@ mod tests {
         let found = evaluate(&left, &CrewPresence::None);
         assert_eq!(
             found[0].text,
-            ".tasks/task_1.json.damaged-1 (2 KiB) is a damaged copy of .tasks/task_1.json"
+            ".tasks/task_1.json.damaged-1 (2 KiB) is a damaged .tasks/task_1.json, set aside by crewdeck"
         );
         assert_eq!(found[0].fix, None);
         assert_eq!(

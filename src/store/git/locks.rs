@@ -109,7 +109,7 @@ impl fmt::Display for LockHolder {
             LockHolder::Young => write!(f, "it is less than {} seconds old", MIN_AGE.as_secs()),
             LockHolder::Invisible => write!(
                 f,
-                "a git in another container or on another machine may hold it, so crewdeck removes it only once it is {} minutes old. If no such git runs, delete the file",
+                "a git process in another container or on another machine may hold the lock, so crewdeck removes the file only when it is {} minutes old. If no such process runs, delete the file",
                 MIN_AGE_INVISIBLE.as_secs() / 60
             ),
         }

@@ -35,7 +35,7 @@ const PACKED_MAX: u64 = 64 * 1024 * 1024;
 pub enum Debris {
     /// A lock file that no process holds. A path below the root is relative to the root.
     Lock(PathBuf),
-    /// A lock file that a git in another container or on another machine may hold. Removed once it is ten minutes old.
+    /// A lock file that a git process in another container or on another machine may hold. Removed once it is ten minutes old.
     InvisibleLock(PathBuf),
     /// A worktree that git did not finish creating.
     Incomplete(WorktreeName),
@@ -60,7 +60,7 @@ impl fmt::Display for Debris {
             }
             Debris::InvisibleLock(path) => write!(
                 f,
-                "{}: lock file that a git in another container or on another machine may hold",
+                "{}: lock file that a git process in another container or on another machine may hold",
                 path.display()
             ),
             Debris::Incomplete(name) => write!(

@@ -25,7 +25,7 @@ const STATE_MAX: u64 = 1024 * 1024;
 const COMPARE_INDEX: &str = "index.crewdeck";
 
 impl Worktrees {
-    /// Repairs what killed git processes left behind: lock files that no process holds, incomplete worktrees,
+    /// Repairs the state that killed git processes have left: lock files that no process holds, incomplete worktrees,
     /// interrupted merges and removals. Returns one line for each repair, and one with the reason for each thing that
     /// was not repaired. Waits up to four seconds while git runs in the repository. Runs no git if there is nothing to
     /// repair.

@@ -7,8 +7,8 @@ use super::lines::FileLine;
 
 /// How the indentation of a model's text differs from that of the file.
 pub struct Indents {
-    /// One entry for each line of the model's old text that is not blank and matches a line of the file: the index of
-    /// the line, its indentation in the model's text, and its indentation in the file.
+    /// One entry for each line of the model's old text that is not blank and matches a line of the file: its index in
+    /// the old text, its indentation there, and the indentation of the matching line in the file.
     pairs: Vec<(usize, String, String)>,
     /// One level of indentation in the model's text.
     theirs: String,

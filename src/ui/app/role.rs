@@ -80,9 +80,9 @@ impl SessionRole {
         let texts: Vec<String> = match self {
             SessionRole::Crew | SessionRole::Starting | SessionRole::Taking => return None,
             SessionRole::Viewer(_) => own(&[
-                "You can answer, write messages, change the board and merge here, but not stop agents or choose models. The viewer takes over when the crew's process ends",
-                "You can answer, write messages, change the board and merge, but not stop agents. The viewer takes over when the crew's process ends",
-                "You can answer, write, merge. The viewer takes over if the crew's process ends",
+                "You can answer requests, write messages, change the board and merge here, but not stop agents or choose models. When the crew's process ends, the crew continues in this window",
+                "You can answer requests, write, change the board and merge, but not stop agents. When the crew's process ends, it continues here",
+                "You can answer, write and merge. If the crew's process ends, it continues here",
                 "You can answer, write and merge, not stop agents",
                 "You can answer, write and merge",
             ]),

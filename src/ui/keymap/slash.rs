@@ -48,7 +48,7 @@ pub const SLASH_ALIASES: &[(&str, &str)] = &[
 #[rustfmt::skip]
 pub const SLASH_ELSEWHERE: &[(&[&str], &str)] = &[
     (&["/add-dir"], "Folders outside the project are named in the setting write, which is read at the start."),
-    (&["/auto", "/mode", "/yolo"], "There are no permission modes: {needs.approve_for_team} on a request allows it for the team; --tool auto at the start allows all."),
+    (&["/auto", "/mode", "/yolo"], "crewdeck has no permission modes: {needs.approve_for_team} on a request allows it for the team; --tool auto at the start allows all."),
     (&["/branch", "/fork"], "A conversation cannot be forked. /new starts a session, /resume returns to an earlier one."),
     (&["/btw", "/side"], "Another agent can answer without disturbing this one: @NAME and the question. {composer.focus_team} shows the team."),
     (&["/config", "/settings"], "Settings are in .crewdeck/config.toml of the project and in ~/.config/crewdeck/config.toml."),

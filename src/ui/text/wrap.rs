@@ -62,7 +62,7 @@ impl Row {
 pub struct Margin {
     /// The spans before the first row.
     pub first: Vec<Span<'static>>,
-    /// The spans before the first row of each further line of the text.
+    /// The spans before the first row of each line of the text, except the first line.
     pub line: Vec<Span<'static>>,
     /// The spans before the continuation rows of a wrapped line.
     pub rest: Vec<Span<'static>>,

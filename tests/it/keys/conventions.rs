@@ -35,7 +35,7 @@ fn each_alt_key_has_a_way_without_alt() {
     dashboard.press("i\x18w", "a approve");
     // Keys that leave the composer in similar programs.
     dashboard.press("i\x1b[D", "! nudge");
-    dashboard.press("i\x1b[Z", "There are no permission modes");
+    dashboard.press("i\x1b[Z", "crewdeck has no permission modes");
     for keys in ["\x1bm", "\x18m", "i\x1bm", "\x18m"] {
         dashboard.press(keys, "╭ Model");
         dashboard.clear(ESC, "╭ Model");

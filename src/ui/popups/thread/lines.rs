@@ -112,7 +112,7 @@ fn one(
     let step = match progress {
         MessageStatus::At(DeliveryState::Sent) if message.timestamp.0 > 0.0 => {
             let passed = app.now.since(message.timestamp);
-            format!("{shape} not read yet, for {}", age(passed))
+            format!("{shape} unread for {}", age(passed))
         }
         MessageStatus::Unread => format!("{shape} not read: {} has left", one_line(&message.to)),
         MessageStatus::At(_) => format!("{shape} {}", progress.word()),

@@ -45,7 +45,9 @@ pub fn send(app: &mut App, out: &mut Vec<Effect>) -> Option<Action> {
     if app.onboarding_page().map(|p| p.severity) == Some(PageSeverity::Missing) {
         let keys = onboarding::keys_line(app);
         app.say_while(
-            format!("No crew yet: the message stays here. {keys}"),
+            format!(
+                "No crew runs yet. Not sent: your text stays in the composer. {keys}"
+            ),
             |app| app.onboarding_page().map(|p| p.severity) == Some(PageSeverity::Missing),
         );
         return None;

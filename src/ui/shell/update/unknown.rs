@@ -141,7 +141,7 @@ pub fn explain_modes(state: &mut UiState) {
     let allow = Context::In(Pane::Needs);
     let allow = state.prefs.keymap.key(allow, Action::ApproveForTeam);
     let text = format!(
-        "Previous pane. There are no permission modes: {allow} on a request allows it for the team, /permissions lists what is allowed."
+        "Previous pane. crewdeck has no permission modes: {allow} on a request allows it for the whole team, and /permissions lists what is allowed."
     );
     state.say(text);
 }

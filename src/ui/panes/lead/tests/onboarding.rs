@@ -78,7 +78,7 @@ fn text_typed_without_crew_stays_in_composer() {
     state.show_onboarding(fixture::onboarding_page(PageSeverity::Missing));
     assert_eq!(press(&mut state, "\"d dr\" enter"), []);
     assert_eq!(state.composer_text(), "gred dr");
-    assert!(picture(&state).contains("the message stays here. Esc r: check again"));
+    assert!(picture(&state).contains("your text stays in the composer. Esc r: check again"));
     assert_eq!(press(&mut state, "esc r"), [Effect::Reload]);
     // Text sent before the setup page was known returns.
     let mut state = fixture::blank(100, 30);

@@ -57,7 +57,6 @@ pub enum KeyOverrideError {
         key: String,
         /// The name of the binding that already has the key.
         other: String,
-        /// The description of the action of `other`, as in the key help.
         words: &'static str,
     },
 }

@@ -16,12 +16,13 @@ use crate::config::extensions::Extensions;
 use crate::config::{self, LoadedSettings, ProjectPolicy, Settings};
 use crate::crew::{Approvers, Crew, CrewParts, ModelParts, TeamLimits};
 use crate::domain::request::Approver;
+use crate::domain::team_preset::TeamPreset;
 use crate::model::governor::{self, Governor};
 use crate::model::providers::ProviderChoice;
 use crate::process::environment;
 use crate::protocol::EventSender;
 use crate::protocol::event::{EventKind, NoticeLevel, SessionInfo};
-use crate::store::{self, Skills};
+use crate::store::{self, Roles, Skills};
 use crate::tools::policy::PermissionRules;
 use crate::tools::table;
 
@@ -44,6 +45,8 @@ pub struct Blueprint {
     pub choice: Option<ProviderChoice>,
     /// The approver of each kind of request.
     pub approvers: Approvers,
+    /// The team that the user wants from the start.
+    pub preset: Option<TeamPreset>,
     /// The id of the session to resume; `None` starts a new session.
     pub resume: Option<String>,
     /// The speed factor of a scripted model.
@@ -107,7 +110,11 @@ impl Blueprint {
             model_setup::choice(&settings)?
         };
         let (plan, shutdown, tool) = settings.approvers();
+        let preset = global.team.as_ref();
+        let preset = preset.map(|name| store::team_preset(&root, name));
+        let preset = preset.transpose().map_err(|why| anyhow!("--team: {why}"))?;
         Ok(Blueprint {
+            preset,
             root,
             settings,
             project,
@@ -268,6 +275,8 @@ async fn start_crew(
         memory: memory(root)
             .map(|(name, text)| (name, publisher.redactor().text(&text).into_owned())),
         skills: Skills::open(root, config::user_folder().map(|f| f.join("skills"))),
+        roles: roles(root),
+        preset: blueprint.preset.clone(),
         publisher: publisher.clone(),
         clock: now,
         new_id,
@@ -281,6 +290,11 @@ async fn start_crew(
         lock,
         probe,
     })))
+}
+
+/// Returns the roles for `root`.
+pub(super) fn roles(root: &Path) -> Roles {
+    Roles::open(root, config::user_folder().map(|f| f.join("agents")))
 }
 
 async fn publish_notices(publisher: &EventSender, notices: Vec<String>) {

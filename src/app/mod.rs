@@ -98,6 +98,7 @@ pub fn main(cli: Cli) -> Result<u8> {
             let root = root(&cli.global)?;
             let context = CommandContext {
                 root: &root,
+                roles: assemble::roles(&root),
                 format: form,
                 now: now(),
                 new_id,

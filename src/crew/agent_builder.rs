@@ -9,6 +9,7 @@ use tokio_util::sync::CancellationToken;
 use super::context::CrewContext;
 use super::models::ModelSwitch;
 use super::registry::AgentHandle;
+use super::roles::{AppliedRole, RoleBook};
 use super::skills::SkillWatch;
 use crate::agent::budget_gate::BudgetGate;
 use crate::agent::driver::{Control, Driver, DriverState};
@@ -18,6 +19,7 @@ use crate::agent::tool_runner::{SharedRules, ToolRunner};
 use crate::agent::turn::{Turn, TurnInput, TurnLimits};
 use crate::domain::environment::Environment;
 use crate::domain::ids::Name;
+use crate::domain::role::ToolSelection;
 use crate::model::ToolSpec;
 use crate::process::supervisor::Supervisor;
 use crate::protocol::event::TurnEnd;
@@ -72,6 +74,12 @@ pub struct AgentSpec<'a> {
     pub identity: String,
     /// The name of the agent's own model. If empty, the agent uses the lead's model and follows changes of it.
     pub model: String,
+    /// The agent's role, if it is one that is defined in a file.
+    pub role: Option<AppliedRole>,
+    /// Further limits on the agent's tools: those of its parent. A tool must be permitted by all of them.
+    pub tools: Vec<ToolSelection>,
+    /// The list of roles for the system prompt; only the lead has one.
+    pub roles: String,
     /// Returns the system prompt for a context.
     pub system: &'a (dyn Fn(&PromptContext) -> String + Sync),
 }
@@ -85,6 +93,8 @@ pub struct AgentSettings {
     /// The supervisor of the agents' programs. With `None`, programs run directly.
     pub supervisor: Option<Arc<Supervisor>>,
     pub rules: SharedRules,
+    /// The limits on the tools of the lead, if a team preset has some.
+    pub lead_tools: Option<ToolSelection>,
     /// The share of the context window, in percent, at which a conversation is compacted.
     pub compact_at: u64,
     /// The name and text of the project's instruction file.
@@ -109,6 +119,7 @@ pub struct AgentBuilder {
     context: Arc<CrewContext>,
     models: Arc<ModelSwitch>,
     skills: Arc<SkillWatch>,
+    pub roles: Arc<RoleBook>,
     budget_gate: Arc<dyn BudgetGate>,
     settings: AgentSettings,
     stores: AgentStores,
@@ -119,6 +130,7 @@ impl AgentBuilder {
         context: Arc<CrewContext>,
         models: Arc<ModelSwitch>,
         skills: Arc<SkillWatch>,
+        roles: Arc<RoleBook>,
         budget_gate: Arc<dyn BudgetGate>,
         settings: AgentSettings,
         stores: AgentStores,
@@ -127,10 +139,16 @@ impl AgentBuilder {
             context,
             models,
             skills,
+            roles,
             budget_gate,
             settings,
             stores,
         }
+    }
+
+    /// Returns the limits on the tools of the lead and of its subagents.
+    pub fn lead_tools(&self) -> Vec<ToolSelection> {
+        self.settings.lead_tools.iter().cloned().collect()
     }
 
     /// Returns the tools of an agent of this kind, in the order of the tool table.
@@ -148,6 +166,10 @@ impl AgentBuilder {
     /// Builds an agent. Its tools call the crew through `host`.
     pub fn build(&self, spec: AgentSpec<'_>, host: Arc<dyn Host>) -> Agent {
         let mut tools = self.tools_for(spec.caller);
+        let role = spec.role.as_ref();
+        let selections = role.map(|r| &r.role.tools).into_iter().chain(&spec.tools);
+        tools.retain(|tool| selections.clone().all(|s| s.permits(tool.name)));
+        let rounds = role.and_then(|r| r.role.rounds_max).or(spec.limits.rounds);
         // An agent that needs an approved plan must be able to submit one, even if the settings exclude the tool.
         let submit = table::find(table::SUBMIT_PLAN).filter(|_| spec.gate == PlanGate::Closed);
         tools.extend(submit.filter(|s| !tools.iter().any(|t| t.name == s.name)));
@@ -155,6 +177,8 @@ impl AgentBuilder {
             workdir: self.context.root.display().to_string(),
             memory: self.settings.memory.clone(),
             skills: self.skills.catalog().skills.clone(),
+            role: role.map(|r| r.text.clone()).unwrap_or_default(),
+            roles: spec.roles.clone(),
             environment: self.settings.environment.clone(),
             tools: tools.iter().map(|t| t.name.to_string()).collect(),
         };
@@ -215,6 +239,7 @@ impl AgentBuilder {
             jitter: self.settings.jitter,
             state: DriverState::new(Turn::new(TurnLimits {
                 parallel_tools: side_by_side,
+                rounds,
                 ..spec.limits
             })),
             name: spec.name,

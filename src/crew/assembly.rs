@@ -27,6 +27,7 @@ use super::recovery::Recovery;
 use super::registry::AgentRegistry;
 use super::request_broker::{BrokerParts, RequestBroker};
 use super::request_reminders::RequestReminders;
+use super::roles::{RoleBook, delegating};
 use super::session_permissions::SessionPermissions;
 use super::shutdown::Shutdowns;
 use super::signals::CrewSignals;
@@ -42,6 +43,7 @@ use super::worktrees::TaskWorktrees;
 use crate::agent::budget_gate::BudgetGate;
 use crate::domain::environment::Environment;
 use crate::domain::graph::TaskGraph;
+use crate::domain::team_preset::{LeadMode, TeamPreset};
 use crate::domain::worktree::MergePolicy;
 use crate::store::{Board, Mailbox, PromptQueue, Requests, Roster, Worktrees};
 use crate::tools::host::Host;
@@ -62,6 +64,8 @@ pub struct Components {
     pub signals: Arc<CrewSignals>,
     pub registry: Arc<AgentRegistry>,
     pub lead: LeadParts,
+    /// The team to start unless the session is resumed.
+    pub preset: Option<TeamPreset>,
     pub builder: Arc<AgentBuilder>,
     pub teammates: Arc<Teammates>,
     pub host: Arc<dyn Host>,
@@ -267,6 +271,11 @@ pub fn assemble(parts: CrewParts, found: StartChecks) -> Components {
         parts.models.calls_max,
         parts.budgets,
     ));
+    let roles = Arc::new(RoleBook::new(
+        context.clone(),
+        parts.roles,
+        parts.skills.clone(),
+    ));
     let skills = Arc::new(SkillWatch::new(
         context.clone(),
         registry.clone(),
@@ -291,12 +300,18 @@ pub fn assemble(parts: CrewParts, found: StartChecks) -> Components {
         context.clone(),
         models.clone(),
         skills.clone(),
+        roles,
         budget_gate,
         AgentSettings {
             tools: parts.tools,
             tool_timeout: parts.tool_timeout,
             supervisor: parts.supervisor,
             rules,
+            lead_tools: parts
+                .preset
+                .as_ref()
+                .filter(|preset| preset.lead == LeadMode::Delegate)
+                .map(|_| delegating()),
             compact_at: parts.compact_at,
             memory: parts.memory,
             environment: found.environment,
@@ -415,6 +430,7 @@ pub fn assemble(parts: CrewParts, found: StartChecks) -> Components {
         context,
         signals,
         registry,
+        preset: parts.preset,
         builder,
         teammates,
         host,

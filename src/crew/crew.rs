@@ -93,6 +93,7 @@ async fn launch(components: Components, resumes: bool) -> Result<Crew, StoreErro
         signals,
         registry,
         lead,
+        preset,
         builder,
         teammates,
         host,
@@ -138,6 +139,9 @@ async fn launch(components: Components, resumes: bool) -> Result<Crew, StoreErro
             member.begin();
         }
     };
+    if let Some(preset) = preset.filter(|_| !resumes) {
+        Arc::clone(&teammates).start_all(preset.members, host).await;
+    }
     context.spawn(watcher.run(begin));
     context.spawn(Arc::clone(&recovery).record_alive());
     context.spawn(idle_detector.run());

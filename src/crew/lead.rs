@@ -52,6 +52,9 @@ impl LeadAgent {
         resumes: bool,
     ) -> Result<LeadAgent, StoreError> {
         let spec = AgentSpec {
+            role: None,
+            tools: builder.lead_tools(),
+            roles: builder.roles.prompt_list().await,
             name: Name::lead(),
             caller: Caller::Lead,
             limits: TurnLimits::default(),

@@ -55,6 +55,7 @@ mod request_reminders;
 #[cfg(test)]
 mod request_tests;
 mod session_permissions;
+mod roles;
 mod shutdown;
 mod signals;
 mod skills;

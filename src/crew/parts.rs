@@ -14,7 +14,8 @@ use crate::domain::worktree::MergePolicy;
 use crate::process::supervisor::Supervisor;
 use crate::protocol::EventSender;
 use crate::protocol::event::SessionInfo;
-use crate::store::Skills;
+use crate::domain::team_preset::TeamPreset;
+use crate::store::{Roles, Skills};
 use crate::tools::policy::PermissionRules;
 
 /// The models that agents call.
@@ -64,6 +65,9 @@ pub struct CrewParts {
     /// The name and text of the project's instruction file.
     pub memory: Option<(String, String)>,
     pub skills: Skills,
+    pub roles: Roles,
+    /// The team that is there from the start. A resumed crew restores its own team instead.
+    pub preset: Option<TeamPreset>,
     /// What triggers merges. With `None`, worktrees are not used and all agents work in the project directory.
     pub worktrees: Option<MergePolicy>,
     pub publisher: EventSender,

@@ -79,6 +79,20 @@ impl Subagents {
             .find(&order.parent)
             .map(|h| h.mailbox.gate())
             .unwrap_or_default();
+        let role = match &order.role {
+            Some(name) => Some(self.builder.roles.require(name).await?),
+            None => None,
+        };
+        // A subagent gets no tool that its parent lacks.
+        let tools = match self.team.role_of(&order.parent) {
+            Some(parent) => {
+                let role = self.builder.roles.find(&parent).await;
+                role.map(|r| r.role.tools).into_iter().collect()
+            }
+            None => self.builder.lead_tools(),
+        };
+        let model = role.as_ref().map(|r| r.role.model.clone());
+        let model = model.filter(|m| !m.is_empty());
         let system =
             |place: &prompt::PromptContext| prompt::subagent(&order.parent, order.kind, place);
         let spec = AgentSpec {
@@ -92,7 +106,10 @@ impl Subagents {
             gate,
             tags: Vec::new(),
             identity: String::new(),
-            model: self.team.model_of(&order.parent),
+            model: model.unwrap_or_else(|| self.team.model_of(&order.parent)),
+            role,
+            tools,
+            roles: String::new(),
             system: &system,
         };
         let mut agent = self.builder.build(spec, host);

@@ -34,6 +34,9 @@ struct Input {
     /// explore (read only) or general (also writes files and runs commands); null for explore.
     #[serde(alias = "agent_type")]
     kind: Option<SubagentKind>,
+    /// Name of a role that is defined, for example reviewer; its kind is general if kind is null.
+    #[serde(default)]
+    role: Option<String>,
 }
 
 async fn run(context: ToolContext, input: Input) -> ToolResult {
@@ -41,10 +44,17 @@ async fn run(context: ToolContext, input: Input) -> ToolResult {
         let why = "the prompt is empty: say what the subagent should find out or do";
         return Err(failed(why));
     }
+    let role = input.role.map(|r| r.trim().to_string());
+    let role = role.filter(|r| !r.is_empty());
+    let kind = match role {
+        Some(_) => SubagentKind::General,
+        None => SubagentKind::default(),
+    };
     let order = SubagentSpec {
         parent: context.agent.clone(),
         call: context.call.clone(),
-        kind: input.kind.unwrap_or_default(),
+        kind: input.kind.unwrap_or(kind),
+        role,
         prompt: input.prompt,
         workdir: context.workdir.clone(),
     };

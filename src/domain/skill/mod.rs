@@ -9,6 +9,7 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 
 pub use file::{BODY_MAX, SkillError, SkillFile};
+pub(super) use file::{NAME_FORM, escape_keeping_tabs, single_line, truncate_body, valid_name};
 
 /// Maximum number of skills. Further skills are ignored and reported.
 pub const SKILLS_MAX: usize = 64;

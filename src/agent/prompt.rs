@@ -1,15 +1,15 @@
 //! System prompts and other texts for models, built from plain data. The same data gives the same text, so that prompt
 //! caches stay valid.
 
+use std::sync::Arc;
+
 use super::environment;
 use crate::domain::environment::Environment;
 use crate::domain::ids::Name;
+use crate::domain::memory::ProjectMemory;
 use crate::domain::skill::{DESCRIPTION_MAX, Skill};
 use crate::domain::subagent::SubagentKind;
-use crate::domain::text::{clip, head_and_tail};
-
-/// Maximum size, in bytes, of the project's instruction file (AGENTS.md or CLAUDE.md) in a prompt.
-pub const MEMORY_MAX: usize = 16 * 1024;
+use crate::domain::text::clip;
 
 /// Maximum size of the list of skills in a prompt, in bytes.
 pub const SKILL_LIST_MAX: usize = 8 * 1024;
@@ -25,8 +25,8 @@ pub const LOAD_SKILL: &str = "load_skill";
 pub struct PromptContext {
     /// The path of the work directory.
     pub workdir: String,
-    /// The name and text of the project's instruction file, if it has one.
-    pub memory: Option<(String, String)>,
+    /// The project's instruction files.
+    pub memory: Arc<ProjectMemory>,
     /// The names of the agent's tools.
     pub tools: Vec<String>,
     /// The skills that the agent can load.
@@ -293,11 +293,9 @@ fn finish(mut out: Vec<String>, context: &PromptContext) -> String {
     if !environment.is_empty() {
         out.push(environment);
     }
-    if let Some((file, text)) = &context.memory {
-        out.push(format!(
-            "<project-memory file=\"{file}\">\n{}\n</project-memory>",
-            head_and_tail(text, MEMORY_MAX)
-        ));
+    let memory = context.memory.prompt();
+    if !memory.is_empty() {
+        out.push(memory);
     }
     out.join("\n")
 }
@@ -305,6 +303,7 @@ fn finish(mut out: Vec<String>, context: &PromptContext) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::memory::{MEMORY_MAX, MemoryFile};
     use crate::domain::skill::SkillSource;
 
     #[test]
@@ -312,7 +311,6 @@ mod tests {
         let context = PromptContext {
             workdir: "~/x".into(),
             tools: vec!["bash".into()],
-            memory: None,
             skills: vec![skill(1, "x")],
             roles: "spawn roles".into(),
             ..PromptContext::default()
@@ -372,7 +370,14 @@ mod tests {
 
     #[test]
     fn long_project_memory_is_cut_with_a_note() {
-        let memory = Some(("AGENTS.md".to_string(), "rule\n".repeat(10_000)));
+        let memory = Arc::new(ProjectMemory {
+            files: vec![MemoryFile {
+                path: "AGENTS.md".into(),
+                text: "rule\n".repeat(10_000),
+                imported_by: None,
+            }],
+            skipped: Vec::new(),
+        });
         let context = PromptContext {
             workdir: "~/x".into(),
             memory,

@@ -15,6 +15,7 @@ use crate::cli::GlobalOptions;
 use crate::config::extensions::Extensions;
 use crate::config::{self, LoadedSettings, ProjectPolicy, Settings};
 use crate::crew::{Approvers, Crew, CrewParts, ModelParts, TeamLimits};
+use crate::domain::memory::ProjectMemory;
 use crate::domain::request::Approver;
 use crate::domain::team_preset::TeamPreset;
 use crate::model::governor::{self, Governor};
@@ -26,15 +27,12 @@ use crate::store::{self, Roles, Skills};
 use crate::tools::policy::PermissionRules;
 use crate::tools::table;
 
-/// Names of instruction files in the project directory. The first non-empty one is used.
-const MEMORY_FILES: &[&str] = &["AGENTS.md", "CLAUDE.md"];
-/// Maximum number of bytes to read from an instruction file.
-const MEMORY_READ_MAX: u64 = 256 * 1024;
-
 /// The configuration of a crew. Complete before any process or network call starts.
 pub struct Blueprint {
     /// The project directory.
     pub root: PathBuf,
+    /// The directory in which crewdeck was started, below the project directory or equal to it.
+    pub dir: PathBuf,
     /// The settings, after environment variables and options were applied.
     pub settings: Settings,
     /// Whether the user has decided on the project's sensitive settings, and how.
@@ -115,6 +113,7 @@ impl Blueprint {
         let preset = preset.transpose().map_err(|why| anyhow!("--team: {why}"))?;
         Ok(Blueprint {
             preset,
+            dir: super::start_dir(global).unwrap_or_else(|_| root.clone()),
             root,
             settings,
             project,
@@ -272,8 +271,7 @@ async fn start_crew(
         supervisor: supervisor::supervisor(root, settings).map(Arc::new),
         compact_at: settings.compact_at.unwrap_or(COMPACT_AT),
         resumes,
-        memory: memory(root)
-            .map(|(name, text)| (name, publisher.redactor().text(&text).into_owned())),
+        memory: Arc::new(memory(root, &blueprint.dir, &publisher)),
         skills: Skills::open(root, config::user_folder().map(|f| f.join("skills"))),
         roles: roles(root),
         preset: blueprint.preset.clone(),
@@ -304,16 +302,13 @@ async fn publish_notices(publisher: &EventSender, notices: Vec<String>) {
     }
 }
 
-/// Returns the name of the project's instruction file and at most [`MEMORY_READ_MAX`] bytes of its text.
-fn memory(root: &Path) -> Option<(String, String)> {
-    use std::io::Read;
-    MEMORY_FILES.iter().find_map(|name| {
-        let mut bytes = Vec::new();
-        let file = store::regular_file::open(&root.join(name)).ok()?;
-        file.take(MEMORY_READ_MAX).read_to_end(&mut bytes).ok()?;
-        let text = String::from_utf8_lossy(&bytes).into_owned();
-        (!text.trim().is_empty()).then(|| ((*name).to_string(), text))
-    })
+/// Returns the project's instruction files, without secrets.
+fn memory(root: &Path, dir: &Path, publisher: &EventSender) -> ProjectMemory {
+    let mut memory = store::project_memory(root, dir);
+    for file in &mut memory.files {
+        file.text = publisher.redactor().text(&file.text).into_owned();
+    }
+    memory
 }
 
 /// Returns a path for display, with `~` for the home directory.

@@ -22,7 +22,11 @@ pub fn run(verb: &AgentsVerb, context: &CommandContext<'_>) -> Result<CommandOut
         AgentsVerb::Show { name } => {
             let Some(role) = catalog.find(name) else {
                 let stem = format!("/{}.md", name.to_lowercase());
-                if let Some(broken) = catalog.broken.iter().find(|b| b.path.to_lowercase().ends_with(&stem)) {
+                if let Some(broken) = catalog
+                    .broken
+                    .iter()
+                    .find(|b| b.path.to_lowercase().ends_with(&stem))
+                {
                     bail!("{}: {}", broken.path, broken.why);
                 }
                 bail!("there is no role '{name}': crewdeck agents list shows all roles");
@@ -41,19 +45,42 @@ fn list(catalog: &RoleCatalog) -> String {
             more => format!(", {more} notices"),
         };
         let description = clip(&role.description, DESCRIPTION_MAX);
-        format!("{} ({}{notices}): {description}", role.name, role.source.label())
+        format!(
+            "{} ({}{notices}): {description}",
+            role.name,
+            role.source.label()
+        )
     });
     lines.collect::<Vec<_>>().join("\n")
 }
 
 fn show(role: &Role) -> String {
-    let joined = |names: &[String]| if names.is_empty() { "none".into() } else { names.join(", ") };
-    let or = |text: &str, other: &str| if text.is_empty() { other.to_string() } else { text.to_string() };
-    let word = |value: Option<serde_json::Value>| value.and_then(|v| v.as_str().map(str::to_string));
+    let joined = |names: &[String]| {
+        if names.is_empty() {
+            "none".into()
+        } else {
+            names.join(", ")
+        }
+    };
+    let or = |text: &str, other: &str| {
+        if text.is_empty() {
+            other.to_string()
+        } else {
+            text.to_string()
+        }
+    };
+    let word =
+        |value: Option<serde_json::Value>| value.and_then(|v| v.as_str().map(str::to_string));
     let mut out = vec![
         format!("{}: {}", role.name, role.description),
         format!("file: {}", or(&role.path, "built in")),
-        format!("tools: {}", role.tools.allowed.as_ref().map_or("all".into(), |list| joined(list))),
+        format!(
+            "tools: {}",
+            role.tools
+                .allowed
+                .as_ref()
+                .map_or("all".into(), |list| joined(list))
+        ),
     ];
     if !role.tools.denied.is_empty() {
         out.push(format!("not these tools: {}", joined(&role.tools.denied)));
@@ -76,7 +103,12 @@ fn show(role: &Role) -> String {
         out.push(format!("color: {color}"));
     }
     for notice in &role.notices {
-        out.push(format!("notice: {}:{}: {}", or(&role.path, "built in"), notice.line, notice.text));
+        out.push(format!(
+            "notice: {}:{}: {}",
+            or(&role.path, "built in"),
+            notice.line,
+            notice.text
+        ));
     }
     if !role.prompt.is_empty() {
         out.push(format!("\n{}", role.prompt));

@@ -19,6 +19,7 @@ use crate::agent::tool_runner::{SharedRules, ToolRunner};
 use crate::agent::turn::{Turn, TurnInput, TurnLimits};
 use crate::domain::environment::Environment;
 use crate::domain::ids::Name;
+use crate::domain::memory::ProjectMemory;
 use crate::domain::role::ToolSelection;
 use crate::model::ToolSpec;
 use crate::process::supervisor::Supervisor;
@@ -97,8 +98,8 @@ pub struct AgentSettings {
     pub lead_tools: Option<ToolSelection>,
     /// The share of the context window, in percent, at which a conversation is compacted.
     pub compact_at: u64,
-    /// The name and text of the project's instruction file.
-    pub memory: Option<(String, String)>,
+    /// The project's instruction files.
+    pub memory: Arc<ProjectMemory>,
     /// Facts about the machine and the project at the start of the crew.
     pub environment: Environment,
     /// Returns a random number in 0..1, which spreads retries.
@@ -146,6 +147,11 @@ impl AgentBuilder {
         }
     }
 
+    /// Returns the project's instruction files, as every agent is given them.
+    pub fn memory(&self) -> &ProjectMemory {
+        &self.settings.memory
+    }
+
     /// Returns the limits on the tools of the lead and of its subagents.
     pub fn lead_tools(&self) -> Vec<ToolSelection> {
         self.settings.lead_tools.iter().cloned().collect()
@@ -175,7 +181,7 @@ impl AgentBuilder {
         tools.extend(submit.filter(|s| !tools.iter().any(|t| t.name == s.name)));
         let prompt_context = PromptContext {
             workdir: self.context.root.display().to_string(),
-            memory: self.settings.memory.clone(),
+            memory: Arc::clone(&self.settings.memory),
             skills: self.skills.catalog().skills.clone(),
             role: role.map(|r| r.text.clone()).unwrap_or_default(),
             roles: spec.roles.clone(),

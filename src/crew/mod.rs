@@ -54,8 +54,8 @@ mod request_broker;
 mod request_reminders;
 #[cfg(test)]
 mod request_tests;
-mod session_permissions;
 mod roles;
+mod session_permissions;
 mod shutdown;
 mod signals;
 mod skills;

@@ -8,13 +8,14 @@ use std::time::Duration;
 use super::approvers::Approvers;
 use crate::agent::driver::ModelConfig;
 use crate::domain::budget::UsageBudgets;
+use crate::domain::team_preset::TeamPreset;
+use crate::domain::memory::ProjectMemory;
 use crate::domain::timestamp::Timestamp;
 use crate::domain::usage::Price;
 use crate::domain::worktree::MergePolicy;
 use crate::process::supervisor::Supervisor;
 use crate::protocol::EventSender;
 use crate::protocol::event::SessionInfo;
-use crate::domain::team_preset::TeamPreset;
 use crate::store::{Roles, Skills};
 use crate::tools::policy::PermissionRules;
 
@@ -62,8 +63,8 @@ pub struct CrewParts {
     /// Whether the agents continue with the conversations of the session in `setup`, however it ended. Otherwise they start
     /// with empty conversations.
     pub resumes: bool,
-    /// The name and text of the project's instruction file.
-    pub memory: Option<(String, String)>,
+    /// The project's instruction files.
+    pub memory: Arc<ProjectMemory>,
     pub skills: Skills,
     pub roles: Roles,
     /// The team that is there from the start. A resumed crew restores its own team instead.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::context::CrewContext;
 use crate::agent::driver::blocking;
-use crate::domain::role::{Role, RoleCatalog, RoleServer, ToolSelection};
+use crate::domain::role::{Role, RoleCatalog, ToolSelection};
 use crate::domain::text::{clip, head_and_tail};
 use crate::protocol::event::NoticeLevel;
 use crate::store::{Roles, Skills};
@@ -20,19 +20,6 @@ pub struct AppliedRole {
     pub role: Role,
     /// The section of the system prompt; empty if the role has neither prompt nor skills.
     pub text: String,
-}
-
-impl AppliedRole {
-    /// Returns the names of the MCP servers that the agent sees; `None` for all. Servers that the role itself describes
-    /// are not among them: the user has not approved them.
-    pub fn servers(&self) -> Option<Vec<String>> {
-        let servers = self.role.servers.as_ref()?;
-        let named = servers.iter().filter_map(|server| match server {
-            RoleServer::Named(name) => Some(name.clone()),
-            RoleServer::Inline { .. } => None,
-        });
-        Some(named.collect())
-    }
 }
 
 /// Reads roles when an agent needs one. Nothing is read or kept before.
@@ -63,7 +50,11 @@ impl RoleBook {
             let text = format!("A role cannot be used: {}: {}", broken.path, broken.why);
             self.context.notice(NoticeLevel::Warn, text).await;
         }
-        self.context.publisher.redactor().text(&catalog.prompt_list()).into_owned()
+        self.context
+            .publisher
+            .redactor()
+            .text(&catalog.prompt_list())
+            .into_owned()
     }
 
     /// Returns the role with that name; `None` if the text is no name of a role.
@@ -88,10 +79,18 @@ impl RoleBook {
     async fn with_skills(&self, role: Role) -> AppliedRole {
         let mut parts = Vec::new();
         if !role.prompt.is_empty() {
-            parts.push(format!("<role name=\"{}\">\n{}\n</role>", role.name, role.prompt));
+            parts.push(format!(
+                "<role name=\"{}\">\n{}\n</role>",
+                role.name, role.prompt
+            ));
         }
         let (store, names) = (self.skills.clone(), role.skills.clone());
-        let load = move || Ok(names.into_iter().map(|n| (store.load(&n).ok(), n)).collect::<Vec<_>>());
+        let load = move || {
+            Ok(names
+                .into_iter()
+                .map(|n| (store.load(&n).ok(), n))
+                .collect::<Vec<_>>())
+        };
         let loaded = if role.skills.is_empty() {
             Vec::new()
         } else {
@@ -100,13 +99,19 @@ impl RoleBook {
         let mut room = SKILLS_TEXT_MAX;
         for (skill, name) in loaded {
             let Some(skill) = skill else {
-                let text = format!("The role {} names the skill {name}, which does not exist.", role.name);
+                let text = format!(
+                    "The role {} names the skill {name}, which does not exist.",
+                    role.name
+                );
                 self.context.notice(NoticeLevel::Warn, text).await;
                 continue;
             };
             let body = head_and_tail(&skill.body, room);
             room = room.saturating_sub(body.len());
-            parts.push(format!("<skill name=\"{}\">\n{body}\n</skill>", skill.skill.name));
+            parts.push(format!(
+                "<skill name=\"{}\">\n{body}\n</skill>",
+                skill.skill.name
+            ));
         }
         let text = parts.join("\n");
         AppliedRole {
@@ -118,13 +123,30 @@ impl RoleBook {
 
 fn unknown(name: &str, catalog: &RoleCatalog) -> String {
     let shown = crate::domain::text::one_line(&clip(name, 80));
-    let names: Vec<&str> = catalog.roles.iter().map(|r| r.name.as_str()).take(NAMED_MAX).collect();
+    let names: Vec<&str> = catalog
+        .roles
+        .iter()
+        .map(|r| r.name.as_str())
+        .take(NAMED_MAX)
+        .collect();
     let more = catalog.roles.len().saturating_sub(names.len());
-    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    let more = if more > 0 {
+        format!(" and {more} more")
+    } else {
+        String::new()
+    };
     let stem = format!("/{}.md", shown.to_lowercase());
-    let broken = catalog.broken.iter().find(|b| b.path.to_lowercase().ends_with(&stem));
-    let why = broken.map(|b| format!(" {} cannot be used: {}.", b.path, b.why)).unwrap_or_default();
-    format!("there is no role '{shown}'.{why} The roles are {}{more}", names.join(", "))
+    let broken = catalog
+        .broken
+        .iter()
+        .find(|b| b.path.to_lowercase().ends_with(&stem));
+    let why = broken
+        .map(|b| format!(" {} cannot be used: {}.", b.path, b.why))
+        .unwrap_or_default();
+    format!(
+        "there is no role '{shown}'.{why} The roles are {}{more}",
+        names.join(", ")
+    )
 }
 
 /// Returns the tools of an agent that may not change anything itself and works through others.

@@ -104,22 +104,24 @@ impl<'a> FrontMatter<'a> {
     /// # Errors
     /// Fails as [`fields`](Self::fields) does.
     pub fn lenient_fields<T: DeserializeOwned>(&self) -> Result<(T, Vec<usize>), FrontMatterError> {
-        self.fields().map(|fields| (fields, Vec::new())).or_else(|error| {
-            let mut quoted = Vec::new();
-            let mut text = String::with_capacity(self.front.len() + 64);
-            for (at, line) in self.front.lines().enumerate() {
-                match quote_value(line) {
-                    Some(line) => {
-                        quoted.push(self.front_line + at);
-                        text.push_str(&line);
+        self.fields()
+            .map(|fields| (fields, Vec::new()))
+            .or_else(|error| {
+                let mut quoted = Vec::new();
+                let mut text = String::with_capacity(self.front.len() + 64);
+                for (at, line) in self.front.lines().enumerate() {
+                    match quote_value(line) {
+                        Some(line) => {
+                            quoted.push(self.front_line + at);
+                            text.push_str(&line);
+                        }
+                        None => text.push_str(line),
                     }
-                    None => text.push_str(line),
+                    text.push('\n');
                 }
-                text.push('\n');
-            }
-            let fields = self.parse(&text).map_err(|_| error)?;
-            Ok((fields, quoted))
-        })
+                let fields = self.parse(&text).map_err(|_| error)?;
+                Ok((fields, quoted))
+            })
     }
 
     fn parse<T: DeserializeOwned>(&self, front: &str) -> Result<T, FrontMatterError> {
@@ -152,7 +154,8 @@ fn quote_value(line: &str) -> Option<String> {
     let is_plain = !value.starts_with(['"', '\'', '[', '{', '|', '>', '&']) && !value.is_empty();
     let is_misread = value.contains(": ") || value.contains(" #") || value.ends_with(':');
     let starts_as_syntax = value.starts_with(['*', '@', '`', '%', '!', '#']);
-    if key.is_empty() || !key.chars().all(is_key) || !is_plain || !(is_misread || starts_as_syntax) {
+    if key.is_empty() || !key.chars().all(is_key) || !is_plain || !(is_misread || starts_as_syntax)
+    {
         return None;
     }
     Some(format!("{key}: {}", serde_json::Value::from(value)))

@@ -16,6 +16,7 @@ pub mod job;
 pub mod limits;
 pub mod mail;
 pub mod mcp;
+pub mod memory;
 pub mod mention;
 pub mod new_request;
 pub mod notification;

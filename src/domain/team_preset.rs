@@ -79,7 +79,9 @@ impl TeamPreset {
             let why = |text: String| format!("member {}: {text}", at + 1);
             let count = entry.count.unwrap_or(1);
             if count == 0 || members.len() + count.min(AGENTS_MAX + 1) > AGENTS_MAX {
-                return Err(why(format!("the team must have 1 to {AGENTS_MAX} members: change count")));
+                return Err(why(format!(
+                    "the team must have 1 to {AGENTS_MAX} members: change count"
+                )));
             }
             let role = clip(&one_line(entry.role.trim()), ROLE_MAX);
             let stem = match (entry.name.as_deref().map(str::trim), role.as_str()) {
@@ -88,10 +90,16 @@ impl TeamPreset {
                 (None, role) => role.split_whitespace().collect::<Vec<_>>().join("-"),
             };
             for number in 1..=count {
-                let name = if count > 1 { format!("{stem}-{number}") } else { stem.clone() };
+                let name = if count > 1 {
+                    format!("{stem}-{number}")
+                } else {
+                    stem.clone()
+                };
                 let name = Name::member(&name).map_err(|e| why(e.to_string()))?;
                 if members.iter().any(|(m, _)| m.name.same(&name)) {
-                    return Err(why(format!("the name '{name}' is used twice: choose another name")));
+                    return Err(why(format!(
+                        "the name '{name}' is used twice: choose another name"
+                    )));
                 }
                 let role = if role.is_empty() { "teammate" } else { &role };
                 let mut member = Member::new(name, role);
@@ -127,7 +135,16 @@ mod tests {
         let shown: Vec<String> = preset
             .members
             .iter()
-            .map(|(m, prompt)| format!("{} {} {} {:?} {}", m.name, m.role, m.model, m.tags, clip(prompt, 5)))
+            .map(|(m, prompt)| {
+                format!(
+                    "{} {} {} {:?} {}",
+                    m.name,
+                    m.role,
+                    m.model,
+                    m.tags,
+                    clip(prompt, 5)
+                )
+            })
             .collect();
         assert_eq!(
             shown,
@@ -146,14 +163,26 @@ mod tests {
         for (text, expected) in [
             ("lead = \"rest\"", "line 1: "),
             ("\n\nleed = \"work\"", "line 3: unknown field `leed`"),
-            ("[[members]]\nname = \"a\"\nagent = \"codex\"", "line 3: unknown field `agent`"),
+            (
+                "[[members]]\nname = \"a\"\nagent = \"codex\"",
+                "line 3: unknown field `agent`",
+            ),
             ("[[members]]\nname = 1", "line 2: "),
             ("[[members]]", "member 1: it has neither name nor role"),
             ("[[members]]\nname = \"lead\"", "member 1: "),
             ("[[members]]\nname = \"a b\"", "member 1: "),
-            ("[[members]]\nname = \"a\"\n[[members]]\nname = \"A\"", "member 2: the name 'A' is used twice"),
-            ("[[members]]\nname = \"a\"\ncount = 0", "member 1: the team must have"),
-            ("[[members]]\nname = \"a\"\ncount = 999999999999", "member 1: the team must have"),
+            (
+                "[[members]]\nname = \"a\"\n[[members]]\nname = \"A\"",
+                "member 2: the name 'A' is used twice",
+            ),
+            (
+                "[[members]]\nname = \"a\"\ncount = 0",
+                "member 1: the team must have",
+            ),
+            (
+                "[[members]]\nname = \"a\"\ncount = 999999999999",
+                "member 1: the team must have",
+            ),
             ("[[members]", "line 1: "),
         ] {
             let why = TeamPreset::parse(text).unwrap_err();

@@ -25,7 +25,9 @@ pub type MarkdownFile = (PathBuf, Result<String, String>);
 /// Returns why the folder cannot be opened, as a text for the user.
 pub fn open(root: Option<&Path>, folder: &Path) -> Result<Option<Dir>, String> {
     let opened = match root {
-        Some(root) => Dir::open_ambient_dir(root, ambient_authority()).and_then(|r| r.open_dir(folder)),
+        Some(root) => {
+            Dir::open_ambient_dir(root, ambient_authority()).and_then(|r| r.open_dir(folder))
+        }
         None => Dir::open_ambient_dir(folder, ambient_authority()),
     };
     match opened {
@@ -47,7 +49,9 @@ pub fn read_all(dir: &Dir, most: usize) -> Vec<MarkdownFile> {
         out.push((path, text));
     }
     if left_out > 0 || checked > ENTRIES_MAX {
-        let why = format!("only the first {most} of the first {ENTRIES_MAX} files are read: move others away");
+        let why = format!(
+            "only the first {most} of the first {ENTRIES_MAX} files are read: move others away"
+        );
         out.push((PathBuf::new(), Err(why)));
     }
     out
@@ -75,7 +79,9 @@ fn walk(dir: &Dir, below: &Path, depth: usize, checked: &mut usize, out: &mut Ve
         let is_markdown = path.extension().is_some_and(|e| e == "md");
         // A folder that is a link is not searched: it could lead back here.
         match dir.symlink_metadata(&path) {
-            Ok(meta) if meta.is_dir() && depth < DEPTH_MAX => walk(dir, &path, depth + 1, checked, out),
+            Ok(meta) if meta.is_dir() && depth < DEPTH_MAX => {
+                walk(dir, &path, depth + 1, checked, out)
+            }
             Ok(meta) if !meta.is_dir() && is_markdown => out.push(path),
             Ok(_) | Err(_) => {}
         }
@@ -93,9 +99,14 @@ pub fn read(dir: &Dir, path: &Path) -> Result<String, String> {
     }
     let file = dir.open(path).map_err(|e| reason(&e))?;
     let mut bytes = Vec::new();
-    file.take(FILE_MAX + 1).read_to_end(&mut bytes).map_err(|e| reason(&e))?;
+    file.take(FILE_MAX + 1)
+        .read_to_end(&mut bytes)
+        .map_err(|e| reason(&e))?;
     if bytes.len() as u64 > FILE_MAX {
-        return Err(format!("it is larger than {} KiB: make it shorter", FILE_MAX / 1024));
+        return Err(format!(
+            "it is larger than {} KiB: make it shorter",
+            FILE_MAX / 1024
+        ));
     }
     String::from_utf8(bytes).map_err(|e| {
         let before = &e.as_bytes()[..e.utf8_error().valid_up_to()];
@@ -108,7 +119,8 @@ pub fn read(dir: &Dir, path: &Path) -> Result<String, String> {
 pub fn reason(error: &std::io::Error) -> String {
     // The error of cap-std for a link that leads out of the folder.
     if error.to_string().contains("outside of the filesystem") {
-        return "it is a link that leads out of its folder and is not followed: copy it here".into();
+        return "it is a link that leads out of its folder and is not followed: copy it here"
+            .into();
     }
     match error.kind() {
         ErrorKind::NotFound => "it is a broken link: fix or remove it".into(),

@@ -18,9 +18,11 @@ const NAMED_MAX: usize = 40;
 pub fn team_preset(root: &Path, name: &str) -> Result<TeamPreset, String> {
     let shown = one_line(&clip(name, 80));
     let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
-    let dir = markdown_files::open(Some(root), Path::new(FOLDER)).map_err(|why| format!("{FOLDER}: {why}"))?;
+    let dir = markdown_files::open(Some(root), Path::new(FOLDER))
+        .map_err(|why| format!("{FOLDER}: {why}"))?;
     let file = format!("{name}.toml");
-    let found = dir.filter(|dir| !name.is_empty() && name.chars().all(is_name) && dir.exists(&file));
+    let found =
+        dir.filter(|dir| !name.is_empty() && name.chars().all(is_name) && dir.exists(&file));
     let Some(dir) = found else {
         let names = names(root);
         let there = if names.is_empty() {
@@ -37,7 +39,9 @@ pub fn team_preset(root: &Path, name: &str) -> Result<TeamPreset, String> {
 
 /// Returns the names of the presets, sorted, at most [`NAMED_MAX`].
 fn names(root: &Path) -> Vec<String> {
-    let dir = markdown_files::open(Some(root), Path::new(FOLDER)).ok().flatten();
+    let dir = markdown_files::open(Some(root), Path::new(FOLDER))
+        .ok()
+        .flatten();
     let entries = dir.and_then(|dir| dir.entries().ok());
     let mut names: Vec<String> = entries
         .into_iter()
@@ -58,7 +62,10 @@ mod tests {
     fn unknown_and_broken_presets_are_explained() {
         let dir = tempfile::tempdir().unwrap();
         let why = |name: &str| team_preset(dir.path(), name).unwrap_err();
-        assert_eq!(why("web"), "there is no team preset 'web': create .crewdeck/teams/NAME.toml");
+        assert_eq!(
+            why("web"),
+            "there is no team preset 'web': create .crewdeck/teams/NAME.toml"
+        );
         let folder = dir.path().join(FOLDER);
         std::fs::create_dir_all(&folder).unwrap();
         std::fs::write(folder.join("web.toml"), "[[members]]\nrole = \"tester\"\n").unwrap();
@@ -67,7 +74,13 @@ mod tests {
         std::os::unix::fs::symlink("/etc/hostname", folder.join("out.toml")).unwrap();
         assert_eq!(team_preset(dir.path(), "web").unwrap().members.len(), 1);
         assert!(why("bad").starts_with(".crewdeck/teams/bad.toml: line 2: unknown field"));
-        assert_eq!(why("../secret"), "there is no team preset '../secret': there are bad, out, web");
-        assert!(!why("out").contains("line"), "a link out of the project is not read");
+        assert_eq!(
+            why("../secret"),
+            "there is no team preset '../secret': there are bad, out, web"
+        );
+        assert!(
+            !why("out").contains("line"),
+            "a link out of the project is not read"
+        );
     }
 }

@@ -98,7 +98,9 @@ impl Teammates {
     pub async fn start_all(self: Arc<Self>, members: Vec<(Member, String)>, host: Arc<dyn Host>) {
         for (member, first) in members {
             let name = member.name.clone();
-            let started = Arc::clone(&self).start(member, first, Arc::clone(&host)).await;
+            let started = Arc::clone(&self)
+                .start(member, first, Arc::clone(&host))
+                .await;
             if let Err(why) = started {
                 let text = format!("The teammate {name} cannot be started: {why}");
                 self.context.notice(NoticeLevel::Warn, text).await;

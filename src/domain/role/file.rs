@@ -35,12 +35,24 @@ const FIELDS: &[&str] = &[
 ];
 /// Fields that Claude Code knows and crewdeck does not use, and what to use instead.
 const UNUSED_FIELDS: &[(&str, &str)] = &[
-    ("permissionMode", "the settings and the user decide what needs permission"),
-    ("hooks", "hooks are read from .claude/settings.json and .crewdeck/hooks.json"),
+    (
+        "permissionMode",
+        "the settings and the user decide what needs permission",
+    ),
+    (
+        "hooks",
+        "hooks are read from .claude/settings.json and .crewdeck/hooks.json",
+    ),
     ("memory", "AGENTS.md holds what agents should remember"),
-    ("background", "teammates and subagents never block the screen"),
+    (
+        "background",
+        "teammates and subagents never block the screen",
+    ),
     ("isolation", "each task has its own worktree"),
-    ("initialPrompt", "the lead or a team preset writes the first prompt"),
+    (
+        "initialPrompt",
+        "the lead or a team preset writes the first prompt",
+    ),
 ];
 /// Models that only Claude Code knows by these names.
 const MODEL_ALIASES: &[&str] = &["opus", "sonnet", "haiku", "opusplan", "best", "default"];
@@ -91,7 +103,10 @@ impl RoleFile {
         };
         for line in quoted {
             let text = "the value contains ': ' or '#' and is read as text: quote it";
-            reader.notices.push(RoleNotice { line, text: text.into() });
+            reader.notices.push(RoleNotice {
+                line,
+                text: text.into(),
+            });
         }
         let name = reader.name(stem)?;
         let description = reader.description();
@@ -101,7 +116,10 @@ impl RoleFile {
         };
         let prompt = truncate_body(escape_keeping_tabs(front.body.trim()));
         if prompt.is_empty() {
-            reader.note_at(front.body_line, "the role has no prompt: write one below the front matter");
+            reader.note_at(
+                front.body_line,
+                "the role has no prompt: write one below the front matter",
+            );
         }
         let role = Role {
             name,
@@ -123,7 +141,11 @@ impl RoleFile {
 
     /// Returns the role with its origin.
     pub fn into_role(self, source: RoleSource, path: String) -> Role {
-        Role { source, path, ..self.0 }
+        Role {
+            source,
+            path,
+            ..self.0
+        }
     }
 }
 
@@ -187,14 +209,21 @@ impl Reader<'_> {
         }
     }
 
-    fn tools(&mut self, field: &'static str, is_allowed: bool) -> Result<Option<Vec<String>>, RoleError> {
+    fn tools(
+        &mut self,
+        field: &'static str,
+        is_allowed: bool,
+    ) -> Result<Option<Vec<String>>, RoleError> {
         let line = self.line(field);
         let Some(value) = self.fields.shift_remove(field) else {
             return Ok(None);
         };
         if value.is_null() {
             if is_allowed {
-                self.note_at(line, "tools is empty: all tools are allowed; write [] to allow none");
+                self.note_at(
+                    line,
+                    "tools is empty: all tools are allowed; write [] to allow none",
+                );
             }
             return Ok(None);
         }
@@ -260,7 +289,10 @@ impl Reader<'_> {
             _ => None,
         };
         if found.is_none() {
-            self.note("effort", format!("effort {effort} is unknown: use low, medium, high, xhigh or max"));
+            self.note(
+                "effort",
+                format!("effort {effort} is unknown: use low, medium, high, xhigh or max"),
+            );
         }
         found
     }
@@ -291,7 +323,8 @@ impl Reader<'_> {
         let Some(value) = self.take("skills") else {
             return Vec::new();
         };
-        let Some(entries) = list(&value, |text| text.split(',').map(str::to_string).collect()) else {
+        let Some(entries) = list(&value, |text| text.split(',').map(str::to_string).collect())
+        else {
             self.note("skills", "skills must be a list of names: it is ignored");
             return Vec::new();
         };
@@ -300,7 +333,10 @@ impl Reader<'_> {
         for entry in entries {
             match valid_name(&entry) {
                 Some(name) => names.push(name),
-                None => self.note("skills", format!("{entry:?} is not a valid name of a skill")),
+                None => self.note(
+                    "skills",
+                    format!("{entry:?} is not a valid name of a skill"),
+                ),
             }
         }
         names
@@ -308,15 +344,23 @@ impl Reader<'_> {
 
     fn rounds_max(&mut self) -> Option<u32> {
         let value = self.take("maxTurns")?;
-        let number = value.as_u64().or_else(|| value.as_str()?.trim().parse().ok());
+        let number = value
+            .as_u64()
+            .or_else(|| value.as_str()?.trim().parse().ok());
         match number {
             Some(number) if number > ROUNDS_MAX => {
-                self.note("maxTurns", format!("maxTurns is more than {ROUNDS_MAX}: {ROUNDS_MAX} is used"));
+                self.note(
+                    "maxTurns",
+                    format!("maxTurns is more than {ROUNDS_MAX}: {ROUNDS_MAX} is used"),
+                );
                 u32::try_from(ROUNDS_MAX).ok()
             }
             Some(number) if number > 0 => u32::try_from(number).ok(),
             Some(_) | None => {
-                self.note("maxTurns", "maxTurns must be a whole number from 1: the default is used");
+                self.note(
+                    "maxTurns",
+                    "maxTurns must be a whole number from 1: the default is used",
+                );
                 None
             }
         }
@@ -331,7 +375,10 @@ impl Reader<'_> {
             Value::String(names) => names.split(',').map(Value::from).collect(),
             _ => {
                 // Without a valid list the role gets no server: its author wanted to name them.
-                self.note("mcpServers", "mcpServers must be a list of names: the role gets no server");
+                self.note(
+                    "mcpServers",
+                    "mcpServers must be a list of names: the role gets no server",
+                );
                 return Some(Vec::new());
             }
         };
@@ -339,25 +386,40 @@ impl Reader<'_> {
         for entry in entries {
             match entry {
                 Value::String(name) => servers.push(named(&name)),
-                Value::Object(map) => servers.extend(map.into_iter().map(|(name, config)| match config {
-                    Value::Null => named(&name),
-                    config => RoleServer::Inline { name: name.trim().to_string(), config },
-                })),
+                Value::Object(map) => {
+                    servers.extend(map.into_iter().map(|(name, config)| match config {
+                        Value::Null => named(&name),
+                        config => RoleServer::Inline {
+                            name: name.trim().to_string(),
+                            config,
+                        },
+                    }))
+                }
                 other => servers.push(named(&scalar(&other).unwrap_or_default())),
             }
         }
         if servers.len() > LIST_MAX {
             servers.truncate(LIST_MAX);
-            self.note("mcpServers", format!("only the first {LIST_MAX} servers are used"));
+            self.note(
+                "mcpServers",
+                format!("only the first {LIST_MAX} servers are used"),
+            );
         }
-        let (valid, invalid): (Vec<_>, Vec<_>) = servers.into_iter().partition(|s| is_server_name(s.name()));
+        let (valid, invalid): (Vec<_>, Vec<_>) =
+            servers.into_iter().partition(|s| is_server_name(s.name()));
         for server in invalid {
-            self.note("mcpServers", format!("{:?} is not a valid name of a server", server.name()));
+            self.note(
+                "mcpServers",
+                format!("{:?} is not a valid name of a server", server.name()),
+            );
         }
         for server in &valid {
             match server {
                 RoleServer::Inline { name, config } if !config.is_object() => {
-                    self.note("mcpServers", format!("the server {name} must be a map with command or url"));
+                    self.note(
+                        "mcpServers",
+                        format!("the server {name} must be a map with command or url"),
+                    );
                 }
                 RoleServer::Inline { name, .. } => {
                     let text = format!(
@@ -375,7 +437,10 @@ impl Reader<'_> {
         entries.retain(|e| !e.trim().is_empty());
         if entries.len() > LIST_MAX {
             entries.truncate(LIST_MAX);
-            self.note(field, format!("only the first {LIST_MAX} entries of {field} are used"));
+            self.note(
+                field,
+                format!("only the first {LIST_MAX} entries of {field} are used"),
+            );
         }
         entries.iter().map(|e| clip(&single_line(e), 200)).collect()
     }

@@ -95,9 +95,7 @@ impl Serialize for RoleServer {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {
             RoleServer::Named(name) => serializer.serialize_str(name),
-            RoleServer::Inline { name, .. } => {
-                serializer.collect_map([(name, "inline")])
-            }
+            RoleServer::Inline { name, .. } => serializer.collect_map([(name, "inline")]),
         }
     }
 }
@@ -140,6 +138,19 @@ pub struct Role {
     pub notices: Vec<RoleNotice>,
 }
 
+impl Role {
+    /// Returns the names of the MCP servers that the agent sees; `None` for all. Servers that the role itself describes are
+    /// not among them: the user has not approved them.
+    pub fn named_servers(&self) -> Option<Vec<&str>> {
+        let servers = self.servers.as_ref()?;
+        let named = servers.iter().filter_map(|server| match server {
+            RoleServer::Named(name) => Some(name.as_str()),
+            RoleServer::Inline { .. } => None,
+        });
+        Some(named.collect())
+    }
+}
+
 /// A role's file that cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct BrokenRole {
@@ -171,8 +182,9 @@ impl RoleCatalog {
         if !self.roles.iter().any(is_own) {
             return String::new();
         }
-        let mut out =
-            String::from("Roles for spawn_teammate and task (pass the name as role; it sets prompt, tools and model):");
+        let mut out = String::from(
+            "Roles for spawn_teammate and task (pass the name as role; it sets prompt, tools and model):",
+        );
         let mut left_out = 0;
         // Built-in roles come last: they are left out first.
         let (own, built_in): (Vec<&Role>, Vec<&Role>) = self.roles.iter().partition(|r| is_own(r));
@@ -212,20 +224,34 @@ mod tests {
         assert_eq!(catalog.prompt_list(), "");
         catalog.roles.push(role("zed", RoleSource::Claude));
         let list = catalog.prompt_list();
-        assert!(list.ends_with("\n  - zed: Does it\n  - reviewer: Does it"), "{list}");
+        assert!(
+            list.ends_with("\n  - zed: Does it\n  - reviewer: Does it"),
+            "{list}"
+        );
         for n in 0..150 {
-            catalog.roles.push(role(&format!("role-{n}"), RoleSource::Project));
+            catalog
+                .roles
+                .push(role(&format!("role-{n}"), RoleSource::Project));
         }
         let list = catalog.prompt_list();
-        assert!(list.len() < PROMPT_LIST_MAX + 100 && list.contains(" more: "), "{list}");
+        assert!(
+            list.len() < PROMPT_LIST_MAX + 100 && list.contains(" more: "),
+            "{list}"
+        );
     }
 
     #[test]
     fn inline_servers_are_printed_without_their_values() {
         let text = "---\ndescription: x\nmcpServers:\n  - a\n  - b: {command: run, env: {TOKEN: secret}}\n---\nDo it.";
-        let role = RoleFile::parse(text, "x").unwrap().into_role(RoleSource::User, String::new());
+        let role = RoleFile::parse(text, "x")
+            .unwrap()
+            .into_role(RoleSource::User, String::new());
         let printed = serde_json::to_value(&role).unwrap();
-        assert_eq!(printed["mcpServers"], serde_json::json!(["a", {"b": "inline"}]));
+        assert_eq!(
+            printed["mcpServers"],
+            serde_json::json!(["a", {"b": "inline"}])
+        );
         assert!(!printed.to_string().contains("secret"));
+        assert_eq!(role.named_servers(), Some(vec!["a"]));
     }
 }

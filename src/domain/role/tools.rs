@@ -127,7 +127,9 @@ fn entry_names(entry: &str, tool: &str) -> bool {
     };
     let server = rest.strip_suffix("__*").unwrap_or(rest);
     let is_server = server == "*" || !server.contains("__");
-    let called = tool.strip_prefix(TOOL_PREFIX).and_then(|t| t.split_once("__"));
+    let called = tool
+        .strip_prefix(TOOL_PREFIX)
+        .and_then(|t| t.split_once("__"));
     is_server && called.is_some_and(|(of, _)| server == "*" || of == server)
 }
 
@@ -199,7 +201,12 @@ mod tests {
 
     #[test]
     fn names_of_claude_code_are_translated() {
-        let bash = ["background_run", "bash", "check_background", "stop_background"];
+        let bash = [
+            "background_run",
+            "bash",
+            "check_background",
+            "stop_background",
+        ];
         for (entry, expected) in [
             ("Read", tools(&["read_file"])),
             ("read_file", tools(&["read_file"])),
@@ -215,8 +222,14 @@ mod tests {
             assert_eq!(resolve(entry).0, expected, "{entry}");
         }
         for (entry, text) in [
-            ("WebSearch", "crewdeck has no tool WebSearch: an MCP server can search"),
-            ("read_fiel", "there is no tool read_fiel: did you mean read_file?"),
+            (
+                "WebSearch",
+                "crewdeck has no tool WebSearch: an MCP server can search",
+            ),
+            (
+                "read_fiel",
+                "there is no tool read_fiel: did you mean read_file?",
+            ),
             ("Grpe", "there is no tool Grpe: did you mean Grep?"),
             ("Zzz9", "there is no tool Zzz9: remove it"),
         ] {
@@ -247,7 +260,10 @@ mod tests {
         ] {
             assert_eq!(some.permits(tool), expected, "{tool}");
         }
-        let none = ToolSelection { allowed: None, denied: list(&["mcp__*"]) };
+        let none = ToolSelection {
+            allowed: None,
+            denied: list(&["mcp__*"]),
+        };
         assert!(none.permits("bash") && !none.permits("mcp__a__b"));
     }
 }

@@ -31,13 +31,29 @@ impl Roles {
     pub fn read(&self) -> RoleCatalog {
         let mut catalog = RoleCatalog::default();
         let root = Some(self.root.as_path());
-        self.add_folder(&mut catalog, RoleSource::Project, root, Path::new(".crewdeck/agents"));
-        self.add_folder(&mut catalog, RoleSource::Claude, root, Path::new(".claude/agents"));
+        self.add_folder(
+            &mut catalog,
+            RoleSource::Project,
+            root,
+            Path::new(".crewdeck/agents"),
+        );
+        self.add_folder(
+            &mut catalog,
+            RoleSource::Claude,
+            root,
+            Path::new(".claude/agents"),
+        );
         if let Some(user) = &self.user {
             self.add_folder(&mut catalog, RoleSource::User, None, user);
         }
         for (stem, text) in BUILT_IN {
-            add(&mut catalog, RoleSource::BuiltIn, stem, Path::new(""), Ok((*text).to_string()));
+            add(
+                &mut catalog,
+                RoleSource::BuiltIn,
+                stem,
+                Path::new(""),
+                Ok((*text).to_string()),
+            );
         }
         catalog.roles.sort_by_key(|r| r.name.to_lowercase());
         catalog.broken.sort();
@@ -45,14 +61,24 @@ impl Roles {
         catalog
     }
 
-    fn add_folder(&self, catalog: &mut RoleCatalog, source: RoleSource, root: Option<&Path>, folder: &Path) {
+    fn add_folder(
+        &self,
+        catalog: &mut RoleCatalog,
+        source: RoleSource,
+        root: Option<&Path>,
+        folder: &Path,
+    ) {
         let dir = match markdown_files::open(root, folder) {
             Ok(Some(dir)) => dir,
             Ok(None) => return,
             Err(why) => return add_broken(catalog, folder, why),
         };
         for (path, text) in markdown_files::read_all(&dir, ROLES_MAX) {
-            let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+            let stem = path
+                .file_stem()
+                .unwrap_or_default()
+                .to_string_lossy()
+                .into_owned();
             // Explains the folder to readers.
             if stem.eq_ignore_ascii_case("readme") {
                 continue;
@@ -62,7 +88,13 @@ impl Roles {
     }
 }
 
-fn add(catalog: &mut RoleCatalog, source: RoleSource, stem: &str, path: &Path, text: Result<String, String>) {
+fn add(
+    catalog: &mut RoleCatalog,
+    source: RoleSource,
+    stem: &str,
+    path: &Path,
+    text: Result<String, String>,
+) {
     let parsed = text.and_then(|text| RoleFile::parse(&text, stem).map_err(|e| e.to_string()));
     let file = match parsed {
         Ok(file) => file,
@@ -72,11 +104,18 @@ fn add(catalog: &mut RoleCatalog, source: RoleSource, stem: &str, path: &Path, t
     if let Some(taken) = catalog.find(&role.name) {
         // A role may override one of a later source. Two of one name in the same source are an error.
         if taken.source == source {
-            let why = format!("its name '{}' is used by {}: choose another name", role.name, taken.path);
+            let why = format!(
+                "its name '{}' is used by {}: choose another name",
+                role.name, taken.path
+            );
             add_broken(catalog, path, why);
         }
     } else if catalog.roles.len() == ROLES_MAX {
-        add_broken(catalog, path, format!("there are more than {ROLES_MAX} roles"));
+        add_broken(
+            catalog,
+            path,
+            format!("there are more than {ROLES_MAX} roles"),
+        );
     } else {
         catalog.roles.push(role);
     }

@@ -12,7 +12,7 @@ use crewdeck::domain::timestamp::Timestamp;
 use crewdeck::model::Model;
 use crewdeck::protocol::EventSender;
 use crewdeck::protocol::event::SessionInfo;
-use crewdeck::store::Skills;
+use crewdeck::store::{Roles, Skills};
 use crewdeck::tools::policy::PermissionRules;
 
 /// Returns the parts of a crew in `root` that has no user and calls `model`.
@@ -64,8 +64,10 @@ pub fn crew_parts(
         supervisor: None,
         compact_at: 80,
         resumes: false,
-        memory: None,
+        memory: Arc::default(),
         skills: Skills::open(root, None),
+        roles: Roles::open(root, None),
+        preset: None,
         worktrees: None,
         publisher,
         clock,

@@ -426,6 +426,8 @@ pub fn assemble(parts: CrewParts, found: StartChecks) -> Components {
             models,
             shell,
             budget: budget.clone(),
+            teammates: teammates.clone(),
+            host: host.clone(),
         },
         context,
         signals,

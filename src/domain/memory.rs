@@ -49,7 +49,10 @@ impl ProjectMemory {
         let share = self.share();
         let sections = self.files.iter().map(|file| {
             let text = head_and_tail(file.text.trim_end(), share);
-            format!("<project-memory file=\"{}\">\n{text}\n</project-memory>", file.path)
+            format!(
+                "<project-memory file=\"{}\">\n{text}\n</project-memory>",
+                file.path
+            )
         });
         sections.collect::<Vec<_>>().join("\n")
     }
@@ -60,12 +63,28 @@ impl ProjectMemory {
             return "No agent was given project memory: /init writes an AGENTS.md.".into();
         }
         let share = self.share();
-        let mut parts: Vec<String> = self.files.iter().take(LISTED_MAX).map(|file| {
-            let size = file.text.trim().len();
-            let cut = if size > share { format!(", cut to {share}") } else { String::new() };
-            let by = file.imported_by.as_ref().map(|by| format!(", imported by {by}"));
-            format!("{} ({size} bytes{cut}{})", file.path, by.unwrap_or_default())
-        }).collect();
+        let mut parts: Vec<String> = self
+            .files
+            .iter()
+            .take(LISTED_MAX)
+            .map(|file| {
+                let size = file.text.trim().len();
+                let cut = if size > share {
+                    format!(", cut to {share}")
+                } else {
+                    String::new()
+                };
+                let by = file
+                    .imported_by
+                    .as_ref()
+                    .map(|by| format!(", imported by {by}"));
+                format!(
+                    "{} ({size} bytes{cut}{})",
+                    file.path,
+                    by.unwrap_or_default()
+                )
+            })
+            .collect();
         let skipped = self.skipped.iter().take(LISTED_MAX);
         parts.extend(skipped.map(|(path, why)| format!("not {}: {why}", clip(path, 200))));
         format!("Project memory of all agents: {}", parts.join("; "))
@@ -105,14 +124,19 @@ mod tests {
         let text = memory(&[100_000; 30]).prompt();
         assert!(text.len() < MEMORY_MAX + 30 * 120, "{}", text.len());
         assert_eq!(text.matches("bytes cut here").count(), 30);
-        assert_eq!(memory(&[1]).prompt(), "<project-memory file=\"0/AGENTS.md\">\nx\n</project-memory>");
+        assert_eq!(
+            memory(&[1]).prompt(),
+            "<project-memory file=\"0/AGENTS.md\">\nx\n</project-memory>"
+        );
     }
 
     #[test]
     fn summary_names_files_cuts_and_what_is_missing() {
         let mut memory = memory(&[MEMORY_MAX + 8]);
         memory.files[0].imported_by = Some("CLAUDE.md".into());
-        memory.skipped.push((".env".into(), "it can hold secrets".into()));
+        memory
+            .skipped
+            .push((".env".into(), "it can hold secrets".into()));
         assert_eq!(
             memory.summary(),
             "Project memory of all agents: 0/AGENTS.md (32776 bytes, cut to 32768, imported by CLAUDE.md); not .env: it can hold secrets"

@@ -29,6 +29,7 @@ pub mod sandbox;
 pub mod screen;
 pub mod secret_env;
 pub mod skill;
+pub mod slash_command;
 pub mod subagent;
 pub mod task;
 pub mod team;

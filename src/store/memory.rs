@@ -77,7 +77,9 @@ impl Reader {
         if text.trim().is_empty() {
             return false;
         }
-        let real = root.canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
+        let real = root
+            .canonicalize(path)
+            .unwrap_or_else(|_| path.to_path_buf());
         if !self.seen.insert(real) {
             return true;
         }
@@ -86,7 +88,11 @@ impl Reader {
             return true;
         }
         let is_importing = by.is_some() || path.file_name().is_some_and(|name| name == CLAUDE);
-        let imports = if is_importing { imports(&text) } else { Vec::new() };
+        let imports = if is_importing {
+            imports(&text)
+        } else {
+            Vec::new()
+        };
         self.memory.files.push(MemoryFile {
             path: shown.clone(),
             text,
@@ -143,10 +149,21 @@ fn refuses(path: &Path) -> Option<&'static str> {
     }
     let ending = path.extension().map(|e| e.to_string_lossy().to_lowercase());
     let is_text = ending.is_none_or(|ending| ENDINGS.contains(&ending.as_str()));
-    let stem = path.file_stem().unwrap_or_default().to_string_lossy().to_lowercase();
-    let is_plain_name = path.extension().is_some() || matches!(stem.as_str(), "readme" | "contributing" | "changelog" | "license" | "authors");
-    let is_secret = ["secret", "credential", "password", "id_rsa", "id_ed25519"].iter().any(|word| stem.contains(word));
-    (!is_text || !is_plain_name || is_secret).then_some("only text files such as .md and .txt are imported")
+    let stem = path
+        .file_stem()
+        .unwrap_or_default()
+        .to_string_lossy()
+        .to_lowercase();
+    let is_plain_name = path.extension().is_some()
+        || matches!(
+            stem.as_str(),
+            "readme" | "contributing" | "changelog" | "license" | "authors"
+        );
+    let is_secret = ["secret", "credential", "password", "id_rsa", "id_ed25519"]
+        .iter()
+        .any(|word| stem.contains(word));
+    (!is_text || !is_plain_name || is_secret)
+        .then_some("only text files such as .md and .txt are imported")
 }
 
 /// Joins a relative path without leaving the root. `None` for other paths.
@@ -184,7 +201,9 @@ fn imports(text: &str) -> Vec<String> {
         // Every second part is between backticks.
         for part in line.split('`').step_by(2) {
             for word in part.split_whitespace() {
-                let path = word.strip_prefix('@').map(|w| w.trim_end_matches(['.', ',', ';', ':', ')', '!', '?']));
+                let path = word
+                    .strip_prefix('@')
+                    .map(|w| w.trim_end_matches(['.', ',', ';', ':', ')', '!', '?']));
                 if let Some(path) = path.filter(|p| !p.is_empty() && p.len() <= 1024)
                     && out.len() < FILES_MAX
                 {
@@ -227,9 +246,15 @@ mod tests {
         write(root, "other/AGENTS.md", "not read");
         assert_eq!(paths(&project_memory(root, root)), ["AGENTS.md"]);
         let memory = project_memory(root, &root.join("a/b/c"));
-        assert_eq!(paths(&memory), ["AGENTS.md", "a/CLAUDE.md", "a/b/c/AGENTS.md"]);
+        assert_eq!(
+            paths(&memory),
+            ["AGENTS.md", "a/CLAUDE.md", "a/b/c/AGENTS.md"]
+        );
         assert_eq!(memory.skipped, []);
-        assert_eq!(paths(&project_memory(root, Path::new("/elsewhere"))), ["AGENTS.md"]);
+        assert_eq!(
+            paths(&project_memory(root, Path::new("/elsewhere"))),
+            ["AGENTS.md"]
+        );
     }
 
     #[test]
@@ -245,17 +270,34 @@ mod tests {
         );
         write(root, "docs/a.md", "@b.md @../CLAUDE.md");
         write(root, "docs/b.md", "@a.md");
-        for path in ["docs/code.md", "README", ".env", "key.pem", "my-secrets.md", ".claude/rules.md"] {
+        for path in [
+            "docs/code.md",
+            "README",
+            ".env",
+            "key.pem",
+            "my-secrets.md",
+            ".claude/rules.md",
+        ] {
             write(root, path, path);
         }
         symlink(dir.path().join("outside.md"), root.join("out.md")).unwrap();
         let memory = project_memory(root, root);
         assert_eq!(
             paths(&memory),
-            ["CLAUDE.md", "docs/a.md", "docs/b.md", "README", ".claude/rules.md"]
+            [
+                "CLAUDE.md",
+                "docs/a.md",
+                "docs/b.md",
+                "README",
+                ".claude/rules.md"
+            ]
         );
         assert_eq!(memory.files[2].imported_by.as_deref(), Some("docs/a.md"));
-        let skipped: Vec<&str> = memory.skipped.iter().map(|(path, _)| path.as_str()).collect();
+        let skipped: Vec<&str> = memory
+            .skipped
+            .iter()
+            .map(|(path, _)| path.as_str())
+            .collect();
         assert_eq!(
             skipped,
             [

@@ -8,6 +8,8 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
+use super::slash_command::SlashCommand;
+
 pub use file::{BODY_MAX, SkillError, SkillFile};
 pub(super) use file::{NAME_FORM, escape_keeping_tabs, single_line, truncate_body, valid_name};
 
@@ -95,12 +97,20 @@ pub struct SkillCatalog {
     pub skills: Vec<Skill>,
     /// The files that cannot be used, at most [`SKILLS_MAX`].
     pub broken: Vec<BrokenSkill>,
+    /// What the user can type as `/NAME`: the commands of `.claude/commands` and the skills, sorted by name.
+    #[serde(default)]
+    pub commands: Vec<SlashCommand>,
 }
 
 impl SkillCatalog {
     /// Returns the skill with that name. The case of the name does not matter.
     pub fn find(&self, name: &str) -> Option<&Skill> {
         self.skills.iter().find(|s| same(&s.name, name))
+    }
+
+    /// Returns the command that the user can type as `/NAME`.
+    pub fn command(&self, name: &str) -> Option<&SlashCommand> {
+        self.commands.iter().find(|c| c.name == name)
     }
 
     /// Returns the broken files that were not broken in `before`, or had another problem there.
@@ -165,7 +175,7 @@ mod tests {
     fn book(skills: &[(&str, u64)]) -> SkillCatalog {
         SkillCatalog {
             skills: skills.iter().map(|(n, v)| skill(n, *v)).collect(),
-            broken: vec![],
+            ..SkillCatalog::default()
         }
     }
 
@@ -201,6 +211,7 @@ mod tests {
         let with = |why: &[&str]| SkillCatalog {
             skills: vec![],
             broken: why.iter().map(|w| broken(w)).collect(),
+            ..SkillCatalog::default()
         };
         let (one, two) = (with(&["x"]), with(&["x", "y"]));
         let broken_since: Vec<_> = two.newly_broken(&one).cloned().collect();

@@ -46,6 +46,7 @@ impl SessionRole {
             action,
             Action::Models
                 | Action::Compact
+                | Action::Memory
                 | Action::Clear
                 | Action::NewSession
                 | Action::Sessions

@@ -1,10 +1,15 @@
-//! YAML front matter between `---` lines, as skills, roles and commands have it.
+//! Markdown files with YAML front matter between `---` lines, as skills, roles and commands are: their parts, and the
+//! bounds that they share.
 
 use serde::de::DeserializeOwned;
 use serde_saphyr::UserMessageFormatter;
 
-use crate::domain::text::{clip, one_line};
+use crate::domain::text::{clip, escape_control_chars, is_hidden, one_line};
 
+/// Maximum size of the text below the front matter, in bytes. With its frame it fits into one tool result (64 KiB).
+pub const BODY_MAX: usize = 63 * 1024;
+/// Maximum length of a name, in characters.
+pub const NAME_MAX: usize = 64;
 /// Maximum size of the front matter, in bytes.
 const FRONT_MAX: usize = 16 * 1024;
 /// The line before and after the front matter.
@@ -151,12 +156,54 @@ fn quote_value(line: &str) -> Option<String> {
     let (key, value) = line.split_once(':')?;
     let is_key = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
     let value = value.trim();
-    let is_plain = !value.starts_with(['"', '\'', '[', '{', '|', '>', '&']) && !value.is_empty();
+    // Hints such as [file] [line] are no lists.
+    let is_list = value.starts_with('[') && value.find(']') == value.len().checked_sub(1);
+    let is_text = !value.starts_with(['"', '\'', '{', '|', '>', '&']);
+    let is_plain = is_text && !is_list && !value.is_empty();
     let is_misread = value.contains(": ") || value.contains(" #") || value.ends_with(':');
-    let starts_as_syntax = value.starts_with(['*', '@', '`', '%', '!', '#']);
+    let starts_as_syntax = value.starts_with(['[', '*', '@', '`', '%', '!', '#']);
     if key.is_empty() || !key.chars().all(is_key) || !is_plain || !(is_misread || starts_as_syntax)
     {
         return None;
     }
     Some(format!("{key}: {}", serde_json::Value::from(value)))
+}
+
+/// The form of a valid name, for messages.
+pub const NAME_FORM: &str =
+    "1 to 64 letters, digits, spaces, '-', '_', '.', starting with a letter or digit";
+
+/// Returns the trimmed name if it is valid.
+pub fn valid_name(text: &str) -> Option<String> {
+    let name = text.trim();
+    // Unicode counts invisible fillers as alphabetic.
+    let is_letter = |c: char| c.is_alphanumeric() && !is_hidden(c);
+    let is_allowed = |c: char| is_letter(c) || matches!(c, ' ' | '-' | '_' | '.');
+    let fits = name.chars().next().is_some_and(is_letter)
+        && name.chars().all(is_allowed)
+        && name.chars().count() <= NAME_MAX;
+    fits.then(|| name.to_string())
+}
+
+/// Joins the words with single spaces and escapes control characters.
+pub fn single_line(text: &str) -> String {
+    let words: Vec<&str> = text.split_whitespace().collect();
+    escape_control_chars(&words.join(" "))
+}
+
+/// Escapes control characters except tabs, which Makefiles need.
+pub fn escape_keeping_tabs(text: &str) -> String {
+    let parts: Vec<String> = text.split('\t').map(escape_control_chars).collect();
+    parts.join("\t")
+}
+
+/// Keeps the first [`BODY_MAX`] bytes of a text. If bytes are cut, a marker at the end says how many.
+pub fn truncate_body(mut body: String) -> String {
+    if body.len() > BODY_MAX {
+        let at = body.floor_char_boundary(BODY_MAX);
+        let missing = body.len() - at;
+        body.truncate(at);
+        body.push_str(&format!("\n[… {missing} bytes cut here …]"));
+    }
+    body
 }

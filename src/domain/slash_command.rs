@@ -3,8 +3,9 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::front_matter::{FrontMatter, FrontMatterError};
-use super::skill::{escape_keeping_tabs, single_line, truncate_body};
+use super::front_matter::{
+    FrontMatter, FrontMatterError, escape_keeping_tabs, single_line, truncate_body,
+};
 use super::text::{clip, head_and_tail};
 
 /// Maximum length of a description, in characters.

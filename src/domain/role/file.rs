@@ -3,14 +3,14 @@
 use serde_json::{Map, Value};
 
 use super::tools::{Entry, resolve};
+use super::values::{list, scalar, servers, split_tools};
 use super::{
     DESCRIPTION_MAX, LIST_MAX, Role, RoleColor, RoleEffort, RoleNotice, RoleServer, RoleSource,
     ToolSelection,
 };
-use crate::domain::front_matter::{FrontMatter, FrontMatterError};
-use crate::domain::mcp::is_server_name;
-use crate::domain::skill::{
-    NAME_FORM, escape_keeping_tabs, single_line, truncate_body, valid_name,
+use crate::domain::front_matter::{
+    FrontMatter, FrontMatterError, NAME_FORM, escape_keeping_tabs, single_line, truncate_body,
+    valid_name,
 };
 use crate::domain::text::{clip, closest_match, one_line};
 
@@ -368,69 +368,11 @@ impl Reader<'_> {
 
     fn servers(&mut self) -> Option<Vec<RoleServer>> {
         let value = self.take("mcpServers")?;
-        let named = |name: &str| RoleServer::Named(name.trim().to_string());
-        let entries: Vec<Value> = match value {
-            Value::Array(entries) => entries,
-            Value::Object(servers) => vec![Value::Object(servers)],
-            Value::String(names) => names.split(',').map(Value::from).collect(),
-            _ => {
-                // Without a valid list the role gets no server: its author wanted to name them.
-                self.note(
-                    "mcpServers",
-                    "mcpServers must be a list of names: the role gets no server",
-                );
-                return Some(Vec::new());
-            }
-        };
-        let mut servers = Vec::new();
-        for entry in entries {
-            match entry {
-                Value::String(name) => servers.push(named(&name)),
-                Value::Object(map) => {
-                    servers.extend(map.into_iter().map(|(name, config)| match config {
-                        Value::Null => named(&name),
-                        config => RoleServer::Inline {
-                            name: name.trim().to_string(),
-                            config,
-                        },
-                    }))
-                }
-                other => servers.push(named(&scalar(&other).unwrap_or_default())),
-            }
+        let (servers, notices) = servers(value);
+        for notice in notices {
+            self.note("mcpServers", notice);
         }
-        if servers.len() > LIST_MAX {
-            servers.truncate(LIST_MAX);
-            self.note(
-                "mcpServers",
-                format!("only the first {LIST_MAX} servers are used"),
-            );
-        }
-        let (valid, invalid): (Vec<_>, Vec<_>) =
-            servers.into_iter().partition(|s| is_server_name(s.name()));
-        for server in invalid {
-            self.note(
-                "mcpServers",
-                format!("{:?} is not a valid name of a server", server.name()),
-            );
-        }
-        for server in &valid {
-            match server {
-                RoleServer::Inline { name, config } if !config.is_object() => {
-                    self.note(
-                        "mcpServers",
-                        format!("the server {name} must be a map with command or url"),
-                    );
-                }
-                RoleServer::Inline { name, .. } => {
-                    let text = format!(
-                        "the server {name} is not started from here: move it to .mcp.json, where you can approve it"
-                    );
-                    self.note("mcpServers", text);
-                }
-                RoleServer::Named(_) => {}
-            }
-        }
-        Some(valid)
+        Some(servers)
     }
 
     fn bounded(&mut self, field: &str, mut entries: Vec<String>) -> Vec<String> {
@@ -463,42 +405,4 @@ impl Reader<'_> {
         self.notices.truncate(NOTICES_MAX);
         self.notices
     }
-}
-
-/// Returns a text, number or truth value as text.
-fn scalar(value: &Value) -> Option<String> {
-    match value {
-        Value::String(text) => Some(text.clone()),
-        Value::Number(number) => Some(number.to_string()),
-        Value::Bool(flag) => Some(flag.to_string()),
-        Value::Null | Value::Array(_) | Value::Object(_) => None,
-    }
-}
-
-/// Reads a list of texts, or a text that `split` divides.
-fn list(value: &Value, split: impl Fn(&str) -> Vec<String>) -> Option<Vec<String>> {
-    match value {
-        Value::Array(entries) => entries.iter().map(scalar).collect(),
-        Value::Object(_) | Value::Null => None,
-        text => scalar(text).map(|text| split(&text)),
-    }
-}
-
-/// Splits at commas and spaces outside of parentheses.
-fn split_tools(text: &str) -> Vec<String> {
-    let mut depth = 0_u32;
-    let mut entries = vec![String::new()];
-    for c in text.chars() {
-        match c {
-            '(' => depth += 1,
-            ')' => depth = depth.saturating_sub(1),
-            _ => {}
-        }
-        if depth == 0 && (c == ',' || c.is_whitespace()) {
-            entries.push(String::new());
-        } else if let Some(last) = entries.last_mut() {
-            last.push(c);
-        }
-    }
-    entries
 }

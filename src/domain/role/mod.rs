@@ -4,6 +4,7 @@ mod file;
 #[cfg(test)]
 mod file_tests;
 mod tools;
+mod values;
 
 use serde::{Serialize, Serializer};
 use serde_json::Value;

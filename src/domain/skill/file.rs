@@ -3,12 +3,13 @@
 use serde::de::{Error, SeqAccess, Unexpected, Visitor};
 use serde::{Deserialize, Deserializer};
 
-use super::{DESCRIPTION_MAX, NAME_MAX, TAG_MAX, TAGS_MAX};
-use crate::domain::front_matter::{FrontMatter, FrontMatterError};
-use crate::domain::text::{clip, escape_control_chars, is_hidden, one_line};
+use super::{DESCRIPTION_MAX, TAG_MAX, TAGS_MAX};
+use crate::domain::front_matter::{
+    FrontMatter, FrontMatterError, NAME_FORM, NAME_MAX, escape_keeping_tabs, single_line,
+    truncate_body, valid_name,
+};
+use crate::domain::text::{clip, one_line};
 
-/// Maximum size of a skill's text, in bytes. With its frame it fits into one tool result (64 KiB).
-pub const BODY_MAX: usize = 63 * 1024;
 /// The description of a skill that has none, as in learn-claude-code.
 const NO_DESCRIPTION: &str = "No description";
 
@@ -30,10 +31,6 @@ pub enum SkillError {
     #[error("line {0}: the skill has no text: write instructions below the front matter")]
     Empty(usize),
 }
-
-/// The form of a valid name, for messages.
-pub(in crate::domain) const NAME_FORM: &str =
-    "1 to 64 letters, digits, spaces, '-', '_', '.', starting with a letter or digit";
 
 /// A parsed SKILL.md.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -89,18 +86,6 @@ struct Meta {
     description: Option<String>,
     #[serde(default)]
     tags: SkillTags,
-}
-
-/// Returns the trimmed name if it is valid.
-pub(in crate::domain) fn valid_name(text: &str) -> Option<String> {
-    let name = text.trim();
-    // Unicode counts invisible fillers as alphabetic.
-    let is_letter = |c: char| c.is_alphanumeric() && !is_hidden(c);
-    let is_allowed = |c: char| is_letter(c) || matches!(c, ' ' | '-' | '_' | '.');
-    let fits = name.chars().next().is_some_and(is_letter)
-        && name.chars().all(is_allowed)
-        && name.chars().count() <= NAME_MAX;
-    fits.then(|| name.to_string())
 }
 
 /// The tags, read from a list or from a string with commas.
@@ -168,27 +153,4 @@ impl<'de> Visitor<'de> for TagsVisitor {
     fn visit_map<A: serde::de::MapAccess<'de>>(self, _: A) -> Result<SkillTags, A::Error> {
         Err(A::Error::invalid_type(Unexpected::Map, &self))
     }
-}
-
-/// Joins the words with single spaces and escapes control characters.
-pub(in crate::domain) fn single_line(text: &str) -> String {
-    let words: Vec<&str> = text.split_whitespace().collect();
-    escape_control_chars(&words.join(" "))
-}
-
-/// Escapes control characters except tabs, which Makefiles need.
-pub(in crate::domain) fn escape_keeping_tabs(text: &str) -> String {
-    let parts: Vec<String> = text.split('\t').map(escape_control_chars).collect();
-    parts.join("\t")
-}
-
-/// Keeps the first [`BODY_MAX`] bytes of a text. If bytes are cut, a marker at the end says how many.
-pub(in crate::domain) fn truncate_body(mut body: String) -> String {
-    if body.len() > BODY_MAX {
-        let at = body.floor_char_boundary(BODY_MAX);
-        let missing = body.len() - at;
-        body.truncate(at);
-        body.push_str(&format!("\n[… {missing} bytes cut here …]"));
-    }
-    body
 }

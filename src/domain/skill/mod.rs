@@ -10,13 +10,11 @@ use serde::{Deserialize, Serialize};
 
 use super::slash_command::SlashCommand;
 
-pub use file::{BODY_MAX, SkillError, SkillFile};
-pub(super) use file::{NAME_FORM, escape_keeping_tabs, single_line, truncate_body, valid_name};
+pub use super::front_matter::{BODY_MAX, NAME_MAX};
+pub use file::{SkillError, SkillFile};
 
 /// Maximum number of skills. Further skills are ignored and reported.
 pub const SKILLS_MAX: usize = 64;
-/// Maximum length of a skill's name, in characters.
-pub const NAME_MAX: usize = 64;
 /// Maximum length of a skill's description, in characters. A longer one is cut and ends in `…`.
 pub const DESCRIPTION_MAX: usize = 1024;
 /// Maximum number of tags of a skill. Further tags are dropped.

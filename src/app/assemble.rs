@@ -14,7 +14,7 @@ use crate::agent::driver::ModelConfig;
 use crate::cli::GlobalOptions;
 use crate::config::extensions::Extensions;
 use crate::config::{self, LoadedSettings, ProjectPolicy, Settings};
-use crate::crew::{Approvers, Crew, CrewParts, ModelParts, TeamLimits};
+use crate::crew::{Approvers, Crew, CrewParts, InstructionParts, ModelParts, TeamLimits};
 use crate::domain::memory::ProjectMemory;
 use crate::domain::request::Approver;
 use crate::domain::team_preset::TeamPreset;
@@ -271,9 +271,11 @@ async fn start_crew(
         supervisor: supervisor::supervisor(root, settings).map(Arc::new),
         compact_at: settings.compact_at.unwrap_or(COMPACT_AT),
         resumes,
-        memory: Arc::new(memory(root, &blueprint.dir, &publisher)),
-        skills: Skills::open(root, config::user_folder().map(|f| f.join("skills"))),
-        roles: roles(root),
+        instructions: InstructionParts {
+            memory: Arc::new(memory(root, &blueprint.dir, &publisher)),
+            skills: Skills::open(root, config::user_folder().map(|f| f.join("skills"))),
+            roles: roles(root),
+        },
         preset: blueprint.preset.clone(),
         publisher: publisher.clone(),
         clock: now,

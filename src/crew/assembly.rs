@@ -273,13 +273,13 @@ pub fn assemble(parts: CrewParts, found: StartChecks) -> Components {
     ));
     let roles = Arc::new(RoleBook::new(
         context.clone(),
-        parts.roles,
-        parts.skills.clone(),
+        parts.instructions.roles,
+        parts.instructions.skills.clone(),
     ));
     let skills = Arc::new(SkillWatch::new(
         context.clone(),
         registry.clone(),
-        parts.skills,
+        parts.instructions.skills,
         parts.tools.as_deref(),
     ));
     let jobs = Arc::new(JobRunner::new(
@@ -313,7 +313,7 @@ pub fn assemble(parts: CrewParts, found: StartChecks) -> Components {
                 .filter(|preset| preset.lead == LeadMode::Delegate)
                 .map(|_| delegating()),
             compact_at: parts.compact_at,
-            memory: parts.memory,
+            memory: parts.instructions.memory,
             environment: found.environment,
             jitter: parts.jitter,
         },

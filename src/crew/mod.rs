@@ -74,6 +74,6 @@ mod worktrees;
 
 pub use approvers::Approvers;
 pub use crew::Crew;
-pub use parts::{CrewParts, ModelParts, TeamLimits};
+pub use parts::{CrewParts, InstructionParts, ModelParts, TeamLimits};
 pub use request_reminders::REMINDERS_MAX;
 pub use viewer::{Runner, Viewer, ViewerParts};

@@ -38,6 +38,14 @@ pub struct TeamLimits {
     pub idle_timeout: Option<Duration>,
 }
 
+/// What agents are told besides crewdeck's own prompts.
+pub struct InstructionParts {
+    /// The project's instruction files.
+    pub memory: Arc<ProjectMemory>,
+    pub skills: Skills,
+    pub roles: Roles,
+}
+
 /// The parameters of a crew.
 pub struct CrewParts {
     /// The project directory. Its state folders must exist.
@@ -63,10 +71,7 @@ pub struct CrewParts {
     /// Whether the agents continue with the conversations of the session in `setup`, however it ended. Otherwise they start
     /// with empty conversations.
     pub resumes: bool,
-    /// The project's instruction files.
-    pub memory: Arc<ProjectMemory>,
-    pub skills: Skills,
-    pub roles: Roles,
+    pub instructions: InstructionParts,
     /// The team that is there from the start. A resumed crew restores its own team instead.
     pub preset: Option<TeamPreset>,
     /// What triggers merges. With `None`, worktrees are not used and all agents work in the project directory.

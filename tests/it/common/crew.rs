@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crewdeck::agent::driver::ModelConfig;
 use crewdeck::app::new_id;
-use crewdeck::crew::{Approvers, CrewParts, ModelParts, TeamLimits};
+use crewdeck::crew::{Approvers, CrewParts, InstructionParts, ModelParts, TeamLimits};
 use crewdeck::domain::request::Approver;
 use crewdeck::domain::timestamp::Timestamp;
 use crewdeck::model::Model;
@@ -64,9 +64,11 @@ pub fn crew_parts(
         supervisor: None,
         compact_at: 80,
         resumes: false,
-        memory: Arc::default(),
-        skills: Skills::open(root, None),
-        roles: Roles::open(root, None),
+        instructions: InstructionParts {
+            memory: Arc::default(),
+            skills: Skills::open(root, None),
+            roles: Roles::open(root, None),
+        },
         preset: None,
         worktrees: None,
         publisher,

@@ -11,7 +11,7 @@ pub const EXAMPLES: &str = "Examples:
 /// The subcommands of `crewdeck agents`.
 #[derive(Debug, Subcommand)]
 pub enum AgentsVerb {
-    /// List the roles; files that cannot be used are told on stderr
+    /// List the roles; files that cannot be used are named on stderr
     List,
     /// Show one role: where it comes from, its tools, model, skills, prompt, and what its file gets wrong
     Show {

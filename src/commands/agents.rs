@@ -4,7 +4,7 @@ use anyhow::{Result, bail};
 
 use super::{CommandContext, CommandOutcome};
 use crate::cli::AgentsVerb;
-use crate::domain::role::{Role, RoleCatalog};
+use crate::domain::role::{AgentRole, RoleCatalog};
 use crate::domain::text::clip;
 
 /// Maximum length of a description in the list, in characters.
@@ -54,7 +54,7 @@ fn list(catalog: &RoleCatalog) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
-fn show(role: &Role) -> String {
+fn show(role: &AgentRole) -> String {
     let joined = |names: &[String]| {
         if names.is_empty() {
             "none".into()

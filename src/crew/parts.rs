@@ -38,7 +38,7 @@ pub struct TeamLimits {
     pub idle_timeout: Option<Duration>,
 }
 
-/// What agents are told besides crewdeck's own prompts.
+/// What agents read besides crewdeck's own prompts.
 pub struct InstructionParts {
     /// The project's instruction files.
     pub memory: Arc<ProjectMemory>,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::context::CrewContext;
 use crate::agent::driver::blocking;
-use crate::domain::role::{Role, RoleCatalog, ToolSelection};
+use crate::domain::role::{AgentRole, RoleCatalog, ToolSelection};
 use crate::domain::text::{clip, head_and_tail};
 use crate::protocol::event::NoticeLevel;
 use crate::store::{Roles, Skills};
@@ -17,7 +17,7 @@ const NAMED_MAX: usize = 40;
 /// A role with the text of its skills, as it was on disk when its agent started.
 #[derive(Debug, Clone)]
 pub struct AppliedRole {
-    pub role: Role,
+    pub role: AgentRole,
     /// The section of the system prompt; empty if the role has neither prompt nor skills.
     pub text: String,
 }
@@ -76,7 +76,7 @@ impl RoleBook {
         }
     }
 
-    async fn with_skills(&self, role: Role) -> AppliedRole {
+    async fn with_skills(&self, role: AgentRole) -> AppliedRole {
         let mut parts = Vec::new();
         if !role.prompt.is_empty() {
             parts.push(format!(

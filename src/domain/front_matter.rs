@@ -177,9 +177,9 @@ pub const NAME_FORM: &str =
 pub fn valid_name(text: &str) -> Option<String> {
     let name = text.trim();
     // Unicode counts invisible fillers as alphabetic.
-    let is_letter = |c: char| c.is_alphanumeric() && !is_hidden(c);
-    let is_allowed = |c: char| is_letter(c) || matches!(c, ' ' | '-' | '_' | '.');
-    let fits = name.chars().next().is_some_and(is_letter)
+    let is_word_char = |c: char| c.is_alphanumeric() && !is_hidden(c);
+    let is_allowed = |c: char| is_word_char(c) || matches!(c, ' ' | '-' | '_' | '.');
+    let fits = name.chars().next().is_some_and(is_word_char)
         && name.chars().all(is_allowed)
         && name.chars().count() <= NAME_MAX;
     fits.then(|| name.to_string())

@@ -28,7 +28,7 @@ const ENDINGS: &[&str] = &["md", "mdc", "markdown", "txt", "rst", "adoc"];
 
 /// Reads the instruction files of the project in `root` for agents that were started in `dir`.
 pub fn project_memory(root: &Path, dir: &Path) -> ProjectMemory {
-    let mut reader = Reader {
+    let mut reader = MemoryReader {
         memory: ProjectMemory::default(),
         seen: BTreeSet::new(),
     };
@@ -45,13 +45,13 @@ pub fn project_memory(root: &Path, dir: &Path) -> ProjectMemory {
     reader.memory
 }
 
-struct Reader {
+struct MemoryReader {
     memory: ProjectMemory,
     /// The files that were read, by their real paths.
     seen: BTreeSet<PathBuf>,
 }
 
-impl Reader {
+impl MemoryReader {
     fn read_folder(&mut self, root: &Dir, folder: &Path) {
         for name in NAMES {
             let path = folder.join(name);

@@ -32,8 +32,7 @@ pub const TOOL: Tool = Tool {
 struct Input {
     /// Unique name of at most 32 letters, digits, - and _, for example alice.
     name: String,
-    /// Name of a role (implementer, reviewer, tester, or one of your list of roles): sets prompt, tools and model. Or a
-    /// role in a few words.
+    /// Role: implementer, reviewer, tester, one of your list, or a few words.
     #[serde(default)]
     role: Option<String>,
     /// First instruction: what holds for all its tasks. The work itself belongs on the board.

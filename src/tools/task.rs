@@ -34,7 +34,7 @@ struct Input {
     /// explore (read only) or general (also writes files and runs commands); null for explore.
     #[serde(alias = "agent_type")]
     kind: Option<SubagentKind>,
-    /// Name of a role that is defined, for example reviewer; its kind is general if kind is null.
+    /// Name of a role; kind is then general.
     #[serde(default)]
     role: Option<String>,
 }

@@ -2,11 +2,11 @@
 
 use serde_json::{Map, Value};
 
-use super::tools::{Entry, resolve};
+use super::tools::{ToolEntry, resolve};
 use super::values::{list, scalar, servers, split_tools};
 use super::{
-    DESCRIPTION_MAX, LIST_MAX, Role, RoleColor, RoleEffort, RoleNotice, RoleServer, RoleSource,
-    ToolSelection,
+    AgentRole, DESCRIPTION_MAX, LIST_MAX, RoleColor, RoleEffort, RoleNotice, RoleServer,
+    RoleSource, ToolSelection,
 };
 use crate::domain::front_matter::{
     FrontMatter, FrontMatterError, NAME_FORM, escape_keeping_tabs, single_line, truncate_body,
@@ -83,7 +83,7 @@ pub enum RoleError {
 
 /// A parsed role file: a role without its origin.
 #[derive(Debug, Clone, PartialEq)]
-pub struct RoleFile(Role);
+pub struct RoleFile(AgentRole);
 
 impl RoleFile {
     /// Parses `text`, the file `stem`.md.
@@ -96,7 +96,7 @@ impl RoleFile {
             return Err(RoleError::NoFront);
         }
         let (fields, quoted) = front.lenient_fields::<Map<String, Value>>()?;
-        let mut reader = Reader {
+        let mut reader = RoleReader {
             front: &front,
             fields,
             notices: Vec::new(),
@@ -121,7 +121,7 @@ impl RoleFile {
                 "the role has no prompt: write one below the front matter",
             );
         }
-        let role = Role {
+        let role = AgentRole {
             name,
             description,
             source: RoleSource::BuiltIn,
@@ -140,8 +140,8 @@ impl RoleFile {
     }
 
     /// Returns the role with its origin.
-    pub fn into_role(self, source: RoleSource, path: String) -> Role {
-        Role {
+    pub fn into_role(self, source: RoleSource, path: String) -> AgentRole {
+        AgentRole {
             source,
             path,
             ..self.0
@@ -149,13 +149,13 @@ impl RoleFile {
     }
 }
 
-struct Reader<'a> {
+struct RoleReader<'a> {
     front: &'a FrontMatter<'a>,
     fields: Map<String, Value>,
     notices: Vec<RoleNotice>,
 }
 
-impl Reader<'_> {
+impl RoleReader<'_> {
     fn line(&self, field: &str) -> usize {
         self.front.line_of(&format!("{field}:"))
     }
@@ -233,7 +233,7 @@ impl Reader<'_> {
         for entry in self.bounded(field, entries) {
             let (found, pattern) = resolve(&entry);
             match found {
-                Entry::Tools(tools) => {
+                ToolEntry::Tools(tools) => {
                     if let Some(pattern) = pattern {
                         let effect = if is_allowed { "allowed" } else { "taken away" };
                         let text = format!(
@@ -247,9 +247,9 @@ impl Reader<'_> {
                         }
                     }
                 }
-                Entry::All if is_allowed => return Ok(None),
-                Entry::All => names.extend(super::OWN_TOOLS.iter().map(ToString::to_string)),
-                Entry::Unknown(text) => {
+                ToolEntry::All if is_allowed => return Ok(None),
+                ToolEntry::All => names.extend(super::OWN_TOOLS.iter().map(ToString::to_string)),
+                ToolEntry::Unknown(text) => {
                     self.note_at(line, text.clone());
                     first_unknown.get_or_insert(text);
                 }

@@ -4,9 +4,9 @@ use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 
 use super::file::RoleFile;
-use super::{LIST_MAX, Role, RoleSource};
+use super::{AgentRole, LIST_MAX, RoleSource};
 
-fn role(text: &str) -> Role {
+fn role(text: &str) -> AgentRole {
     let file = RoleFile::parse(text, "from-file").unwrap_or_else(|e| panic!("{text}\n{e}"));
     file.into_role(RoleSource::Project, String::new())
 }

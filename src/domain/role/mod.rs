@@ -90,7 +90,7 @@ impl RoleServer {
     }
 }
 
-/// As the list of [`Role::servers`] is written in the file, but without the values of inline configurations, which can be
+/// As the list of [`AgentRole::servers`] is written in the file, but without the values of inline configurations, which can be
 /// secret.
 impl Serialize for RoleServer {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -112,7 +112,7 @@ pub struct RoleNotice {
 
 /// A role. All strings but the prompt are escaped and on one line.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Role {
+pub struct AgentRole {
     /// The name by which agents ask for the role. Unique regardless of case.
     pub name: String,
     /// When to use the role.
@@ -139,7 +139,7 @@ pub struct Role {
     pub notices: Vec<RoleNotice>,
 }
 
-impl Role {
+impl AgentRole {
     /// Returns the names of the MCP servers that the agent sees; `None` for all. Servers that the role itself describes are
     /// not among them: the user has not approved them.
     pub fn named_servers(&self) -> Option<Vec<&str>> {
@@ -165,21 +165,21 @@ pub struct BrokenRole {
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct RoleCatalog {
     /// The roles, sorted by name, at most [`ROLES_MAX`].
-    pub roles: Vec<Role>,
+    pub roles: Vec<AgentRole>,
     /// The files that cannot be used, at most [`ROLES_MAX`].
     pub broken: Vec<BrokenRole>,
 }
 
 impl RoleCatalog {
     /// Returns the role with that name. The case of the name does not matter.
-    pub fn find(&self, name: &str) -> Option<&Role> {
+    pub fn find(&self, name: &str) -> Option<&AgentRole> {
         let name = name.trim().to_lowercase();
         self.roles.iter().find(|r| r.name.to_lowercase() == name)
     }
 
     /// Returns the list of roles for the lead's prompt; empty if only built-in roles exist.
     pub fn prompt_list(&self) -> String {
-        let is_own = |role: &Role| role.source != RoleSource::BuiltIn;
+        let is_own = |role: &AgentRole| role.source != RoleSource::BuiltIn;
         if !self.roles.iter().any(is_own) {
             return String::new();
         }
@@ -188,7 +188,8 @@ impl RoleCatalog {
         );
         let mut left_out = 0;
         // Built-in roles come last: they are left out first.
-        let (own, built_in): (Vec<&Role>, Vec<&Role>) = self.roles.iter().partition(|r| is_own(r));
+        let (own, built_in): (Vec<&AgentRole>, Vec<&AgentRole>) =
+            self.roles.iter().partition(|r| is_own(r));
         for role in own.into_iter().chain(built_in) {
             let description = super::text::clip(&role.description, PROMPT_DESCRIPTION_MAX);
             let line = format!("\n  - {}: {description}", role.name);
@@ -211,7 +212,7 @@ impl RoleCatalog {
 mod tests {
     use super::*;
 
-    fn role(name: &str, source: RoleSource) -> Role {
+    fn role(name: &str, source: RoleSource) -> AgentRole {
         let file = RoleFile::parse("---\ndescription: Does it\n---\nDo it.", name).unwrap();
         file.into_role(source, String::new())
     }

@@ -135,7 +135,7 @@ fn entry_names(entry: &str, tool: &str) -> bool {
 
 /// An entry of a list of tools in a role's file, resolved.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Entry {
+pub(super) enum ToolEntry {
     /// Crewdeck's names.
     Tools(Vec<String>),
     /// All tools.
@@ -146,7 +146,7 @@ pub(super) enum Entry {
 
 /// Resolves an entry such as `Read`, `read_file`, `Bash(git *)` or `mcp__github__*`. Returns the pattern in parentheses
 /// too, which has no effect here.
-pub(super) fn resolve(entry: &str) -> (Entry, Option<&str>) {
+pub(super) fn resolve(entry: &str) -> (ToolEntry, Option<&str>) {
     let (name, pattern) = match entry.split_once('(') {
         Some((name, pattern)) => (name.trim(), Some(pattern.trim_end_matches(')'))),
         None => (entry, None),
@@ -154,9 +154,9 @@ pub(super) fn resolve(entry: &str) -> (Entry, Option<&str>) {
     (resolve_name(name), pattern)
 }
 
-fn resolve_name(name: &str) -> Entry {
+fn resolve_name(name: &str) -> ToolEntry {
     if name == "*" {
-        return Entry::All;
+        return ToolEntry::All;
     }
     let own = |names: &[&str]| {
         let mut names: Vec<String> = names.iter().map(ToString::to_string).collect();
@@ -165,10 +165,10 @@ fn resolve_name(name: &str) -> Entry {
             names.sort();
             names.dedup();
         }
-        Entry::Tools(names)
+        ToolEntry::Tools(names)
     };
     if name.starts_with(TOOL_PREFIX) {
-        return Entry::Tools(vec![name.into()]);
+        return ToolEntry::Tools(vec![name.into()]);
     }
     if let Some(known) = OWN_TOOLS.iter().find(|known| **known == name) {
         return own(&[known]);
@@ -181,11 +181,11 @@ fn resolve_name(name: &str) -> Entry {
         return own(names);
     }
     if let Some((_, instead)) = MISSING.iter().find(|(other, _)| *other == name) {
-        return Entry::Unknown(format!("crewdeck has no tool {name}: {instead}"));
+        return ToolEntry::Unknown(format!("crewdeck has no tool {name}: {instead}"));
     }
     let elsewhere = ["Read", "Write", "Edit", "Bash", "Glob", "Grep", "Task"];
     let known = [OWN_TOOLS, &elsewhere].concat();
-    Entry::Unknown(match closest_match(name, &known) {
+    ToolEntry::Unknown(match closest_match(name, &known) {
         Some(close) => format!("there is no tool {name}: did you mean {close}?"),
         None => format!("there is no tool {name}: remove it"),
     })
@@ -195,8 +195,8 @@ fn resolve_name(name: &str) -> Entry {
 mod tests {
     use super::*;
 
-    fn tools(names: &[&str]) -> Entry {
-        Entry::Tools(names.iter().map(ToString::to_string).collect())
+    fn tools(names: &[&str]) -> ToolEntry {
+        ToolEntry::Tools(names.iter().map(ToString::to_string).collect())
     }
 
     #[test]
@@ -217,7 +217,7 @@ mod tests {
             ("Agent(reviewer)", tools(&["task"])),
             ("KillShell", tools(&["stop_background"])),
             ("mcp__github__*", tools(&["mcp__github__*"])),
-            ("*", Entry::All),
+            ("*", ToolEntry::All),
         ] {
             assert_eq!(resolve(entry).0, expected, "{entry}");
         }
@@ -233,7 +233,7 @@ mod tests {
             ("Grpe", "there is no tool Grpe: did you mean Grep?"),
             ("Zzz9", "there is no tool Zzz9: remove it"),
         ] {
-            assert_eq!(resolve(entry).0, Entry::Unknown(text.into()), "{entry}");
+            assert_eq!(resolve(entry).0, ToolEntry::Unknown(text.into()), "{entry}");
         }
     }
 

@@ -7,7 +7,7 @@ mod tests;
 use std::path::{Path, PathBuf};
 
 use super::markdown_files;
-use crate::domain::role::{BrokenRole, ROLES_MAX, Role, RoleCatalog, RoleFile, RoleSource};
+use crate::domain::role::{AgentRole, BrokenRole, ROLES_MAX, RoleCatalog, RoleFile, RoleSource};
 use crate::domain::text::one_line;
 use built_in::BUILT_IN;
 
@@ -100,7 +100,7 @@ fn add(
         Ok(file) => file,
         Err(why) => return add_broken(catalog, path, why),
     };
-    let role: Role = file.into_role(source, one_line(&path.to_string_lossy()));
+    let role: AgentRole = file.into_role(source, one_line(&path.to_string_lossy()));
     if let Some(taken) = catalog.find(&role.name) {
         // A role may override one of a later source. Two of one name in the same source are an error.
         if taken.source == source {

@@ -1,8 +1,9 @@
 //! Measures whether a large image or a large paste stalls the dashboard.
 //!
-//! `cargo bench --bench attach` prints the key echo while a mention of a 4 MB image is typed, and after it is sent, until the
-//! image is attached; and the time from the last byte of a paste of 1 MB to its chip. Times depend on the machine, so the
-//! load is printed, and the echo without an image beside it.
+//! `cargo bench --bench attach` prints the key echo (the time from a key to its character on the screen) while a
+//! mention of a 4 MB image is typed, and from sending the message until the image is attached. It also prints the time
+//! from the last byte of a paste of 1 MB to its chip. Times depend on the machine, so the load and the key echo without
+//! an image are printed for comparison.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)] // a failed benchmark panics
 
 mod common;
@@ -15,11 +16,11 @@ use common::{SIZE, echo, median_and, ms, process, report, repository, settle};
 
 /// Milliseconds per frame.
 const FRAME: f64 = 33.4;
-/// Pause between two keys: faster than people type, so that many keys fall into the time in which the image is read.
+/// Pause between two keys. Shorter than a typist's, so that many keys fall into the time in which the image is read.
 const TYPING: Duration = Duration::from_millis(15);
 const KEYS: usize = 60;
 const ROUNDS: usize = 5;
-/// Side of the image in pixels. Noise cannot be compressed, so its file has three bytes per pixel.
+/// Side of the square image in pixels. Its noise cannot be compressed, so the file has three bytes per pixel.
 const SIDE: u32 = 1180;
 const PASTE_BYTES: usize = 1_000_000;
 
@@ -124,7 +125,7 @@ fn pasted() -> String {
         .collect()
 }
 
-/// Measures a paste in a terminal: until its chip is shown, and the echo of the keys after it.
+/// Measures how long after a paste its chip appears, and how fast the keys after it are echoed.
 fn paste_in_a_terminal(dir: &Path, provider: &str) {
     let root = repository(dir, "paste", 4);
     let mut screen = Screen::start(&root, SIZE.0, SIZE.1, &["--provider", provider]);

@@ -1,4 +1,5 @@
-//! Measures board operations with 12, 1,000 and 10,000 tasks, and the delay until a change by another program is an event.
+//! Measures board operations with 12, 1,000 and 10,000 tasks, and the delay until a change by another program is
+//! published as an event.
 //!
 //! `cargo bench --bench board` prints medians. The times depend on the machine, so compare only ratios of one run.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)] // a failed benchmark panics
@@ -28,7 +29,7 @@ const SOON: f64 = 100.0;
 const WITHIN: Duration = Duration::from_secs(60);
 const NOW: Timestamp = Timestamp(1.0);
 
-/// The medians for one board size, in milliseconds and bytes.
+/// The medians for one board size: `journal` in bytes, all others in milliseconds.
 struct Row {
     open: f64,
     reread: f64,
@@ -127,7 +128,7 @@ fn measure(size: u64) -> Row {
         write(dir.path(), id, &subject);
         let line = run.wait_for_event(&subject);
         journal.push(line.bytes());
-        // Avoids running in step with the merging of events.
+        // Keeps the rounds from running in step with the interval in which events are merged.
         std::thread::sleep(Duration::from_millis(37));
         ms(line.at.duration_since(began))
     });
@@ -142,14 +143,15 @@ fn measure(size: u64) -> Row {
     }
 }
 
-/// Writes a task file in place and without the lock, as learn-claude-code does. Every third task is blocked by the previous.
+/// Writes a task file in place and without the lock, as learn-claude-code does. Every third task is blocked by the one
+/// before it.
 fn write(root: &Path, id: u64, subject: &str) {
     let blocked_by = if id.is_multiple_of(3) { id - 1 } else { 0 };
     let text = task_json(id, &format!("{subject}: task {id} of many"), blocked_by);
     std::fs::write(root.join(format!(".tasks/task_{id}.json")), text).unwrap();
 }
 
-/// A crew whose lead responds very slowly, and its events as JSON lines.
+/// A headless crew whose lead responds very slowly, and the `board_changed` events that it prints as JSON lines.
 struct Run {
     child: Child,
     lines: Receiver<Line>,
@@ -162,7 +164,6 @@ struct Line {
 }
 
 impl Line {
-    /// The length of the line, including its newline.
     fn bytes(&self) -> f64 {
         f64::from(u32::try_from(self.text.len()).unwrap() + 1)
     }
@@ -201,7 +202,8 @@ impl Run {
         }
     }
 
-    /// Waits until events have covered every task. Returns the milliseconds since the start.
+    /// Waits until events have reported `size` tasks. Returns the milliseconds from the start of crewdeck to the last
+    /// of these events.
     fn whole_board(&mut self, size: u64) -> f64 {
         let mut reported = 0;
         loop {
@@ -214,7 +216,6 @@ impl Run {
         }
     }
 
-    /// Waits for an event that contains this text.
     fn wait_for_event(&mut self, text: &str) -> Line {
         loop {
             let line = self.lines.recv_timeout(WITHIN).unwrap();

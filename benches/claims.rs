@@ -49,7 +49,8 @@ rules:
     )
 }
 
-/// Returns the milliseconds from creation to claim, sorted.
+/// Creates tasks at intervals of `gap` while teammates wait for work. Returns the milliseconds from the creation of
+/// each task to its claim, sorted.
 fn measure(root: &Path, gap: Duration) -> Vec<f64> {
     let file = root.join("script.yaml");
     std::fs::write(&file, script()).unwrap();

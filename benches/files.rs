@@ -1,7 +1,7 @@
 //! Measures the time until a task that another process writes is on the screen.
 //!
-//! `cargo bench --bench files` prints the median and the 99th percentile for a renamed file and for `crewdeck task edit`
-//! and `add`, which take the lock. The time runs from the change on disk to the text in the terminal.
+//! `cargo bench --bench files` prints the median and the 99th percentile for a renamed file and for `crewdeck task
+//! edit` and `add`, which take the lock. The time runs from the change on disk to the text in the terminal.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)] // a failed benchmark panics
 
 mod common;
@@ -18,9 +18,10 @@ use common::{
 
 const ROUNDS: u64 = 120;
 const FEW: u64 = 4;
-/// Maximum milliseconds of the 99th percentile.
+/// Goal for the 99th percentile of the times, in milliseconds.
 const SOON: f64 = 50.0;
-/// Pause between two rounds, chosen not to run in step with the merging of events or with frames.
+/// Pause between two rounds. Not a multiple of the frame time or of the time in which events are merged, so that the
+/// rounds do not run in step with them.
 const PAUSE: Duration = Duration::from_millis(137);
 
 fn main() {
@@ -89,7 +90,6 @@ fn since_written(root: &Path, id: &str) -> f64 {
     ms(now.unwrap().saturating_sub(renamed))
 }
 
-/// Adds a task and returns its id.
 fn add(root: &Path, subject: &str) -> String {
     let text = crewdeck_task(root, &["add", subject, "--json"]);
     let task: serde_json::Value = serde_json::from_str(&text).unwrap();

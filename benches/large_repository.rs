@@ -1,8 +1,8 @@
 //! Compares a repository of 100,000 files with an empty one, and measures the completion of files in it.
 //!
-//! `cargo bench --bench large_repository` prints for both: first screen, key echo, and activity when idle; and for the large
-//! one the time from the key `@` to its first matches, the key echo while the files are read, and the time of a query in the
-//! complete list. Times depend on the machine, so compare only figures of one run.
+//! `cargo bench --bench large_repository` prints for both: first screen, key echo, and activity when idle; and for the
+//! large one the time from the key `@` to its first matches, the key echo while the files are read, and the time of a
+//! query in the complete list. Times depend on the machine, so compare only figures of one run.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)] // a failed benchmark panics
 
 mod common;
@@ -22,13 +22,13 @@ const FILES_PER_FOLDER: usize = 100;
 const FOLDERS_PER_FOLDER: usize = 50;
 const ROUNDS: usize = 11;
 const KEYS: usize = 100;
-/// Pause between two keys.
+/// Pause between two typed keys.
 const TYPING: Duration = Duration::from_millis(80);
 /// Milliseconds per frame.
 const FRAME: f64 = 33.4;
 /// Duration of the idle measurement.
 const IDLE: Duration = Duration::from_secs(10);
-/// Time after which all effects of the last change are over.
+/// Pause after which no late effect of the last change disturbs the idle measurement.
 const CALM: Duration = Duration::from_secs(12);
 
 fn main() {
@@ -47,14 +47,13 @@ fn main() {
     println!("{}", process::load());
 }
 
-/// Returns the path of the `n`th file.
 fn path_of(n: usize) -> PathBuf {
     let folder = n / FILES_PER_FOLDER;
     let (top, below) = (folder / FOLDERS_PER_FOLDER, folder % FOLDERS_PER_FOLDER);
     PathBuf::from(format!("area{top:02}/module{below:02}/file{n:06}.rs"))
 }
 
-/// Writes the files and commits them.
+/// Writes [`FILES`] files and commits them.
 fn fill(root: &Path) {
     for n in 0..FILES {
         let path = root.join(path_of(n));

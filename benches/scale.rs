@@ -1,7 +1,7 @@
 //! Compares a board of 10,000 tasks with one of 100: task commands, a working crew, and an idle dashboard.
 //!
-//! `cargo bench --bench scale` prints each measurement with the ratio of the two boards. `-- verbs`, `-- crew` and `-- idle`
-//! run one part. Times depend on the machine, so compare only ratios of one run.
+//! `cargo bench --bench scale` prints each measurement with the ratio of the two boards. `-- commands`, `-- crew` and
+//! `-- idle` run one part. Times depend on the machine, so compare only ratios of one run.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)] // a failed benchmark panics
 
 mod common;
@@ -18,13 +18,12 @@ use common::{SIZE, crewdeck, median, ms, script, settle, task_json};
 const SIZES: [u64; 2] = [100, 10_000];
 /// Time after which modification times are old enough to detect every later change.
 const SETTLE: Duration = Duration::from_millis(3_500);
-/// Runs of each verb.
+/// How often each task command is run on each board.
 const ROUNDS: u64 = 15;
-/// Teammates of the crew.
 const TEAMMATES: usize = 8;
-/// Tasks completed before the measurement.
+/// Number of claimed tasks before the measurement.
 const WARM: usize = 20;
-/// Tasks measured.
+/// Number of claimed tasks over which the throughput is measured.
 const COUNTED: usize = 60;
 /// Duration of the idle measurement. Long enough to include a full scan of the large board.
 const WATCHED: Duration = Duration::from_secs(135);
@@ -82,7 +81,7 @@ fn board(size: u64) -> (tempfile::TempDir, PathBuf) {
     (dir, root)
 }
 
-/// Prints the time of each task command, run as a process.
+/// Prints how long each task command takes, including the start of its process.
 fn verbs() {
     let all: [&[&str]; 4] = [
         &["show"],
@@ -193,7 +192,7 @@ rules:
     )
 }
 
-/// Returns the CPU use of an idle dashboard in percent of a core.
+/// Returns the CPU use, in percent of a core, of an idle dashboard with `size` tasks.
 #[allow(clippy::cast_precision_loss)] // a few seconds
 fn idle(size: u64) -> f64 {
     let (dir, root) = board(size);

@@ -1,8 +1,8 @@
 //! Measures the start-up time, idle activity and key echo of the dashboard, compared with a minimal ratatui program.
 //!
-//! `cargo bench --bench screen` prints: first screen with 12 tasks, with 10,000 tasks and with a long session; wake-ups,
-//! output, files and memory when idle; key echo while a reply streams at 200 tokens per second. Times depend on the
-//! machine, so compare only ratios of one run.
+//! `cargo bench --bench screen` prints: first screen with 12 tasks, with 10,000 tasks and with a long session;
+//! wake-ups, output, files and memory when idle; key echo while a reply streams at 200 tokens per second. Times depend
+//! on the machine, so compare only ratios of one run.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)] // a failed benchmark panics
 
 mod common;
@@ -19,21 +19,21 @@ use crewdeck::store::Journal;
 use serde_json::json;
 
 const ROUNDS: usize = 15;
-/// Rounds with many tasks, which take longer.
+/// Number of rounds with many tasks or a long session, which take longer than others.
 const MANY_ROUNDS: usize = 7;
 const FEW: u64 = 12;
 const MANY: u64 = 10_000;
 /// Events of the resumed session.
 const LONG: u32 = 20_000;
-/// Maximum ratio of the dashboard's first screen to that of the minimal program.
+/// Maximum time until the dashboard's first screen, as a multiple of the minimal program's time.
 const FIRST: f64 = 5.0;
-/// Maximum milliseconds until the dashboard shows with many tasks or a long session.
+/// Maximum milliseconds until the dashboard appears with many tasks or a long session.
 const FIRST_MANY: f64 = 50.0;
 /// Duration of the idle measurement.
 const IDLE: Duration = Duration::from_secs(10);
-/// Wake-ups of all threads in that time must stay below this.
+/// The number of wake-ups of all threads during [`IDLE`] must stay below this.
 const WAKE_UPS: u64 = 10;
-/// Time after which all effects of the last change are over.
+/// Pause after which no late effect of the last change disturbs the idle measurement.
 const CALM: Duration = Duration::from_secs(12);
 const KEYS: usize = 200;
 /// Pause between two keys: about twelve per second, faster than most people type.
@@ -109,7 +109,7 @@ fn first_screens(dir: &Path, provider: &str) {
     );
 }
 
-/// Measures the time until the dashboard shows, and until `all` shows.
+/// Measures how long it takes until the dashboard appears, and until it shows `all`.
 fn many_first(what: &str, root: &Path, args: &[&str], all: &str) {
     let rounds =
         (0..MANY_ROUNDS).map(|_| time_until_shown(crewdeck(), root, args, &[], &["Lead", all]));
@@ -144,7 +144,7 @@ fn idle_dashboard(dir: &Path, provider: &str) {
     measure_idle("idle with a new board", &screen, &root);
 }
 
-/// Runs the whole demo, then measures its idle team.
+/// Runs the whole demo, then measures the idle dashboard.
 fn idle_demo(dir: &Path) {
     let home = dir.join("demo");
     let settings = home.join(".config/crewdeck");
@@ -159,7 +159,7 @@ fn idle_demo(dir: &Path) {
     measure_idle("idle after the demo", &screen, &home);
 }
 
-/// Waits until nothing happens any more, then measures the activity of an idle dashboard.
+/// Waits until the screen is quiet, then reports what an idle dashboard still does: wake-ups, output and written files.
 fn measure_idle(what: &str, screen: &Screen, dir: &Path) {
     settle(screen);
     std::thread::sleep(CALM);

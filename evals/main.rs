@@ -45,7 +45,7 @@ struct Graded {
     name: String,
     kind: String,
     run: RunResult,
-    /// Why the task is not solved.
+    /// Why the task is not solved; `None` if it is solved.
     reason: Option<String>,
 }
 

@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use super::task::{EvalTask, Workspace};
 
-/// Time from SIGTERM to SIGKILL.
+/// Time that crewdeck has to exit after SIGTERM, before it gets SIGKILL.
 const SHUTDOWN_TIME: Duration = Duration::from_secs(10);
 
 /// What one run cost and how it ended.

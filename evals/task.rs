@@ -10,13 +10,14 @@ use serde::Deserialize;
 /// The default tools, for files and commands. Small models do better with few tools.
 const DEFAULT_TOOLS: [&str; 4] = ["bash", "read_file", "write_file", "edit_file"];
 
-/// Functions for graders: `!` before a command does not end a script that runs under `sh -e`.
+/// Shell functions for graders. A grader cannot use `! COMMAND` instead, because its failure does not end a script
+/// under `sh -e`.
 const GRADER_FUNCTIONS: &str = r#"
 absent() { if grep -rn "$@" >&2; then echo "still there: $1" >&2; return 1; fi; }
 fails() { if "$@"; then echo "does not fail: $*" >&2; return 1; fi; }
 "#;
 
-/// Longest reason for a failure, in characters.
+/// Maximum length of the reason for a failure, in characters.
 const REASON_MAX: usize = 120;
 
 /// A task, as defined by its file in `evals/tasks/`.
@@ -28,17 +29,17 @@ pub struct EvalTask {
     pub name: String,
     /// The tested ability: `fix`, `rename`, `add`, `delete`, `refactor`, `find`, `run`, `board` or `team`.
     pub kind: String,
-    /// The prompt for the lead.
     pub prompt: String,
     /// The tools of the agents; [`DEFAULT_TOOLS`] if missing.
     tools: Option<Vec<String>>,
-    /// A shell script that runs in the work directory afterwards and succeeds if the task was solved. It has the lead's last
-    /// answer in the file `$EVAL_ANSWER`, a scratch directory in `$EVAL_SCRATCH`, the tested program in `$CREWDECK`, and the
-    /// functions `absent PATTERN FILE...` and `fails COMMAND...`.
+    /// A shell script that runs in the work directory after the crew has ended, and succeeds if the task is solved. It
+    /// has the lead's last answer in the file `$EVAL_ANSWER`, a scratch directory in `$EVAL_SCRATCH`, the tested
+    /// program in `$CREWDECK`, and the functions `absent PATTERN FILE...` and `fails COMMAND...`.
     grade: String,
-    /// Rules of the scripted model that solve the task. They prove that it is solvable and that the grader accepts a solution.
+    /// Rules for the scripted model that solve the task. They prove that the task is solvable and that the grader
+    /// accepts a solution.
     pub control: String,
-    /// The start files, by path. A leading newline is removed.
+    /// The content of each file at the start, by path. A leading newline of the content is removed.
     files: BTreeMap<String, String>,
 }
 
@@ -84,7 +85,7 @@ pub struct Workspace {
 }
 
 impl Workspace {
-    /// Writes the files of `task` and commits them on the branch `main`. State directories of crewdeck are not committed.
+    /// Writes the files of `task` and commits them on the branch `main`, except the board in `.tasks`.
     ///
     /// # Errors
     /// Fails if a file cannot be written or git fails.
@@ -118,12 +119,13 @@ impl Workspace {
         Ok(workspace)
     }
 
-    /// Returns the repository.
+    /// Returns the path of the repository in which crewdeck and the grader run.
     pub fn root(&self) -> PathBuf {
         self.dir.path().join("repo")
     }
 
-    /// Returns the home directory of the tested program, so that the user's settings do not affect results.
+    /// Returns the home directory for crewdeck and the grader. It is empty at the start, so that the user's settings do
+    /// not affect results.
     pub fn home(&self) -> PathBuf {
         self.dir.path().join("home")
     }
@@ -132,7 +134,8 @@ impl Workspace {
         self.dir.path().join("scratch")
     }
 
-    /// Writes the control rules of `task` as a script of the scripted model and returns the value of `--provider` for it.
+    /// Writes the control rules of `task` as a script of the scripted model and returns the value of `--provider` for
+    /// it.
     ///
     /// # Errors
     /// Fails if the file cannot be written.

@@ -1,9 +1,10 @@
 //! crewdeck: a full-screen terminal dashboard for a team of coding agents.
 //!
-//! `docs/ARCHITECTURE.md` has the overview, the map and the invariants; `docs/GUARANTEES.md` what users can rely on;
-//! `docs/GLOSSARY.md` the terms.
+//! `docs/ARCHITECTURE.md` describes the structure and the invariants, `docs/GUARANTEES.md` lists what users can rely
+//! on, and `docs/GLOSSARY.md` defines the terms.
 //!
-//! The layers, lowest first. Each imports only layers above it in this list; `tests/it/architecture.rs` checks it.
+//! The layers, lowest first. Each layer imports only layers that this list names before it, as
+//! `tests/it/architecture.rs` checks.
 //!
 //! - [`domain`]: data and rules
 //! - [`protocol`]: commands, events, the bus
@@ -18,7 +19,7 @@
 //! - [`ui`]: the dashboard
 //! - [`app`]: start, assembly, the main loops of the front ends
 //!
-//! Beside the layers: [`http`] (HTTP clients), [`config`] (settings), [`cli`] (command line), [`commands`] (subcommands
+//! Outside of the layers: [`http`] (HTTP clients), [`config`] (settings), [`cli`] (command line), [`commands`] (subcommands
 //! on the state files), [`doctor`] (checks and repairs), [`fuzzing`] (fuzz targets for the parsers of untrusted input).
 
 pub mod agent;

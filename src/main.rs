@@ -8,7 +8,7 @@ use crewdeck::cli::Cli;
 use crewdeck::domain::redact::Redactor;
 
 fn main() -> ExitCode {
-    // Every command of an agent starts through this process, so this check comes first.
+    // crewdeck starts itself as the supervisor of each command that an agent runs, so this check comes first.
     if std::env::args_os()
         .nth(1)
         .is_some_and(|verb| verb == app::supervisor::VERB)
@@ -33,8 +33,8 @@ fn main() -> ExitCode {
     }
 }
 
-/// Prints help, the version or a usage error, and returns its exit code. The text may repeat arguments, so control
-/// characters are escaped. Usage errors start with `crewdeck: `, like all other errors.
+/// Prints clap's help text, version or usage error and returns the exit code that clap sets for it. The text may quote
+/// arguments, so control characters are escaped. Usage errors start with `crewdeck: `, like all other errors.
 fn print_usage_error(error: &clap::Error) -> ExitCode {
     let text = crewdeck::domain::text::escape_control_chars(&error.render().to_string());
     let text = match text.strip_prefix("error: ") {

@@ -17,7 +17,6 @@ pub const SIZE: (u16, u16) = (160, 45);
 /// Time without output after which a screen counts as settled.
 const STILL: Duration = Duration::from_millis(700);
 
-/// Prints a measurement, its goal, and whether the goal is met.
 pub fn report(what: &str, measured: &str, goal: &str, is_met: bool) {
     let verdict = if is_met { "met" } else { "MISSED" };
     println!("{what}: {measured} (goal {goal}: {verdict})");
@@ -38,7 +37,6 @@ pub fn median(all: Vec<f64>) -> f64 {
     median_and(50, all).0
 }
 
-/// Returns the path of the program under test.
 pub fn crewdeck() -> &'static Path {
     Path::new(env!("CARGO_BIN_EXE_crewdeck"))
 }
@@ -67,7 +65,8 @@ pub fn repository(dir: &Path, name: &str, tasks: u64) -> PathBuf {
     root
 }
 
-/// Writes a task to a temporary file and renames it, as other programs do. Every third task is blocked by the previous one.
+/// Writes a task to a temporary file and renames it, as other programs do. Every third task is blocked by the one
+/// before it.
 pub fn write_task(root: &Path, id: u64, subject: &str) {
     let temporary = root.join(format!(".tasks/.tmp-{id}"));
     let blocked_by = if id.is_multiple_of(3) { id - 1 } else { 0 };
@@ -75,7 +74,7 @@ pub fn write_task(root: &Path, id: u64, subject: &str) {
     std::fs::rename(temporary, root.join(format!(".tasks/task_{id}.json"))).unwrap();
 }
 
-/// Returns a task file. `blocked_by` 0: the task is ready.
+/// Returns the content of a task file. If `blocked_by` is 0, the task is ready.
 pub fn task_json(id: u64, subject: &str, blocked_by: u64) -> String {
     let blocked_by: Vec<u64> = (blocked_by > 0).then_some(blocked_by).into_iter().collect();
     let task = json!({
@@ -130,7 +129,8 @@ pub fn settle(screen: &Screen) {
     }
 }
 
-/// Lists all files below `dir` with size and modification time, sorted. Two lists differ if anything was written between.
+/// Lists all files below `dir` with size and modification time, sorted. Two lists differ if anything was written in
+/// between.
 pub fn files(dir: &Path) -> Vec<(PathBuf, u64, Option<SystemTime>)> {
     let mut out = Vec::new();
     let mut todo = vec![dir.to_path_buf()];
@@ -147,7 +147,8 @@ pub fn files(dir: &Path) -> Vec<(PathBuf, u64, Option<SystemTime>)> {
     out
 }
 
-/// Types the `n`th key and returns the milliseconds until it is on the screen. `typed` is the content of the line.
+/// Types the `n`th key and returns the milliseconds until its character is on the screen. `typed` is the text in the
+/// composer, which is cleared before every 20th key.
 pub fn echo(screen: &mut Screen, typed: &mut String, n: usize) -> f64 {
     if n.is_multiple_of(20) {
         screen.send("\u{15}");

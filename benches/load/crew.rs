@@ -1,7 +1,7 @@
 //! Runs a dashboard with a lead and fifteen teammates that all stream at the same time, and measures their output.
 //!
-//! Each response is followed by a call of `read_file`, which leads to the next response. A teammate becomes idle after the
-//! maximum rounds of a work phase; a message wakes it.
+//! Each response is followed by a call of `read_file`, which leads to the next response. A teammate becomes idle after
+//! the maximum rounds of a work phase; a message wakes it.
 
 use std::collections::HashMap;
 use std::fs::OpenOptions;
@@ -15,7 +15,8 @@ use crate::common::SIZE;
 use crate::common::pty::Screen;
 
 pub const AGENTS: usize = 16;
-/// Length of the cycle of steps. Longer than the window of the loop detection.
+/// Number of step files. An agent reads one after the other, and then again from the first. Larger than the window of
+/// the loop detection, so that no agent counts as looping.
 const STEPS: usize = 40;
 const WAIT: Duration = Duration::from_millis(50);
 /// Time without a response after which the benchmark fails.
@@ -23,7 +24,7 @@ const WITHIN: Duration = Duration::from_secs(60);
 /// Characters per token in a script.
 const TOKEN: u64 = 4;
 
-/// The response of an agent in each round.
+/// What an agent answers to each message; `{{1}}` is the number in the message.
 const ANSWER: &str = "\
 ## Step {{1}}: what I found
 
@@ -104,7 +105,7 @@ impl StreamingCrew {
         &mut self.screen
     }
 
-    /// Returns the number of frames so far. Each frame is one synchronized update.
+    /// Returns the number of frames so far, each of which is one synchronized update.
     pub fn frames(&self) -> usize {
         let raw = self.screen.raw();
         let begin = b"\x1b[?2026h";
@@ -206,13 +207,13 @@ rules:
     )
 }
 
-/// The output of one agent.
+/// How much text one agent has streamed. Times are in seconds.
 #[derive(Default)]
 struct AgentOutput {
     tokens: u64,
     /// Time of the first response since [`Journal::begin`].
     first: Option<f64>,
-    /// Time of the last response.
+    /// Time of the latest response.
     last: f64,
     /// Tokens of all responses since [`Journal::begin`] except the first.
     between: u64,
@@ -245,7 +246,7 @@ impl Journal {
         }
     }
 
-    /// Reads new lines. Returns the teammates that have ended a turn and are idle.
+    /// Reads the new lines. Returns the teammates that have ended a turn and are idle now.
     fn read(&mut self) -> Vec<String> {
         let Ok(mut file) = std::fs::File::open(&self.path) else {
             return Vec::new();

@@ -2,13 +2,14 @@
 //!
 //! `cargo bench --bench load` prints each measurement with its goal:
 //!
-//! - `stream`: CPU use and key echo while the lead and fifteen teammates stream 100 tokens per second each, compared with a
-//!   minimal ratatui program that runs at the same time;
+//! - `stream`: CPU use and key echo while the lead and fifteen teammates stream 100 tokens per second each, compared
+//!   with a minimal ratatui program that runs at the same time;
 //! - `hour`: memory after the tokens of one hour, streamed as fast as possible;
 //! - `pane`: frame times of a conversation with 10,000 cells and with 100.
 //!
-//! `cargo bench --bench load -- stream` runs one part. Only the model is scripted: tools, files, the bus, the journal and
-//! the transcripts are those of a real crew. Times depend on the machine and its load, so compare only ratios of one run.
+//! `cargo bench --bench load -- stream` runs one part. Only the model is scripted: tools, files, the bus, the journal
+//! and the transcripts are those of a real crew. Times depend on the machine and its load, so compare only ratios of
+//! one run.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)] // a failed benchmark panics
 
 #[path = "../common/mod.rs"]
@@ -23,17 +24,16 @@ use common::process::{self, cpu_ms, pss_mib};
 use common::{echo, median_and};
 use crew::{AGENTS, StreamingCrew};
 
-/// Tokens per second of each agent.
+/// Tokens per second that each agent streams.
 const PACE: u64 = 100;
 /// Duration of the CPU measurement.
 const WATCHED: Duration = Duration::from_secs(30);
-/// Number of typed keys.
 const KEYS: usize = 300;
 /// Pause between two keys: faster than most people type.
 const TYPING: Duration = Duration::from_millis(80);
 /// Tokens of an agent per hour.
 const HOUR: u64 = PACE * 3600;
-/// Speed-up of `hour` over real time.
+/// How much faster than in real time the part `hour` runs.
 const FASTER: u64 = 100;
 
 fn main() {

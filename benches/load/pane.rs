@@ -18,17 +18,18 @@ use crate::common::SIZE;
 const FEW: usize = 100;
 /// Frames per measurement.
 const FRAMES: u32 = 60;
-/// Alternating measurements of each pane. The fastest counts, since other load only makes one slower.
+/// Number of measurements of each pane; the two panes take turns. The fastest one counts, because other load on the
+/// machine only makes a measurement slower.
 const TURNS: usize = 15;
 
-/// A measured case.
+/// A situation in which frame times are measured.
 struct Case {
     name: &'static str,
     /// Keys to press before the measurement.
     before: &'static [&'static str],
-    /// What happens before each frame.
+    /// Called before each frame with the frame's number.
     each: fn(&mut Pane, u32),
-    /// The goal for the ratio.
+    /// The goal for the frame time with many cells, divided by that with few cells.
     goal: &'static str,
 }
 
@@ -95,16 +96,15 @@ const CASES: &[Case] = &[
     },
 ];
 
-/// Lines of an unfinished block in a streamed response.
+/// Lines of the shorter of the two unfinished blocks that are compared; the longer one has [`LONG`].
 const SHORT: usize = 20;
 const LONG: usize = 2000;
 
 /// A block of a streamed response that grows at its end.
 struct GrowingBlock {
     name: &'static str,
-    /// The start of the block.
     begin: &'static str,
-    /// Each of its lines.
+    /// The text of every line after `begin`.
     line: &'static str,
     kind: StreamKind,
 }
@@ -185,7 +185,7 @@ pub fn print() {
     }
 }
 
-/// Returns the time of a frame in both panes, in microseconds.
+/// Returns the time of a frame in each pane, in microseconds: the fastest of [`TURNS`] measurements.
 fn compare(one: &mut Pane, other: &mut Pane, each: impl Fn(&mut Pane, u32)) -> [f64; 2] {
     let mut best = [Duration::MAX; 2];
     for _ in 0..TURNS {

@@ -11,7 +11,7 @@ pub fn is_asked_for() -> bool {
     std::env::var_os(ASKED).is_some()
 }
 
-/// Starts the program in its own terminal.
+/// Starts this minimal program in a terminal of its own.
 pub fn start() -> Screen {
     let there = std::env::temp_dir();
     let screen = Screen::start_program(&this(), &there, SIZE.0, SIZE.1, &[], &[(ASKED, "1")]);

@@ -1,10 +1,11 @@
-//! Reads the attachments of a message, for the conversation.
+//! Turns the attachments of a message into parts of the conversation.
 
 use crate::domain::attachment::{ATTACHED, AttachedImage, Attachment, ImageData};
 use crate::domain::chat::Block;
 use crate::store::AttachmentStore;
 
-/// Returns the attachments as parts of a message. An attachment whose content is gone becomes a note.
+/// Returns the attachments as parts of a message. If the content of an attachment is no longer stored, a note replaces
+/// it.
 pub fn blocks(store: &AttachmentStore, attachments: &[Attachment]) -> Vec<Block> {
     attachments.iter().map(|one| block(store, one)).collect()
 }
@@ -32,7 +33,7 @@ fn block(store: &AttachmentStore, attachment: &Attachment) -> Block {
     ))
 }
 
-/// Returns the labels of the attachments, for the user.
+/// Returns one line per attachment for the user: `README.md · 120 lines`.
 pub fn labels(attachments: &[Attachment]) -> Vec<String> {
     attachments.iter().map(Attachment::label).collect()
 }

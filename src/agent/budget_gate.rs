@@ -6,15 +6,16 @@ use futures::future::BoxFuture;
 use crate::domain::ids::Name;
 use crate::domain::usage::Usage;
 
-/// The crew's budgets, as an agent's driver sees them.
+/// Counts the usage of agents, and delays or denies their model calls when a budget is used up.
 pub trait BudgetGate: Send + Sync {
-    /// Records that the agent starts a turn. If the user denied raising a budget in an earlier turn, it may be
-    /// requested again.
+    /// Records that the agent starts a turn. If the user denied a higher budget in an earlier turn, the agent may then
+    /// request it again.
     fn begin(&self, agent: &Name);
 
     /// Adds to the agent's usage. `cost` is in US dollars, `None` if the price is unknown.
     fn count(&self, agent: &Name, usage: Usage, cost: Option<f64>);
 
-    /// Waits until the agent may call its model. Returns an error with the reason if it may not.
+    /// Waits until the budgets allow the agent's next model call. If the call is denied, returns the reason as an
+    /// error.
     fn wait_for_budget<'a>(&'a self, agent: &'a Name) -> BoxFuture<'a, Result<(), String>>;
 }

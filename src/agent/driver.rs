@@ -30,15 +30,14 @@ use crate::store::{Board, Cursor, Mailbox, PromptQueue, QueuedPrompt, Requests, 
 pub enum Control {
     /// Adds text to the agent's conversation.
     Say(Vec<Block>),
-    /// Interrupts the agent's turn.
     Interrupt,
     /// Summarises the conversation. The text says what to cover in most detail.
     Compact(String),
-    /// Empties the conversation, after an interrupt if a turn is running.
+    /// Empties the conversation. Interrupts the turn first if one is running.
     Clear,
 }
 
-/// Runs one agent: its configuration, stores and state.
+/// Runs the turns of one agent. Holds its configuration, stores and state.
 pub struct Driver {
     pub name: Name,
     pub system: String,
@@ -53,7 +52,7 @@ pub struct Driver {
     pub post: Option<Mailbox>,
     /// The queue of the user's prompts; `None` except for the lead.
     pub prompts: Option<Arc<PromptQueue>>,
-    /// The approval requests, which messages refer to.
+    /// The store of approval requests. Messages refer to them by id.
     pub requests: Requests,
     pub board: Board,
     /// The agent's name, role and team as text, which a compaction keeps; empty for the lead.
@@ -94,17 +93,18 @@ pub struct DriverState {
     /// The approved shutdown request, if the agent has received one.
     pub approved_shutdown: Option<MailMessage>,
     pub(super) log_completeness: LogCompleteness,
-    /// The inbox position after the messages in the conversation message that is being built.
+    /// The inbox position after the messages that go into the next message of the conversation.
     pub(super) pending_inbox: Option<Cursor>,
-    /// The inbox position after messages that are not yet on disk or not yet acknowledged.
+    /// The inbox position after the inbox messages that are in the conversation, but not yet on disk or not yet
+    /// acknowledged.
     pub(super) unacknowledged_inbox: Option<Cursor>,
     /// The inbox messages that were taken but not yet acknowledged.
     pub(super) unacknowledged_messages: Vec<MailMessage>,
-    /// The prompts in the conversation message that is being built.
+    /// The prompts that go into the next conversation message.
     pub(super) prompts: Vec<QueuedPrompt>,
     /// Prompts that are in the conversation and still in the queue on disk.
     pub(super) unacknowledged_prompts: Vec<PromptId>,
-    /// Background jobs whose result is in the conversation message that is being built.
+    /// Background jobs whose result goes into the next conversation message.
     pub(super) pending_jobs: Vec<JobId>,
     /// Background jobs whose result is in the conversation, but not yet recorded as reported.
     pub(super) unacknowledged_jobs: Vec<JobId>,
@@ -162,6 +162,7 @@ impl Driver {
         self.state.began = (self.clock)();
         self.troubles().clear();
         let mut inputs = VecDeque::from([start]);
+        self.start_servers(control, &mut inputs).await;
         let mut ended = TurnEnd::Done;
         let mut is_cleared = false;
         while let Some(input) = inputs.pop_front() {
@@ -197,7 +198,7 @@ impl Driver {
                     }
                     TurnEffect::Replace(_) => self.replace().await,
                     TurnEffect::Compacted(compaction) => self.compacted(compaction).await,
-                    // The archive contains the end of the turn.
+                    // Cleared after the turn, so that the archive contains the end of the turn.
                     TurnEffect::Clear => is_cleared = true,
                     TurnEffect::Wait {
                         wait,
@@ -241,7 +242,7 @@ impl Driver {
         ended
     }
 
-    /// Returns a copy of the model configuration in use.
+    /// Returns a copy of the model configuration, so that no lock is held during a model call.
     pub(super) fn model_config(&self) -> ModelConfig {
         self.model
             .read()
@@ -286,6 +287,7 @@ impl Driver {
             return stop;
         }
         self.activity(Activity::Thinking).await;
+        self.add_found_tools();
         let model_config = self.model_config();
         let mut partial = String::new();
         let mut thought_ms = 0;
@@ -367,6 +369,10 @@ impl Driver {
                 .announced
                 .finished(&self.name, &call, &output, took);
             self.publish(finished).await;
+            if !output.images.is_empty() {
+                let images = output.images.into_iter().map(Block::Image);
+                inputs.push_back(TurnInput::ResultImages(images.collect()));
+            }
             inputs.push_back(TurnInput::ToolDone {
                 call: call.id,
                 content: output.text,
@@ -391,8 +397,8 @@ impl Driver {
     }
 }
 
-/// Runs `work` while receiving commands. New text, compaction and clear requests are queued in `inputs`. An interrupt or
-/// a clear request drops the work; the result is then `None`.
+/// Runs `work` while receiving commands. New text, compaction and clear requests are queued in `inputs`. An interrupt
+/// or a clear request drops the work; the result is then `None`.
 pub(super) async fn until_interrupt<T>(
     control: &mut mpsc::Receiver<Control>,
     inputs: &mut VecDeque<TurnInput>,
@@ -416,7 +422,7 @@ pub(super) async fn until_interrupt<T>(
     }
 }
 
-/// Runs file access on a thread for blocking work. A panic in it becomes an error.
+/// Runs `work`, which accesses files, on a thread for blocking work. A panic in `work` becomes an error.
 pub async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, crate::store::StoreError> + Send + 'static,
 ) -> Result<T, crate::store::StoreError> {

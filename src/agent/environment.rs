@@ -2,7 +2,7 @@
 
 use crate::domain::environment::{Environment, FileTree, GitState};
 
-/// Returns the description as text; empty if nothing is known.
+/// Returns `environment` as an `<environment>` section for the system prompt; empty if the platform is unknown.
 pub fn text(environment: &Environment) -> String {
     if environment.platform.is_empty() {
         return String::new();

@@ -1,5 +1,5 @@
-//! The idle cycle of a teammate as a pure state machine. Messages come first, then its own open task, then a task to
-//! claim; otherwise it is idle.
+//! The idle cycle of a teammate as a pure state machine. Messages come first, then the teammate's own open task, then a
+//! task to claim; without any of these, the teammate is idle.
 
 use std::time::Duration;
 
@@ -8,55 +8,51 @@ use crate::domain::ids::TaskId;
 /// Maximum number of reminders to an agent that ended its turn with its task open.
 pub const NUDGES_MAX: u32 = 2;
 
-/// What a teammate finds when it decides what to do between two turns.
+/// The facts that determine what a teammate does between two turns.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Situation {
-    /// Whether unread messages or results of background jobs wait for it.
+    /// Whether unread messages or results of background jobs wait for the teammate.
     pub has_mail: bool,
     /// The teammate's own open task, if it has one.
     pub own: Option<TaskId>,
     /// A task that the teammate may claim, if there is one.
     pub claimable: Option<TaskId>,
-    /// Whether it waits for a decision or for a background job. Such time does not count as idle.
+    /// Whether the teammate waits for a decision or for a background job. Such time does not count as idle.
     pub pauses_idle_timeout: bool,
     /// The time since the crew started, on the monotonic clock.
     pub now: Duration,
 }
 
 impl Situation {
-    /// Returns whether the teammate has something to do.
+    /// Returns whether messages, job results, an open task or a claimable task wait for the teammate.
     pub fn has_work(&self) -> bool {
         self.has_mail || self.own.is_some() || self.claimable.is_some()
     }
 }
 
-/// What a teammate does next.
+/// What a teammate does after a turn, or when it is woken while idle.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum IdleAction {
     /// Start a turn that reads the messages.
     Read,
-    /// Start a turn that continues its own task, which it left open at the end of its last turn.
+    /// Start a turn that continues the teammate's own task, which was still open at the end of the last turn.
     Resume(TaskId),
-    /// Try to claim this task.
+    /// Try to claim this task, which another agent may claim first.
     Claim(TaskId),
     /// Stay idle until something changes, or until this time since the crew started.
     StayIdle(Option<Duration>),
-    /// Wait for a message, because its own task is still open after [`NUDGES_MAX`] reminders.
+    /// Wait for a message, because the teammate's own task is still open after [`NUDGES_MAX`] reminders.
     Stuck(TaskId),
-    /// Leave the team.
     Leave(LeaveReason),
 }
 
-/// Why a teammate leaves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LeaveReason {
-    /// A shutdown request was approved.
     ShutdownApproved,
-    /// The teammate was idle for longer than its timeout.
     IdleTimeout,
 }
 
-/// The state of the idle cycle.
+/// Decides what a teammate does between two turns, and measures how long it has been idle.
 #[derive(Debug, Clone, Default)]
 pub struct Idle {
     /// How long the agent may be idle; `None` for no limit.
@@ -77,18 +73,19 @@ impl Idle {
         }
     }
 
-    /// Records an approved shutdown request: the agent leaves once it has no open task.
+    /// Records an approved shutdown request: the agent leaves once it has no open task, or once it has been reminded of
+    /// the task [`NUDGES_MAX`] times.
     pub fn approve_shutdown(&mut self) {
         self.is_leaving = true;
     }
 
-    /// Records that the agent rejected the shutdown request.
+    /// Withdraws [`Idle::approve_shutdown`], because the agent itself rejected the request.
     pub fn reject_shutdown(&mut self) {
         self.is_leaving = false;
     }
 
-    /// Returns the next action. Messages come first, then the agent's open task, then an approved shutdown, then a
-    /// task to claim.
+    /// Returns the next action. Messages come first, then the agent's open task, then an approved shutdown, then a task
+    /// to claim. After [`NUDGES_MAX`] reminders, an approved shutdown comes before the open task.
     pub fn next(&mut self, situation: Situation) -> IdleAction {
         if situation.has_mail {
             self.since = None;

@@ -101,7 +101,7 @@ impl Driver {
         )))
     }
 
-    /// Returns attachments as parts of a message.
+    /// Returns the attachments as parts of a message, read on a thread for blocking work. Empty if that thread panics.
     async fn attached(&self, attachments: Vec<Attachment>) -> Vec<Block> {
         if attachments.is_empty() {
             return Vec::new();
@@ -140,7 +140,8 @@ impl Driver {
         blocking(move || post.reader(&name, READER_WAIT).map(Arc::new)).await
     }
 
-    /// Records in the inbox, before the conversation message with its contents is saved, which log will contain them.
+    /// Records in the inbox to which log the agent is about to write the pending messages. Called before the
+    /// conversation message that contains them is saved.
     pub(super) async fn announce(&self) {
         let (Some(reader), Some(cursor)) =
             (self.tool_runner.mailbox.reader(), self.state.pending_inbox)
@@ -148,7 +149,8 @@ impl Driver {
             return;
         };
         let log = self.transcript.clone();
-        // If this fails, the log itself shows it when the agent is restored.
+        // If this fails, the inbox position in the log still shows which messages were delivered when the agent is
+        // restored.
         let _ = blocking(move || reader.announce(&log, &cursor)).await;
     }
 
@@ -175,7 +177,8 @@ impl Driver {
         }
         self.state.unacknowledged_messages = pending.messages;
         self.state.unacknowledged_inbox = Some(pending.upto);
-        // Also repairs the log: messages that cannot be acknowledged must not lead here again and again.
+        // Acknowledges the request. If that fails, this also makes the agent ignore messages: the request is still in
+        // the inbox and would wake it endlessly.
         self.repair_log().await;
         true
     }

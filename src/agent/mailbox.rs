@@ -10,7 +10,8 @@ use crate::domain::todo::TodoList;
 use crate::store::InboxReader;
 use crate::tools::policy::PlanGate;
 
-/// Maximum number of crew notes, and of commands of the user, that wait for an agent's next model call. Beyond it, the oldest are dropped.
+/// Maximum number of crew notes, and of commands of the user, that wait for an agent's next model call. Beyond it, the
+/// oldest are dropped.
 pub const NOTES_MAX: usize = 20;
 
 /// Maximum number of background job results that wait for an agent's next model call. Beyond it, the oldest are
@@ -22,13 +23,13 @@ pub const RESULTS_MAX: usize = 32;
 pub struct Results {
     /// All results as one text for the model, in the form of learn-claude-code.
     pub block: Block,
-    /// For the screen, the first line of each result, and its whole text if there are more lines.
+    /// For the screen, a pair for each result: its first line, and its whole text (empty if it has only one line).
     pub lines: Vec<(String, String)>,
-    /// The jobs to which the results belong.
     pub jobs: Vec<JobId>,
 }
 
-/// The state that one agent and the crew share.
+/// What tools, the crew and the driver of one agent share: its plan gate, waiting notes and job results, a new todo
+/// list and the like.
 #[derive(Debug, Default)]
 pub struct AgentMailbox {
     todo: Mutex<Option<TodoList>>,
@@ -40,23 +41,21 @@ pub struct AgentMailbox {
     workdir: Mutex<Option<PathBuf>>,
     compaction: Mutex<Option<String>>,
     shutdown_answer: Mutex<Option<ShutdownAnswer>>,
-    /// Whether new messages do not wake the agent.
+    /// True if the last messages could not be acknowledged. New messages then do not wake the agent.
     ignores_messages: Mutex<bool>,
     revoked_task: Mutex<Option<TaskId>>,
     reader: Mutex<Option<Arc<InboxReader>>>,
 }
 
-/// An agent's answer to a shutdown request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ShutdownAnswer {
-    /// The agent leaves once it has no open task.
+    /// The agent leaves once it has no open task, or once reminders of the task had no effect.
     Agreed,
     /// The agent stays.
     Refused,
 }
 
 impl AgentMailbox {
-    /// Creates an empty mailbox with this plan gate.
     pub fn new(gate: PlanGate) -> AgentMailbox {
         AgentMailbox {
             gate: Mutex::new(gate),
@@ -69,7 +68,6 @@ impl AgentMailbox {
         *lock(&self.todo) = Some(list);
     }
 
-    /// Takes the todo list that [`AgentMailbox::set_todo`] stored, if there is one.
     pub fn take_todo(&self) -> Option<TodoList> {
         lock(&self.todo).take()
     }
@@ -94,7 +92,7 @@ impl AgentMailbox {
         *lock(&self.ignores_messages) = ignores;
     }
 
-    /// Stores the inbox reader, which locks the inbox, until the messages that were taken are acknowledged.
+    /// Keeps the inbox reader open, and thus the inbox locked, until [`AgentMailbox::drop_reader`].
     pub fn keep_reader(&self, reader: Arc<InboxReader>) {
         *lock(&self.reader) = Some(reader);
     }
@@ -103,7 +101,7 @@ impl AgentMailbox {
         lock(&self.reader).clone()
     }
 
-    /// Drops the inbox reader, so that other programs may read the inbox.
+    /// Drops the inbox reader, which unlocks the inbox for other programs.
     pub fn drop_reader(&self) {
         *lock(&self.reader) = None;
     }
@@ -189,12 +187,10 @@ impl AgentMailbox {
         })
     }
 
-    /// Stores the agent's answer to a shutdown request.
     pub fn set_shutdown_answer(&self, answer: ShutdownAnswer) {
         *lock(&self.shutdown_answer) = Some(answer);
     }
 
-    /// Takes the answer that [`AgentMailbox::set_shutdown_answer`] stored.
     pub fn take_shutdown_answer(&self) -> Option<ShutdownAnswer> {
         lock(&self.shutdown_answer).take()
     }
@@ -205,7 +201,6 @@ impl AgentMailbox {
         *lock(&self.revoked_task) = Some(task);
     }
 
-    /// Takes the task that [`AgentMailbox::set_revoked_task`] recorded.
     pub fn take_revoked_task(&self) -> Option<TaskId> {
         lock(&self.revoked_task).take()
     }
@@ -215,7 +210,6 @@ impl AgentMailbox {
         *lock(&self.workdir) = Some(workdir);
     }
 
-    /// Takes the work directory that [`AgentMailbox::set_workdir`] stored, if there is one.
     pub fn take_workdir(&self) -> Option<PathBuf> {
         lock(&self.workdir).take()
     }

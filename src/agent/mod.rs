@@ -13,6 +13,8 @@ mod model_config;
 mod permission_card;
 mod persistence;
 pub mod prompt;
+mod server_calls;
+pub mod server_tools;
 mod stream;
 mod summary;
 pub mod tool_runner;

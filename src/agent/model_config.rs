@@ -13,7 +13,7 @@ pub struct ModelConfig {
     pub name: String,
     /// The context window in tokens, if the settings or a script set it.
     pub window: Option<u64>,
-    /// The token price of the model, if known.
+    /// `None` if the price is unknown; the cost of calls is then unknown too.
     pub price: Option<Price>,
     /// Maximum number of tokens in one answer.
     pub max_tokens: u32,
@@ -40,7 +40,7 @@ mod tests {
     use futures::{FutureExt, StreamExt, stream};
     use pretty_assertions::assert_eq;
 
-    /// A server that lists this window.
+    /// A model server that reports this context window for every model.
     struct Listing(Option<ContextWindow>);
 
     impl Model for Listing {

@@ -3,27 +3,29 @@
 
 use serde_json::Value;
 
+use crate::domain::mcp::server_of;
 use crate::domain::text::{clip, head_and_tail, one_line};
-use crate::tools::Tool;
 
 /// Maximum size of a call's input in an event, in bytes.
 pub(super) const SHOWN_MAX: usize = 16 * 1024;
-/// Maximum length of a short command, in characters.
+/// Maximum length, in characters, of a call that is shown above the reason for the request. A longer call is shown
+/// below it.
 const SHORT_CHARS: usize = 240;
-/// Maximum number of lines of a short command.
+/// Maximum number of lines of a call that is shown above the reason for the request. A longer call is shown below it.
 const SHORT_LINES: usize = 4;
-/// Maximum number of parts of a command that are quoted.
+/// Maximum number of parts of a long command that are quoted because they need approval.
 const PARTS_MAX: usize = 5;
-/// Maximum length of a quoted part, in characters.
+/// Maximum length, in characters, of a part of a long command that is quoted.
 const PART_MAX: usize = 400;
 
 /// Returns the body of the request: the tool, its input up to a limit, and why it needs approval.
-pub fn body(tool: &Tool, input: &Value, why: &str, parts: &[String]) -> String {
-    let text = match input.get("command").and_then(Value::as_str) {
+pub fn body(name: &str, input: &Value, why: &str, parts: &[String]) -> String {
+    // A tool of a server may have an input of this name that is no command.
+    let command = input.get("command").filter(|_| server_of(name).is_none());
+    let text = match command.and_then(Value::as_str) {
         Some(command) => format!("$ {command}"),
         None => serde_json::to_string_pretty(input).unwrap_or_default(),
     };
-    let name = tool.name;
     if text.chars().count() <= SHORT_CHARS && text.lines().count() <= SHORT_LINES {
         return format!("{name}\n{text}\n\n{why}");
     }
@@ -39,17 +41,39 @@ pub fn body(tool: &Tool, input: &Value, why: &str, parts: &[String]) -> String {
     out
 }
 
+/// Returns the input shortened to about [`SHOWN_MAX`] bytes: first cuts each long text, then, if that is not enough,
+/// the whole JSON text.
+pub(super) fn bounded(input: &Value) -> Value {
+    let whole = input.to_string();
+    if whole.len() <= SHOWN_MAX {
+        return input.clone();
+    }
+    if let Value::Object(fields) = input {
+        // Escapes can double the length of a text in JSON, and the cut notes take some space.
+        let each = SHOWN_MAX / (2 * fields.len().max(1));
+        let mut short = fields.clone();
+        for value in short.values_mut() {
+            if let Value::String(text) = value {
+                *text = head_and_tail(text, each);
+            }
+        }
+        let short = Value::Object(short);
+        if short.to_string().len() <= SHOWN_MAX {
+            return short;
+        }
+    }
+    Value::String(head_and_tail(&whole, SHOWN_MAX))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tools::table;
     use serde_json::json;
 
     fn card(command: &str) -> String {
-        let tool = table::find("bash").unwrap();
         let parts = ["rm -rf /srv/data".to_string()];
         body(
-            tool,
+            "bash",
             &json!({ "command": command }),
             "it deletes files",
             &parts,
@@ -67,8 +91,12 @@ mod tests {
         let long = "x".repeat(2 * SHOWN_MAX);
         assert!(bytes_cut(&card(&long)) > SHOWN_MAX / 2);
         assert_eq!(bytes_cut(&card(&long[..SHOWN_MAX / 2])), 0);
-        let tool = table::find("write_file").unwrap();
-        let card = body(tool, &json!({ "path": "x", "content": long }), "why", &[]);
+        let card = body(
+            "write_file",
+            &json!({ "path": "x", "content": long }),
+            "why",
+            &[],
+        );
         assert!(bytes_cut(&card) > SHOWN_MAX / 2);
     }
 

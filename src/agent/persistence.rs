@@ -104,7 +104,7 @@ impl Driver {
         self.acknowledge().await;
     }
 
-    /// Removes those prompts from the queue that the log contains. A failure is retried at the next step.
+    /// Removes the prompts that the log contains from the queue. A failure is retried at the next step.
     async fn acknowledge_prompts(&mut self) {
         let held = std::mem::take(&mut self.state.unacknowledged_prompts);
         let Some(queue) = self.prompts.clone().filter(|_| !held.is_empty()) else {
@@ -162,7 +162,7 @@ impl Driver {
         self.tool_runner.mailbox.set_ignores_messages(ignores);
     }
 
-    /// Rewrites the whole log.
+    /// Replaces the log with the current conversation and state.
     pub(super) async fn rewrite_log(&mut self) -> Result<(), StoreError> {
         let conversation = Conversation {
             messages: self.state.turn.messages().to_vec(),
@@ -252,7 +252,7 @@ impl Driver {
             &mut self.state.turn,
             Turn::new(super::turn::TurnLimits::default()),
         );
-        // Without messages there may be no log yet, and then it was not removed.
+        // A conversation without messages may have no log yet. Then a missing log does not mean that it was removed.
         self.state.log_completeness = if from.messages.is_empty() {
             LogCompleteness::Empty
         } else {

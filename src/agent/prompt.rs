@@ -17,19 +17,16 @@ pub const SKILL_LIST_MAX: usize = 8 * 1024;
 /// tried.
 const DESCRIPTION_STEPS: [usize; 4] = [DESCRIPTION_MAX, 400, 200, SHORTEST_DESCRIPTION];
 const SHORTEST_DESCRIPTION: usize = 80;
-/// Name of the tool that loads a skill.
 pub const LOAD_SKILL: &str = "load_skill";
 
 /// The data that a system prompt is built from.
 #[derive(Debug, Clone, Default)]
 pub struct PromptContext {
-    /// The path of the work directory.
     pub workdir: String,
     /// The project's instruction files.
     pub memory: Arc<ProjectMemory>,
     /// The names of the agent's tools.
     pub tools: Vec<String>,
-    /// The skills that the agent can load.
     pub skills: Vec<Skill>,
     /// The list of roles for the lead; empty if there is none to list.
     pub roles: String,
@@ -45,7 +42,7 @@ impl PromptContext {
     }
 }
 
-/// Returns the lead's system prompt.
+/// Returns the system prompt of the agent that talks with the user and may lead teammates.
 pub fn lead(context: &PromptContext) -> String {
     let mut out = vec![format!(
         "You are the lead of a team of coding agents, working in {}. Do what the user asks, using your tools, \
@@ -92,7 +89,7 @@ fn how_to_work(context: &PromptContext) -> Vec<String> {
     out.into_iter().map(str::to_string).collect()
 }
 
-/// Returns a teammate's system prompt.
+/// Returns the system prompt of an agent that works on tasks from the board.
 pub fn teammate(
     name: &Name,
     role: &str,
@@ -147,7 +144,7 @@ continue.</crew>";
 pub const LAST_ROUND: &str = "<reminder>This is your last step: answer now with what you have, without tools, \
 and say what is still open.</reminder>";
 
-/// Returns a subagent's system prompt.
+/// Returns the system prompt of an agent that answers one question or does one job for `parent`.
 pub fn subagent(parent: &Name, kind: SubagentKind, context: &PromptContext) -> String {
     let means = match kind {
         SubagentKind::Explore => "You can read files but not change anything.",
@@ -178,7 +175,7 @@ pub fn claimed_task(id: u64, subject: &str, description: &str) -> String {
     )
 }
 
-/// Returns the beginning of [`claimed_task`], without the subject.
+/// Returns the beginning of [`claimed_task`], up to the subject.
 pub fn claimed_prefix(id: u64) -> String {
     format!("<auto-claimed>Task #{id}: ")
 }
@@ -218,7 +215,8 @@ pub fn unmerged_branch(branch: &str, files: &[String]) -> String {
     )
 }
 
-/// Returns the text that tells the owner that its worktree may lack the work of its task's blockers. `why` is the error.
+/// Returns the text that tells the owner that its worktree may lack the work of its task's blockers. `why` is the
+/// error.
 pub fn missing_branches(branches: &[String], why: &str) -> String {
     let branches = branches.join(" ");
     format!(

@@ -21,8 +21,8 @@ use crate::protocol::event::AgentEvent;
 const MERGE: Duration = Duration::from_millis(30);
 
 impl Driver {
-    /// Waits until the agent's budget allows a model call. Returns the input that ends the turn if it is not allowed
-    /// or the wait is interrupted.
+    /// Waits until the agent's budget allows a model call. Returns `None` if the call is allowed. If it is not, or the
+    /// wait is interrupted, returns the input that ends the turn.
     pub(super) async fn await_budget(
         &self,
         control: &mut mpsc::Receiver<Control>,
@@ -67,8 +67,8 @@ impl Driver {
         }
     }
 
-    /// Checks whether the model refused a request because of its images. It then gets no more images, so that the
-    /// conversation can continue, and the returned error says so.
+    /// Checks whether the model refused a request because of the images in it. If so, the model gets no more images, so
+    /// that the conversation can continue, and the returned error says so. Otherwise returns `error` unchanged.
     pub(super) fn look_for_image_refusal(
         &mut self,
         model_config: &ModelConfig,

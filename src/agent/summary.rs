@@ -23,7 +23,7 @@ use crate::tools::Access;
 
 /// Maximum number of decisions that a compaction keeps.
 const DECISIONS_MAX: usize = 10;
-/// Maximum length of the line about a decision, in characters.
+/// Maximum length, in characters, of the line that describes a decision.
 const DECISION_MAX: usize = 400;
 
 impl Driver {

@@ -9,9 +9,11 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use super::mailbox::AgentMailbox;
-use super::permission_card::{self, SHOWN_MAX};
+use super::permission_card::{self, SHOWN_MAX, bounded};
+use super::server_tools::ServerTools;
 use crate::domain::chat::{Block, Message, ToolCall};
 use crate::domain::ids::{CallId, Name};
+use crate::domain::mcp::server_of;
 use crate::domain::redact::Redactor;
 use crate::domain::request::{NewRequest, PendingCall, RequestKind, RequestStatus};
 use crate::domain::text::head_and_tail;
@@ -22,7 +24,8 @@ use crate::tools::file_snapshots::FileSnapshots;
 use crate::tools::host::Host;
 use crate::tools::policy::{self, PermissionRules, PolicyContext, Ruling};
 use crate::tools::{
-    Access, Supervisor, Tool, ToolContext, ToolOutput, path_below_root, reach, table,
+    Access, Supervisor, Tool, ToolContext, ToolOutput, path_below_root, pending, reach, table,
+    tool_search,
 };
 
 /// Maximum size of one tool result in the conversation, in bytes.
@@ -30,7 +33,8 @@ pub const RESULT_MAX: usize = 64 * 1024;
 /// Maximum size of an approver's comment in a result, in bytes.
 const COMMENT_MAX: usize = 8 * 1024;
 
-/// The crew's permissions, shared by all agents; session permissions change while they work.
+/// The crew's permission rules, shared by all agents. They include the session permissions, which change while the
+/// agents work.
 pub type SharedRules = Arc<RwLock<PermissionRules>>;
 
 /// Runs the tool calls of one agent.
@@ -42,10 +46,9 @@ pub struct ToolRunner {
     pub skills: Skills,
     /// Access to the crew's services.
     pub host: Arc<dyn Host>,
-    /// The project's root directory.
+    /// The project's root directory. `workdir` differs from it while the agent works in a worktree.
     pub root: PathBuf,
     pub board: Board,
-    /// The agent's work directory.
     pub workdir: PathBuf,
     /// Maximum run time of a program that a tool starts.
     pub timeout: Duration,
@@ -55,6 +58,8 @@ pub struct ToolRunner {
     pub supervisor: Option<Arc<Supervisor>>,
     /// The files as the agent last saw them.
     pub snapshots: Arc<FileSnapshots>,
+    /// The tools of MCP servers; `None` if the agent sees no server.
+    pub servers: Option<Arc<ServerTools>>,
     pub clock: fn() -> Timestamp,
 }
 
@@ -63,11 +68,7 @@ impl ToolRunner {
     /// Dropping the future stops the tool and withdraws an open request.
     pub async fn carry_out(&self, agent: &Name, call: &ToolCall) -> (ToolOutput, Duration) {
         let Some(tool) = self.tools.iter().find(|t| t.name == call.name) else {
-            let names: Vec<&str> = self.tools.iter().map(|t| t.name).collect();
-            return (
-                ToolOutput::error(table::unknown(&call.name, &names)),
-                Duration::ZERO,
-            );
+            return self.call_server(agent, call).await;
         };
         let ruling = self.judged(|standing| policy::decide(tool, &call.input, standing));
         let note = match self.asking_for_network(ruling, agent, tool, call) {
@@ -78,7 +79,7 @@ impl ToolRunner {
                     Duration::ZERO,
                 );
             }
-            Ruling::Ask { why } => match self.ask(agent, tool, call, &why).await {
+            Ruling::Ask { why } => match self.ask(agent, call, &why).await {
                 Ok(note) => note,
                 Err(why) => return (ToolOutput::error(why), Duration::ZERO),
             },
@@ -101,14 +102,19 @@ impl ToolRunner {
             clock: self.clock,
         };
         let began = Instant::now();
-        let mut output = (tool.run)(context, self.input_for(tool, call)).await;
+        let output = (tool.run)(context, self.input_for(tool, call)).await;
         let took = began.elapsed();
-        // Before the text is cut: a cut through a secret would hide it from the redactor.
+        (self.finish(output, &note), took)
+    }
+
+    /// Redacts and cuts an output, and adds the approver's note.
+    pub(super) fn finish(&self, mut output: ToolOutput, note: &str) -> ToolOutput {
+        // Redacted before the text is cut: a cut through a secret would hide the secret from the redactor.
         output.text = self.redactor.text(&output.text).into_owned();
         output.diff = self.redactor.text(&output.diff).into_owned();
         output.text = head_and_tail(&output.text, RESULT_MAX - note.len().min(RESULT_MAX / 2));
-        output.text.push_str(&note);
-        (output, took)
+        output.text.push_str(note);
+        output
     }
 
     /// Returns the input as the tool gets it. Secrets are redacted in texts for others (messages, tasks, plans,
@@ -141,7 +147,7 @@ impl ToolRunner {
         }
     }
 
-    fn judged<T>(&self, judge: impl FnOnce(&PolicyContext<'_>) -> T) -> T {
+    pub(super) fn judged<T>(&self, judge: impl FnOnce(&PolicyContext<'_>) -> T) -> T {
         let rules = self.rules.read().unwrap_or_else(PoisonError::into_inner);
         judge(&PolicyContext {
             rules: &rules,
@@ -154,23 +160,23 @@ impl ToolRunner {
     ///
     /// # Errors
     /// Returns the error text of the call if it was not approved.
-    async fn ask(
+    pub(super) async fn ask(
         &self,
         agent: &Name,
-        tool: &Tool,
         call: &ToolCall,
         why: &str,
     ) -> Result<String, String> {
         let command = call.input.get("command").and_then(Value::as_str);
+        let command = command.filter(|_| server_of(&call.name).is_none());
         let parts = command.map_or_else(Vec::new, |c| self.judged(|s| policy::flagged(c, s)));
-        // Before they are cut: a cut through a secret would hide it from the redactor.
+        // Redacted before the parts are cut: a cut through a secret would hide the secret from the redactor.
         let clean = |part: &String| self.redactor.text(part).into_owned();
         let parts: Vec<String> = parts.iter().map(clean).collect();
-        let body = permission_card::body(tool, &call.input, why, &parts);
+        let body = permission_card::body(&call.name, &call.input, why, &parts);
         let body = self.redactor.text(&body).into_owned();
         let asking = NewRequest {
             workdir: path_below_root(&self.root, &self.workdir),
-            call: self.asked_call(tool, &call.input, why),
+            call: self.asked_call(call, why),
             ..NewRequest::new(RequestKind::Permission, agent, body)
         };
         let asked = self.host.ask(agent, asking).await;
@@ -205,15 +211,27 @@ impl ToolRunner {
     /// Returns the call as stored in its approval request, so that identical calls can share one decision. `None` if
     /// the call is too long to be stored whole or contains a secret, because different calls could then look
     /// identical.
-    fn asked_call(&self, tool: &Tool, input: &Value, why: &str) -> Option<PendingCall> {
-        let command = input.get("command").and_then(Value::as_str);
-        let shown = command.map_or_else(|| input.to_string(), str::to_string);
-        (shown.len() <= SHOWN_MAX && !self.redactor.has_secret(&shown)).then(|| PendingCall {
-            tool: tool.name.into(),
+    fn asked_call(&self, call: &ToolCall, why: &str) -> Option<PendingCall> {
+        // A tool of a server may have an input of this name that is no command.
+        let command = call
+            .input
+            .get("command")
+            .filter(|_| server_of(&call.name).is_none());
+        let shown = match command.and_then(Value::as_str) {
+            Some(command) => command.to_string(),
+            None => call.input.to_string(),
+        };
+        if shown.len() > SHOWN_MAX || self.redactor.has_secret(&shown) {
+            return None;
+        }
+        let mut asked = PendingCall {
+            tool: call.name.clone(),
             input: shown,
             why: why.into(),
-            scopes: command.map_or_else(Vec::new, |c| self.judged(|s| policy::scopes(c, s))),
-        })
+            scopes: Vec::new(),
+        };
+        asked.scopes = self.judged(|s| pending::scopes(&asked, s));
+        Some(asked)
     }
 }
 
@@ -221,6 +239,7 @@ impl ToolRunner {
 pub fn shown(call: &ToolCall) -> String {
     match table::find(&call.name) {
         Some(tool) => (tool.show)(&call.input),
+        None if call.name == tool_search::NAME => tool_search::shown(&call.input),
         None => head_and_tail(&call.input.to_string(), 200),
     }
 }
@@ -234,7 +253,7 @@ pub struct PublishedCalls {
 }
 
 impl PublishedCalls {
-    /// Records that `calls` start, and returns the events for it.
+    /// Records that `calls` start, and returns one start event for each.
     pub fn started(&mut self, agent: &Name, calls: &[ToolCall]) -> Vec<EventKind> {
         calls
             .iter()
@@ -246,7 +265,7 @@ impl PublishedCalls {
             .collect()
     }
 
-    /// Records that `call` finished, and returns the event for it.
+    /// Records that `call` finished, and returns its end event with the output and the run time.
     pub fn finished(
         &mut self,
         agent: &Name,
@@ -266,7 +285,7 @@ impl PublishedCalls {
         .of(agent.clone())
     }
 
-    /// Returns the events for calls that `message` gives a result without having run: refused, malformed or
+    /// Returns the events for calls that did not run to the end and whose result is in `message`: refused, malformed or
     /// interrupted calls. Also records the calls that `message` requests.
     pub fn on_message(&mut self, agent: &Name, message: &Message) -> Vec<EventKind> {
         self.asked
@@ -293,36 +312,13 @@ impl PublishedCalls {
                     outcome: *outcome,
                     text: content.clone(),
                     diff: String::new(),
+                    images: Vec::new(),
                 };
                 events.push(self.finished(agent, &known, &output, Duration::ZERO));
             }
         }
         events
     }
-}
-
-/// Returns the input shortened to about [`SHOWN_MAX`] bytes: first cuts each long text, then, if that is not enough,
-/// the whole JSON text.
-fn bounded(input: &Value) -> Value {
-    let whole = input.to_string();
-    if whole.len() <= SHOWN_MAX {
-        return input.clone();
-    }
-    if let Value::Object(fields) = input {
-        // Escapes can double the length of a text in JSON, and the cut notes take some space.
-        let each = SHOWN_MAX / (2 * fields.len().max(1));
-        let mut short = fields.clone();
-        for value in short.values_mut() {
-            if let Value::String(text) = value {
-                *text = head_and_tail(text, each);
-            }
-        }
-        let short = Value::Object(short);
-        if short.to_string().len() <= SHOWN_MAX {
-            return short;
-        }
-    }
-    Value::String(head_and_tail(&whole, SHOWN_MAX))
 }
 
 fn started_event(agent: &Name, call: &ToolCall) -> EventKind {

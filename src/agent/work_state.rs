@@ -8,17 +8,18 @@ use std::time::{Duration, SystemTime};
 
 use crate::store::walk::project_files;
 
-/// Maximum number of files to include.
+/// Maximum number of files that go into the hash.
 const FILES_MAX: usize = 100_000;
 /// Maximum number of bytes to read from all files together. Of further files, only size and modification time are
 /// included.
 const BYTES_MAX: u64 = 64 * 1024 * 1024;
-/// Assumed resolution of file modification times.
+/// Assumed resolution of file modification times: a file modified after a point in time may show a time that is earlier
+/// by this much.
 const COARSE: Duration = Duration::from_secs(2);
 
-/// Returns a hash of the files below `workdir` that git does not ignore, of its commits, and of the crew's board, messages
-/// and requests below `root`. Files modified after `since` are included by content: rewriting a file with the same content
-/// does not change the hash.
+/// Returns a hash of the files below `workdir` that git does not ignore, of its commits, and of the crew's board,
+/// messages and requests below `root`. Files modified after `since` are included by content: rewriting a file with the
+/// same content does not change the hash.
 pub fn work_state(root: &Path, workdir: &Path, since: SystemTime) -> u64 {
     let mut hash = DefaultHasher::new();
     let since = since.checked_sub(COARSE).unwrap_or(since);

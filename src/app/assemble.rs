@@ -8,13 +8,15 @@ use anyhow::{Result, anyhow, bail};
 use super::journal::JournalWriter;
 use super::lock::{self, CrewLock, FreedLock, Holder, LockAttempt};
 use super::model_setup::{self, Probe, connect_model, name_of_model};
-use super::{demo, jitter, new_id, now, resume, root, settings, supervisor, team_size};
+use super::{demo, jitter, new_id, now, resume, root, secrets, settings, supervisor, team_size};
 use crate::agent::compact::COMPACT_AT;
 use crate::agent::driver::ModelConfig;
 use crate::cli::GlobalOptions;
-use crate::config::extensions::Extensions;
+use crate::config::extensions::{Extensions, ListedState};
 use crate::config::{self, LoadedSettings, ProjectPolicy, Settings};
-use crate::crew::{Approvers, Crew, CrewParts, InstructionParts, ModelParts, TeamLimits};
+use crate::crew::{
+    Approvers, Crew, CrewParts, InstructionParts, ModelParts, ServerParts, TeamLimits,
+};
 use crate::domain::memory::ProjectMemory;
 use crate::domain::request::Approver;
 use crate::domain::team_preset::TeamPreset;
@@ -27,9 +29,11 @@ use crate::store::{self, Roles, Skills};
 use crate::tools::policy::PermissionRules;
 use crate::tools::table;
 
+/// The folder for tokens of MCP servers, in the user's settings folder.
+const LOGINS: &str = "mcp-logins";
+
 /// The configuration of a crew. Complete before any process or network call starts.
 pub struct Blueprint {
-    /// The project directory.
     pub root: PathBuf,
     /// The directory in which crewdeck was started, below the project directory or equal to it.
     pub dir: PathBuf,
@@ -41,13 +45,12 @@ pub struct Blueprint {
     pub extensions: Arc<Extensions>,
     /// The model provider; `None` if no setting, option or key selects one.
     pub choice: Option<ProviderChoice>,
-    /// The approver of each kind of request.
     pub approvers: Approvers,
     /// The team that the user wants from the start.
     pub preset: Option<TeamPreset>,
     /// The id of the session to resume; `None` starts a new session.
     pub resume: Option<String>,
-    /// The speed factor of a scripted model.
+    /// How many times as fast as its script says a scripted model answers.
     pub speed: f64,
     /// The demo's repository. A temporary one is deleted when this is dropped.
     demo: Option<demo::Repository>,
@@ -56,7 +59,6 @@ pub struct Blueprint {
 /// A running crew and the resources that live as long as the crew.
 pub struct Assembly {
     pub crew: Crew,
-    /// Records the crew's events.
     pub journal: JournalWriter,
     /// Held to prevent a second crew in the same directory.
     pub lock: CrewLock,
@@ -132,7 +134,6 @@ impl Blueprint {
         })
     }
 
-    /// Returns whether this is the demo.
     pub fn is_demo(&self) -> bool {
         self.demo.is_some()
     }
@@ -144,7 +145,7 @@ impl Blueprint {
             .is_some_and(demo::Repository::is_temporary)
     }
 
-    /// Returns the built-in prompt of the demo; `None` if this is no demo or a resumed one.
+    /// Returns the built-in prompt of the demo; `None` if this is not the demo, or if the demo is resumed.
     pub fn prompt(&self) -> Option<String> {
         let demo = self.demo.as_ref().filter(|_| self.resume.is_none());
         demo.map(|_| demo::PROMPT.to_string())
@@ -216,6 +217,13 @@ async fn start_crew(
 ) -> Result<Built> {
     let root = &blueprint.root;
     let settings = &blueprint.settings;
+    let servers = &blueprint.extensions.servers;
+    let publisher = if servers.is_empty() {
+        publisher
+    } else {
+        let redactor = publisher.redactor().with(secrets::of_servers(servers));
+        publisher.with_redactor(redactor)
+    };
     environment::set_allowed(settings.pass_env.iter().flatten().cloned());
     let connection = connect_model(blueprint).await?;
     let journal = JournalWriter::open(root, &session);
@@ -277,6 +285,7 @@ async fn start_crew(
             roles: roles(root),
         },
         preset: blueprint.preset.clone(),
+        servers: server_parts(&blueprint.extensions),
         publisher: publisher.clone(),
         clock: now,
         new_id,
@@ -295,6 +304,26 @@ async fn start_crew(
 /// Returns the roles for `root`.
 pub(super) fn roles(root: &Path) -> Roles {
     Roles::open(root, config::user_folder().map(|f| f.join("agents")))
+}
+
+/// Returns the folder for the tokens of MCP servers.
+pub(super) fn logins() -> Option<PathBuf> {
+    config::user_folder().map(|folder| folder.join(LOGINS))
+}
+
+/// Returns what the crew needs to start MCP servers; `None` if none is configured.
+fn server_parts(extensions: &Arc<Extensions>) -> Option<ServerParts> {
+    if extensions.servers.is_empty() {
+        return None;
+    }
+    let unapproved = extensions.listing.iter();
+    let unapproved = unapproved.filter(|server| server.state != ListedState::Approved);
+    Some(ServerParts {
+        configs: extensions.servers.clone(),
+        unapproved: unapproved.map(|server| server.name.clone()).collect(),
+        trust: Arc::<Extensions>::clone(extensions),
+        logins: logins(),
+    })
 }
 
 async fn publish_notices(publisher: &EventSender, notices: Vec<String>) {

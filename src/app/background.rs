@@ -1,26 +1,28 @@
 //! The background colour of the terminal, which decides the theme if the user has chosen none.
 //!
 //! The terminal is asked once, with the first frame (OSC 11), and nothing waits for its answer. crossterm does not know
-//! answers of this kind and reads them as keys: `Alt+]`, the text `11;rgb:…`, and `Ctrl+g` or `Alt+\` for the end. Until
-//! the answer is complete, such keys are removed from the input. If the terminal does not answer, nothing changes.
+//! answers of this kind and reads them as keys: `Alt+]`, the text `11;rgb:…`, and `Ctrl+g` or `Alt+\` for the end.
+//! Until the answer is complete, such keys are removed from the input. If the terminal does not answer, nothing
+//! changes.
 
 use crossterm::event::{Event, KeyCode, KeyEvent, KeyModifiers};
 
 use crate::config::Settings;
 use crate::ui::{ColorDepth, Theme, ThemeName};
 
-/// The start of an answer, after its opening mark.
+/// How the text of the terminal's answer begins. The escape character and `]` before it are read as the key `Alt+]`.
 const START: &str = "11;rgb";
-/// Maximum length of an answer without its marks. The longest known form is `11;rgba:` with four times four digits.
+/// Maximum length of the text of the terminal's answer. The longest known form is `11;rgba:` with four times four
+/// digits.
 const ANSWER_MAX: usize = 32;
 
-/// The question for the terminal's background colour.
+/// Tracks the question for the terminal's background colour, and finds the terminal's answer among the inputs.
 #[derive(Debug, Clone, Default)]
 pub struct BackgroundQuery {
     state: QueryState,
-    /// The keys of an answer that is not complete.
+    /// The keys received so far of an incomplete answer.
     held: Vec<Event>,
-    /// The text of these keys, without the opening mark.
+    /// The characters of the keys in `held`, without the first key, `Alt+]`.
     text: String,
 }
 
@@ -33,15 +35,15 @@ enum QueryState {
     Answered(Option<ThemeName>),
 }
 
-/// What a key means within an answer.
+/// What a key means within the terminal's answer.
 enum AnswerPart {
     Sign(char),
     End,
 }
 
 impl BackgroundQuery {
-    /// Returns whether to ask the terminal now. It is asked once, if the user has chosen no theme and it shows 24-bit
-    /// colours.
+    /// Returns whether to ask the terminal now. It is asked once, provided that the user has chosen no theme and the
+    /// terminal shows 24-bit colours.
     pub fn begin(&mut self, settings: &Settings, depth: ColorDepth) -> bool {
         let is_due = self.state == QueryState::NotAsked
             && settings.theme.is_none()
@@ -60,13 +62,12 @@ impl BackgroundQuery {
         }
     }
 
-    /// Returns whether the terminal has answered.
     pub fn is_answered(&self) -> bool {
         matches!(self.state, QueryState::Answered(_))
     }
 
-    /// Takes the answer out of a batch of inputs. Returns the other inputs in order, and the theme for the background if
-    /// the answer is complete. Keys that may belong to an answer are held until the next key shows whether they do.
+    /// Takes the answer out of a batch of inputs. Returns the other inputs in order, and the theme for the background
+    /// if the answer is complete. Keys that may belong to an answer are held until the next key shows whether they do.
     pub fn filter(&mut self, inputs: Vec<Event>) -> (Vec<Event>, Option<ThemeName>) {
         let mut out = Vec::with_capacity(inputs.len());
         let mut theme = None;
@@ -82,7 +83,7 @@ impl BackgroundQuery {
                     } else {
                         self.text.clear();
                         out.append(&mut self.held);
-                        // The key may begin an answer itself.
+                        // This key does not continue the held answer, but it may begin an answer itself.
                         if self.take(*key, is_split) {
                             self.held.push(input);
                         } else {
@@ -96,7 +97,7 @@ impl BackgroundQuery {
         (out, theme)
     }
 
-    /// Returns whether `key` continues the answer, or begins one.
+    /// Returns whether `key` continues the answer, or begins one. A key that continues it is added to `text`.
     fn take(&mut self, key: KeyEvent, is_split: bool) -> bool {
         if self.held.is_empty() {
             return is_split
@@ -124,7 +125,8 @@ impl BackgroundQuery {
         }
     }
 
-    /// Drops the keys of a complete answer. Returns the theme that it leads to.
+    /// Drops the keys of a complete answer. Returns the theme for the background; `None` if the answer is incomplete or
+    /// was not understood.
     fn finished(&mut self) -> Option<ThemeName> {
         let QueryState::Answered(theme) = self.state else {
             return None;

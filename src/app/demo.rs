@@ -5,14 +5,14 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
 
-/// The rules of the scripted model.
+/// The script with the answers of the demo's model, as YAML.
 pub const SCRIPT: &str = include_str!("../../assets/demo/script.yaml");
 
-/// The user's prompt in the demo.
+/// The prompt that the demo sends in place of the user.
 pub const PROMPT: &str = "Build the program that README.md describes. Split the work on the board and \
                           let a team of three do it.";
 
-/// The files of the repository, as path and content.
+/// The path and content of each file in the demo's first commit.
 const FILES: &[(&str, &str)] = &[
     (
         "README.md",
@@ -87,7 +87,11 @@ impl Repository {
             }
             std::fs::write(&file, content)?;
         }
-        git(&path, &["init", "--quiet", "--initial-branch=main"])?;
+        // Without the template's hooks, which would be copied for nothing.
+        git(
+            &path,
+            &["init", "--quiet", "--template=", "--initial-branch=main"],
+        )?;
         for (key, value) in SETTINGS {
             git(&path, &["config", key, value])?;
         }

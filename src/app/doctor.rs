@@ -52,7 +52,7 @@ impl FixMode {
     }
 }
 
-/// Runs the command and returns the exit code.
+/// Runs `crewdeck doctor` and returns the exit code.
 ///
 /// # Errors
 /// Fails if a check failed, and names the failed checks.
@@ -116,7 +116,7 @@ pub async fn check(options: GlobalOptions, root: PathBuf) -> Vec<DoctorResult> {
         .collect()
 }
 
-/// The facts that need no model server.
+/// The facts that doctor gathers without contacting the model server.
 struct LocalFacts {
     root: PathBuf,
     settings: Result<Settings>,
@@ -201,7 +201,7 @@ fn paper() -> ReportFormat {
     }
 }
 
-/// Prints `text`, whose control characters are escaped already.
+/// Prints `text` to standard output. Its control characters must be escaped already. A closed pipe is no error.
 fn print_line(text: &str) -> Result<()> {
     match writeln!(std::io::stdout().lock(), "{text}") {
         // The reader closed the pipe (`| head`): a normal end.
@@ -215,8 +215,8 @@ fn warn(text: &str) {
     let _ = writeln!(std::io::stderr().lock(), "crewdeck: {}", one_line(text));
 }
 
-/// Returns the mode that is possible, with a warning if it is not `mode`. Only [`FixMode::Report`] is possible while
-/// a crew runs, because the crew repairs its own files, and if asking needs a terminal that is missing.
+/// Returns `mode` if it is possible. Otherwise prints a warning and returns [`FixMode::Report`]: while a crew runs,
+/// because the crew repairs its own files, or if the user has to be asked and there is no terminal.
 fn allowed(mode: FixMode, crew: &CrewPresence, findings: &[Finding]) -> FixMode {
     let wants_fixes = mode != FixMode::Report;
     if wants_fixes && *crew != CrewPresence::None {
@@ -312,7 +312,8 @@ fn settings_facts(root: &Path) -> SettingsFacts {
     }
 }
 
-/// Returns which environment variables are withheld from commands of agents.
+/// Returns which environment variables with secrets are withheld from commands of agents, and which variables the
+/// settings pass on.
 fn environment_facts(passed: Vec<String>) -> EnvironmentFacts {
     let all = environment::secret_names();
     let names = all.into_iter().map(|(name, _)| name);

@@ -22,8 +22,8 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// SIGTERM, and SIGKILL two seconds later.
 ///
 /// # Errors
-/// Fails if the editor is missing or fails, or if the edited text is not UTF-8 or too long for the input field. The
-/// edited text stays in a file then, which the error names.
+/// Fails if the editor is missing or fails, or if the edited text is not UTF-8 or too long for the input field. If
+/// there is edited text, it stays in a file that the error names.
 pub async fn edit(text: &str, stop: &CancellationToken) -> Result<String> {
     let file = copy_of(text)?;
     match open(file.path(), stop).await {
@@ -32,7 +32,7 @@ pub async fn edit(text: &str, stop: &CancellationToken) -> Result<String> {
     }
 }
 
-/// Opens a copy of `text` in the same editor and ignores all changes.
+/// Opens a copy of `text` in `$VISUAL`, `$EDITOR` or vi and ignores all changes.
 ///
 /// # Errors
 /// Fails if the editor is missing or fails.

@@ -8,7 +8,7 @@ use super::assemble::shown;
 use super::secrets;
 use crate::store::{StoreError, atomic};
 
-/// Maximum number of names that are tried, each with the next number.
+/// Maximum number that is added to a file name to find one that does not exist yet.
 const NAMES_MAX: u32 = 1000;
 
 /// Writes `text`, without secrets, to `path`, which may be relative to `root` or begin with `~/`. If the file exists, a
@@ -42,25 +42,26 @@ pub fn write(root: &Path, path: &str, text: &str) -> Result<String> {
     )
 }
 
-/// Returns the status message that names the file of an export.
 pub fn written(path: &str) -> String {
     format!("Conversation exported to {path}.")
 }
 
-/// Returns the status message for an export that failed.
 pub fn not_written(why: &anyhow::Error) -> String {
     format!("Not exported: {}.", super::describe_error(why))
 }
 
-/// Returns `path` with `number` before the ending; the first number is not added.
+/// Returns `path` with `number` before the extension; unchanged if `number` is 1.
 fn numbered(path: &Path, number: u32) -> PathBuf {
     if number == 1 {
         return path.to_owned();
     }
-    let part =
-        |part: Option<&std::ffi::OsStr>| part.unwrap_or_default().to_string_lossy().into_owned();
-    let (stem, end) = (part(path.file_stem()), part(path.extension()));
-    path.with_file_name(format!("{stem}-{number}.{end}"))
+    let mut name = path.file_stem().unwrap_or_default().to_os_string();
+    name.push(format!("-{number}"));
+    if let Some(extension) = path.extension() {
+        name.push(".");
+        name.push(extension);
+    }
+    path.with_file_name(name)
 }
 
 #[cfg(test)]
@@ -78,6 +79,8 @@ mod tests {
         assert_eq!(write(root, "a.md", "text").unwrap(), "a-3.md");
         assert_eq!(write(root, "b.html", "text").unwrap(), "b.html");
         let read = |name: &str| std::fs::read_to_string(root.join(name)).unwrap();
+        std::fs::write(root.join("notes"), "mine").unwrap();
+        assert_eq!(write(root, "notes", "text").unwrap(), "notes-2");
         assert_eq!([read("a.md"), read("a-3.md")], ["mine", "text"]);
         assert!(!root.join("nowhere").exists());
         let why = write(root, "no/such/folder.md", "text").unwrap_err();

@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::editor;
 
-/// The last line after the printed text.
+/// The line after a printed text, which says how to return to the dashboard.
 const GO_BACK: &str = "-- Press Enter to return to crewdeck --";
 
 /// A use of the terminal outside of the dashboard. Meanwhile the terminal is in the mode that the shell left it in.
@@ -24,7 +24,7 @@ pub enum ExternalProgram {
 }
 
 impl ExternalProgram {
-    /// Returns whether Ctrl+c ends it. An editor handles that key itself.
+    /// Returns whether Ctrl+c ends the program. An editor handles that key itself.
     pub fn ends_by_interrupt(&self) -> bool {
         match self {
             ExternalProgram::Print(_) => true,
@@ -50,8 +50,8 @@ impl ExternalProgram {
     }
 }
 
-/// Prints `text`, whose control characters are escaped already, and waits for Enter. The terminal stays in line mode, so
-/// there is no mode to restore.
+/// Prints `text` and waits for Enter. Control characters in `text` must be escaped already. The terminal stays in line
+/// mode, so there is no mode to restore.
 async fn print(text: &str) -> Result<()> {
     let all = format!("\n{}\n\n{GO_BACK}", text.trim_end());
     // A blocking write on a thread of its own: a stalled terminal must not prevent crewdeck from exiting.

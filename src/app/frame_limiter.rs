@@ -43,7 +43,8 @@ impl Default for FrameLimiter {
 }
 
 impl FrameLimiter {
-    /// Returns the earliest time at which a frame with this cause may be drawn. A result up to `now` means at once.
+    /// Returns the earliest time at which a frame with this cause may be drawn. If the result is not later than `now`,
+    /// the frame may be drawn at once.
     pub fn due(&self, cause: FrameCause, now: Duration) -> Duration {
         let Some(last) = self.last else { return now };
         let needed = match cause {
@@ -63,7 +64,7 @@ impl FrameLimiter {
         }
     }
 
-    /// Records that a frame was drawn at the time `now`.
+    /// Counts a frame that was drawn at the time `now` against the limits.
     pub fn drawn(&mut self, now: Duration) {
         self.left = (self.left_at(now) - 1.0).max(0.0);
         self.last = Some(now);
@@ -107,8 +108,8 @@ mod tests {
         );
     }
 
-    /// Simulates ten seconds of constant events and a key every `every` milliseconds. Returns the number of frames and the
-    /// longest wait of a key.
+    /// Simulates ten seconds of constant events and a key every `every` milliseconds. Returns the number of frames and
+    /// the longest wait of a key.
     fn typing(every: u64) -> (usize, Duration) {
         let mut limiter = FrameLimiter::default();
         let (mut frames, mut longest) = (0, Duration::ZERO);

@@ -13,14 +13,14 @@ use crate::store::{self, GitError};
 
 /// Maximum number of files in a first commit. With more, the user has to choose the files.
 const FILES_MAX: usize = 1000;
-/// Maximum number of files and directories to visit.
+/// Maximum number of files and directories to visit while the files are counted.
 const ENTRIES_MAX: usize = 10_000;
 /// Maximum total size of the files in a first commit, in bytes. With more, the user has to choose the files.
 const BYTES_MAX: u64 = 64 * 1024 * 1024;
 /// Why the user has to choose the files of a first commit: a limit is exceeded.
 const A_LOT: &str = "there are many or large files here";
 
-/// Prefixes and suffixes of file names that often contain secrets.
+/// Prefixes of the names of files that often contain secrets.
 const SECRET_STARTS: &[&str] = &[
     ".env",
     "id_rsa",
@@ -62,7 +62,8 @@ pub fn make(root: &Path, stop: Arc<AtomicBool>) -> Result<(), GitError> {
     })
 }
 
-/// Returns what a first commit would contain.
+/// Returns what a first commit would contain; [`FirstCommit::NotAllowed`] in the home directory and the root of the
+/// file system.
 fn files(root: &Path) -> FirstCommit {
     let is_home = etcetera::home_dir().is_ok_and(|home| home == root);
     if is_home {
@@ -74,7 +75,8 @@ fn files(root: &Path) -> FirstCommit {
     count_files(root, ENTRIES_MAX)
 }
 
-/// Counts the files below `root` that git does not ignore. Visits at most `limit` entries.
+/// Counts the files below `root` that git does not ignore. Returns [`FirstCommit::ChooseFiles`] if they are too many or
+/// too large, if there are more than `limit` entries, or if a name suggests a secret or another repository.
 fn count_files(root: &Path, limit: usize) -> FirstCommit {
     let walk = WalkBuilder::new(root)
         .hidden(false)

@@ -27,7 +27,6 @@ use crate::ui::transcript;
 /// Maximum length of a progress line, in characters.
 const LINE_MAX: usize = 2000;
 
-/// How a run ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RunOutcome {
     /// The lead has answered, the crew is idle and no task is open.
@@ -38,7 +37,7 @@ pub enum RunOutcome {
     OutputClosed,
     /// The lead could not answer. The text says why and what to do.
     Failed(String),
-    /// The prompt was rejected, mostly because a file cannot be attached. The text says why. Nothing was sent.
+    /// The prompt was not sent, usually because a file in it cannot be attached. The text says why.
     Rejected(String),
     /// Ctrl-C, SIGTERM or SIGHUP ended the run.
     Interrupted,
@@ -147,8 +146,9 @@ pub async fn run(
     }
 }
 
-/// Returns the prompt with the files that it mentions. As in the composer, a mention without quotes and without a leading
-/// `/`, `./`, `../` or `~/` that names nothing is text. If it looks like a path, a warning names it.
+/// Returns the prompt with the files that it mentions. As in the composer, a mention that names no file is plain text,
+/// if it has no quotes and no leading `/`, `./`, `../` or `~/`. If such a mention looks like a path, a warning names
+/// it.
 pub fn prompt(root: &Path, text: String) -> Command {
     let attachments = mention::mentions(&text, |_| false);
     for Mention { path, is_required } in &attachments {
@@ -264,7 +264,7 @@ fn agent_progress(agent: &Name, event: &AgentEvent, at: Timestamp) -> Option<Str
         } => {
             let seconds = until.since(at).as_secs_f64();
             match attempt {
-                0 => format!("{cause}; paused with the team for {seconds:.1} s"),
+                0 => format!("{cause}; all agents wait {seconds:.1} s"),
                 _ => {
                     let next = attempt.saturating_add(1);
                     format!("{cause}; attempt {next} of {attempts_max} in {seconds:.1} s")
@@ -284,8 +284,7 @@ pub(super) fn eprint_line(text: &str) {
     let _ = writeln!(std::io::stderr().lock(), "{text}");
 }
 
-/// Asks the user at the terminal to decide a request. Does nothing without a user, because `ask` has then become
-/// `deny`.
+/// Asks the user at the terminal to decide a request. Does nothing without a user or with JSON output.
 async fn decide(crew: &Crew, ids: &mut CommandIds, request: Request, form: OutputFormat) {
     if !has_user() || form == OutputFormat::Json {
         return;
@@ -313,7 +312,7 @@ async fn decide(crew: &Crew, ids: &mut CommandIds, request: Request, form: Outpu
     }
 }
 
-/// Returns the end of the question: the choices, if any, and the input prompt.
+/// Returns the last lines of a question at the terminal: the numbered choices, if any, and the input prompt.
 fn how_to_answer(request: &Request) -> String {
     match request.kind {
         RequestKind::Plan

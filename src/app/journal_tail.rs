@@ -93,7 +93,7 @@ impl Drop for Follower {
     }
 }
 
-/// The error if the receiver of the updates was dropped.
+/// The error that ends the thread: nothing receives its updates any more.
 struct ReceiverDropped;
 
 struct FollowThread {
@@ -109,7 +109,7 @@ impl FollowThread {
         loop {
             let folder = self.tail.as_ref().map(|(_, tail)| tail.folder());
             let net = watch.watch_folders(&self.root.join(".crewdeck"), folder);
-            // Read before the last look, so that it sees everything written before `finish`.
+            // Loaded before the files are read, so that the last reading includes everything written before `finish`.
             let is_last = over.load(Ordering::SeqCst);
             let before = self.session();
             if self.look().is_err() || is_last {
@@ -121,7 +121,7 @@ impl FollowThread {
             match hints.recv_timeout(net) {
                 Ok(()) => {
                     std::thread::sleep(MERGE);
-                    // The next look also covers a hint that came meanwhile.
+                    // The next reading also covers a hint that came meanwhile.
                     let _ = hints.try_recv();
                 }
                 Err(RecvTimeoutError::Timeout) => {}
@@ -171,7 +171,7 @@ impl FollowThread {
                     JournalUpdate::Restarted(all, beginning)
                 }
                 Err(error) => {
-                    // The next look tries again.
+                    // The next reading tries again.
                     tracing::warn!("the journal cannot be read: {error}");
                     return Ok(());
                 }
@@ -241,7 +241,7 @@ impl FolderWatch {
             stays
         });
         for (folder, now) in wanted.iter().zip(&now) {
-            // A missing folder is tried again at the next look.
+            // A missing folder is tried again at the next call.
             if let (Some(now), false) = (now, self.watched.contains_key(*folder))
                 && watcher.watch(folder, RecursiveMode::NonRecursive).is_ok()
             {

@@ -9,8 +9,8 @@ use crate::model::providers::PROVIDERS;
 /// Timeout for a connection to a local port.
 const WITHIN: Duration = Duration::from_millis(200);
 
-/// Returns the first local server that listens, with its provider. Another program may use the port; the request for its
-/// models shows that later.
+/// Returns the first local server that listens, with its provider. Another program may use the port; the request for
+/// its models shows that later.
 pub fn find() -> Option<(&'static ProviderSpec, &'static LocalServer)> {
     let mut all = PROVIDERS
         .iter()

@@ -45,12 +45,10 @@ impl Holder {
     }
 }
 
-/// The result of an attempt to take the lock.
 #[derive(Debug)]
 pub enum LockAttempt {
-    /// This process holds the lock now.
+    /// The lock is now held by this process, until the value is dropped.
     Acquired(CrewLock),
-    /// Another process holds the lock.
     Held(Holder),
 }
 
@@ -109,7 +107,7 @@ pub fn running(root: &Path) -> Option<Holder> {
 #[derive(Debug)]
 pub struct FreedLock {
     file: File,
-    /// The previous holder.
+    /// The process that held the lock before.
     pub before: Holder,
 }
 

@@ -7,6 +7,7 @@ use anyhow::{Result, bail};
 use serde_json::{Value, json};
 
 use super::headless::eprint_line;
+use super::mcp_test;
 use super::trust::{confirm, refuse_agents};
 use super::{NOTHING, print, root};
 use crate::cli::{GlobalOptions, McpVerb};
@@ -26,7 +27,14 @@ use crate::domain::text::{closest_match, escape_control_chars, escape_json, one_
 pub fn main(global: &GlobalOptions, verb: McpVerb, form: OutputFormat) -> Result<u8> {
     let root = root(global)?;
     match verb {
-        McpVerb::List => list(&root, form),
+        McpVerb::List { with_tools: false } => list(&root, form),
+        McpVerb::List { with_tools: true } => {
+            if form != OutputFormat::Json {
+                list(&root, form)?;
+            }
+            mcp_test::list_tools(&root, form)
+        }
+        McpVerb::Test { name } => mcp_test::test(&root, &name, form),
         McpVerb::Add {
             name,
             command,

@@ -20,6 +20,7 @@ mod keys;
 mod local_server;
 mod lock;
 mod mcp;
+mod mcp_test;
 pub mod model_setup;
 mod mouse;
 mod onboarding;
@@ -58,7 +59,7 @@ use assemble::{Assembly, Blueprint, Built};
 pub use clock::now;
 use headless::has_user;
 
-/// Exit code for wrong usage, as of clap: here, a prompt with a file that cannot be attached.
+/// Exit code for wrong usage, the same as that of clap. Used for a prompt with a file that cannot be attached.
 const USAGE: u8 = 2;
 /// Exit code if there was nothing to do.
 const NOTHING: u8 = 3;
@@ -235,7 +236,7 @@ fn survive_size_limits() {
     }
 }
 
-/// Returns this process's limit on open files.
+/// Returns this process's limit on open files; `u64::MAX` if there is none.
 fn open_files() -> u64 {
     getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX)
 }
@@ -319,7 +320,7 @@ impl Blueprint {
             self.settings.shutdown,
             self.settings.tool,
         ];
-        // No option sets these. A reached budget is reported at the end of the run.
+        // No option sets these two approvers. A reached budget is reported at the end of the run.
         self.approvers.budget = Approver::Deny;
         self.approvers.question = Approver::Deny;
         let (mut approved, mut denied) = (Vec::new(), Vec::new());

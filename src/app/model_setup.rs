@@ -24,9 +24,9 @@ use crate::store::os_errors;
 #[error("{}. {}", reason.trim_end_matches('.'), self.all_steps().join(" "))]
 pub struct ModelUnavailable {
     pub problem: ModelProblem,
-    /// The reason, in a sentence.
+    /// What is wrong, in one sentence.
     pub reason: String,
-    /// The steps to fix it, except trying the demo.
+    /// What the user can do to make a model available, one sentence per step. Trying the demo is not included.
     pub steps: Vec<String>,
 }
 
@@ -35,17 +35,14 @@ pub struct ModelUnavailable {
 pub enum ModelProblem {
     /// No setting, option or key selects a model.
     NotConfigured,
-    /// The key for the server is missing.
     NoKey,
-    /// The server rejects the key.
     KeyRejected,
     /// The server does not answer.
     Unreachable,
-    /// The server answers with an error.
     ServerError,
     /// The server does not have the named model.
     UnknownModel,
-    /// The server has no model.
+    /// No model name is configured, and the server lists no model.
     NoModels,
     Other,
 }
@@ -53,7 +50,7 @@ pub enum ModelProblem {
 const DEMO: &str = "Or try the demo, which needs no key and no network: crewdeck --demo.";
 
 impl ModelUnavailable {
-    /// Returns the steps to fix it. For users who may have no key, this includes trying the demo.
+    /// Returns what the user can do to make a model available. If a key may be missing, this includes trying the demo.
     pub fn all_steps(&self) -> Vec<&str> {
         let demo = matches!(
             self.problem,
@@ -104,10 +101,10 @@ impl ModelUnavailable {
     }
 }
 
-/// A connection to a model provider.
+/// A connection to the server of a provider, or to a scripted model.
 pub struct ModelConnection {
     pub model: Arc<dyn Model>,
-    /// The name of the provider, `script` or `demo`.
+    /// The provider's name; `script` or `demo` for a scripted model.
     pub provider: &'static str,
     pub scripted: bool,
     /// The model's name if a script defines it; otherwise `None`.
@@ -143,7 +140,7 @@ pub async fn connect_model(blueprint: &Blueprint) -> Result<ModelConnection> {
     }
 }
 
-/// Returns the text of the model script in `file`.
+/// Returns the text of the model script in `file`. The error names the file.
 pub fn script_text(file: &str) -> Result<String> {
     std::fs::read_to_string(file).map_err(|e| {
         anyhow!(
@@ -153,7 +150,8 @@ pub fn script_text(file: &str) -> Result<String> {
     })
 }
 
-/// Selects the provider of `settings` in this process's environment; `None` if nothing selects one.
+/// Returns the provider that `settings` name, else the one whose key or address is in the environment, else
+/// OpenAI-compatible if `settings` have an address. `None` if nothing selects one.
 ///
 /// # Errors
 /// Fails if the provider name is unknown.
@@ -218,8 +216,8 @@ pub fn base_url(blueprint: &Blueprint) -> Option<String> {
     Some(config.base_url)
 }
 
-/// Returns the name of the environment variable with a key that would be sent to a server other than the vendor's,
-/// and the address of that server. `None` if there is no key or it goes to its vendor.
+/// If a key from the environment would be sent to a server that does not belong to its vendor, returns the name of the
+/// environment variable and the address of the server.
 pub fn key_address(blueprint: &Blueprint) -> Option<(&'static str, String)> {
     let spec = selected(blueprint.choice.as_ref())?;
     let url = base_url(blueprint)?;
@@ -310,7 +308,8 @@ pub struct Probe {
 }
 
 impl Probe {
-    /// The timeout of the check. A slower server is not reported here; the first prompt then shows whether it works.
+    /// The timeout of the check. A server that does not answer in time is not reported; the first prompt then shows
+    /// whether it works.
     const WITHIN: Duration = Duration::from_secs(10);
 
     /// Creates a probe. `None` if the model is scripted, or if its name came from the server's own list.

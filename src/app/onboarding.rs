@@ -7,21 +7,21 @@ use crate::store::{FIRST_COMMIT, INIT_AND_COMMIT};
 use crate::ui::keymap::Action;
 use crate::ui::{OfferedAction, OnboardingPage, PageSeverity};
 
-/// Maximum number of settings that can be approved on the page.
+/// Maximum number of settings that the user can approve on the setup page. More of them have to be approved in a shell.
 const APPROVE_MAX: usize = 24;
-/// Maximum length of a setting that can be approved on the page, in bytes.
+/// Maximum length, in bytes, of a setting that the user can approve on the setup page. Longer ones have to be approved
+/// in a shell.
 const APPROVE_LINE_MAX: usize = 1500;
 
 /// Whether tasks can have git worktrees in a directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum GitStatus {
-    /// Worktrees work, or they fail for a reason that this page offers no solution for.
+    /// Worktrees work, or they fail for a reason that the setup page offers no fix for.
     Ready,
-    /// Git is missing or too old, with the reason.
+    /// Git is missing or too old. The text says which.
     NoGit(String),
     /// The directory is not in a git repository.
     NoRepository(FirstCommit),
-    /// The repository has no commit.
     NoCommits(FirstCommit),
 }
 
@@ -30,9 +30,9 @@ pub enum GitStatus {
 pub enum FirstCommit {
     /// All files; their number may be 0.
     Files(usize),
-    /// Not known: the user should choose the files, for this reason.
+    /// The user should choose the files. The text says why.
     ChooseFiles(&'static str),
-    /// No repository should be created here, for this reason.
+    /// No repository should be created in this directory. The text says why.
     NotAllowed(&'static str),
 }
 
@@ -231,7 +231,7 @@ pub fn git_page(status: &GitStatus) -> Option<OnboardingPage> {
     })
 }
 
-/// The consequence of having no worktrees.
+/// Says on the setup page what the user loses without worktrees.
 const MEANS: &str = "All agents share one directory here and can overwrite each other's changes. In a git repository \
                      with a commit, each task gets its own worktree to review and merge.";
 const OPTIONAL: &str = "Or enter a prompt below: crewdeck also works without worktrees.";

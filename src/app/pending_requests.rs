@@ -7,7 +7,7 @@ use crate::domain::ids::RequestId;
 use crate::domain::request::{Approver, Request, RequestKind};
 use crate::protocol::event::{EventKind, TeamEvent};
 
-/// The pending requests. Their number is limited by the files on disk.
+/// The requests that wait for a decision, to be reported when the crew of a headless run becomes idle.
 #[derive(Debug, Default)]
 pub struct PendingRequests {
     open: BTreeMap<RequestId, Request>,

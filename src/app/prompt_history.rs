@@ -1,5 +1,5 @@
-//! The messages that the user has sent in the sessions of a project, for the history of the composer. Secrets in them are
-//! redacted.
+//! The messages that the user has sent in the sessions of a project, for the history of the composer. Secrets in them
+//! are redacted.
 
 use std::fs::OpenOptions;
 use std::io::Write;
@@ -9,13 +9,13 @@ use std::path::Path;
 use super::secrets;
 use crate::store::{os_errors, regular_file};
 
-/// The path of the file, relative to the project directory: one JSON string per line, oldest first.
+/// The path of the message history, relative to the project directory: one JSON string per line, oldest first.
 const FILE: &str = ".crewdeck/history.jsonl";
-/// Maximum number of messages.
+/// Maximum number of messages that are loaded: the newest ones.
 const MESSAGES_MAX: usize = 200;
 /// Maximum length of a message, in bytes. A longer one is not saved.
 const MESSAGE_MAX: usize = 16 * 1024;
-/// Size, in bytes, beyond which the file is rewritten with the newest messages, of at most half this size.
+/// Size, in bytes, beyond which the file is rewritten. The new file keeps the newest messages, up to half this size.
 const FILE_MAX: usize = 512 * 1024;
 
 /// Loads the messages, oldest first. Returns none if the file is missing or cannot be read.
@@ -30,7 +30,7 @@ pub fn load(root: &Path) -> Vec<String> {
     all
 }
 
-/// Adds a message. Only the user can read the file. Returns a warning if that fails.
+/// Adds a message to the file, which only the user can read. Returns a warning if that fails.
 pub fn add(root: &Path, text: &str) -> Option<String> {
     let text = secrets::redactor().text(text).into_owned();
     if text.trim().is_empty() || text.len() > MESSAGE_MAX {
@@ -62,7 +62,7 @@ fn line(text: &str) -> std::io::Result<String> {
     Ok(serde_json::to_string(text)? + "\n")
 }
 
-/// Rewrites the file with the newest messages.
+/// Rewrites the file with the newest messages, up to half of [`FILE_MAX`].
 fn shorten(root: &Path, path: &Path) -> std::io::Result<()> {
     let all = load(root).into_iter().map(|text| line(&text));
     let lines: Vec<String> = all.collect::<Result<_, _>>()?;

@@ -120,7 +120,7 @@ async fn play(root: &Path, player: Player, settings: &Settings) -> Result<()> {
                 Effect::Export { path, text } => {
                     export_conversation(root, &path, &text, &mut state);
                 }
-                // A replay changes nothing else and has no crew.
+                // Other effects are ignored: a replay has no crew and changes nothing.
                 _ => {}
             }
         }
@@ -153,8 +153,8 @@ struct ReplaySignals {
     hangup: Signal,
 }
 
-/// Hands the terminal to an external program and waits for its end. Returns false if a signal ends the replay; the terminal is
-/// then in the shell's mode.
+/// Hands the terminal to an external program and waits for its end. Returns false if a signal ends the replay; the
+/// terminal is then in the shell's mode.
 async fn run_program(
     screen: &mut Screen,
     state: &mut UiState,

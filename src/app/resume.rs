@@ -9,7 +9,7 @@ use crate::protocol::Event;
 use crate::store::{self, Journal, StoreError};
 use crate::ui::{UiState, recall};
 
-/// Minimum length of the beginning of a session id, in characters.
+/// Minimum number of characters with which a session id can be abbreviated.
 const PREFIX_MIN: usize = 4;
 
 /// Returns the session whose id starts with `id`, or the newest one if `id` is empty.

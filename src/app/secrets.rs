@@ -1,5 +1,6 @@
 //! Builds the redactor from the secrets in this process's environment variables.
 
+use crate::domain::mcp::{ServerConfig, ServerTransport};
 use crate::domain::redact::Redactor;
 use crate::domain::secret_env::{self, WithheldReason};
 
@@ -32,6 +33,35 @@ pub fn redactor() -> Redactor {
     let text =
         all.filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
     Redactor::new(text.filter(|(name, value)| is_secret(name, value)))
+}
+
+/// Returns the values that the configurations of MCP servers give to programs and send as headers, by the names for their
+/// placeholders. Words, paths and settings such as a region are left out, as for environment variables.
+pub fn of_servers(servers: &[ServerConfig]) -> Vec<(String, String)> {
+    let mut out = Vec::new();
+    for server in servers {
+        match &server.transport {
+            ServerTransport::Program { env, .. } => {
+                let values = env.iter().filter(|(name, value)| {
+                    let upper = name.to_ascii_uppercase();
+                    !is_plain_word(value)
+                        && !is_path(value)
+                        && !PLAIN_ENDS.iter().any(|end| upper.ends_with(end))
+                });
+                out.extend(values.map(|(name, value)| (name.clone(), value.clone())));
+            }
+            ServerTransport::Http { headers, .. } => {
+                for (name, value) in headers {
+                    // The scheme before a token is no secret: `Bearer TOKEN`.
+                    let token = value.rsplit(' ').next().unwrap_or(value);
+                    if !is_plain_word(token) {
+                        out.push((name.clone(), token.to_string()));
+                    }
+                }
+            }
+        }
+    }
+    out
 }
 
 fn is_secret(name: &str, value: &str) -> bool {

@@ -11,9 +11,9 @@ use crate::protocol::{AgentEvent, BoardEvent, EventKind};
 use crate::store::{self, Journal};
 use crate::ui::SessionSummary;
 
-/// Maximum number of sessions; the newest are listed.
+/// Maximum number of listed sessions; older ones are left out.
 const SESSIONS_MAX: usize = 100;
-/// Maximum total size of the journals that are read, in bytes. Of the other sessions, only the beginning is read.
+/// Maximum total size of the journals that are read, in bytes. Of further journals, only the beginning is read.
 const READ_MAX: usize = 64 * 1024 * 1024;
 /// Maximum length of a first prompt, in characters.
 const PROMPT_MAX: usize = 300;

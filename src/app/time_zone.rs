@@ -22,7 +22,7 @@ pub fn local() -> TimeZone {
 }
 
 fn of_file(path: &Path) -> Option<TimeZone> {
-    // The file is usually a symbolic link, which `plain` does not follow.
+    // The file is usually a symbolic link, which `regular_file` does not follow.
     let file = path.canonicalize().ok()?;
     let rules = regular_file::read(&file, LOCAL_MAX).ok()?;
     TimeZone::tzif("Local", &rules).ok()

@@ -16,7 +16,7 @@ use crate::process::supervisor;
 /// Maximum number of problems in the files of servers and hooks that `run` prints.
 const PROBLEMS_MAX: usize = 5;
 
-/// Runs the command and returns the exit code.
+/// Runs `crewdeck trust` and returns the exit code.
 ///
 /// # Errors
 /// Fails if the settings are invalid, if standard input is not a terminal and `--yes` is missing, or if the decision
@@ -165,7 +165,7 @@ pub fn check(project: &ProjectPolicy) -> Result<()> {
     }
 }
 
-/// Returns the notice that the settings are ignored.
+/// Returns the notice that the sensitive project settings in `found` are ignored.
 pub fn without(found: &SensitiveSettings) -> String {
     format!(
         "{} of {PROJECT_FILE} ignored, as you decided (change it with crewdeck trust)",

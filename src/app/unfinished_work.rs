@@ -11,7 +11,7 @@ use crate::protocol::event::{AgentEvent, EventKind, TurnEnd};
 
 /// Maximum number of tasks, and of teammates, that the report names.
 const NAMED_MAX: usize = 5;
-/// Maximum length of a subject or a reason, in characters.
+/// Maximum length, in characters, of a task's subject or a teammate's reason in the report.
 const WORDS_MAX: usize = 120;
 
 /// The stuck teammates, each with the reason.

@@ -14,7 +14,7 @@ use crate::protocol::{CrewEvent, Event, EventKind, EventSender, SentCommand};
 use crate::store::JournalStart;
 use crate::ui::SessionRole;
 
-/// The view of a crew that runs in another process, or ran there.
+/// Shows a crew that runs in another process, or that ran there until the process ended.
 pub struct ViewerSession {
     root: PathBuf,
     viewer: Viewer,
@@ -38,11 +38,10 @@ pub enum ViewerUpdate {
     Holder,
     /// The events of the session, which replace everything shown so far.
     Restarted(Vec<Event>, JournalStart),
-    /// New events.
+    /// Events that were appended to the journal.
     Appended(Vec<Event>),
     /// The crew's process has ended, and this process now holds the lock.
     LockFree(FreedLock),
-    /// Waiting for the lock failed.
     LockFailed(anyhow::Error),
 }
 
@@ -144,7 +143,8 @@ impl ViewerSession {
         }
     }
 
-    /// Returns this process's role in the session.
+    /// Returns [`SessionRole::NoCrew`] if this process tried to take over the session and could not start it, else
+    /// [`SessionRole::Viewer`].
     pub fn role(&self) -> SessionRole {
         match self.failed_session {
             Some(_) => SessionRole::NoCrew,
@@ -152,9 +152,11 @@ impl ViewerSession {
         }
     }
 
-    /// Updates which process runs the crew, and waits for its lock if necessary. A session that this process could
-    /// not resume counts as running again only when another process has really started it. A mere attempt does not
-    /// count; otherwise two processes that both cannot start it would take turns forever.
+    /// Records from `news` which process runs the crew, and waits for its lock if necessary.
+    ///
+    /// A session that this process could not resume counts as running again only when another process has really
+    /// started it. A mere attempt does not count; otherwise two processes that both cannot start it would take turns
+    /// forever.
     ///
     /// # Errors
     /// Fails if a thread cannot be started.

@@ -2,7 +2,7 @@
 
 use clap::Subcommand;
 
-/// The examples below the help page.
+/// Shown at the end of `crewdeck mail --help`.
 pub const EXAMPLES: &str = "Examples:
   crewdeck mail send lead \"The format has changed\"
   crewdeck mail list                           number of messages in each inbox
@@ -12,16 +12,16 @@ pub const EXAMPLES: &str = "Examples:
 /// The subcommands of `crewdeck mail`.
 #[derive(Debug, Subcommand)]
 pub enum MailVerb {
-    /// Send a message
+    /// Send a message to an agent or the user
     Send {
         /// Recipient: lead, user, or the name of a teammate
         to: String,
-        /// Text of the message
+        /// What the recipient reads; one argument, so quote it
         text: String,
-        /// Sender
+        /// Sender: lead, user, or the name of a teammate
         #[arg(long, value_name = "NAME", default_value = "user")]
         from: String,
-        /// Type of the message
+        /// Type of the message; an unknown type is rejected with the list of all types
         #[arg(long = "type", value_name = "TYPE", default_value = "message")]
         kind: String,
     },

@@ -7,6 +7,7 @@ pub const EXAMPLES: &str = "Examples:
   crewdeck mcp add git -- uvx mcp-server-git --repository .
   crewdeck mcp add docs --url https://docs.example/mcp --header \"X-Token=\\${DOCS_TOKEN}\"
   crewdeck mcp list
+  crewdeck mcp test git                        start it, list its tools, end it
   crewdeck mcp approve                         review the servers of this project and approve them
   crewdeck mcp remove git";
 
@@ -14,7 +15,16 @@ pub const EXAMPLES: &str = "Examples:
 #[derive(Debug, Subcommand)]
 pub enum McpVerb {
     /// List the MCP servers of this project and your own, and whether they may start
-    List,
+    List {
+        /// Start the approved servers and list their tools
+        #[arg(long)]
+        with_tools: bool,
+    },
+    /// Start a server, list its tools and end it; exit code 0 if it works, 1 if not
+    Test {
+        /// Name of the server
+        name: String,
+    },
     /// Add a server to your own, or with --project to .mcp.json of this project
     Add {
         /// Name of the server: letters, digits, - and _

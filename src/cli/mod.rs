@@ -24,7 +24,7 @@ pub use task::TaskVerb;
 pub use team::TeamVerb;
 pub use worktree::WorktreeVerb;
 
-/// The examples below the help page of `crewdeck`.
+/// Shown at the end of `crewdeck --help`.
 const EXAMPLES: &str = "Examples:
   crewdeck --demo                              watch a scripted team work: no key, no network
   crewdeck                                     the dashboard in this directory
@@ -37,7 +37,6 @@ const EXAMPLES: &str = "Examples:
 #[derive(Debug, Parser)]
 #[command(name = "crewdeck", version, about, max_term_width = 100, after_help = EXAMPLES)]
 pub struct Cli {
-    /// The global options.
     #[command(flatten)]
     pub global: GlobalOptions,
     /// The subcommand; the dashboard opens if there is none.
@@ -78,7 +77,8 @@ impl Cli {
 pub fn command() -> Command {
     let root = Cli::command();
     let global = root.get_arguments().filter(|arg| arg.is_global_set());
-    // clap copies a global option only to subcommands that do not define it: hidden copies replace the visible ones.
+    // clap copies a global option only to subcommands that do not define it themselves. So each subcommand gets a
+    // hidden copy, which takes the place of the visible one.
     let hidden: Vec<Arg> = global.map(|arg| arg.clone().hide(true)).collect();
     root.mut_subcommands(|verb| add_hidden_options(verb, &hidden))
 }
@@ -94,11 +94,11 @@ fn add_hidden_options(verb: Command, hidden: &[Arg]) -> Command {
         .mut_subcommands(|child| add_hidden_options(child, hidden))
 }
 
-/// The line about global options on the help page of a subcommand.
+/// Shown on the help page of each subcommand instead of the global options.
 const GLOBAL_HINT: &str = "Global options: see crewdeck --help";
 
-/// Returns the index of `--resume` if the subcommand follows it directly, where the name of the subcommand must not be
-/// read as a session id.
+/// Returns the index of `--resume` if a subcommand follows it directly, because clap would take the subcommand's name
+/// for the session id.
 fn resume_without_id(args: &[OsString]) -> Option<usize> {
     let command = command();
     let is_verb = |arg: &OsString| command.get_subcommands().any(|c| arg == c.get_name());
@@ -126,26 +126,25 @@ fn resume_without_id(args: &[OsString]) -> Option<usize> {
 /// The help heading of the options that every command takes.
 pub const GLOBAL_HEADING: &str = "Global options";
 
-/// Options of every command.
+/// Options that every subcommand accepts.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = GLOBAL_HEADING)]
 pub struct GlobalOptions {
     /// Work in this directory instead of the current one
     #[arg(long, global = true, value_name = "DIR")]
     pub dir: Option<PathBuf>,
-    /// Model provider
     #[arg(long, global = true, value_name = "NAME", help = provider_help())]
     pub provider: Option<String>,
-    /// Name of the model
+    /// Model, by the name that its server uses, such as qwen3:8b
     #[arg(long, global = true, value_name = "NAME")]
     pub model: Option<String>,
-    /// Address of the model server
+    /// Address of the model server, such as http://127.0.0.1:11434/v1
     #[arg(long, global = true, value_name = "URL")]
     pub base_url: Option<String>,
     /// Continue an earlier session: the newest, or the one whose id starts with ID
     #[arg(long, global = true, value_name = "ID", num_args = 0..=1, default_missing_value = "")]
     pub resume: Option<String>,
-    /// Give agents only these tools: bash,read_file,…
+    /// Give agents only these tools, such as bash,read_file
     #[arg(long, global = true, value_name = "LIST", value_delimiter = ',')]
     pub tools: Option<Vec<String>>,
     /// Start with the team of .crewdeck/teams/NAME.toml
@@ -192,16 +191,16 @@ fn parse_speed(text: &str) -> Result<f64, String> {
     }
 }
 
-/// Who approves a kind of request.
+/// Who approves requests of one kind, such as plans.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum ApproverArg {
     /// You, in the dashboard's "Needs you" list
     Ask,
-    /// The lead agent
+    /// The lead agent, without asking you
     Lead,
-    /// Always approve
+    /// Always approve, without asking you
     Auto,
-    /// Always deny
+    /// Always deny, without asking you
     Deny,
 }
 
@@ -216,7 +215,6 @@ impl From<ApproverArg> for Approver {
     }
 }
 
-/// The subcommands.
 #[derive(Debug, Subcommand)]
 pub enum Verb {
     /// Run the team without the dashboard; ends when the lead has answered and all agents are idle
@@ -229,7 +227,6 @@ pub enum Verb {
         /// What you want done (optional with --demo, or with --resume if work was in progress)
         prompt: Option<String>,
     },
-    /// A subcommand on the state files.
     #[command(flatten)]
     Files(FileVerb),
     /// Check settings, model, git, terminal, sandbox, and leftovers of earlier sessions
@@ -251,7 +248,7 @@ pub enum Verb {
     /// Show what this project brings and needs your approval, and approve it: settings, MCP servers, hooks
     #[command(after_help = trust::EXAMPLES)]
     Trust(trust::Trust),
-    /// Replay a recorded session: pause, step, seek; --speed sets the speed
+    /// Replay a recorded session in the dashboard, where you can pause, step and seek; --speed sets the speed
     #[command(after_help = "Examples:
   crewdeck replay                              the newest session
   crewdeck replay --speed 8
@@ -266,10 +263,10 @@ pub enum Verb {
   source <(crewdeck completions zsh)           permanent: in ~/.zshrc, after compinit
   crewdeck completions fish | source           permanent: in ~/.config/fish/config.fish")]
     Completions {
-        /// The shell to complete for
+        /// Shell that will load the script
         shell: clap_complete::Shell,
     },
-    /// Print the manual page
+    /// Print the manual page in roff, the input format of man
     #[command(after_help = "Examples:
   crewdeck man | man -l -
   mkdir -p ~/.local/share/man/man1 && crewdeck man > ~/.local/share/man/man1/crewdeck.1")]
@@ -288,7 +285,7 @@ pub enum FileVerb {
     /// List and show the roles that agents can have
     #[command(subcommand, after_help = agents::EXAMPLES)]
     Agents(AgentsVerb),
-    /// Show the team
+    /// Show who is on the team, with role and status
     #[command(subcommand, after_help = team::EXAMPLES)]
     Team(TeamVerb),
     /// Show, merge and remove the git worktrees of tasks

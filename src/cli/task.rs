@@ -4,7 +4,7 @@ use clap::Subcommand;
 
 use crate::domain::ids::TaskRef;
 
-/// The examples below the help page.
+/// Shown at the end of `crewdeck task --help`.
 pub const EXAMPLES: &str = "Examples:
   crewdeck task add \"Write the parser\" --tag rust
   crewdeck task add \"Test it\" --blocked-by 1
@@ -18,89 +18,89 @@ pub const EXAMPLES: &str = "Examples:
 /// The subcommands of `crewdeck task`.
 #[derive(Debug, Subcommand)]
 pub enum TaskVerb {
-    /// Add a task to the board
+    /// Add a task to the board; prints it with its number
     Add {
         /// One line that says what to do
         subject: String,
         /// Details for the agent that works on the task
         #[arg(long, default_value = "", hide_default_value = true)]
         description: String,
-        /// Tasks that must be completed first: 1,2
+        /// Tasks that must be completed first, such as 1,2
         #[arg(long, alias = "block-on", value_delimiter = ',', value_name = "IDS")]
         blocked_by: Vec<TaskRef>,
         /// Tag a teammate must have to claim the task (repeatable)
         #[arg(long = "tag", value_name = "TAG")]
         tags: Vec<String>,
     },
-    /// List the tasks
+    /// List the tasks with status, owner, tags and open blockers
     List {
         /// Only tasks that can be claimed now
         #[arg(long)]
         ready: bool,
     },
-    /// Show all details of a task
+    /// Show a task with its description, owner, blockers and the tasks it blocks
     Show {
-        /// Number of the task
+        /// Number of the task, as shown by crewdeck task list
         id: TaskRef,
     },
     /// Claim a task; without ID, the first ready task (exit status 3 if none is ready)
     Claim {
-        /// Number of the task
+        /// Number of the task, such as 3; default: the first ready task
         id: Option<TaskRef>,
-        /// Who claims it
+        /// New owner: user, lead, or the name of a teammate
         #[arg(long = "as", value_name = "NAME")]
         name: String,
     },
-    /// Start a task
+    /// Set a task that you own to in progress; claims it if it has no owner
     Start {
-        /// Number of the task
+        /// Number of the task, as shown by crewdeck task list
         id: TaskRef,
-        /// Who starts it
+        /// Owner: user, lead, or the name of a teammate
         #[arg(long = "as", value_name = "NAME")]
         name: String,
     },
-    /// Complete a task
+    /// Complete a task, so that the tasks it blocks can be claimed
     Done {
-        /// Number of the task
+        /// Number of the task, as shown by crewdeck task list
         id: TaskRef,
-        /// Who completes it
+        /// Owner: user, lead, or the name of a teammate; becomes the owner if the task has none
         #[arg(long = "as", value_name = "NAME")]
         name: String,
     },
     /// Release a claimed task so that others can claim it
     Release {
-        /// Number of the task
+        /// Number of the task, as shown by crewdeck task list
         id: TaskRef,
-        /// Who owns it
+        /// Current owner, or user with --force
         #[arg(long = "as", value_name = "NAME")]
         name: String,
         /// With --as user: take the task from its owner, who is stopped and notified
         #[arg(long)]
         force: bool,
     },
-    /// Change a task
+    /// Change subject, description, tags or blockers of a task
     Edit {
-        /// Number of the task
+        /// Number of the task, as shown by crewdeck task list
         id: TaskRef,
-        /// New subject
+        /// New subject; default: unchanged
         #[arg(long)]
         subject: Option<String>,
-        /// New description
+        /// New description; default: unchanged
         #[arg(long)]
         description: Option<String>,
         /// New tag, replaces all old tags (repeatable); "" removes all tags
         #[arg(long = "tag", value_name = "TAG")]
         tags: Vec<String>,
-        /// More tasks that must be completed first: 1,2
+        /// More tasks that must be completed first, such as 1,2
         #[arg(long, alias = "block-on", value_delimiter = ',', value_name = "IDS")]
         blocked_by: Vec<TaskRef>,
-        /// Tasks that no longer block it: 1,2
+        /// Tasks that no longer block this task, such as 1,2
         #[arg(long, value_delimiter = ',', value_name = "IDS")]
         unblock: Vec<TaskRef>,
     },
-    /// Remove a task from the board
+    /// Remove a task from the board; refused if it has an owner and is not completed
     Rm {
-        /// Number of the task
+        /// Number of the task, as shown by crewdeck task list
         id: TaskRef,
     },
 }

@@ -2,7 +2,7 @@
 
 use clap::Subcommand;
 
-/// The examples below the help page.
+/// Shown at the end of `crewdeck team --help`.
 pub const EXAMPLES: &str = "Examples:
   crewdeck team list
   crewdeck team list --json";
@@ -10,6 +10,6 @@ pub const EXAMPLES: &str = "Examples:
 /// The subcommands of `crewdeck team`.
 #[derive(Debug, Subcommand)]
 pub enum TeamVerb {
-    /// List the teammates
+    /// List the teammates with role and status
     List,
 }

@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-/// The examples below the help page.
+/// Shown at the end of `crewdeck trust --help`.
 pub const EXAMPLES: &str = "Examples:
   crewdeck trust             show everything and ask
   crewdeck trust --ignore    run without it from now on
@@ -17,7 +17,7 @@ pub struct Trust {
     /// Forget the earlier decision
     #[arg(long, conflicts_with = "ignore")]
     pub forget: bool,
-    /// Do not ask for confirmation; read what is shown first
+    /// Do not ask for confirmation; use this only after you have read what crewdeck trust shows
     #[arg(long)]
     pub yes: bool,
 }

@@ -2,7 +2,7 @@
 
 use clap::Subcommand;
 
-/// The examples below the help page.
+/// Shown at the end of `crewdeck worktree --help`.
 pub const EXAMPLES: &str = "Examples:
   crewdeck worktree list
   crewdeck worktree diff 3                     the changes of task 3
@@ -12,9 +12,9 @@ pub const EXAMPLES: &str = "Examples:
 /// The subcommands of `crewdeck worktree`.
 #[derive(Debug, Subcommand)]
 pub enum WorktreeVerb {
-    /// List the worktrees with uncommitted files, unmerged commits and size
+    /// List all worktrees; shows the uncommitted files, unmerged commits and size of each
     List,
-    /// Show the changes in a worktree
+    /// Show what a worktree changes since its merge base, committed or not
     Diff {
         /// Name of the worktree, or number of its task
         name: String,

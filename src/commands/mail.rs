@@ -12,7 +12,7 @@ use crate::domain::mail::{MailKind, MailMessage};
 use crate::domain::timestamp::Timestamp;
 use crate::store::{Mailbox, Roster};
 
-/// Maximum time to wait for another reader of the inbox. A reader usually needs only a fraction of it.
+/// Maximum time to wait until another process has finished reading the inbox. Reading usually takes much less.
 const READER_WAIT: Duration = Duration::from_secs(5);
 
 pub fn run(verb: &MailVerb, context: &CommandContext<'_>) -> Result<CommandOutcome> {
@@ -62,7 +62,6 @@ pub fn run(verb: &MailVerb, context: &CommandContext<'_>) -> Result<CommandOutco
 /// One row of the list of inboxes.
 #[derive(Debug, Serialize)]
 struct InboxSummary {
-    /// The owner of the inbox.
     name: Name,
     /// Number of unread messages.
     waiting: usize,

@@ -18,7 +18,7 @@ use crate::domain::text::{escape_control_chars, escape_json, one_line};
 use crate::domain::timestamp::Timestamp;
 use crate::store::{self, Roles};
 
-/// The inputs of a subcommand.
+/// What every subcommand gets, independent of its own arguments.
 pub struct CommandContext<'a> {
     /// The project root, which contains the state folders.
     pub root: &'a Path,
@@ -26,14 +26,11 @@ pub struct CommandContext<'a> {
     /// The roles of the project, the user and crewdeck.
     pub roles: Roles,
     pub now: Timestamp,
-    /// Generates a unique id.
     pub new_id: fn() -> String,
 }
 
-/// How a subcommand prints its result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OutputFormat {
-    /// Human-readable text.
     Text,
     Json,
 }
@@ -52,7 +49,7 @@ pub enum CommandOutcome {
 /// # Errors
 /// Returns a one-line error that says what failed and what to do.
 pub fn run(verb: &FileVerb, context: &CommandContext<'_>) -> Result<CommandOutcome> {
-    // The notices are dropped here; the dashboard and `run` show them.
+    // The warnings are dropped here; the dashboard and `crewdeck run` show them.
     store::prepare(context.root)?;
     match verb {
         FileVerb::Task(verb) => task::run(verb, context),
@@ -80,7 +77,7 @@ impl CommandContext<'_> {
         }
     }
 
-    /// Prints notices of the store on stderr, about files that it could not read or has renamed because of damage.
+    /// Prints on stderr which state files the store could not read, and which it has renamed because they were damaged.
     fn warn(notices: &[String]) {
         for notice in notices {
             // A notice that cannot be printed does not fail the subcommand.

@@ -86,7 +86,7 @@ pub fn run(verb: &TaskVerb, context: &CommandContext<'_>) -> Result<CommandOutco
             return Ok(CommandOutcome::Done);
         }
     };
-    // Moves damaged task files aside now, so that later commands do not meet them.
+    // Renames damaged task files now, so that later commands do not find them.
     CommandContext::warn(&board.set_aside()?);
     context.print(&task, || details(&task, &branches(&[&task], context)))?;
     Ok(CommandOutcome::Done)
@@ -102,7 +102,7 @@ fn release(board: &Board, id: TaskId, name: &Name, context: &CommandContext<'_>)
     }
 }
 
-/// Takes a task from its owner on behalf of the user, as the dashboard does.
+/// Returns another owner's task to the board on behalf of the user. Fails if `name` is not the user.
 fn take_from_owner(
     board: &Board,
     id: TaskId,
@@ -175,8 +175,8 @@ fn list(board: &Board, only_ready: bool, context: &CommandContext<'_>) -> Result
     Ok(CommandOutcome::Done)
 }
 
-/// Returns the merge status of the worktrees' branches, by worktree name. Git is asked only if a completed task has a
-/// worktree. Empty if there are no worktrees or git fails, which prints a warning.
+/// Returns the merge status of the worktrees' branches, by worktree name. Runs git only if a completed task has a
+/// worktree. Returns an empty map if there are no worktrees or git fails; a failure prints a warning.
 fn branches(tasks: &[&Task], context: &CommandContext<'_>) -> BTreeMap<String, BranchState> {
     let may_be_unmerged = |t: &&Task| t.status == TaskStatus::Completed && !t.worktree.is_empty();
     let has_worktrees = context.root.join(".worktrees/index.json").exists();
@@ -199,7 +199,8 @@ fn branches(tasks: &[&Task], context: &CommandContext<'_>) -> BTreeMap<String, B
     }
 }
 
-/// Returns the base branch that a completed task's branch is not merged into; `None` if there is nothing to merge.
+/// Returns the base branch into which the branch of a completed task must still be merged; `None` if there is nothing
+/// to merge.
 fn unmerged_into<'a>(
     task: &Task,
     branches: &'a BTreeMap<String, BranchState>,

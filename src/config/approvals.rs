@@ -1,4 +1,5 @@
-//! The user's decisions about project settings, stored per content hash in the user's state directory.
+//! The user's decisions about project settings, stored in the user's state directory. A decision applies to one exact
+//! content of a project's settings file, identified by a hash.
 
 use std::fmt::Write as _;
 use std::fs::{self, DirBuilder};
@@ -18,10 +19,10 @@ use crate::store::regular_file;
 const FILE_MAX: u64 = 1024 * 1024;
 /// Maximum number of stored decisions; the oldest are dropped first.
 const DECISIONS_MAX: usize = 1000;
-/// Maximum time to wait for another session that writes the file.
+/// Maximum time to wait while another crewdeck process writes the file.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The user's decision about the settings of a project.
+/// The user's decision about those settings of a project that need approval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SettingsDecision {
@@ -33,7 +34,7 @@ pub enum SettingsDecision {
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct StoredDecision {
-    /// The hash of the project directory and its settings file, see [`digest`].
+    /// The hash of the project directory's path and its settings file, see [`digest`].
     sha256: String,
     /// The project directory, for a user who reads the file. crewdeck does not use it.
     directory: String,
@@ -54,7 +55,7 @@ pub fn file() -> Option<PathBuf> {
     Some(state.join("crewdeck").join("approved.json"))
 }
 
-/// Returns the SHA-256 of the project directory `root` and the bytes of its settings file, in hex.
+/// Returns the SHA-256 of the project directory's path `root` and the content `bytes` of its settings file, in hex.
 pub fn digest(root: &Path, bytes: &[u8]) -> String {
     let mut hash = ring::digest::Context::new(&ring::digest::SHA256);
     let root = root.as_os_str().as_bytes();
@@ -105,8 +106,8 @@ impl Decisions {
     }
 }
 
-/// Stores the decision about these contents and replaces the earlier ones; `None` deletes them. If the old decisions file
-/// was unusable, it is renamed and a notice about it is returned.
+/// Stores the decision about these contents in place of earlier ones; `None` deletes the earlier ones. If the existing
+/// decisions file is unusable, it is renamed, and a notice about it is returned.
 ///
 /// # Errors
 /// Fails if the file cannot be written.
@@ -168,8 +169,8 @@ fn read(path: &Path) -> DecisionFile {
     read_trusted(path).unwrap_or_default()
 }
 
-/// Reads the decisions; empty if there is no file. Returns `None` if the file is damaged, too large, owned by another
-/// user or writable by others.
+/// Reads the decisions file; without a file, returns no decisions. Returns `None` if the file is damaged, too large,
+/// owned by another user or writable by others.
 fn read_trusted(path: &Path) -> Option<DecisionFile> {
     let file = match fs::symlink_metadata(path) {
         Ok(file) => file,

@@ -18,7 +18,7 @@ impl<T> Layer for Option<T> {
     }
 }
 
-/// A later file overrides single entries of the map.
+/// A later file overrides only the entries that it contains, not the whole map.
 impl<V> Layer for BTreeMap<String, V> {
     fn layer(mut self, later: Self) -> Self {
         self.extend(later);
@@ -26,7 +26,7 @@ impl<V> Layer for BTreeMap<String, V> {
     }
 }
 
-/// A later file overrides single themes, by their name.
+/// A later file overrides only the themes of the same name, not the whole list.
 impl Layer for Vec<Arc<CustomTheme>> {
     fn layer(self, later: Self) -> Self {
         themes::merge(self, later)

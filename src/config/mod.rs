@@ -1,4 +1,5 @@
-//! The settings. Sources in rising precedence: defaults, the user's file, the project's file, environment, options.
+//! The settings. They come from these sources, of which a later one overrides an earlier one: defaults, the user's
+//! file, the project's file, environment variables, command-line options.
 
 mod approvals;
 pub mod extensions;
@@ -51,7 +52,8 @@ pub fn load(root: &Path) -> Result<LoadedSettings> {
                 let text = String::from_utf8_lossy(&bytes);
                 let mut later = Settings::parse(&text, &path)?;
                 if path == root.join(PROJECT_FILE) {
-                    // Checks, hashes and uses the same bytes, so that a change of the file in between has no effect.
+                    // The same bytes are checked, hashed and used, so that a change of the file in between has no
+                    // effect.
                     let mut table: toml::Table = toml::from_str(&text)?;
                     if Some(&path) != user_file().as_ref() {
                         reject_user_only(&table, &path)?;
@@ -73,16 +75,16 @@ pub fn load(root: &Path) -> Result<LoadedSettings> {
     Ok(LoadedSettings { settings, project })
 }
 
-/// The result of reading the settings files.
 #[derive(Debug, Clone, Default)]
 pub struct LoadedSettings {
-    /// The settings that apply.
+    /// The user's and the project's settings merged, without those of the project that need approval and do not have
+    /// it.
     pub settings: Settings,
-    /// The project settings that need approval, and whether they apply.
+    /// The settings in the project's file that need approval, and whether they apply.
     pub project: ProjectPolicy,
 }
 
-/// Rejects settings that only the user's file may contain, whether approved or not.
+/// Fails if the project's file sets something that only the user's file may contain. Approval does not change this.
 fn reject_user_only(table: &toml::Table, path: &Path) -> Result<()> {
     for setting in settings::all() {
         if let InProject::Refused { why } = setting.in_project
@@ -99,7 +101,7 @@ fn reject_user_only(table: &toml::Table, path: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Returns the paths of the settings files for `root`, in rising precedence. The files need not exist.
+/// Returns the paths of the settings files for `root`; a later file overrides an earlier one. The files need not exist.
 pub fn files(root: &Path) -> Vec<PathBuf> {
     [user_file(), Some(root.join(PROJECT_FILE))]
         .into_iter()
@@ -120,7 +122,7 @@ pub fn user_folder() -> Option<PathBuf> {
 }
 
 impl Settings {
-    /// Returns how long a teammate may be idle before it leaves; `None`: unlimited (setting 0).
+    /// Returns how long a teammate may be idle before it leaves. The setting 0 gives `None`: it never leaves.
     pub fn idle_timeout(&self) -> Option<Duration> {
         match self.idle_timeout_s {
             None => Some(IDLE_TIMEOUT),
@@ -135,7 +137,8 @@ impl Settings {
             .map_or(TOOL_TIMEOUT, |s| Duration::from_secs(s.max(1)))
     }
 
-    /// Returns the maximum time without data from the model server, at least 1 s; `None`: the provider's default.
+    /// Returns the maximum time without data from the model server, at least 1 s; `None` selects the provider's
+    /// default.
     pub fn model_timeout(&self) -> Option<Duration> {
         self.model_timeout_s.map(|s| Duration::from_secs(s.max(1)))
     }

@@ -1,7 +1,8 @@
 //! Decides which project settings apply immediately and which need the user's approval.
 //!
-//! The settings file comes from the author of the directory, whether it arrived by clone, archive or copy and whether
-//! git tracks it or not. Each setting is therefore classified by its effect, never by its origin.
+//! A project's settings file was written by the author of the project, who may not be the user. How the file arrived
+//! (by clone, archive or copy) and whether git tracks it says nothing about trust, so each setting is classified only
+//! by what it can do.
 
 use std::path::{Path, PathBuf};
 
@@ -15,7 +16,7 @@ use crate::domain::text::{escape_control_chars, one_line};
 /// file may contain.
 const ONLY_USER: &str = "only you may set this";
 
-/// A setting that needs approval.
+/// A setting in a project's file that takes effect only after the user's approval.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SensitiveSetting {
     /// The dotted name, such as `network.lead`.
@@ -29,11 +30,10 @@ pub struct SensitiveSetting {
 /// The settings in a project's file that need approval.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SensitiveSettings {
-    /// The project directory.
     pub root: PathBuf,
     /// The settings, the most dangerous first; never empty.
     pub settings: Vec<SensitiveSetting>,
-    /// The hash of the project directory and the whole settings file.
+    /// The hash of the project directory's path and the whole settings file.
     pub digest: String,
 }
 
@@ -95,7 +95,7 @@ fn is_harmless(name: &str, value: &Value) -> bool {
     };
     match setting.in_project {
         InProject::Applies => {
-            // A table with fixed names may gain names that this version does not know.
+            // An unknown key in a table with fixed keys needs approval, because a later version may give it a meaning.
             let table = value.as_table().filter(|_| !setting.keys.is_empty());
             table.is_none_or(|t| t.keys().all(|key| setting.keys.contains(&key.as_str())))
         }
@@ -104,7 +104,8 @@ fn is_harmless(name: &str, value: &Value) -> bool {
     }
 }
 
-/// Returns the settings that need approval in the order of their declaration, the most dangerous sections first.
+/// Returns the settings in `table` that need approval, in the order of their declaration, which has the most dangerous
+/// sections first. Unknown settings are last.
 fn sensitive_settings(table: &Table) -> Vec<SensitiveSetting> {
     let mut out = Vec::new();
     for setting in settings::all() {

@@ -20,7 +20,8 @@ pub fn save_theme(name: &str) -> Result<()> {
 }
 
 fn save_theme_in(path: &Path, name: &str) -> Result<()> {
-    // Writes to the target of a symbolic link, so that the link (a dotfiles repository, say) is kept.
+    // If the file is a symbolic link, for example into a dotfiles repository, write to its target, so that the link is
+    // kept.
     let path = &path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let shown = path.display();
     let text = match fs::read_to_string(path) {
@@ -32,12 +33,14 @@ fn save_theme_in(path: &Path, name: &str) -> Result<()> {
     write_atomic(path, &text).with_context(|| format!("{shown} cannot be written"))
 }
 
-/// Returns the text of a settings file in which `theme` is set to `name`.
+/// Returns `text`, the content of a settings file, with `theme` set to `name`. Fails if it is not TOML, or if `name` is
+/// a custom theme that it does not define.
 fn with_theme(text: &str, name: &str) -> Result<String, String> {
     let mut document: DocumentMut = text
         .parse()
         .map_err(|e| format!("is not valid TOML: {e}"))?;
-    // A theme that only the project defines is unknown in other projects, where this setting would be an error.
+    // Reject a theme that only the project's file defines: in other projects, the setting would name an unknown theme,
+    // which is an error.
     let own = document.get("themes").and_then(|themes| themes.get(name));
     if own.is_none() && ThemeName::parse(name).is_err() {
         return Err(format!(

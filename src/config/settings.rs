@@ -1,6 +1,6 @@
 //! Every setting, declared once: name, type, default, example, documentation, range, and what a project's file may do
 //! with it. The parser, the layering, the hint on unknown names, the approval of project settings and
-//! `docs/settings.md` follow from this declaration. A new setting is one entry here and its use.
+//! `docs/settings.md` follow from this declaration. To add a setting, add an entry here and use it.
 
 use std::any::Any;
 use std::collections::BTreeMap;
@@ -20,9 +20,9 @@ use crate::domain::team::AGENTS_MAX;
 use crate::domain::usage::Price;
 use crate::domain::worktree::MergePolicy;
 
-/// Maximum number of tokens in an answer that a project may set without approval.
+/// The highest value of `max_tokens` that a project may set without approval.
 const PROJECT_TOKENS_MAX: i64 = 32_768;
-/// Maximum run time of a command, in seconds, that a project may set without approval.
+/// The highest value of `tool_timeout_s`, in seconds, that a project may set without approval.
 const PROJECT_TOOL_TIMEOUT_MAX: i64 = 3600;
 
 /// Whether a value in a project's settings file takes effect.
@@ -35,7 +35,7 @@ pub enum InProject {
         is_harmless: fn(&Value) -> bool,
         effect: &'static str,
     },
-    /// Takes effect once the user has approved exactly this content. `effect` says what the setting can do.
+    /// Takes effect once the user has approved exactly this content of the file. `effect` says what the setting can do.
     NeedsApproval { effect: &'static str },
     /// Rejected with an error. `why` completes the sentence "a project cannot …".
     Refused { why: &'static str },
@@ -47,9 +47,9 @@ pub struct Setting {
     pub name: &'static str,
     /// A former name of the setting that settings files may still use.
     pub alias: Option<&'static str>,
-    /// The lines of its documentation. `{providers}` stands for the list of model providers.
+    /// The lines of the documentation. `{providers}` stands for the list of model providers.
     pub doc: &'static [&'static str],
-    /// The default, as text for the documentation.
+    /// What applies if the setting is not set, as text for the documentation.
     pub default: &'static str,
     /// An example value in TOML syntax.
     pub example: &'static str,
@@ -111,7 +111,8 @@ macro_rules! settings {
                 Ok(())
             }
 
-            /// Returns the setting that is the table of the model provider `name`; empty if it has no settings.
+            /// Returns the options of the model provider `name`, from the setting of that name; empty if there are
+            /// none.
             pub fn provider_options(&self, name: &str) -> ProviderOptions {
                 let fields: &[(&str, &dyn Any)] = &[$($( (stringify!($name), &self.$name), )+)+];
                 let field = fields.iter().find(|(field, _)| *field == name);
@@ -138,7 +139,8 @@ macro_rules! settings {
     };
 }
 
-/// Expands to a check that the number in a setting is between `$low` and `$high`.
+/// Expands to a function that accepts a setting which is unset or a number from `$low` to `$high`, inclusive. `$what`
+/// is the noun in its error message, such as "a percentage".
 macro_rules! number {
     ($low:expr, $high:expr, $what:literal) => {
         |value: &Option<_>| match value {
@@ -165,7 +167,7 @@ settings! {
             example: "\"openai\"",
             in_project: InProject::NeedsApproval { effect: "selects the provider that receives your key and prompts, or a script that replaces the model" },
         }
-        /// The name of the model.
+        /// The model, by the name that its server uses.
         model: Option<String> {
             default: "the first that the server lists",
             example: "\"qwen3:8b\"",
@@ -177,7 +179,7 @@ settings! {
             example: "32768",
             in_project: InProject::Applies,
         }
-        /// Share of the context window, in percent, from which on a conversation is summarised.
+        /// How much of the context window a conversation may fill before it is summarised, in percent (10 to 95).
         compact_at: Option<u64> {
             default: "80",
             example: "70",
@@ -396,8 +398,8 @@ settings! {
             example: "{ dusk = { base = \"dark\", title = \"#ffcc00\", selection = 24 } }",
             in_project: InProject::Applies,
         }
-        /// Whether the dashboard handles mouse clicks and scrolling; `false` leaves the mouse to the terminal. `M`
-        /// switches.
+        /// Whether the dashboard handles mouse clicks and scrolling; `false` leaves the mouse to the terminal. The key
+        /// `M` toggles it.
         mouse: Option<bool> {
             default: "true",
             example: "false",

@@ -62,8 +62,8 @@ pub fn merge(
     named.into_values().collect()
 }
 
-/// Checks the number of themes in all files, and that the selected theme exists. `path` is the settings file that was
-/// read last.
+/// Checks that the settings files read so far do not define too many themes together, and that the selected theme
+/// exists. `path` is the file that was read last.
 ///
 /// # Errors
 /// Returns an error that names the file and the closest match.
@@ -74,7 +74,7 @@ pub fn check(settings: &Settings, path: &Path) -> Result<()> {
 }
 
 impl Settings {
-    /// Returns the selected theme.
+    /// Returns the theme that the setting `theme` names, or the default theme if it is not set.
     ///
     /// # Errors
     /// Fails if no theme has that name; the error names the closest match.

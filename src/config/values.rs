@@ -19,7 +19,7 @@ pub enum SandboxMode {
     Off,
 }
 
-/// The settings of one model provider by name; the provider checks the values.
+/// The options of one model provider, by the name of the option. The provider checks the values.
 pub type ProviderOptions = BTreeMap<String, String>;
 
 /// Deserializes the setting `network`: one word for all roles, or a table with a word for each role.

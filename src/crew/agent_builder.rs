@@ -15,6 +15,7 @@ use crate::agent::budget_gate::BudgetGate;
 use crate::agent::driver::{Control, Driver, DriverState};
 use crate::agent::mailbox::AgentMailbox;
 use crate::agent::prompt::PromptContext;
+use crate::agent::server_tools::ServerTools;
 use crate::agent::tool_runner::{SharedRules, ToolRunner};
 use crate::agent::turn::{Turn, TurnInput, TurnLimits};
 use crate::domain::environment::Environment;
@@ -29,7 +30,6 @@ use crate::tools::host::Host;
 use crate::tools::policy::PlanGate;
 use crate::tools::{Access, Caller, Tool, table};
 
-/// An agent that is ready to run.
 pub struct Agent {
     pub driver: Driver,
     pub control: mpsc::Receiver<Control>,
@@ -37,8 +37,8 @@ pub struct Agent {
 }
 
 impl Agent {
-    /// Runs one turn. If the crew stops, interrupts the turn, so that the conversation on disk is complete, and
-    /// returns `None`.
+    /// Runs one turn. If the crew stops meanwhile, interrupts the turn, so that the conversation on disk is complete,
+    /// and returns `None`.
     pub async fn run_turn(
         &mut self,
         start: TurnInput,
@@ -51,7 +51,7 @@ impl Agent {
         } = self;
         let interrupt = async {
             stop.cancelled().await;
-            // If the queue is full, the turn ends with the process.
+            // If the queue is full, the interrupt is lost, and the turn ends when the process exits.
             let _ = handle.control.try_send(Control::Interrupt);
             std::future::pending::<()>().await;
         };
@@ -73,7 +73,8 @@ pub struct AgentSpec<'a> {
     pub tags: Vec<String>,
     /// The agent's name, role and team as text, which is repeated after a compaction; empty for the lead.
     pub identity: String,
-    /// The name of the agent's own model. If empty, the agent uses the lead's model and follows changes of it.
+    /// The name of the agent's own model. If empty, the agent uses the lead's model, and follows a switch to another
+    /// one.
     pub model: String,
     /// The agent's role, if it is one that is defined in a file.
     pub role: Option<AppliedRole>,
@@ -81,11 +82,9 @@ pub struct AgentSpec<'a> {
     pub tools: Vec<ToolSelection>,
     /// The list of roles for the system prompt; only the lead has one.
     pub roles: String,
-    /// Returns the system prompt for a context.
     pub system: &'a (dyn Fn(&PromptContext) -> String + Sync),
 }
 
-/// The settings that all agents share.
 pub struct AgentSettings {
     /// The names of the allowed tools; `None` allows all.
     pub tools: Option<Vec<String>>,
@@ -100,13 +99,12 @@ pub struct AgentSettings {
     pub compact_at: u64,
     /// The project's instruction files.
     pub memory: Arc<ProjectMemory>,
-    /// Facts about the machine and the project at the start of the crew.
+    /// Facts about the machine and the project, collected when the crew starts.
     pub environment: Environment,
-    /// Returns a random number in 0..1, which spreads retries.
+    /// Returns a random number in 0..1. It varies the delays of retries, so that agents do not retry all at once.
     pub jitter: fn() -> f64,
 }
 
-/// The stores that all agents share.
 pub struct AgentStores {
     pub board: Board,
     pub post: Mailbox,
@@ -157,7 +155,7 @@ impl AgentBuilder {
         self.settings.lead_tools.iter().cloned().collect()
     }
 
-    /// Returns the tools of an agent of this kind, in the order of the tool table.
+    /// Returns the tools that `caller` may use under the settings, in the order of the tool table.
     fn tools_for(&self, caller: Caller) -> Vec<&'static Tool> {
         table::for_caller(caller)
             .filter(|t| {
@@ -193,7 +191,7 @@ impl AgentBuilder {
             .filter(|t| matches!(t.access, Access::Read | Access::Delegate))
             .map(|t| t.name.into())
             .collect();
-        let specs = tools
+        let specs: Vec<ToolSpec> = tools
             .iter()
             .map(|t| {
                 ToolSpec::new(
@@ -203,11 +201,16 @@ impl AgentBuilder {
                 )
             })
             .collect();
+        let specs = Arc::new(specs);
+        let servers = host.servers().and_then(|servers| {
+            let only = self.settings.tools.as_deref();
+            ServerTools::new(servers, only, spec.caller, Arc::clone(&specs))
+        });
         let mailbox = Arc::new(AgentMailbox::new(spec.gate));
         let (handle, control) = AgentHandle::new(Arc::clone(&mailbox), spec.tags);
         let driver = Driver {
             system: (spec.system)(&prompt_context),
-            specs: Arc::new(specs),
+            specs,
             model: self.models.model_config_for(&spec.model),
             tool_runner: ToolRunner {
                 tools: Arc::new(tools),
@@ -222,6 +225,7 @@ impl AgentBuilder {
                 redactor: self.context.publisher.redactor().clone(),
                 supervisor: self.settings.supervisor.clone(),
                 snapshots: Arc::default(),
+                servers: servers.map(Arc::new),
                 clock: self.context.clock,
             },
             budget_gate: Arc::clone(&self.budget_gate),

@@ -3,7 +3,7 @@
 use crate::domain::mail::MailKind;
 use crate::domain::request::{Approver, Request, RequestKind, Verdict};
 
-/// The approver of each kind of request.
+/// Which approver decides which kind of request, according to the settings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Approvers {
     pub plan: Approver,
@@ -17,7 +17,6 @@ pub struct Approvers {
 }
 
 impl Approvers {
-    /// Returns the approver of requests of `kind`.
     pub fn of(self, kind: RequestKind) -> Approver {
         match kind {
             RequestKind::Plan => self.plan,
@@ -43,13 +42,12 @@ impl Approvers {
 pub enum Route {
     /// The user decides it on the screen.
     User,
-    /// The lead decides it. It receives a message of this kind.
+    /// The lead decides it, and receives it as a message of this kind.
     Lead(MailKind),
     /// The settings decide it at once, with this comment.
     Decided(Verdict, &'static str),
 }
 
-/// Returns where a new request goes, according to its approver.
 pub fn route(request: &Request) -> Route {
     match request.approver {
         Approver::Ask => Route::User,

@@ -28,6 +28,7 @@ use super::registry::AgentRegistry;
 use super::request_broker::{BrokerParts, RequestBroker};
 use super::request_reminders::RequestReminders;
 use super::roles::{RoleBook, delegating};
+use super::servers::CrewServers;
 use super::session_permissions::SessionPermissions;
 use super::shutdown::Shutdowns;
 use super::signals::CrewSignals;
@@ -48,7 +49,7 @@ use crate::domain::worktree::MergePolicy;
 use crate::store::{Board, Mailbox, PromptQueue, Requests, Roster, Worktrees};
 use crate::tools::host::Host;
 
-/// The results of the first steps of a start, which the components need.
+/// The results of the first steps of a start, as input for [`assemble`].
 pub struct StartChecks {
     pub board: Board,
     /// The board as it was first published.
@@ -58,7 +59,7 @@ pub struct StartChecks {
     pub environment: Environment,
 }
 
-/// The components that act on their own or are needed at the start. They hold the other components.
+/// The components that a start of the crew uses directly. They hold all other components.
 pub struct Components {
     pub context: Arc<CrewContext>,
     pub signals: Arc<CrewSignals>,
@@ -70,6 +71,8 @@ pub struct Components {
     pub teammates: Arc<Teammates>,
     pub host: Arc<dyn Host>,
     pub skills: Arc<SkillWatch>,
+    /// `None` if no MCP server is configured.
+    pub servers: Option<Arc<CrewServers>>,
     pub budget: Arc<TeamBudget>,
     pub watcher: Watcher,
     pub recovery: Arc<Recovery>,
@@ -77,7 +80,7 @@ pub struct Components {
     pub commands: Commands,
 }
 
-/// The components that need no component of another group.
+/// The components that are created first, because they depend only on each other.
 struct BaseComponents {
     context: Arc<CrewContext>,
     signals: Arc<CrewSignals>,
@@ -175,7 +178,7 @@ impl BaseComponents {
     }
 }
 
-/// The components that handle requests.
+/// The components that file, decide and carry out requests, and the session permissions.
 struct RequestGroup {
     broker: Arc<RequestBroker>,
     permissions: Arc<SessionPermissions>,
@@ -222,7 +225,7 @@ impl RequestGroup {
     }
 }
 
-/// Creates the components of a crew.
+/// Creates the components of a crew from its parameters and the results of the first start steps.
 #[allow(clippy::too_many_lines)] // one list, without decisions
 pub fn assemble(parts: CrewParts, found: StartChecks) -> Components {
     let base = BaseComponents::new(CrewContext {
@@ -288,6 +291,8 @@ pub fn assemble(parts: CrewParts, found: StartChecks) -> Components {
         registry.clone(),
         parts.supervisor.clone(),
     ));
+    let program = parts.supervisor.as_ref().map(|s| s.program.clone());
+    let servers = CrewServers::new(context.clone(), parts.servers, program);
     let shell = UserShell::new(
         context.clone(),
         registry.clone(),
@@ -357,6 +362,7 @@ pub fn assemble(parts: CrewParts, found: StartChecks) -> Components {
         jobs: jobs.clone(),
         subagents: Arc::new(subagents),
         teammates: teammates.clone(),
+        servers: servers.clone(),
     });
     Components {
         watcher: Watcher {
@@ -428,6 +434,7 @@ pub fn assemble(parts: CrewParts, found: StartChecks) -> Components {
             budget: budget.clone(),
             teammates: teammates.clone(),
             host: host.clone(),
+            servers: servers.clone(),
         },
         context,
         signals,
@@ -437,6 +444,7 @@ pub fn assemble(parts: CrewParts, found: StartChecks) -> Components {
         teammates,
         host,
         skills,
+        servers,
         budget,
     }
 }

@@ -27,8 +27,8 @@ pub struct BoardFollowup {
     pub board: Arc<BoardView>,
     pub worktrees: Arc<TaskWorktrees>,
     pub merges: Arc<MergeService>,
-    /// Tasks that the user claimed and whose worktree is being created, or could not be created since the crew
-    /// started.
+    /// Tasks of the user whose worktree must not be created again, because its creation is running or has failed since
+    /// the crew started.
     handled: Mutex<BTreeSet<TaskId>>,
 }
 
@@ -61,7 +61,8 @@ impl BoardFollowup {
         }
     }
 
-    /// Adds to the lead's next model call which tasks other agents have completed. This causes no extra model call.
+    /// Reports newly completed tasks of other agents to the lead, and starts the automatic merges of their branches.
+    /// The lead reads the report in its next model call; it is woken for it only if the crew becomes idle first.
     fn report_progress(self: &Arc<Self>, known: &TaskGraph, changed: &[Arc<Task>]) {
         for task in changed
             .iter()
@@ -134,8 +135,8 @@ impl BoardFollowup {
             }
             let (own, id, busy) = (Arc::clone(self), task.id, self.signals.busy());
             self.context.spawn(async move {
-                // After a failure the task stays in `handled`, so that the error is reported once and not at each read of
-                // the board. Otherwise the entry is removed, so that a later claim can create the worktree again.
+                // After a failure the task stays in `handled`, so that the error is reported once and not at each read
+                // of the board. Otherwise the entry is removed, so that a later claim can create the worktree again.
                 if own.create_user_worktree(id).await {
                     lock(&own.handled).remove(&id);
                 }
@@ -151,7 +152,7 @@ impl BoardFollowup {
             && self.worktrees.dir_of(task).is_none()
     }
 
-    /// Returns the task as it is now, if the user still works on it.
+    /// Reads the task again, and returns it if the user still works on it.
     async fn works_on(&self, id: TaskId) -> Option<Arc<Task>> {
         let board = self.board.store().clone();
         let task = blocking(move || board.get(id)).await.ok()?;

@@ -1,5 +1,5 @@
-//! The board as the crew last published it. Reads it again after changes, and informs an observer of what has
-//! changed.
+//! Holds the board as the crew last published it, reads the board again after changes, and informs an observer of what
+//! has changed.
 
 use std::sync::{Arc, PoisonError, RwLock, Weak};
 
@@ -13,7 +13,7 @@ use crate::domain::task::Task;
 use crate::protocol::event::{BoardEvent, EventKind, NoticeLevel};
 use crate::store::{Board, StoreError, TaskSet};
 
-/// Reacts to changes of the board.
+/// Is informed of changes of the board by [`BoardView`].
 pub trait BoardObserver: Send + Sync {
     /// Called before `changed` is published. `known` is the board that was published before.
     fn board_changed(self: Arc<Self>, known: &TaskGraph, changed: &[Arc<Task>]);
@@ -25,13 +25,13 @@ pub struct BoardView {
     signals: Arc<CrewSignals>,
     board: Board,
     published: RwLock<Arc<TaskGraph>>,
-    /// Locked while the board is read and published, so that this happens once at a time.
+    /// Locked while the board is read and published, so that no two reads overlap.
     reading: tokio::sync::Mutex<()>,
     observer: Weak<dyn BoardObserver>,
 }
 
 impl BoardView {
-    /// Creates a view of `board`. `published` is its state that was already published.
+    /// Creates a view of `board`. `published` is the state of the board that was published last.
     pub fn new(
         context: Arc<CrewContext>,
         errors: Arc<FileErrors>,
@@ -65,8 +65,8 @@ impl BoardView {
         )
     }
 
-    /// Reads these tasks again and publishes those that have changed. Returns the published board; `None` if the
-    /// board cannot be read.
+    /// Reads the tasks in `which` again and publishes those that have changed. Returns the published board; `None` if
+    /// the board cannot be read.
     pub async fn read(&self, which: TaskSet) -> Option<Arc<TaskGraph>> {
         // One at a time, so that changes are published in the order in which they were read.
         let _reading = self.reading.lock().await;
@@ -101,7 +101,8 @@ impl BoardView {
         Some(self.graph())
     }
 
-    /// Runs `change`, which changes the board and returns an event. Publishes this event before the changed tasks.
+    /// Runs `change`, which changes the board, and then publishes the `event` made from its result. Delays reads of the
+    /// board until then, so that the event is published before the changed tasks.
     pub async fn change<T>(
         &self,
         change: impl Future<Output = Result<T, String>>,

@@ -101,13 +101,12 @@ impl BranchStatus {
     }
 }
 
-/// Returns the worktrees that tasks on the board refer to.
 pub fn worktrees_of_tasks(graph: &TaskGraph) -> Vec<WorktreeName> {
     let names = graph.tasks().map(|t| WorktreeName::new(&t.worktree).ok());
     names.flatten().collect()
 }
 
-/// Returns events with the status of `branches`. Each event holds a limited number of branches.
+/// Returns events with the status of `branches`, at most [`BRANCHES_MAX`] branches in each event.
 pub fn branch_events(branches: &[Branch]) -> impl Iterator<Item = EventKind> {
     let event = |piece: &[Branch]| {
         EventKind::Board(BoardEvent::BranchesChanged {

@@ -41,7 +41,7 @@ struct BudgetQuestion {
     /// The number of denials so far. If it has grown while an agent waited for `asking`, the last denial applies to
     /// that agent too, and it does not ask again.
     denials: AtomicU64,
-    /// Locked by the agent that files the request, while it waits. Holds the reason of the last denial.
+    /// Locked by the agent that files the request, until the decision. Holds the reason of the last denial.
     asking: tokio::sync::Mutex<String>,
 }
 

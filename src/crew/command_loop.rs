@@ -13,15 +13,15 @@ pub const COMMANDS_MAX: usize = 256;
 /// Maximum number of commands that run concurrently.
 const CONCURRENT_MAX: usize = 16;
 
-/// Maximum number of commands that wait for a prompt whose attachments are read.
+/// Maximum number of commands that wait for a prompt whose attachments are being read.
 const ORDERED_MAX: usize = 64;
 
 /// The error for a command beyond [`CONCURRENT_MAX`] or [`ORDERED_MAX`].
 const FULL: &str = "Too many commands are running: try again when some have finished.";
 
-/// Executes commands.
+/// Executes the commands that [`run`] receives.
 pub trait CommandHandler: Send + Sync + 'static {
-    /// Executes `command`. Returns an error with a message for the user if it is refused.
+    /// Executes `command`. If the command is refused, returns an error with a message for the user.
     fn carry_out(
         self: &Arc<Self>,
         command: Command,
@@ -30,7 +30,6 @@ pub trait CommandHandler: Send + Sync + 'static {
     /// Publishes an event, which the sender of the command receives.
     fn publish(&self, event: EventKind) -> impl Future<Output = ()> + Send;
 
-    /// Runs `work` in the background.
     fn spawn(&self, work: impl Future<Output = ()> + Send + 'static);
 
     /// Waits until no more commands are accepted.
@@ -70,7 +69,7 @@ pub async fn run<C: CommandHandler>(crew: Arc<C>, mut inbox: mpsc::Receiver<Sent
 
 /// Runs prompts with attachments, and the commands that must not overtake them, one after another in the background.
 struct OrderedPrompts {
-    /// Closes when the last of them has finished.
+    /// Closes when the command that was queued last has finished.
     last: Option<oneshot::Receiver<()>>,
     room: Arc<Semaphore>,
 }
@@ -85,13 +84,13 @@ impl Default for OrderedPrompts {
 }
 
 impl OrderedPrompts {
-    /// Returns whether one of them has not finished yet.
+    /// Returns whether the command that was queued last has not finished yet.
     fn are_running(&mut self) -> bool {
         let state = self.last.as_mut().map(oneshot::Receiver::try_recv);
         state == Some(Err(TryRecvError::Empty))
     }
 
-    /// Runs a command after those before it. Rejects it if too many wait.
+    /// Runs a command in the background, after all earlier ones. Rejects it if [`ORDERED_MAX`] commands are unfinished.
     async fn run<C: CommandHandler>(&mut self, crew: &Arc<C>, sent: SentCommand) {
         let Ok(place) = Arc::clone(&self.room).try_acquire_owned() else {
             crew.publish(EventKind::rejected(sent.id, FULL)).await;
@@ -136,7 +135,7 @@ mod tests {
     use crate::protocol::event::CrewEvent;
     use crate::protocol::{CommandIds, TaskCommand};
 
-    /// Refuses all commands; concurrent ones and prompts with attachments wait for a signal first.
+    /// A handler that refuses all commands. Concurrent commands and prompts with attachments first wait for a signal.
     struct Slow {
         events: mpsc::Sender<EventKind>,
         go: Notify,
@@ -204,7 +203,7 @@ mod tests {
         assert_eq!([next().await, next().await], [1, 2]);
         slow.go.notify_one();
         assert_eq!([next().await, next().await], [3, 4]);
-        // When all are done, a prompt without attachments needs no task again.
+        // When all are done, a prompt without attachments runs directly again, not in the background.
         commands
             .send(ids.assign(Command::prompt(agent(), "last")))
             .await

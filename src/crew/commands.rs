@@ -13,6 +13,7 @@ use super::message_delivery::MessageDelivery;
 use super::models::ModelSwitch;
 use super::registry::AgentRegistry;
 use super::request_broker::RequestBroker;
+use super::servers::CrewServers;
 use super::session_permissions::SessionPermissions;
 use super::shutdown::Shutdowns;
 use super::signals::CrewSignals;
@@ -31,7 +32,7 @@ use crate::protocol::event::{EventKind, NoticeLevel};
 use crate::store::{PROMPTS_MAX, QueuedPrompt, team_preset};
 use crate::tools::host::Host;
 
-/// Executes the user's commands, with the components that they affect.
+/// Executes the user's commands by calling the components that they affect.
 pub struct Commands {
     pub context: Arc<CrewContext>,
     pub signals: Arc<CrewSignals>,
@@ -51,6 +52,7 @@ pub struct Commands {
     pub budget: Arc<TeamBudget>,
     pub teammates: Arc<Teammates>,
     pub host: Arc<dyn Host>,
+    pub servers: Option<Arc<CrewServers>>,
 }
 
 impl CommandHandler for Commands {
@@ -71,6 +73,10 @@ impl CommandHandler for Commands {
             Command::Decide(decision) => self.broker.decide(decision).await.map(|_| ()),
             Command::Allow { request, scope } => self.permissions.allow(&request, scope).await,
             Command::RevokePermission { rule } => self.permissions.revoke(rule).await,
+            Command::Server { name, action } => match &self.servers {
+                Some(servers) => servers.act(&name, action).await,
+                None => Err("no MCP server is configured.".into()),
+            },
             Command::AskShutdown { member } => self.ask_shutdown(&member).await,
             Command::Force { member } => self.shutdowns.force(&member),
             Command::Nudge { member } => self.shutdowns.nudge(&member).await,

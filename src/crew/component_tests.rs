@@ -47,7 +47,7 @@ fn claimer() -> Claimer {
     }
 }
 
-/// Records how many tasks were known and changed.
+/// Records, for each report of a board change, how many tasks exist and how many of them changed.
 #[derive(Default)]
 struct Recorder(Mutex<Vec<(usize, usize)>>);
 
@@ -274,6 +274,8 @@ async fn other_model_is_used_from_the_next_call_on() {
     models.switch_to("loud".into()).await;
     assert_eq!(shared.read().unwrap().name, "loud");
     assert_eq!(models.current().window, None);
+    // Without its price, a budget in US dollars would stop counting.
+    assert_eq!(models.current().price.map(|price| price.input), Some(2.0));
     models.list().await.unwrap();
     let events = crew.published();
     assert!(

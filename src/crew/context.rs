@@ -13,7 +13,7 @@ use crate::protocol::EventSender;
 use crate::protocol::event::{EventKind, NoticeLevel};
 use crate::store::TranscriptFile;
 
-/// The context that all components of a crew share.
+/// What all components of a crew share: the project directory, the session, the event sender and the stop signal.
 pub struct CrewContext {
     pub root: PathBuf,
     pub session: String,
@@ -45,7 +45,6 @@ impl CrewContext {
         (self.new_id)()
     }
 
-    /// Returns how long the crew has been running.
     pub fn uptime(&self) -> Duration {
         self.started.elapsed()
     }
@@ -55,7 +54,7 @@ impl CrewContext {
         self.tracker.spawn(work);
     }
 
-    /// Opens the transcript of an agent.
+    /// Opens the transcript of an agent in this session. Secrets are redacted from what is written to it.
     pub fn transcript(&self, agent: &Name) -> TranscriptFile {
         TranscriptFile::open(&self.root, &self.session, agent)
             .with_redactor(self.publisher.redactor())

@@ -98,6 +98,7 @@ async fn launch(components: Components, resumes: bool) -> Result<Crew, StoreErro
         teammates,
         host,
         skills,
+        servers,
         budget,
         watcher,
         recovery,
@@ -108,6 +109,9 @@ async fn launch(components: Components, resumes: bool) -> Result<Crew, StoreErro
     budget.warn_unknown_price().await;
     let (back, team) = recovery.recover(resumes).await?;
     skills.read().await;
+    if let Some(servers) = servers {
+        servers.start_always().await;
+    }
     let (inbox, delivery) = (Arc::clone(&lead.inbox), Arc::clone(&lead.delivery));
     let lead = LeadAgent::prepare(lead, &builder, Arc::clone(&host), resumes).await?;
     let mut resumed = lead.turn();
@@ -125,12 +129,12 @@ async fn launch(components: Components, resumes: bool) -> Result<Crew, StoreErro
         || delivery.has_mail(&Name::lead()).await
         || commands.broker.has_unfinished().await;
     if resumes && has_left {
-        // Counts as having worked, so that the lead is woken when the crew becomes idle.
+        // The crew counts as having worked, so that the lead is woken when the crew becomes idle.
         registry.count_work_start();
         resumed = TurnState::Open;
     }
-    // All agents are registered before any of them acts, so that decisions made in the meantime reach them. The crew counts
-    // as busy until all agents have started and pending requests are handed over again.
+    // All agents are registered before any of them acts, so that decisions made in the meantime reach them. The crew
+    // counts as busy until all agents have started and pending requests are handed over again.
     let busy = signals.busy();
     let begin = move || {
         let _busy = busy;

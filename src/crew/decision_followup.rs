@@ -1,5 +1,5 @@
-//! Carries out decisions on requests, including those made before crewdeck ended. An agent that no longer waits gets
-//! the decision as a message, and need not ask again for what was allowed.
+//! Carries out decisions on requests, including those made before crewdeck ended. If the agent no longer waits for a
+//! decision, it gets the decision as a message. If it then repeats an approved call, it need not ask again.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -16,19 +16,19 @@ use crate::domain::text::{clip, one_line};
 use crate::protocol::event::{CrewEvent, EventKind, NoticeLevel};
 use crate::store::Requests;
 
-/// Maximum length of the part of a request, in characters, that the message about its decision repeats.
+/// Maximum number of characters of a request that the message about its decision quotes.
 const ABOUT_MAX: usize = 300;
 /// Maximum time that a teammate may take to shut down before the user is warned.
 const SHUTDOWN_DEADLINE: Duration = Duration::from_secs(120);
 
-/// Carries out decisions on requests.
+/// Puts decisions on requests into effect, for example an approved plan or shutdown.
 pub struct DecisionFollowup {
     context: Arc<CrewContext>,
     registry: Arc<AgentRegistry>,
     delivery: Arc<MessageDelivery>,
     requests: Requests,
-    /// Approved permission requests for which no agent waited any more. Their number is limited by the requests of
-    /// one earlier run.
+    /// Approved permission requests for which no agent waited any more. Their number is limited by the number of
+    /// requests of one earlier run.
     granted: Mutex<Vec<Request>>,
 }
 
@@ -48,7 +48,8 @@ impl DecisionFollowup {
         }
     }
 
-    /// Carries out a decision, except waking the agent that waits for it.
+    /// Puts a decision into effect. For example, an agent whose plan was approved may now write files. Does not wake
+    /// the agent that waits for the decision.
     pub async fn carry_out(&self, request: &Request) {
         match (request.kind, request.status) {
             (RequestKind::Plan, RequestStatus::Approved) => {
@@ -95,7 +96,7 @@ impl DecisionFollowup {
         }
     }
 
-    /// Warns the user if the teammate is still running [`SHUTDOWN_DEADLINE`] after now.
+    /// Warns the user if the teammate still runs after [`SHUTDOWN_DEADLINE`].
     fn warn_at_deadline(&self, target: Name) {
         let (context, registry) = (Arc::clone(&self.context), Arc::clone(&self.registry));
         self.context.spawn(async move {
@@ -116,7 +117,7 @@ impl DecisionFollowup {
         });
     }
 
-    /// Marks a request as finished, so that its decision is not carried out again.
+    /// Records that the decision of a request was carried out, so that it is not carried out again.
     pub async fn finish(&self, id: &RequestId) {
         let (requests, id) = (self.requests.clone(), id.clone());
         if let Err(error) = blocking(move || requests.finish(&id)).await {

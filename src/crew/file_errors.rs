@@ -7,13 +7,13 @@ use super::context::{CrewContext, lock};
 use crate::protocol::event::NoticeLevel;
 use crate::store::StoreError;
 
-/// Reports the errors of the state files to the user.
+/// Reports to the user when a state file cannot be read, and when it can be read again.
 pub struct FileErrors {
     context: Arc<CrewContext>,
     reported: Reported,
 }
 
-/// For each kind of files, the error and the notices that were last reported.
+/// For each kind of state file, the error and the notices that were last reported.
 #[derive(Default)]
 struct Reported {
     errors: Mutex<BTreeMap<&'static str, String>>,
@@ -21,8 +21,8 @@ struct Reported {
 }
 
 impl Reported {
-    /// Returns the notice to show after a read of `what`. `None` if its error state has not changed since the last
-    /// read.
+    /// Returns the notice to show after a read of `what`: that it failed with `error`, or that `what` can be read
+    /// again. `None` if the previous read had the same result.
     fn change(
         &self,
         what: &'static str,
@@ -38,7 +38,7 @@ impl Reported {
         (before.as_ref() != Some(&text)).then_some((NoticeLevel::Error, text))
     }
 
-    /// Returns those of `lines` that the last read of `what` did not have.
+    /// Returns the `lines` that were not among those of the previous read of `what`.
     fn news(&self, what: &'static str, lines: Vec<String>) -> Vec<String> {
         let before = lock(&self.notices).insert(what, lines.clone());
         let before = before.unwrap_or_default();
@@ -55,7 +55,7 @@ impl FileErrors {
         }
     }
 
-    /// Returns whether the last read of any kind of files failed.
+    /// Returns whether some kind of state file could not be read at the last attempt.
     pub fn any(&self) -> bool {
         !lock(&self.reported.errors).is_empty()
     }
@@ -69,7 +69,7 @@ impl FileErrors {
         read.ok()
     }
 
-    /// Publishes as warnings those of `lines` that the last read of `what` did not have.
+    /// Publishes as warnings the `lines` that were not among those of the previous read of `what`.
     pub async fn warn(&self, what: &'static str, lines: Vec<String>) {
         for line in self.reported.news(what, lines) {
             self.context.notice(NoticeLevel::Warn, line).await;

@@ -9,6 +9,7 @@ use super::jobs::JobRunner;
 use super::merge_service::MergeService;
 use super::registry::AgentRegistry;
 use super::request_broker::{RequestBroker, RequestTicket};
+use super::servers::CrewServers;
 use super::session_permissions::SessionPermissions;
 use super::shutdown::Shutdowns;
 use super::subagent::Subagents;
@@ -21,7 +22,7 @@ use crate::domain::task::Task;
 use crate::domain::team::Member;
 use crate::domain::todo::TodoList;
 use crate::protocol::event::AgentEvent;
-use crate::tools::host::{Host, JobSpec, SubagentSpec};
+use crate::tools::host::{Host, JobSpec, ServerHost, SubagentSpec};
 
 /// Maximum size of the output in one event, in bytes.
 const CHUNK_MAX: usize = 4 * 1024;
@@ -39,6 +40,7 @@ pub struct CrewHost {
     pub jobs: Arc<JobRunner>,
     pub subagents: Arc<Subagents>,
     pub teammates: Arc<Teammates>,
+    pub servers: Option<Arc<CrewServers>>,
 }
 
 impl CrewHost {
@@ -172,5 +174,10 @@ impl Host for CrewHost {
         if let Some(handle) = self.registry.find(agent) {
             handle.mailbox.request_compaction(focus);
         }
+    }
+
+    fn servers(&self) -> Option<Arc<dyn ServerHost>> {
+        let servers = self.servers.clone()?;
+        Some(servers)
     }
 }

@@ -20,7 +20,8 @@ use crate::domain::request::Request;
 use crate::protocol::event::{CrewEvent, EventKind};
 use crate::store::TaskSet;
 
-/// Detects that the whole crew is idle, from the state of these components.
+/// Detects that the whole crew is idle: no agent works, nothing on disk gives an agent work, and no request waits for
+/// the user.
 pub struct IdleDetector {
     pub context: Arc<CrewContext>,
     pub signals: Arc<CrewSignals>,
@@ -34,9 +35,8 @@ pub struct IdleDetector {
     pub branches: Arc<BranchStatus>,
 }
 
-/// What the check of an idle crew has read from disk.
+/// What was read from disk when the crew was found to be idle.
 struct IdleCrew {
-    /// The board on disk.
     graph: Arc<TaskGraph>,
     /// The pending requests. None of them is for the user.
     pending: Vec<Request>,
@@ -46,7 +46,7 @@ impl IdleDetector {
     /// Checks after every change whether the crew is idle, until the crew stops.
     pub async fn run(self) {
         let mut activity = self.signals.subscribe_activity();
-        // Changes before the subscription count too.
+        // The first check must not wait for a change: one may have happened before the subscription.
         activity.mark_changed();
         let mut reported_at = None;
         loop {
@@ -117,7 +117,8 @@ impl IdleDetector {
         }
         // Publishes the changes of the last agent before the crew counts as idle.
         let Some(graph) = self.board.read(TaskSet::All).await else {
-            // Without a readable board no agent can claim a task, so the crew counts as idle instead of waiting forever.
+            // Without a readable board no agent can claim a task, so the crew counts as idle instead of waiting
+            // forever.
             let graph = self.board.graph();
             return Some(IdleCrew { graph, pending });
         };

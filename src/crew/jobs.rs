@@ -118,7 +118,7 @@ impl JobRunner {
         found.map(|e| e.output.clone().text()).unwrap_or_default()
     }
 
-    /// Stops a job in the name of `by`. Returns an error with the reason if it is unknown or has ended.
+    /// Stops a job on behalf of `by`. Returns an error with the reason if the job is unknown or has ended.
     pub fn kill(&self, id: &JobId, by: &Name) -> Result<(), String> {
         let mut all = lock(&self.jobs.all);
         let Some(entry) = all.iter_mut().find(|e| e.job.id == *id) else {
@@ -160,10 +160,10 @@ impl JobRunner {
         Ok(job)
     }
 
-    /// Stops all jobs of an agent that shuts down.
+    /// Stops all running jobs of an agent, because it shuts down.
     pub fn kill_all_of(&self, agent: &Name) {
         for job in self.of(agent).iter().filter(|j| j.is_running()) {
-            // It may have exited in the meantime.
+            // The job may have exited in the meantime.
             let _ = self.kill(&job.id, agent);
         }
     }
@@ -282,7 +282,7 @@ fn whole(bytes: &[u8]) -> usize {
     (from..bytes.len()).find(is_part).unwrap_or(bytes.len())
 }
 
-/// Returns the text that informs an agent of the end of its job, in the form of learn-claude-code: status, command
+/// Returns the text that informs an agent of the end of its job, in the format of learn-claude-code: status, command
 /// and the end of the output.
 fn result_text(job: &Job) -> String {
     let tail = match job.tail.trim() {

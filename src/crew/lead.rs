@@ -23,7 +23,6 @@ use crate::tools::Caller;
 use crate::tools::host::Host;
 use crate::tools::policy::PlanGate;
 
-/// The components that the lead uses.
 pub struct LeadParts {
     pub context: Arc<CrewContext>,
     pub signals: Arc<CrewSignals>,
@@ -33,7 +32,6 @@ pub struct LeadParts {
     pub board: Arc<BoardView>,
 }
 
-/// A lead that is ready to start.
 pub struct LeadAgent {
     parts: LeadParts,
     agent: Agent,
@@ -41,7 +39,8 @@ pub struct LeadAgent {
 }
 
 impl LeadAgent {
-    /// Prepares the lead with the conversation on disk if it `resumes`, else with an empty one.
+    /// Prepares the lead. If `resumes` is true, it continues the conversation on disk; otherwise it starts with an
+    /// empty one.
     ///
     /// # Errors
     /// Fails if the conversation or the board cannot be read.

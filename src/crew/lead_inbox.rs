@@ -9,13 +9,14 @@ use crate::domain::chat::Block;
 use crate::domain::ids::Name;
 use crate::store::{PromptQueue, QueuedPrompt, StoreError};
 
-/// The lead's queues of prompts and texts from the crew, and the number of unread news.
+/// What waits for the lead: prompts of the user, texts from the crew, and news. News wake the lead only when the crew
+/// becomes idle.
 pub struct LeadInbox {
     registry: Arc<AgentRegistry>,
     prompts: Arc<PromptQueue>,
     /// The number of texts from the crew that are queued for the lead.
     queued: AtomicUsize,
-    /// The number of news for which the lead was not woken yet.
+    /// The number of news items for which the lead has not been woken yet.
     news: AtomicUsize,
 }
 
@@ -72,7 +73,7 @@ impl LeadInbox {
         sent
     }
 
-    /// Sets the number of texts from the crew that are still queued for the lead.
+    /// Sets how many texts from the crew are still queued, after the lead has taken some.
     pub fn set_queued(&self, left: usize) {
         self.queued.store(left, Ordering::SeqCst);
     }
@@ -86,7 +87,6 @@ impl LeadInbox {
         self.prompts.is_waiting()
     }
 
-    /// Returns the number of prompts that wait for the lead.
     pub fn prompts_waiting(&self) -> usize {
         self.prompts.waiting()
     }
@@ -100,7 +100,7 @@ impl LeadInbox {
         blocking(move || queue.push(prompt)).await
     }
 
-    /// Takes a prompt of the user back. Returns whether it was still waiting.
+    /// Withdraws a queued prompt of the user. Returns whether it was still waiting.
     ///
     /// # Errors
     /// Fails if the prompt cannot be removed from the disk.

@@ -16,7 +16,6 @@ const COMMIT_SHOWN: usize = 10;
 pub struct MergeResult {
     /// `Warn` if the merge failed because of a conflict.
     pub level: NoticeLevel,
-    /// The message for the user.
     pub text: String,
     /// The target branch's commit before the merge; `None` if the merge did not change the branch.
     pub before: Option<String>,
@@ -27,14 +26,12 @@ pub struct MergeResult {
 pub struct MergeProgress {
     /// The number of branches to merge.
     pub all: usize,
-    /// The number of merged branches.
     pub done: usize,
     /// The target branch's commit before the first merge.
     pub before: Option<String>,
 }
 
 impl MergeProgress {
-    /// Creates the progress of merging `all` branches.
     pub fn new(all: usize) -> MergeProgress {
         MergeProgress {
             all,
@@ -42,7 +39,7 @@ impl MergeProgress {
         }
     }
 
-    /// Counts a merged branch. `before` is the target branch's commit before the merge.
+    /// Counts one more merged branch. `before` is the target branch's commit before that merge.
     pub fn merged(&mut self, before: Option<String>) {
         self.done += 1;
         self.before = self.before.take().or(before);
@@ -96,15 +93,26 @@ pub fn mergeable(graph: &TaskGraph, id: TaskId) -> Result<(Arc<Task>, WorktreeNa
     }
 }
 
-/// Returns the first [`FILES_MAX`] files of a conflict as text.
+/// Lists the first [`FILES_MAX`] files, separated by commas, and the number of the others.
 pub fn list_files(files: &[String]) -> String {
-    files[..files.len().min(FILES_MAX)].join(", ")
+    let (listed, others) = files.split_at(files.len().min(FILES_MAX));
+    match others.len() {
+        0 => listed.join(", "),
+        count => format!("{} and {count} more", listed.join(", ")),
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use pretty_assertions::assert_eq;
+
+    #[test]
+    fn long_list_of_files_counts_the_others() {
+        let files: Vec<String> = (0..FILES_MAX + 2).map(|n| format!("{n}.txt")).collect();
+        assert_eq!(list_files(&files[..2]), "0.txt, 1.txt");
+        assert!(list_files(&files).ends_with("19.txt and 2 more"));
+    }
 
     #[test]
     fn merge_summary_counts_branches_and_names_the_undo_command() {

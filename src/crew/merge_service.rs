@@ -61,10 +61,7 @@ impl MergeService {
         self.user_turn.lock().await
     }
 
-    /// Returns the store of the worktrees.
-    ///
-    /// # Errors
-    /// Fails if worktrees are not in use.
+    /// Returns the worktree store, or the reason why there is none: worktrees are not in use.
     pub fn worktrees(&self) -> Result<&Worktrees, String> {
         let worktrees = self.worktrees.as_ref();
         worktrees.ok_or_else(|| {
@@ -91,7 +88,7 @@ impl MergeService {
                 task.id
             );
         }
-        // Leftovers were committed, which the registry does not show.
+        // Uncommitted files of the task may have been committed just now, which the worktree registry does not show.
         self.branches.read(ScanMode::Always).await;
         let store = store.clone();
         let found = blocking(move || store.find(name.as_str())).await;
@@ -101,7 +98,7 @@ impl MergeService {
         }
     }
 
-    /// Performs the automatic merges that were due when an earlier crew ended.
+    /// Performs the automatic merges that an earlier crew did not get to before it ended.
     pub async fn merge_waiting(self: &Arc<Self>) {
         let Some(store) = &self.worktrees else { return };
         let store = store.clone();
@@ -129,12 +126,12 @@ impl MergeService {
         Ok(())
     }
 
-    /// Merges the branch of a completed task for the lead, and returns the text of the tool result. Publishes only a
-    /// conflict.
+    /// Merges the branch of a completed task for the lead, and returns the text of the tool result. Publishes a
+    /// conflict, but not a success.
     ///
     /// # Errors
-    /// Returns why the branch was not merged. A conflict is an error too: a tool call that merged nothing must not
-    /// look successful.
+    /// Returns why the branch was not merged. A conflict is an error too: a tool call that merged nothing must not look
+    /// successful.
     pub async fn merge(&self, id: TaskId) -> Result<String, String> {
         let MergeResult { level, text, .. } = self.try_merge(id).await?;
         if level == NoticeLevel::Warn {
@@ -201,7 +198,7 @@ impl MergeService {
         ))
     }
 
-    /// Publishes the diff of a task's branch, for the screen.
+    /// Publishes the diff of a task's branch. Fails if worktrees are not in use or the diff cannot be read.
     pub async fn show_diff(&self, id: TaskId) -> Result<(), String> {
         let store = self.worktrees()?;
         let shown = diff_of(store.clone(), &self.board.graph(), id).await?;
@@ -215,9 +212,8 @@ impl MergeService {
         self.context.notice(result.level, result.text.clone()).await;
     }
 
-    /// Merges the branches of these tasks for the user, one after another, and reports how to undo the merges. Stops
-    /// at the first branch that cannot be merged, and when the crew stops. Waits for an earlier merge command to
-    /// finish.
+    /// Merges the branches of `tasks` for the user, one after another, and reports how to undo the merges. Stops early
+    /// if a branch cannot be merged or the crew stops. Waits for an earlier merge command to finish.
     pub async fn merge_for_user(&self, tasks: Vec<TaskId>) -> Result<(), String> {
         let _turn = self.user_turn().await;
         let mut progress = MergeProgress::new(tasks.len());
@@ -254,7 +250,7 @@ impl MergeService {
     }
 }
 
-/// Returns the event that shows the diff of a task's branch.
+/// Reads the diff of a task's branch, and returns it as an event for the screen.
 pub async fn diff_of(store: Worktrees, graph: &TaskGraph, id: TaskId) -> Result<EventKind, String> {
     let task = graph.require(id).map_err(|e| e.to_string())?;
     let name = WorktreeName::new(&task.worktree)

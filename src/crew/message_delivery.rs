@@ -17,13 +17,13 @@ use crate::domain::timestamp::Timestamp;
 use crate::protocol::event::NoticeLevel;
 use crate::store::{Mailbox, Roster, StoreError};
 
-/// How long a check waits for the lock of an inbox's reader, so that two checks of the crew at the same time do not
-/// count as another reader.
+/// How long a check waits for the reader lock of an inbox. Without this wait, a concurrent check by this crew would
+/// count as another program that reads the inbox.
 const LOOK_WAIT: Duration = Duration::from_millis(50);
 /// The interval between checks whether another program still reads an inbox.
 const LOOK_AGAIN: Duration = Duration::from_millis(100);
-/// How long a program that reads an inbox keeps the crew from counting as idle. After that a warning is shown, and
-/// `run` may end.
+/// How long another program that reads an inbox keeps the crew from counting as idle. After that a warning is shown,
+/// and `crewdeck run` may end.
 const PATIENCE: Duration = Duration::from_secs(3);
 
 /// Sends messages to agents, and determines which agents have messages that they can receive.
@@ -34,8 +34,8 @@ pub struct MessageDelivery {
     post: Mailbox,
     /// Agents whose inbox another program is reading.
     awaited: Mutex<BTreeSet<Name>>,
-    /// Agents whose inbox has a file error that was reported. It is reported again only after the inbox could be
-    /// read.
+    /// Agents whose inbox could not be read at the last attempt. The error was reported, and is reported again only
+    /// after a successful read.
     refused: Mutex<BTreeSet<Name>>,
 }
 
@@ -87,7 +87,7 @@ impl MessageDelivery {
         Ok(())
     }
 
-    /// Sends a message about a request, with its id and decision. An error is published.
+    /// Sends a message about a request, with its id and decision. Errors are published, not returned.
     pub async fn send_about(
         &self,
         request: &Request,
@@ -104,7 +104,7 @@ impl MessageDelivery {
         self.send_once(message, &format!("A message to {to}")).await;
     }
 
-    /// Sends the answer of a teammate to a shutdown request. An error is published.
+    /// Sends the answer of a teammate to a shutdown request. Errors are published, not returned.
     pub async fn send_shutdown_answer(
         &self,
         request: &Request,
@@ -118,7 +118,7 @@ impl MessageDelivery {
             .await;
     }
 
-    /// Sends a message unless it was sent before. An error is published with `what` as its subject.
+    /// Sends a message unless it was sent before. Errors are published, not returned; `what` begins their text.
     async fn send_once(&self, message: MailMessage, what: &str) {
         let post = self.post.clone();
         if let Err(error) = blocking(move || post.send_once(&message)).await {
@@ -127,7 +127,7 @@ impl MessageDelivery {
         }
     }
 
-    /// Returns a new message about a request, with the decision if there is one.
+    /// Creates a message about a request. With `approve`, it also carries the decision. Does not send it.
     pub fn about(
         &self,
         request: &Request,

@@ -13,7 +13,7 @@
 //! | permissions for the session, budgets | `session_permissions`, `budget` |
 //! | published board, responses to its changes | `board_view`, `board_followup` |
 //! | worktrees, branches, merges, removal | `worktrees`, `branch_status`, `merge_service`, `worktree_removal` |
-//! | background jobs | `jobs` |
+//! | background jobs, MCP servers | `jobs`, `servers` |
 //! | team, recovery after a crash, shutdown | `team`, `recovery`, `shutdown` |
 //! | agents: building, lead, teammates, subagents | `agent_builder`, `lead`, `teammate`, `subagent` |
 //! | idleness, files on disk | `idle_detector`, `watcher` |
@@ -55,6 +55,7 @@ mod request_reminders;
 #[cfg(test)]
 mod request_tests;
 mod roles;
+mod servers;
 mod session_permissions;
 mod shutdown;
 mod signals;
@@ -76,4 +77,5 @@ pub use approvers::Approvers;
 pub use crew::Crew;
 pub use parts::{CrewParts, InstructionParts, ModelParts, TeamLimits};
 pub use request_reminders::REMINDERS_MAX;
+pub use servers::ServerParts;
 pub use viewer::{Runner, Viewer, ViewerParts};

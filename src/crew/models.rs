@@ -8,7 +8,7 @@ use crate::agent::driver::{ModelConfig, SharedModelConfig};
 use crate::domain::usage::Price;
 use crate::protocol::event::{CrewEvent, EventKind, SessionInfo};
 
-/// Holds the model configurations of a crew, and switches the shared one.
+/// Holds the model configuration that is shared by all agents without a model of their own, and switches it.
 pub struct ModelSwitch {
     context: Arc<CrewContext>,
     model_config: SharedModelConfig,
@@ -31,7 +31,6 @@ impl ModelSwitch {
         }
     }
 
-    /// Returns the shared model configuration.
     pub fn current(&self) -> ModelConfig {
         self.model_config
             .read()
@@ -53,8 +52,8 @@ impl ModelSwitch {
         Arc::new(RwLock::new(model_config))
     }
 
-    /// Switches the shared configuration to another model, from the next call on. The new model's context window and
-    /// price are unknown.
+    /// Switches the shared configuration to another model, from the next call on. The new model's context window is
+    /// unknown, and its price too unless the settings have one.
     pub async fn switch_to(&self, name: String) {
         {
             let mut model_config = self
@@ -64,7 +63,7 @@ impl ModelSwitch {
             if model_config.name != name {
                 model_config.name.clone_from(&name);
                 model_config.window = None;
-                model_config.price = None;
+                model_config.price = self.prices.get(&name).copied();
             }
         }
         let setup = {
@@ -78,7 +77,7 @@ impl ModelSwitch {
             .await;
     }
 
-    /// Publishes the models that the server offers. Returns without publishing if the crew stops first.
+    /// Publishes the models that the server offers. If the crew stops first, returns without publishing.
     ///
     /// # Errors
     /// Fails if the server does not answer with a list.

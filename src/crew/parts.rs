@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::approvers::Approvers;
+use super::servers::ServerParts;
 use crate::agent::driver::ModelConfig;
 use crate::domain::budget::UsageBudgets;
 use crate::domain::memory::ProjectMemory;
@@ -19,9 +20,9 @@ use crate::protocol::event::SessionInfo;
 use crate::store::{Roles, Skills};
 use crate::tools::policy::PermissionRules;
 
-/// The models that agents call.
+/// The parameters of a crew that concern models.
 pub struct ModelParts {
-    /// The shared model configuration.
+    /// The shared model configuration, for all agents without a model of their own.
     pub model_config: ModelConfig,
     /// Token prices by model name, where known.
     pub prices: BTreeMap<String, Price>,
@@ -29,7 +30,6 @@ pub struct ModelParts {
     pub calls_max: usize,
 }
 
-/// The limits of the teammates.
 #[derive(Debug, Clone, Copy)]
 pub struct TeamLimits {
     /// Maximum number of teammates at a time.
@@ -46,19 +46,17 @@ pub struct InstructionParts {
     pub roles: Roles,
 }
 
-/// The parameters of a crew.
 pub struct CrewParts {
     /// The project directory. Its state folders must exist.
     pub root: PathBuf,
-    /// The session information that the first event publishes.
+    /// The session information, which the crew publishes as its first event.
     pub setup: SessionInfo,
     pub models: ModelParts,
-    /// The approver of each kind of request.
     pub approvers: Approvers,
     pub limits: TeamLimits,
     /// The budgets. An agent that reaches a budget waits until the user raises it.
     pub budgets: UsageBudgets,
-    /// The permission rules for tool calls from the settings.
+    /// The permission rules that the settings define for tool calls.
     pub rules: PermissionRules,
     /// The names of the allowed tools; `None` allows all.
     pub tools: Option<Vec<String>>,
@@ -68,17 +66,19 @@ pub struct CrewParts {
     pub supervisor: Option<Arc<Supervisor>>,
     /// The share of the context window, in percent, at which a conversation is compacted.
     pub compact_at: u64,
-    /// Whether the agents continue with the conversations of the session in `setup`, however it ended. Otherwise they start
-    /// with empty conversations.
+    /// Whether the agents continue the conversations of the session in `setup`, no matter how that session ended.
+    /// Otherwise they start with empty conversations.
     pub resumes: bool,
     pub instructions: InstructionParts,
     /// The team that is there from the start. A resumed crew restores its own team instead.
     pub preset: Option<TeamPreset>,
+    /// The MCP servers; `None` if none is configured.
+    pub servers: Option<ServerParts>,
     /// What triggers merges. With `None`, worktrees are not used and all agents work in the project directory.
     pub worktrees: Option<MergePolicy>,
     pub publisher: EventSender,
     pub clock: fn() -> Timestamp,
     pub new_id: fn() -> String,
-    /// Returns a random number in 0..1, which spreads retries.
+    /// Returns a random number in 0..1. It varies the delays of retries, so that agents do not retry all at once.
     pub jitter: fn() -> f64,
 }

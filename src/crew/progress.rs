@@ -4,11 +4,11 @@ use crate::domain::chat::{Block, Message, Role};
 use crate::domain::graph::TaskGraph;
 use crate::domain::task::{Task, TaskStatus};
 
-/// The progress of an idle team. The text is a sentence for the lead.
+/// The progress of an idle team, as a sentence for the lead.
 pub enum TeamProgress {
     /// All tasks are completed.
     Done(String),
-    /// Some tasks are open.
+    /// Some tasks are not completed.
     Open(String),
 }
 
@@ -22,8 +22,8 @@ pub fn progress(graph: &TaskGraph) -> TeamProgress {
     }
 }
 
-/// Returns whether other agents have completed tasks and the lead's conversation does not mention the current
-/// progress. Used on resume, since notes in memory are lost when crewdeck ends.
+/// Returns whether the lead of a resumed session must be informed of progress: other agents have completed tasks, and
+/// its conversation does not mention the current progress.
 pub fn is_news(graph: &TaskGraph, conversation: &[Message]) -> bool {
     let (TeamProgress::Done(text) | TeamProgress::Open(text)) = progress(graph);
     let has_heard =

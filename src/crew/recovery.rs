@@ -27,7 +27,7 @@ const LOST_MAX: usize = 8;
 /// Maximum length of a listed request's text, in characters.
 const LOST_TEXT_MAX: usize = 160;
 
-/// Cleans up after an ended crew and selects the members that continue, with these components.
+/// Cleans up after an earlier crew, and selects the members that continue.
 pub struct Recovery {
     pub context: Arc<CrewContext>,
     pub signals: Arc<CrewSignals>,
@@ -40,8 +40,8 @@ pub struct Recovery {
 }
 
 impl Recovery {
-    /// Prepares the start of a crew after an earlier crew has ended. Returns the members that continue in the
-    /// session, and the team as the earlier crew left it. These members keep their tasks and pending requests. All
+    /// Prepares the start of a crew after an earlier crew has ended. Returns the members that continue in the session,
+    /// and the whole team as the earlier crew left it. Continuing members keep their tasks and pending requests. All
     /// other members are marked as gone; their tasks are released and their requests withdrawn.
     pub async fn recover(&self, resumes: bool) -> Result<(Vec<Member>, Team), StoreError> {
         let team = self.team.load().await?;
@@ -53,8 +53,8 @@ impl Recovery {
         Ok((back, team))
     }
 
-    /// Records the end of this crew: marks its members as gone and puts their tasks back on the board. Members that
-    /// wait for a decision which the lead did not make continue in the next run, as after a crash.
+    /// Records the end of this crew: marks its members as gone and puts their tasks back on the board. Members with a
+    /// request that the lead left undecided are exempt: they continue in the next run, as after a crash.
     pub async fn close(&self) -> Result<(), StoreError> {
         let back = self.broker.agents_given_up().await;
         let resumes = !back.is_empty();

@@ -18,7 +18,6 @@ const CONTROL_MAX: usize = 64;
 /// Maximum number of subagents of one agent that run at the same time.
 pub const SUBAGENTS_MAX: usize = 4;
 
-/// The state of an agent as the crew sees it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AgentState {
     /// Waits for input, a message or a task.
@@ -71,18 +70,18 @@ impl AgentHandle {
 
     /// Interrupts the current turn.
     pub fn interrupt(&self) {
-        // A full queue already contains an interrupt.
+        // The queue is full only if the agent has not received anything for 64 commands, so that it is stuck.
         let _ = self.control.try_send(Control::Interrupt);
     }
 }
 
-/// The running agents of a crew.
+/// The running agents and subagents of a crew, by name.
 pub struct AgentRegistry {
     signals: Arc<CrewSignals>,
     agents: Mutex<BTreeMap<Name, AgentHandle>>,
-    /// Counts how often an agent started to work. The idle detector compares two readings.
+    /// Counts how often an agent started to work. The idle detector compares the counts before and after a check.
     work_starts: AtomicU64,
-    /// The number of subagents started so far.
+    /// The number of the last started subagent, also across resumed sessions.
     subagents_started: AtomicU64,
     /// The running subagents. Cancelling a token interrupts the subagent.
     subagents: Mutex<BTreeMap<Name, CancellationToken>>,
@@ -116,7 +115,7 @@ impl AgentRegistry {
         found.ok_or_else(|| format!("'{name}' is not a running teammate."))
     }
 
-    /// Returns all running agents.
+    /// Returns the running agents, ordered by name.
     pub fn all(&self) -> Vec<(Name, AgentHandle)> {
         let agents = lock(&self.agents);
         agents.iter().map(|(n, h)| (n.clone(), h.clone())).collect()
@@ -151,7 +150,6 @@ impl AgentRegistry {
         self.work_starts.load(Ordering::SeqCst)
     }
 
-    /// Returns the teammates that are in a turn.
     pub fn working_teammates(&self) -> Vec<Name> {
         let agents = lock(&self.agents);
         let works = |(name, handle): &(&Name, &AgentHandle)| !name.is_lead() && handle.is_working();
@@ -162,10 +160,10 @@ impl AgentRegistry {
             .collect()
     }
 
-    /// Waits until `parent` may run another subagent. The result is held while it runs.
+    /// Waits until `parent` may run another subagent. The caller holds the permit while the subagent runs.
     ///
     /// # Errors
-    /// When `parent` is not running.
+    /// Fails if `parent` is not running.
     pub async fn subagent_slot(&self, parent: &Name) -> Result<OwnedSemaphorePermit, String> {
         let not_running =
             || format!("{parent} is not running any more, so it cannot start a subagent");
@@ -173,13 +171,13 @@ impl AgentRegistry {
         slots.acquire_owned().await.map_err(|_| not_running())
     }
 
-    /// Returns the number of the next subagent, counted from 1.
+    /// Assigns the next subagent its number. The first one is 1.
     pub fn next_subagent_number(&self) -> u64 {
         self.subagents_started.fetch_add(1, Ordering::SeqCst) + 1
     }
 
-    /// Sets the number of the last subagent of a resumed session. Numbers must not repeat, since each subagent has
-    /// its own transcript.
+    /// Continues the numbering of subagents after `last`, the highest number in the resumed session. Numbers must not
+    /// repeat, since each subagent has its own transcript.
     pub fn continue_subagents_after(&self, last: u64) {
         self.subagents_started.store(last, Ordering::SeqCst);
     }
@@ -192,7 +190,6 @@ impl AgentRegistry {
         lock(&self.subagents).remove(name);
     }
 
-    /// Returns the number of running subagents of `parent`.
     pub fn subagents_of(&self, parent: &Name) -> usize {
         let subagents = lock(&self.subagents);
         let parents = subagents.keys().filter_map(Name::parent);

@@ -21,7 +21,6 @@ use crate::domain::team::Activity;
 use crate::protocol::event::{AgentEvent, EventKind, NoticeLevel, TeamEvent};
 use crate::store::{Requests, StoreError};
 
-/// The components that a request broker uses.
 pub struct BrokerParts {
     pub context: Arc<CrewContext>,
     pub signals: Arc<CrewSignals>,
@@ -51,7 +50,8 @@ struct Waiter {
     sender: oneshot::Sender<Request>,
 }
 
-/// A filed request that is not decided. Dropping it, or the future of its decision, withdraws the request.
+/// A request that was filed and is not decided yet. Dropping this value, or the future of the decision, withdraws the
+/// request.
 pub struct PendingRequest {
     request: Request,
     decided: oneshot::Receiver<Request>,
@@ -59,15 +59,15 @@ pub struct PendingRequest {
     busy: BusyGuard,
 }
 
-/// The result of [`RequestBroker::ask`].
+/// The result of filing a request: it is pending, or an earlier decision applies to it.
 pub enum RequestTicket {
-    /// The request was already decided before, and the decision applies.
+    /// The same request of an earlier run was approved, and the approval is used for this one.
     Decided(Request),
     Pending(PendingRequest),
 }
 
 impl RequestTicket {
-    /// Waits for the decision.
+    /// Waits until the request is decided; returns at once if an earlier decision applies.
     ///
     /// # Errors
     /// Fails if the crew stops first.
@@ -125,7 +125,8 @@ impl RequestBroker {
         self.get(&request.id).await
     }
 
-    /// Files a request, so that the caller can wait for its decision with [`RequestTicket::decision`].
+    /// Files a request and hands it to its approver. If the agent filed the same request in an earlier run, uses that
+    /// one, or its approval. The caller waits for the decision with [`RequestTicket::decision`].
     pub async fn ask(
         self: &Arc<Self>,
         from: &Name,
@@ -151,8 +152,8 @@ impl RequestBroker {
         };
         if is_new {
             self.put(request.clone()).await?;
-            // Another process may have approved the same request of an ended crew before the new one was on disk. A later
-            // decision covers both.
+            // Before the new request was on disk, another process may have approved the same request of an ended crew.
+            // A decision made from now on covers both.
             if let Some(granted) = followup.take_granted(from, request.kind, &request.body) {
                 return Ok(RequestTicket::Decided(granted));
             }
@@ -190,7 +191,7 @@ impl RequestBroker {
     /// Decides a request and all identical pending ones.
     ///
     /// # Errors
-    /// Returns why nothing changed.
+    /// Returns the reason if no request was decided.
     pub async fn decide(self: &Arc<Self>, decision: Decision) -> Result<Request, String> {
         let (requests, now) = (self.parts.requests.clone(), self.parts.context.now());
         let decided = blocking(move || decide_with_like(&requests, &decision, now)).await;
@@ -211,8 +212,8 @@ impl RequestBroker {
             .errors
             .warn("The requests", reading.notices)
             .await;
-        // At the first read, decided requests were handled by an earlier crew. Later, new requests are handled even if they
-        // are already decided, since another process may file and decide in one step.
+        // Requests that are already decided at the first read were handled by an earlier crew. At later reads, new
+        // requests are handled even if they are decided, since another process may file and decide in one step.
         let is_later = std::mem::replace(&mut *has_read, true);
         for request in reading.requests {
             let before = lock(&self.known).insert(request.id.clone(), request.status);
@@ -233,8 +234,9 @@ impl RequestBroker {
         self.parts.signals.files_changed();
     }
 
-    /// Carries out a decision that is new, or was not carried out before crewdeck ended. Then wakes the waiting agent
-    /// or sends it a message. `decided_now` is false for decisions made before this crew started.
+    /// Carries out a decision and wakes the agent that waits for it. If no agent waits, sends the decision as a
+    /// message. What an earlier crew has already done is not repeated. `decided_now` is false for decisions made before
+    /// this crew started.
     async fn follow(&self, request: Request, decided_now: bool) {
         let followup = &self.parts.followup;
         let is_news = decided_now || request.has_open_follow_up();
@@ -257,14 +259,13 @@ impl RequestBroker {
         }
     }
 
-    /// Returns whether any request is pending.
     pub fn has_pending(&self) -> bool {
         lock(&self.known)
             .values()
             .any(|s| *s == RequestStatus::Pending)
     }
 
-    /// Returns the pending requests on disk.
+    /// Reads the pending requests from disk.
     pub async fn pending(&self) -> Result<Vec<Request>, StoreError> {
         let requests = self.parts.requests.clone();
         let mut all = blocking(move || requests.read_all()).await?.requests;
@@ -298,7 +299,8 @@ impl RequestBroker {
         }
     }
 
-    /// Returns the approver of a request in this crew.
+    /// Returns the approver according to the settings of this crew. The request may name another one, if an earlier
+    /// crew filed it.
     pub fn approver_of(&self, request: &Request) -> Approver {
         self.parts.approvers.of_request(request)
     }
@@ -324,8 +326,8 @@ impl RequestBroker {
         found.ok_or_else(|| format!("request {id} no longer exists"))
     }
 
-    /// Hands a request to its approver: decides it by the settings, or sends the lead a message. The user sees every
-    /// request on the screen anyway.
+    /// Hands a request to its approver: decides it according to the settings, or sends the lead a message. The user
+    /// sees every request on the screen anyway.
     async fn hand_over(self: &Arc<Self>, request: &Request) {
         let (verdict, comment) = match route(request) {
             Route::User => return,
@@ -373,12 +375,12 @@ impl RequestBroker {
         let waiting = lock(&self.waiting);
         let waits = waiting.values().filter(|w| w.from.same(name)).count();
         drop(waiting);
-        // Requests of its subagents are filed in its name.
+        // Requests of the agent's subagents are filed in the agent's name.
         waits > 0 && self.parts.registry.subagents_of(name) <= waits
     }
 
-    /// Returns the pending requests if none of them is for the user. Returns `None` if one is, if one was just
-    /// decided and its agent is about to continue, or if the requests cannot be read.
+    /// Returns the pending requests. `None` if one of them is for the user, if a request was just decided and its agent
+    /// is about to continue, or if the requests cannot be read.
     pub async fn pending_without_user(&self) -> Option<Vec<Request>> {
         let waiting: Vec<RequestId> = lock(&self.waiting).keys().cloned().collect();
         if !self.has_pending() {
@@ -411,7 +413,8 @@ impl RequestBroker {
     }
 }
 
-/// Withdraws its request when dropped, because the agent stopped waiting.
+/// Withdraws a request when dropped, since the agent that filed it then no longer waits. A decided request is not
+/// withdrawn.
 struct Withdraw {
     broker: Arc<RequestBroker>,
     id: RequestId,

@@ -56,9 +56,9 @@ impl RequestReminders {
         }
     }
 
-    /// Reminds the lead of those pending requests that have had fewer than [`REMINDERS_MAX`] reminders. If there are
-    /// none or the lead cannot be reached, warns the user and stops waiting for the requests. Returns whether a
-    /// reminder was sent.
+    /// Reminds the lead of those pending requests that have had fewer than [`REMINDERS_MAX`] reminders, and returns
+    /// true. If there are no such requests or the lead cannot be reached, warns the user, stops waiting for the
+    /// requests, and returns false.
     pub async fn remind(&self, pending: &[Request]) -> bool {
         if self.send(pending) {
             return true;

@@ -8,16 +8,16 @@ use super::request_broker::RequestBroker;
 use crate::agent::tool_runner::SharedRules;
 use crate::domain::ids::{Name, RequestId};
 use crate::domain::permission::{PERMISSIONS_MAX, PermissionScope, SessionPermission};
-use crate::domain::request::{Decision, PendingCall, Request, RequestKind, Verdict};
+use crate::domain::request::{Decision, Request, RequestKind, Verdict};
 use crate::domain::text::{clip, one_line};
 use crate::protocol::event::{EventKind, NoticeLevel, TeamEvent};
-use crate::tools::policy::{self, PlanGate, PolicyContext, Ruling};
-use crate::tools::{Access, table};
+use crate::tools::pending;
+use crate::tools::policy::{PlanGate, PolicyContext};
 
 /// Maximum length of a permission in a notice, in characters.
 const SHOWN_MAX: usize = 160;
 
-/// The session permissions of a crew.
+/// Grants and revokes session permissions, and publishes the changes.
 pub struct SessionPermissions {
     context: Arc<CrewContext>,
     broker: Arc<RequestBroker>,
@@ -26,7 +26,7 @@ pub struct SessionPermissions {
     given: Mutex<GrantedPermissions>,
 }
 
-/// The session permissions and the last number that was assigned.
+/// The session permissions, and the number of the one that was granted last.
 #[derive(Default)]
 struct GrantedPermissions {
     rules: Vec<SessionPermission>,
@@ -50,15 +50,18 @@ impl SessionPermissions {
     /// Approves a permission request, and allows all commands in `scope` until crewdeck ends.
     ///
     /// # Errors
-    /// Returns why nothing changed.
+    /// Returns the reason if nothing was approved or allowed.
     pub async fn allow(&self, id: &RequestId, scope: PermissionScope) -> Result<(), String> {
         let request = self.broker.get(id).await?;
         let call = request
             .call
             .as_ref()
-            .filter(|call| request.kind == RequestKind::Permission && is_command(call))
+            .filter(|_| request.kind == RequestKind::Permission)
             .ok_or("this request can only be approved once, not for the session")?;
-        let offered = self.judged(&request, |standing| policy::scopes(&call.input, standing));
+        let offered = self.judged(&request, |standing| pending::scopes(call, standing));
+        if offered.is_empty() {
+            return Err("this request can only be approved once, not for the session".into());
+        }
         if !offered.contains(&scope) {
             return Err(format!(
                 "{} cannot be allowed for the session",
@@ -81,7 +84,7 @@ impl SessionPermissions {
         Ok(())
     }
 
-    /// Revokes a session permission, so that its commands require permission again.
+    /// Revokes the session permission with this number, so that its commands require permission again.
     pub async fn revoke(&self, number: u64) -> Result<(), String> {
         let Some(rule) = self.remove_rule(number) else {
             return Err("that permission was already revoked".into());
@@ -94,8 +97,8 @@ impl SessionPermissions {
         Ok(())
     }
 
-    /// Approves the pending requests that a session permission covers. They were filed before the permission was
-    /// granted.
+    /// Approves the pending requests that the session permissions cover. This concerns requests that were filed before
+    /// the permission was granted.
     pub async fn approve_covered(&self) {
         if lock(&self.given).rules.is_empty() {
             return;
@@ -107,9 +110,8 @@ impl SessionPermissions {
             let Some(call) = request.call.as_ref() else {
                 continue;
             };
-            let ruling = self.judged(request, |standing| policy::judge(&call.input, standing));
-            if is_command(call) && ruling == Ruling::Allow {
-                // If it was decided in the meantime, there is nothing to do.
+            if self.judged(request, |standing| pending::is_allowed(call, standing)) {
+                // Fails if the request was decided in the meantime, which needs no handling.
                 let _ = self.broker.decide(approval(request)).await;
             }
         }
@@ -153,7 +155,7 @@ impl SessionPermissions {
         Some(rule)
     }
 
-    /// Makes the session permissions effective for all agents, from their next tool call on.
+    /// Applies the session permissions to the tool calls of all agents, from their next call on.
     fn use_rules(&self, given: &GrantedPermissions) {
         let mut rules = self.rules.write().unwrap_or_else(PoisonError::into_inner);
         rules.session = given.rules.iter().map(|r| r.scope.clone()).collect();
@@ -166,11 +168,6 @@ impl SessionPermissions {
             .await;
         self.context.notice(NoticeLevel::Info, text).await;
     }
-}
-
-/// Returns whether the tool call runs a command. Session permissions apply only to commands.
-fn is_command(call: &PendingCall) -> bool {
-    table::find(&call.tool).is_some_and(|t| t.access == Access::Run)
 }
 
 fn approval(request: &Request) -> Decision {

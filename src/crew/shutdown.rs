@@ -13,11 +13,11 @@ use crate::domain::request::{Request, RequestKind, RequestStatus, Verdict};
 use crate::protocol::event::{CrewEvent, EventKind, NoticeLevel};
 use crate::store::{Requests, StoreError};
 
-/// The message that asks a teammate for its status.
+/// The user's message to a teammate that may be stuck.
 pub const NUDGE: &str =
     "What is your status? Continue with your task. If something blocks you, say what it is.";
 
-/// Handles the shutdowns of all teammates.
+/// Takes the answers of teammates to shutdown requests, kills teammates, and asks them for their status.
 pub struct Shutdowns {
     context: Arc<CrewContext>,
     registry: Arc<AgentRegistry>,
@@ -43,7 +43,8 @@ impl Shutdowns {
         }
     }
 
-    /// Handles an agent's answer to a shutdown request. Fails unless the request was approved and is for this agent.
+    /// Records that an agent agrees to shut down, or reports its refusal. Fails unless the request was approved and is
+    /// for this agent.
     pub async fn answer(
         &self,
         agent: &Name,
@@ -82,7 +83,6 @@ impl Shutdowns {
         Ok(())
     }
 
-    /// Returns the request with this id, if it exists.
     async fn find(&self, id: &RequestId) -> Result<Option<Request>, StoreError> {
         let (requests, id) = (self.requests.clone(), id.clone());
         blocking(move || requests.get(&id)).await

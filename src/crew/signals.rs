@@ -17,13 +17,13 @@ pub struct CrewSignals {
 }
 
 impl CrewSignals {
-    /// Signals that something on disk has changed.
+    /// Wakes the idle agents, which then check for work, and the idle detector.
     pub fn files_changed(&self) {
         self.files.send_modify(|n| *n += 1);
         self.activity_changed();
     }
 
-    /// Signals that the state of an agent or of the crew has changed.
+    /// Wakes the idle detector, so that it checks again whether the crew is idle.
     pub fn activity_changed(&self) {
         self.activity.send_modify(|n| *n += 1);
     }
@@ -47,7 +47,7 @@ impl CrewSignals {
     }
 }
 
-/// Marks the crew as busy until it is dropped.
+/// A mark that the crew has work. While one exists, the crew does not count as idle.
 pub struct BusyGuard(Arc<CrewSignals>);
 
 impl Drop for BusyGuard {

@@ -21,7 +21,7 @@ pub struct SkillWatch {
 }
 
 impl SkillWatch {
-    /// Creates the watch. `tools` are the names of the allowed tools; `None` allows all.
+    /// `tools` are the names of the allowed tools; `None` allows all.
     pub fn new(
         context: Arc<CrewContext>,
         registry: Arc<AgentRegistry>,

@@ -14,17 +14,17 @@ use crate::domain::worktree::MergePolicy;
 use crate::protocol::event::{BoardEvent, CrewEvent, EventKind, NoticeLevel};
 use crate::store::{Board, StoreError, TaskSet, Worktrees};
 
-/// Maximum time for collecting the description of machine and project.
+/// Maximum time for collecting the facts about the machine and the project.
 const LOOK_TIME: Duration = Duration::from_secs(1);
 
-/// A running check whether worktrees can be used.
+/// A background check of whether worktrees can be used in this directory.
 pub struct GitCheck {
     policy: MergePolicy,
     store: Worktrees,
     answer: JoinHandle<Result<Vec<String>, StoreError>>,
 }
 
-/// Whether worktrees can be used, and what the check repaired.
+/// Whether worktrees can be used, and what the check has repaired.
 pub struct GitCheckResult {
     /// The worktree store, and what triggers merges. `None` if all agents work in the project directory.
     pub worktrees: Option<(Worktrees, MergePolicy)>,
@@ -32,7 +32,7 @@ pub struct GitCheckResult {
     pub notices: Vec<(NoticeLevel, String)>,
 }
 
-/// Starts a check whether worktrees can be used. The check also repairs what killed git processes left in the
+/// Starts to check whether worktrees can be used. The check also repairs what killed git processes left in the
 /// repository. Returns `None` if worktrees are switched off.
 pub fn start_git_check(parts: &CrewParts) -> Option<GitCheck> {
     let policy = parts.worktrees?;
@@ -51,19 +51,20 @@ pub fn start_git_check(parts: &CrewParts) -> Option<GitCheck> {
     })
 }
 
-/// Starts to collect the description of machine and project, for the system prompts.
+/// Starts to collect the facts about the machine and the project, for the system prompts.
 pub fn start_environment(parts: &CrewParts) -> JoinHandle<Environment> {
     let (root, date) = (parts.root.clone(), day((parts.clock)()));
     tokio::task::spawn_blocking(move || crate::store::environment(&root, date))
 }
 
-/// Waits for the description. Returns an empty one after [`LOOK_TIME`], because the lead cannot start without it.
+/// Waits at most [`LOOK_TIME`] for the facts about the machine and the project, since the lead cannot start before.
+/// Returns no facts if they take longer.
 pub async fn environment(seen: JoinHandle<Environment>) -> Environment {
     let seen = tokio::time::timeout(LOOK_TIME, seen).await;
     seen.ok().and_then(Result::ok).unwrap_or_default()
 }
 
-/// Returns the day of a point in time in the local time zone, such as `2026-11-22`.
+/// Formats the local date of a point in time, such as `2026-11-22`.
 fn day(time: Timestamp) -> String {
     #[allow(clippy::cast_possible_truncation)] // seconds since 1970 fit into i64
     let second = jiff::Timestamp::from_second(time.0 as i64).unwrap_or_default();
@@ -73,7 +74,7 @@ fn day(time: Timestamp) -> String {
         .to_string()
 }
 
-/// Waits for the check, and returns its result with notices for the user.
+/// Waits for the git check. With `None`, worktrees are switched off, which needs no notice.
 pub async fn finish_git_check(asked: Option<GitCheck>) -> GitCheckResult {
     let Some(GitCheck {
         policy,
@@ -112,7 +113,7 @@ pub async fn publish_first(parts: &CrewParts, board: &Board) -> TaskGraph {
     let board = board.clone();
     let looked = blocking(move || board.update_since(&TaskSet::All, &TaskGraph::default())).await;
     let mut graph = TaskGraph::default();
-    // If it cannot be read, the watcher reports that later.
+    // If the board cannot be read, the watcher reports that later.
     if let Ok(news) = looked {
         graph.apply(&news.delta.changed, &news.delta.removed);
         for text in news.notices {

@@ -22,7 +22,7 @@ use crate::tools::host::{Host, SubagentSpec};
 /// Maximum number of model calls of a subagent, the same as in learn-claude-code.
 const ROUNDS_MAX: u32 = 30;
 
-/// Runs the subagents of a crew.
+/// Starts subagents for the tool calls of other agents, and returns their answers.
 pub struct Subagents {
     context: Arc<CrewContext>,
     registry: Arc<AgentRegistry>,
@@ -55,7 +55,7 @@ impl Subagents {
         let cancel = self.context.stop.child_token();
         let _interrupts = cancel.clone().drop_guard();
         let (sender, answer) = oneshot::channel();
-        // Runs as its own task, so that its last events are published even if the caller no longer waits.
+        // Runs as a Tokio task of its own, so that its last events are published even if the caller no longer waits.
         let life = Arc::clone(&self).run(order, host, cancel);
         self.context.spawn(async move {
             // The caller may no longer wait.

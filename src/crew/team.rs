@@ -1,4 +1,4 @@
-//! The team: its roster on disk, and the state of it that was last published.
+//! The team: the roster on disk, and the team as it was last published.
 
 use std::sync::{Arc, Mutex};
 
@@ -32,7 +32,7 @@ impl TeamRoster {
         &self.roster
     }
 
-    /// Returns the team on disk.
+    /// Reads the team from disk. Publishes nothing.
     pub async fn load(&self) -> Result<Team, StoreError> {
         let roster = self.roster.clone();
         blocking(move || roster.read()).await
@@ -93,19 +93,18 @@ impl TeamRoster {
         blocking(move || roster.set_status(&name, status, now).map(drop)).await
     }
 
-    /// Removes the first prompt of a member, since its conversation contains it.
+    /// Removes the first prompt of a member from the roster, once the member's conversation contains it.
     pub async fn clear_first_prompt(&self, name: &Name) -> Result<(), StoreError> {
         let (roster, name) = (self.roster.clone(), name.clone());
         blocking(move || roster.clear_first_instructions(&name).map(drop)).await
     }
 
-    /// Records that a member has shut down.
     pub async fn mark_shut_down(&self, name: &Name) -> Result<(), StoreError> {
         let (roster, name, now) = (self.roster.clone(), name.clone(), self.context.now());
         blocking(move || roster.mark_shut_down(&name, now).map(drop)).await
     }
 
-    /// Records that members are alive.
+    /// Records in the roster that these members are alive now.
     pub async fn mark_alive(&self, names: Vec<Name>) -> Result<(), StoreError> {
         let (roster, now) = (self.roster.clone(), self.context.now());
         blocking(move || roster.update_last_alive(&names, now).map(drop)).await

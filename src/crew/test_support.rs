@@ -29,6 +29,7 @@ use crate::domain::graph::TaskGraph;
 use crate::domain::ids::Name;
 use crate::domain::request::Approver;
 use crate::domain::timestamp::Timestamp;
+use crate::domain::usage::Price;
 use crate::model::{Delta, Model, ModelError, ModelRequest};
 use crate::protocol::EventReceiver;
 use crate::protocol::bus::bus;
@@ -177,7 +178,13 @@ impl TestCrew {
             tools: Vec::new(),
             earlier: false,
         };
-        let prices = std::collections::BTreeMap::new();
+        let price = Price {
+            input: 2.0,
+            output: 8.0,
+            cache_read: None,
+            cache_write: None,
+        };
+        let prices = std::collections::BTreeMap::from([("loud".to_string(), price)]);
         Arc::new(ModelSwitch::new(
             self.context.clone(),
             model_config,

@@ -1,5 +1,5 @@
-//! Executes the user's actions on the board, in the crew and in viewers. They are the same as those of `crewdeck
-//! task`.
+//! Executes the user's actions on the board, in the crew and in viewers. They have the same effect as the subcommands
+//! of `crewdeck task`.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use crate::protocol::TaskCommand;
 use crate::protocol::event::{BoardEvent, EventKind, NoticeLevel, UserAction};
 use crate::store::{Board, Mailbox, Roster, StoreError, TaskSet, Worktrees, take_task};
 
-/// The stores that the user's actions change.
+/// The stores that the user's actions change, with the clock and ids for the changes. Used with and without a crew.
 pub struct ActionStores {
     pub root: PathBuf,
     pub board: Board,
@@ -29,15 +29,15 @@ pub struct ActionStores {
     pub new_id: fn() -> String,
 }
 
-/// A completed action of the user.
+/// An action of the user on the board that was executed, with the changed task.
 pub struct CompletedAction {
     pub task: Task,
     pub act: UserAction,
 }
 
 impl CompletedAction {
-    /// Returns the message that tells the user where to work on a claimed task. `None` for other actions. Also `None`
-    /// if the crew still has to create the worktree (`crew_creates`), because it is announced later.
+    /// Returns the message that says where to work on a claimed task. `None` for other actions. Also `None` if the crew
+    /// still has to create the worktree (`crew_creates`), since it announces the worktree later.
     pub fn workspace_text(&self, root: &Path, crew_creates: bool) -> Option<String> {
         let (UserAction::Claimed, id) = (&self.act, self.task.id) else {
             return None;
@@ -56,7 +56,6 @@ impl CompletedAction {
         }
     }
 
-    /// Returns the event that reports the action.
     pub fn to_event(&self) -> EventKind {
         EventKind::Board(BoardEvent::UserActed {
             task: self.task.id,
@@ -86,7 +85,7 @@ impl ActionStores {
         Ok(())
     }
 
-    /// Executes an action on the board.
+    /// Executes an action on the board files. Publishes nothing: the caller does that.
     pub fn act(&self, command: TaskCommand) -> Result<CompletedAction, StoreError> {
         let (board, now) = (&self.board, self.now);
         let (task, act) = match command {

@@ -40,7 +40,6 @@ pub enum Runner {
     None,
 }
 
-/// The parameters of a viewer.
 pub struct ViewerParts {
     /// The project directory. Its state folders must exist.
     pub root: PathBuf,
@@ -58,7 +57,7 @@ pub struct Viewer {
 }
 
 impl Viewer {
-    /// Starts the viewer, which then accepts commands.
+    /// Starts a viewer that accepts commands at once.
     pub fn start(parts: ViewerParts) -> Viewer {
         let (commands, inbox) = mpsc::channel(COMMANDS_MAX);
         let files = Arc::new(ViewerStores {
@@ -78,7 +77,6 @@ impl Viewer {
         Viewer { commands, files }
     }
 
-    /// Sets where the crew runs.
     pub fn set_runner(&self, runner: Runner) {
         *lock(&self.files.runner) = runner;
     }
@@ -105,7 +103,6 @@ impl Viewer {
     }
 }
 
-/// The stores of the viewed crew.
 struct ViewerStores {
     root: PathBuf,
     board: Board,
@@ -315,7 +312,7 @@ impl ViewerStores {
         self.publisher.publish(event).await;
     }
 
-    /// Publishes the merge status of all branches, and which tasks' worktrees no longer exist. Does nothing outside
+    /// Publishes the merge status of all branches, and the tasks whose worktrees no longer exist. Does nothing outside
     /// of a git repository.
     async fn publish_branches(&self) {
         let mut known = Some(BranchSnapshot::default());

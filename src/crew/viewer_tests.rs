@@ -20,7 +20,7 @@ fn bob() -> Name {
     Name::member("bob").unwrap()
 }
 
-/// Creates a viewer of a crew with the member bob that runs in process 4711.
+/// Creates a viewer of a crew that runs in process 4711 and has the teammate bob.
 fn place() -> Place {
     let dir = tempfile::tempdir().unwrap();
     prepare(dir.path()).unwrap();

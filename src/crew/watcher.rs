@@ -101,8 +101,8 @@ impl Watcher {
                     Some(dirty) => vec![dirty],
                     None => return,
                 },
-                // Unreadable files are read again on a timer, since the cause may end without a file change. Changes of other
-                // files do not postpone it.
+                // Unreadable files are read again on a timer, since the cause may end without a file change. Changes of
+                // other files do not postpone it.
                 () = tokio::time::sleep_until(again), if self.errors.any() => {
                     again = Instant::now() + AGAIN;
                     Dirty::all().into()

@@ -32,11 +32,11 @@ fn unused_worktree(board: &Board, trees: &Worktrees, id: TaskId) -> Result<Workt
     }
 }
 
-/// Returns what would be lost with the worktree of a task.
+/// Returns the event that says what a removal of a task's worktree would lose.
 pub fn losses_event(board: &Board, trees: &Worktrees, id: TaskId) -> Result<EventKind, String> {
     let tree = unused_worktree(board, trees, id)?;
     let state = trees.state(&tree.name).map_err(|e| e.to_string())?;
-    // If the user may not remove it either, there is nothing to confirm.
+    // If the removal is refused even after a confirmation, there is nothing to confirm.
     check_removal(&tree, &state, RemovalMode::Confirmed).map_err(|why| why.to_string())?;
     let losses = match check_removal(&tree, &state, RemovalMode::OnlyIfSafe) {
         Ok(()) => Losses::default(),
@@ -50,7 +50,8 @@ pub fn losses_event(board: &Board, trees: &Worktrees, id: TaskId) -> Result<Even
     }))
 }
 
-/// Removes the worktree if the losses are exactly those that the user confirmed. Returns the message for the user.
+/// Removes the worktree of a task, and returns the message for the user. Fails if the losses are not exactly those that
+/// the user `confirmed`.
 pub fn remove(
     board: &Board,
     trees: &Worktrees,
@@ -69,7 +70,7 @@ pub fn remove(
     }
 }
 
-/// Removes worktrees for the user.
+/// Removes worktrees that the user no longer needs, and publishes what a removal would lose.
 pub struct WorktreeRemoval {
     context: Arc<CrewContext>,
     board: Arc<BoardView>,
@@ -92,7 +93,7 @@ impl WorktreeRemoval {
         }
     }
 
-    /// Publishes what would be lost with the worktree of a task.
+    /// Publishes what would be lost if the worktree of a task were removed.
     pub async fn publish_losses(&self, id: TaskId) -> Result<(), String> {
         let (board, trees) = (self.board.store().clone(), self.merges.worktrees()?.clone());
         let judged = blocking(move || Ok(losses_event(&board, &trees, id))).await;
@@ -101,7 +102,8 @@ impl WorktreeRemoval {
         Ok(())
     }
 
-    /// Removes the worktree of a task for the user and publishes the result.
+    /// Removes the worktree of a task, if the losses are exactly those that the user `confirmed`, and publishes the
+    /// result. Waits for the user's running merges.
     pub async fn remove(&self, id: TaskId, confirmed: Losses) -> Result<(), String> {
         let (board, trees) = (self.board.store().clone(), self.merges.worktrees()?.clone());
         // Removals and merges run one at a time.

@@ -44,7 +44,6 @@ impl TaskWorktrees {
         }
     }
 
-    /// Returns whether tasks get a worktree.
     pub fn are_used(&self) -> bool {
         self.store.is_some()
     }
@@ -92,9 +91,8 @@ impl TaskWorktrees {
         Ok(Some(TaskWorkspace { dir, text }))
     }
 
-    /// Makes a teammate that claimed a task during its turn work in the task's worktree, from its next tool call on.
-    /// Returns text that tells its model about the worktree. The lead stays in the project directory, where it
-    /// merges.
+    /// Moves a teammate that claimed a task during its turn into the task's worktree, from its next tool call on.
+    /// Returns text that tells its model about the worktree. The lead stays in the project directory, where it merges.
     pub async fn move_to_workspace(&self, agent: &Name, task: &Task) -> Result<String, String> {
         if agent.is_lead() {
             return Ok(String::new());
@@ -159,7 +157,7 @@ impl TaskWorktrees {
         found.await.ok().flatten().unwrap_or(task)
     }
 
-    /// Returns the names of the branches of a task's blockers.
+    /// Returns the branches of those blockers of a task that have a worktree.
     async fn branches_of(&self, task: &Task) -> Result<Vec<String>, StoreError> {
         let (board, id) = (self.board.store().clone(), task.id);
         let branches = move |graph: &TaskGraph| {
@@ -185,7 +183,8 @@ impl TaskWorktrees {
         };
         let needs = self.branches_of(task).await.unwrap_or_default();
         let (store, tree, now) = (store.clone(), name.clone(), self.context.now());
-        // Blockers may have been completed since. Nothing is merged over uncommitted files.
+        // Blockers may have been completed since the worktree was created. `merge_branches` fails if the worktree has
+        // uncommitted files.
         let branches = needs.clone();
         let looked = blocking(move || {
             let state = store.state(&tree)?;

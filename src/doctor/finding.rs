@@ -10,7 +10,6 @@ use super::fix::Fix;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Level {
-    /// No problem.
     Ok,
     /// Something works, but needs attention.
     Warn,
@@ -19,7 +18,7 @@ pub enum Level {
 }
 
 impl Level {
-    /// Returns the symbol of the level, so that its meaning does not depend on colour.
+    /// Returns a symbol by which the level can be recognised without colours.
     pub fn symbol(self) -> &'static str {
         match self {
             Level::Ok => "✓",
@@ -55,7 +54,6 @@ pub struct Finding {
 }
 
 impl Finding {
-    /// Returns a finding without a problem.
     pub fn ok(check: &'static str, text: impl Into<String>) -> Finding {
         Finding {
             check,
@@ -66,7 +64,6 @@ impl Finding {
         }
     }
 
-    /// Returns a finding of level [`Level::Warn`].
     pub fn warn(
         check: &'static str,
         text: impl Into<String>,
@@ -79,7 +76,6 @@ impl Finding {
         }
     }
 
-    /// Returns a finding of level [`Level::Fail`].
     pub fn fail(
         check: &'static str,
         text: impl Into<String>,
@@ -91,7 +87,6 @@ impl Finding {
         }
     }
 
-    /// Returns this finding with a fix that `doctor --mend` applies.
     #[must_use]
     pub fn with_fix(self, fix: Fix) -> Finding {
         Finding {

@@ -15,7 +15,7 @@ use crate::store::{Board, Requests, Roster, StoreError, Worktrees, atomic};
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "action", rename_all = "snake_case")]
 pub enum Fix {
-    /// Releases a task from its owner.
+    /// Returns a task to the board, so that others can claim it.
     Release { task: TaskId, owner: Name },
     /// Marks a team member as shut down.
     Leave { member: Name },
@@ -43,7 +43,7 @@ impl Fix {
             Fix::Withdraw { request } => format!("Withdraw request {request}?"),
             Fix::RemoveWorktree { name } => format!("Remove worktree {name}?"),
             Fix::ClearOrphan { name } => format!("Clean up .worktrees/{name}?"),
-            Fix::Repair => "Repair what killed git processes left in the repository?".into(),
+            Fix::Repair => "Clean up what killed git processes left in the repository?".into(),
             Fix::Sweep { files } => format!("Delete {} temporary file(s)?", files.len()),
         }
     }

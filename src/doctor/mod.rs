@@ -1,8 +1,8 @@
 //! `crewdeck doctor`: checks the setup, finds what earlier crews left behind, and offers fixes.
 //!
-//! Each check is a file in `checks/` with an entry in the table of `checks/mod.rs`. A check gathers facts through the store or takes those
-//! in [`DoctorContext`], and a pure function turns them into findings. A check changes nothing. A change that cannot
-//! lose work is offered as a [`Fix`]; for any other change the finding only names the command.
+//! Each check is a file in `checks/` with an entry in the table of `checks/mod.rs`. A check gathers facts through the
+//! store or takes them from [`DoctorContext`], and a pure function turns them into findings. A check changes nothing. A
+//! change that cannot lose work is offered as a [`Fix`]; for any other change the finding only names the command.
 
 mod checks;
 mod finding;
@@ -20,25 +20,21 @@ pub use checks::settings::SettingsFacts;
 pub use finding::{Finding, Level};
 pub use fix::Fix;
 
-/// The input of the checks.
+/// What the checks need from the caller: the root, the time, and facts that the store does not know.
 #[derive(Debug)]
 pub struct DoctorContext {
-    /// The project root.
     pub root: PathBuf,
     pub now: Timestamp,
-    /// Whether a crew is running in the root.
     pub crew: CrewPresence,
     pub settings: SettingsFacts,
     pub model: ModelFacts,
     pub sandbox: SandboxFacts,
-    /// The environment variables that look like secrets, hidden from commands or not.
     pub environment: EnvironmentFacts,
 }
 
 /// Whether a crew is running in the root.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CrewPresence {
-    /// No crew is running.
     None,
     /// A crew is running, with its process id if it is known.
     Runs(Option<String>),

@@ -11,7 +11,7 @@ pub fn count(n: usize, what: &str) -> String {
     format!("{n} {what}{end}")
 }
 
-/// Formats the time since `then`: `3 min ago`. `None`: `then` is not known.
+/// Formats the time since `then`: `3 min ago`. Returns `None` if `then` is 0, which stands for an unknown time.
 pub fn ago(now: Timestamp, then: Timestamp) -> Option<String> {
     (then.0 > 0.0).then(|| format!("{} ago", span(now.since(then))))
 }

@@ -1,10 +1,12 @@
-//! Files that are attached to a message. Their content is stored beside the transcripts; messages refer to it.
+//! Files that are attached to a message. Their content is stored in files beside the transcripts; messages contain only
+//! the names of these files.
 
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-/// The start of the text of an attached file or directory in a conversation. Stored in transcripts, so it must not change.
+/// The first characters of the text block that contains an attached file or directory in a conversation. Stored in
+/// transcripts, so it must not change.
 pub const ATTACHED: &str = "<attachment ";
 
 /// A file, directory or image that is attached to a message.
@@ -12,11 +14,11 @@ pub const ATTACHED: &str = "<attachment ";
 pub struct Attachment {
     /// The path as the user wrote it.
     pub path: String,
-    /// The size of the content for the user, such as `120 lines`.
+    /// Size of the content as shown to the user, such as `120 lines`.
     pub size: String,
-    /// The name of the file with the stored content.
+    /// The name of the file in which the content is stored.
     pub file: String,
-    /// The kind and size of an image; `None` for text.
+    /// The media type and the dimensions of an image; `None` for text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub image: Option<ImageSize>,
 }
@@ -28,10 +30,10 @@ impl Attachment {
     }
 }
 
-/// The kind and the size of an image as it is sent.
+/// The media type and the dimensions of an image as it is sent to the model, possibly scaled down.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ImageSize {
-    /// The media type: `image/png`.
+    /// The MIME type, such as `image/png`.
     pub media_type: String,
     /// Width in pixels.
     pub width: u32,
@@ -39,28 +41,28 @@ pub struct ImageSize {
     pub height: u32,
 }
 
-/// An image in a conversation. A transcript holds only the name of the file with its content.
+/// An image in a conversation. A transcript contains only the name of the file in which the content is stored.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AttachedImage {
     /// The path as the user wrote it.
     pub path: String,
-    /// The name of the file with the content.
+    /// The name of the file in which the content is stored.
     pub file: String,
     #[serde(flatten)]
     pub size: ImageSize,
-    /// The content; absent until it is loaded, and if the file is gone.
+    /// The content; `None` until it is loaded from the file, and if the file no longer exists.
     #[serde(skip)]
     pub data: ImageData,
 }
 
 impl AttachedImage {
-    /// Returns the text that replaces the image where it cannot be sent.
+    /// Returns the text that is sent instead of an image that cannot be sent; `why` is the reason.
     pub fn placeholder(&self, why: &str) -> String {
         let ImageSize { width, height, .. } = self.size;
         format!("[image {} ({width}x{height}) {why}]", self.path)
     }
 
-    /// Estimates the number of tokens, by the rule that Anthropic documents: one per 750 pixels.
+    /// Estimates the number of tokens of the image: one per 750 pixels, as Anthropic documents.
     pub fn tokens(&self) -> u64 {
         u64::from(self.size.width) * u64::from(self.size.height) / 750
     }
@@ -70,7 +72,7 @@ impl AttachedImage {
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct ImageData(pub Option<Arc<str>>);
 
-/// Prints only the length.
+/// Prints the length of the content instead of the content.
 impl std::fmt::Debug for ImageData {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let length = self.0.as_ref().map(|data| data.len());

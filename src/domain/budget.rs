@@ -78,7 +78,7 @@ impl UsageBudget {
         }
     }
 
-    /// Returns whether the budget is shared by the whole team.
+    /// Returns whether all agents share the budget; otherwise it limits each agent separately.
     pub fn is_of_team(self) -> bool {
         match self {
             UsageBudget::TeamTokens | UsageBudget::TeamCost => true,
@@ -98,7 +98,7 @@ impl UsageBudget {
     }
 }
 
-/// Usage of one agent or of the team.
+/// Usage of one agent, including its subagents, or of the team.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 struct UsageTotal {
     tokens: u64,
@@ -124,7 +124,7 @@ impl UsageTotal {
 /// Identifies a budget: its kind, and the agent that it limits. `None` means the whole team.
 pub type BudgetKey = (UsageBudget, Option<Name>);
 
-/// A budget that is used up.
+/// A used-up budget. It blocks model calls until the user raises it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ReachedBudget {
     pub key: BudgetKey,
@@ -132,13 +132,13 @@ pub struct ReachedBudget {
     pub used: f64,
     /// The limit that was reached, in tokens or US dollars.
     pub allowed: f64,
-    /// The limit after the user approves an increase: the lowest multiple of the configured budget above the amount
-    /// used.
+    /// The limit that applies if the user approves an increase: the lowest multiple of the configured budget that is
+    /// above `used`.
     pub raised: f64,
 }
 
 impl ReachedBudget {
-    /// Returns a line that says who has used how much of which budget.
+    /// Returns one line for the user: who has used how much, and the limit and the setting of the budget.
     pub fn summary(&self) -> String {
         let (budget, whose) = &self.key;
         let who = whose
@@ -152,7 +152,7 @@ impl ReachedBudget {
         )
     }
 
-    /// Returns the text of the approval request for raising the budget.
+    /// Returns the text of the approval request in which `agent` asks the user to raise the budget.
     pub fn question(&self, agent: &Name) -> String {
         let (whose, ends) = if self.key.0.is_of_team() {
             let all = "All agents pause before their next model call.";
@@ -201,7 +201,8 @@ impl Ledger {
         self.budgets
     }
 
-    /// Adds usage to an agent and to the team. The usage of a subagent is added to its parent.
+    /// Adds usage to the totals of the team and of `agent`, or of its parent if `agent` is a subagent. `cost` is in US
+    /// dollars; `None` if the price is unknown.
     pub fn add_usage(&mut self, agent: &Name, usage: Usage, cost: Option<f64>) {
         self.team.add(usage, cost);
         self.agents
@@ -210,7 +211,8 @@ impl Ledger {
             .add(usage, cost);
     }
 
-    /// Returns the first used-up budget that blocks model calls of `agent`; `None` if none does.
+    /// Returns the first used-up budget, in the order of [`UsageBudget::ALL`], that blocks model calls of `agent`;
+    /// `None` if there is none.
     pub fn reached(&self, agent: &Name) -> Option<ReachedBudget> {
         let payer = charged_agent(agent);
         let own = self.agents.get(&payer).copied().unwrap_or_default();
@@ -263,7 +265,6 @@ fn raised(base: f64, used: f64) -> f64 {
 /// A budget that the user has raised until crewdeck ends.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RaisedBudget {
-    /// The kind of budget.
     #[serde(rename = "ceiling")]
     pub budget: UsageBudget,
     /// The agent that the budget limits; `None` for the team's budget.

@@ -19,15 +19,14 @@ pub enum Role {
     Assistant,
 }
 
-/// A tool call that a model requested.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ToolCall {
     /// The id that the tool result refers to.
     pub id: CallId,
     pub name: String,
-    /// The input, always a JSON object. Input that is not a JSON object is stored in `broken`.
+    /// The input, always a JSON object. If the model sent something else, it is stored in `broken` instead.
     pub input: Value,
-    /// Input that was not a JSON object, as the model sent it, cut to a bounded size.
+    /// The input as the model sent it, cut to a bounded size, if it was not a JSON object.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub broken: Option<String>,
 }
@@ -41,8 +40,8 @@ pub fn is_tool_name(name: &str) -> bool {
     (1..=TOOL_NAME_MAX).contains(&name.len()) && name.bytes().all(is_allowed)
 }
 
-/// Returns the name under which a tool call is sent to the provider. A valid name is unchanged. An invalid one is
-/// replaced by a valid name that ends with `_`, which no tool has.
+/// Returns the name under which a tool call is sent to the provider. A valid name is unchanged. An invalid name is
+/// replaced by a valid one that ends with `_`; no tool has such a name.
 pub fn valid_tool_name(name: &str) -> Cow<'_, str> {
     if is_tool_name(name) {
         return name.into();
@@ -62,7 +61,6 @@ pub fn valid_tool_name(name: &str) -> Cow<'_, str> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
-    /// The tool did what was requested.
     Ok,
     /// The tool failed; the result text gives the reason.
     Error,
@@ -77,7 +75,7 @@ pub enum Block {
     },
     /// An image that the user attached.
     Image(AttachedImage),
-    /// Thinking of the model. Shown on the screen; sent back to the server only if it has a signature.
+    /// The model's thinking. Shown on the screen; sent back to the server only if it has a signature.
     Thinking {
         text: String,
         /// The server's signature. Must be sent back unchanged.
@@ -85,7 +83,6 @@ pub enum Block {
         signature: Option<String>,
     },
     ToolCall(ToolCall),
-    /// The result of a tool call.
     ToolResult {
         call: CallId,
         /// The output, cut to a bounded size.
@@ -107,7 +104,6 @@ pub struct Message {
 }
 
 impl Message {
-    /// Returns a message with the role [`Role::User`].
     pub fn user(blocks: Vec<Block>) -> Message {
         Message {
             role: Role::User,
@@ -115,7 +111,6 @@ impl Message {
         }
     }
 
-    /// Returns a message with the role [`Role::Assistant`].
     pub fn assistant(blocks: Vec<Block>) -> Message {
         Message {
             role: Role::Assistant,
@@ -136,7 +131,6 @@ impl Message {
         texts.join("\n")
     }
 
-    /// Returns the tool calls, in order.
     pub fn calls(&self) -> impl Iterator<Item = &ToolCall> {
         self.blocks.iter().filter_map(|b| match b {
             Block::ToolCall(call) => Some(call),
@@ -206,7 +200,7 @@ pub fn validate(messages: &[Message]) -> Result<(), ChatError> {
     }
 }
 
-/// Estimates the number of tokens at four bytes each. Used until the server has reported a count.
+/// Estimates the number of tokens in `messages`, at four bytes per token. Used until the server has reported a count.
 pub fn estimate_tokens(messages: &[Message]) -> u64 {
     let bytes: usize = messages
         .iter()

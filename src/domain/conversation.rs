@@ -1,4 +1,4 @@
-//! An agent's log: the records it consists of, and the conversation that is rebuilt from them.
+//! An agent's log: its records, and the conversation that is rebuilt from them.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,7 +7,7 @@ use super::ids::{CallId, JobId, PromptId};
 use super::todo::TodoList;
 use super::usage::Usage;
 
-/// The result that is added for a tool call which had no result when crewdeck ended.
+/// The result of a tool call for which the log contains no result, because crewdeck ended before the call did.
 pub const NO_RESULT: &str = "Error: crewdeck ended before this call did. The call may have run completely, \
 partly or not at all. Check the state before you repeat it.";
 
@@ -16,13 +16,13 @@ partly or not at all. Check the state before you repeat it.";
 #[serde(untagged)]
 pub enum LogRecord {
     /// A message that contains items which must be delivered only once: inbox messages, job results, queued prompts.
-    /// One line holds both the message and what it delivers, so that neither is on disk without the other.
+    /// One line contains both the message and what it delivers, so that neither is on disk without the other.
     Delivery {
         #[serde(flatten)]
         message: Message,
         /// Read position in the inbox after this message, in bytes.
         inbox: Option<u64>,
-        /// The background jobs whose end the message reports.
+        /// The ended background jobs whose results the message contains.
         ended: Vec<JobId>,
         /// The queued prompts that the message contains.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -30,12 +30,14 @@ pub enum LogRecord {
     },
     /// Any other message of the conversation: one that contains nothing from the inbox, the jobs or the prompt queue.
     Message(Message),
-    /// Read position in the inbox after the messages so far.
+    /// The read position in the inbox. Written when a conversation is saved as a new log, whose messages do not contain
+    /// it.
     Inbox {
-        /// The read position, in bytes.
+        /// The read position in the inbox, in bytes.
         inbox: u64,
     },
-    /// Prompts that are part of the messages so far and may still be in the queue on disk.
+    /// The queued prompts that the messages contain. Written when a conversation is saved as a new log, because the
+    /// queue on disk may still contain these prompts.
     Prompts { prompts: Vec<PromptId> },
     /// The agent replaced its todo list.
     Todo { todo: TodoList },
@@ -60,7 +62,7 @@ pub enum LogRecord {
     Turn { turn: TurnState },
 }
 
-/// The state of a background job in a log.
+/// Whether a background job has begun or ended, as recorded in a log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum JobState {
@@ -73,13 +75,12 @@ pub enum JobState {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PlanState {
-    /// No plan was approved. Never written to a log: a log without a record of this kind means the same.
+    /// No plan was approved. Never written: a log without a plan record means the same.
     #[default]
     Open,
     Approved,
 }
 
-/// The state of a turn in a log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TurnState {
@@ -89,15 +90,15 @@ pub enum TurnState {
     Open,
 }
 
-/// The state that is rebuilt from a log.
+/// An agent's conversation and other state, rebuilt from its log.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Conversation {
     /// The messages. Valid according to [`super::chat::validate`].
     pub messages: Vec<Message>,
     pub todo: TodoList,
-    /// Total tokens used.
+    /// Tokens that the agent has used so far.
     pub spent: Usage,
-    /// Cost of the tokens in US dollars, if known.
+    /// Cost of these tokens in US dollars; `None` if the price is unknown.
     pub cost: Option<f64>,
     /// Number of model calls.
     pub calls: u64,
@@ -107,14 +108,15 @@ pub struct Conversation {
     pub plan: PlanState,
     /// Read position in the inbox, in bytes, if known.
     pub inbox: Option<u64>,
-    /// The queued prompts that are part of the messages.
+    /// Prompts from the queue that the messages already contain.
     pub prompts: Vec<PromptId>,
     /// Whether the last turn ended or was interrupted, for example by a crash.
     pub turn: TurnState,
 }
 
 impl Conversation {
-    /// Rebuilds the state from the records of a log. After a crash, tool calls without a result get an error result.
+    /// Rebuilds the state from the records of a log. A tool call without a result, as after a crash, gets the result
+    /// [`NO_RESULT`].
     pub fn from_records(records: impl IntoIterator<Item = LogRecord>) -> Conversation {
         let mut all = Conversation::default();
         for record in records {
@@ -148,7 +150,7 @@ impl Conversation {
                     command,
                     state: JobState::Began,
                 } => {
-                    // Rewriting a log while a job begins can record the job twice.
+                    // The log can contain the start of a job twice, if the log was rewritten while the job began.
                     all.unreported_jobs.retain(|(id, _)| *id != job);
                     all.unreported_jobs.push((job, command));
                 }
@@ -172,8 +174,8 @@ impl Conversation {
         all
     }
 
-    /// Appends a message and keeps the conversation valid: drops results without a call, and adds an error result for
-    /// each call that has none.
+    /// Appends a message and keeps the conversation valid: removes tool results that belong to no call, and adds an
+    /// error result for each unanswered call of the previous message.
     fn join(&mut self, message: Message) {
         let mut message = message;
         let mut open = self.open_calls();
@@ -202,7 +204,7 @@ impl Conversation {
         }
     }
 
-    /// Adds an error result for each tool call of the last message.
+    /// Adds an error result for each tool call of the last message, because no result can follow.
     fn close(&mut self) {
         let open = self.open_calls();
         if !open.is_empty() {

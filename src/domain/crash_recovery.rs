@@ -1,4 +1,5 @@
-//! Finds what an ended crew has left open: owned tasks, members still listed as present, and pending requests.
+//! Finds what a crew left unfinished when it ended: tasks that still have an owner, members still listed as present,
+//! and pending requests.
 
 use super::graph::TaskGraph;
 use super::ids::{Name, TaskId};
@@ -18,8 +19,8 @@ pub enum LeadState {
     Gone,
 }
 
-/// Returns the members that are listed as present although their crew has ended, except those in `back`, which are
-/// restored. A member without a session was added by another program, which may still run it, and is not returned.
+/// Returns the members that are listed as present although their crew has ended, without those in `back`, which this
+/// session restores. Members without a session are not returned: another program added them and may still run them.
 pub fn absent_members<'a>(team: &'a Team, back: &[Name]) -> Vec<&'a Member> {
     let stays = |name: &Name| back.iter().any(|n| n.same(name));
     team.present()
@@ -48,7 +49,7 @@ pub fn orphaned_requests<'a>(
         .collect()
 }
 
-/// What is known about the owner of a task while no crew runs.
+/// Whether the owner of a task may still be working on it although no crew runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OwnerState {
     /// The owner is the lead or a member of an ended crew, so no work is done on the task.
@@ -64,12 +65,11 @@ pub struct OwnedTask {
     pub subject: String,
     /// The owner as recorded on the board.
     pub owner: String,
-    /// Whether the owner may still be working on the task.
     pub owner_state: OwnerState,
 }
 
-/// Returns the tasks that are not completed and are owned by an agent, in the order of their numbers. Pending tasks
-/// with an owner are included, because agents claim only tasks without an owner.
+/// Returns the tasks that are not completed and have an agent as owner, in the order of their numbers. Includes pending
+/// tasks: no agent can claim them while they have an owner.
 pub fn orphaned_claims(graph: &TaskGraph, team: &Team) -> Vec<OwnedTask> {
     let open = graph
         .tasks()

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::text::closest_match;
 use super::theme::{ThemeName, unknown_theme};
 
-/// Maximum number of custom themes that are read.
+/// Maximum number of custom themes. Settings with more of them are rejected.
 pub const THEMES_MAX: usize = 32;
 /// Maximum length of a theme name, in characters.
 pub const NAME_MAX: usize = 24;
@@ -29,7 +29,7 @@ pub enum ColorRole {
     Title,
     /// Title and border of the focused pane.
     Focus,
-    /// Borders of the other panes.
+    /// Borders of panes without the focus.
     Border,
     /// Keys, names, links, and the user's prompts.
     Accent,
@@ -91,7 +91,6 @@ impl ColorRole {
     }
 }
 
-/// A colour from the settings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ThemeColor {
     /// One of the terminal's 256 colours. Those below 16 follow the terminal's own colour scheme.
@@ -124,7 +123,7 @@ impl ThemeColor {
     /// Parses a colour: a name, `#rrggbb` or a number from 0 to 255.
     ///
     /// # Errors
-    /// Returns a message with the closest name, or with the accepted formats.
+    /// Returns a message with the closest name, or with the accepted formats if no name is close.
     pub fn parse(word: &str) -> Result<ThemeColor, String> {
         if let Some(at) = SIXTEEN.iter().position(|name| *name == word) {
             return u8::try_from(at)
@@ -169,7 +168,7 @@ impl fmt::Display for ThemeColor {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CustomTheme {
     pub name: String,
-    /// The built-in theme that supplies all other colours.
+    /// The built-in theme that supplies the colours which are not in `colors`.
     pub base: ThemeName,
     /// The colours that replace those of the base theme.
     pub colors: BTreeMap<ColorRole, ThemeColor>,
@@ -233,12 +232,11 @@ fn unknown(name: &str, key: &str) -> String {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ThemeChoice {
     BuiltIn(ThemeName),
-    /// A custom theme from the settings.
     Custom(Arc<CustomTheme>),
 }
 
 impl ThemeChoice {
-    /// Returns the built-in themes and then the custom themes `own`, in the order in which the picker lists them.
+    /// Returns all themes in the order in which the picker lists them: the built-in ones, then the custom themes `own`.
     pub fn all(own: &[Arc<CustomTheme>]) -> Vec<ThemeChoice> {
         let built_in = ThemeName::ALL.into_iter().map(ThemeChoice::BuiltIn);
         built_in

@@ -1,16 +1,16 @@
-//! The facts about the machine and the project in the system prompt, as they were when the crew began.
+//! What the system prompt says about the machine and the project.
 
-/// Facts about the machine and the project for the system prompt. Gathered once per session, because a changed prompt
-/// would invalidate the provider's prompt cache.
+/// Facts about the machine and the project for the system prompt. Gathered once, when the session starts, because a
+/// changed prompt would invalidate the provider's prompt cache.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Environment {
     /// Operating system and processor, such as `linux x86_64`.
     pub platform: String,
-    /// The day, such as `2026-11-22`.
+    /// The day on which the session started, in the local time zone, such as `2026-11-22`.
     pub date: String,
     /// The state of the git repository; `None` if there is none, or git did not answer in time.
     pub git: Option<GitState>,
-    /// Files and folders of the project, to two levels.
+    /// Files and folders of the project, two levels deep.
     pub tree: FileTree,
 }
 
@@ -28,6 +28,7 @@ pub struct GitState {
 pub struct FileTree {
     /// The files of the root in one line, then one line per folder: `src/: main.rs, ui/`.
     pub lines: Vec<String>,
-    /// The number of entries that are not shown; a lower bound for a large project.
+    /// The number of files and folders that `lines` does not show. In a large project not all are counted, so there may
+    /// be more.
     pub left_out: usize,
 }

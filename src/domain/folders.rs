@@ -13,7 +13,6 @@ pub fn reserved() -> impl Iterator<Item = &'static str> {
     STATE.into_iter().chain([GIT])
 }
 
-/// Returns whether `name` is one of the [`reserved`] top-level folders.
 pub fn is_reserved(name: &str) -> bool {
     reserved().any(|reserved| reserved == name)
 }

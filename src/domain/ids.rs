@@ -7,7 +7,6 @@ use serde::{Deserialize, Deserializer, Serialize};
 /// Maximum length of the name of an agent or a worktree, in characters.
 pub const NAME_MAX: usize = 32;
 
-/// Why a name is not valid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NameError {
     /// The name contains invalid characters, is empty or is too long.
@@ -70,7 +69,7 @@ impl Name {
         Name(format!("{parent}.{n}"))
     }
 
-    /// Returns the parent if this is the name of a subagent.
+    /// Returns the agent that started this subagent; `None` if this is not the name of a subagent.
     pub fn parent(&self) -> Option<Name> {
         let (parent, number) = self.0.split_once('.')?;
         let is_number = !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit());
@@ -194,7 +193,7 @@ text_id!(
     MessageId
 );
 text_id!(
-    /// The id of a queued prompt.
+    /// The id of a queued prompt. A log records it, so that the prompt is not delivered again after a crash.
     PromptId
 );
 text_id!(

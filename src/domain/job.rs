@@ -18,19 +18,25 @@ const COMMAND_MAX: usize = 80;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "how", rename_all = "snake_case")]
 pub enum JobEnd {
-    /// The command exited.
-    Exited { code: i32 },
+    Exited {
+        code: i32,
+    },
     /// The command was ended by a signal that crewdeck did not send.
-    Signalled { signal: i32 },
+    Signalled {
+        signal: i32,
+    },
     /// The job was killed because its timeout expired.
-    TimedOut { after_s: u64 },
-    /// The job was killed on request.
+    TimedOut {
+        after_s: u64,
+    },
+    /// The job was killed by an agent, by the user, or by crewdeck on exit.
     Killed {
-        /// The name of the agent or user who killed it, or `crewdeck` if crewdeck killed it on exit.
+        /// The name of the agent or user, or `crewdeck`.
         by: String,
     },
-    /// The command could not be started.
-    NotStarted { why: String },
+    NotStarted {
+        why: String,
+    },
 }
 
 impl fmt::Display for JobEnd {

@@ -1,14 +1,15 @@
-//! Limits of a crew: concurrent model calls and the current budgets.
+//! The limits that apply to a crew.
 
 use serde::{Deserialize, Serialize};
 
 use super::budget::{RaisedBudget, UsageBudget, UsageBudgets};
 use super::ids::Name;
 
-/// The limits of a crew: concurrent model calls and budgets.
+/// The maximum number of concurrent model calls of a crew, its budgets from the settings, and the budgets that the user
+/// has raised.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Limits {
-    /// Maximum number of concurrent model calls of the whole team; 0: unknown.
+    /// Maximum number of concurrent model calls of the whole team; 0 if unknown.
     pub calls: usize,
     /// The budgets from the settings.
     #[serde(rename = "ceilings", default)]
@@ -19,8 +20,8 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// Returns the current limit of a budget in tokens or US dollars, for the agent `whose` or, if that is `None`,
-    /// for the team. `None`: no limit.
+    /// Returns the current limit of a budget in tokens or US dollars; `None` if there is no limit. `whose` is the agent
+    /// that the budget limits, `None` for the team.
     pub fn allowed(&self, budget: UsageBudget, whose: Option<&Name>) -> Option<f64> {
         let base = self.budgets.limit(budget)?;
         let is_it = |r: &&RaisedBudget| r.budget == budget && r.whose.as_ref() == whose;

@@ -12,7 +12,7 @@ use super::timestamp::Timestamp;
 /// Maximum size of a message's text, in bytes. A longer text is rejected with the advice to use a file.
 pub const MAIL_MESSAGE_MAX: usize = 64 * 1024;
 
-/// The field of a message with its attachments.
+/// The JSON field that contains the attachments of a message.
 const ATTACHMENTS: &str = "attachments";
 
 /// The type of a message. The first five are those of learn-claude-code.
@@ -24,23 +24,17 @@ pub enum MailKind {
     Message,
     /// A message to all members.
     Broadcast,
-    /// Asks the recipient to shut down.
     ShutdownRequest,
-    /// Answers a shutdown request.
     ShutdownResponse,
-    /// The decision on a plan.
     PlanApprovalResponse,
-    /// A plan was submitted.
+    /// A plan was submitted for approval.
     PlanRequest,
-    /// The decision on a plan. Newer spelling of `plan_approval_response`.
+    /// Newer spelling of `plan_approval_response`, with the same meaning.
     PlanResponse,
-    /// A task was assigned to the recipient.
     TaskAssignment,
-    /// The sender is idle.
     IdleNotification,
     /// A tool call needs a permission.
     PermissionRequest,
-    /// The decision on a permission.
     PermissionResponse,
     /// A type that only another program knows. It is written back unchanged.
     #[serde(untagged)]
@@ -63,7 +57,8 @@ impl MailKind {
         "permission_response",
     ];
 
-    /// Returns whether only the crew itself may send messages of this type. A model could otherwise forge a decision.
+    /// Returns whether only the crew itself may send messages of this type. If models could send them, a model could
+    /// forge a decision.
     pub fn is_protocol(&self) -> bool {
         !matches!(
             self,
@@ -93,14 +88,16 @@ pub enum DeliveryState {
 /// A message, stored as one line of `.team/inbox/NAME.jsonl`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct MailMessage {
-    /// The id. If the file has none, as with learn-claude-code, the id is derived from the position in the file.
+    /// The id. For a stored message without an id, as learn-claude-code writes it, the id is derived from its position
+    /// in the file.
     #[serde(default)]
     pub id: MessageId,
     #[serde(rename = "type", default)]
     pub kind: MailKind,
     /// The sender. Not a [`Name`], because other programs write this field too.
     pub from: String,
-    /// The recipient. If the file has none, as with learn-claude-code, it is the owner of the inbox.
+    /// The recipient. For a stored message without this field, as learn-claude-code writes it, the recipient is the
+    /// owner of the inbox.
     #[serde(default)]
     pub to: String,
     #[serde(default)]
@@ -134,7 +131,7 @@ impl MailMessage {
         }
     }
 
-    /// Returns the files that are attached to the message.
+    /// Returns the attached files; an empty list if the field is absent or invalid.
     pub fn attachments(&self) -> Vec<Attachment> {
         let field = self.extra.get(ATTACHMENTS).cloned();
         field
@@ -142,7 +139,6 @@ impl MailMessage {
             .unwrap_or_default()
     }
 
-    /// Attaches files to the message.
     #[must_use]
     pub fn with_attachments(mut self, attachments: &[Attachment]) -> MailMessage {
         if !attachments.is_empty() {
@@ -152,7 +148,7 @@ impl MailMessage {
         self
     }
 
-    /// Returns the id of the request that the message refers to.
+    /// Returns the id of the request that the message refers to; `None` for messages without a request.
     pub fn request_id(&self) -> Option<RequestId> {
         self.extra
             .get("request_id")

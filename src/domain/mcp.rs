@@ -2,9 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 /// Maximum length of a server's name, in bytes.
 pub const SERVER_NAME_MAX: usize = 32;
@@ -44,7 +46,7 @@ pub enum ServerTransport {
 /// The configuration of one server. All variables are expanded.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServerConfig {
-    /// Letters, digits, `-` and `_`; at most [`SERVER_NAME_MAX`] bytes.
+    /// Letters, digits, `-` and `_`, which is not the last; at most [`SERVER_NAME_MAX`] bytes.
     pub name: String,
     pub source: ServerSource,
     pub transport: ServerTransport,
@@ -96,11 +98,92 @@ pub struct ServerStatus {
     pub last_error: String,
 }
 
+/// All tools of all servers.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ToolCatalog {
+    /// Increases with each change.
+    pub generation: u64,
+    /// Sorted by name.
+    pub tools: Arc<[McpTool]>,
+}
+
+/// A tool of a server.
+#[derive(Debug, Clone, PartialEq)]
+pub struct McpTool {
+    /// The name for agents: `mcp__SERVER__TOOL`.
+    pub name: String,
+    pub server: String,
+    /// The name that the server uses.
+    pub tool: String,
+    /// A name for the user; empty if the server gives none.
+    pub title: String,
+    /// At most 2 KiB and a mark if it is cut.
+    pub description: String,
+    /// An object schema that all model vendors accept, without references; at most 32 KiB.
+    pub input_schema: Value,
+    /// Whether the server says that the tool changes nothing (`readOnlyHint`).
+    pub is_read_only: bool,
+    /// Whether the tool may destroy something (`destructiveHint`). Tools do, unless they say otherwise.
+    pub is_destructive: bool,
+    /// Whether its definition is never deferred.
+    pub is_always_loaded: bool,
+}
+
 /// Returns whether `name` can be the name of a server.
 pub fn is_server_name(name: &str) -> bool {
     (1..=SERVER_NAME_MAX).contains(&name.len())
         && name.bytes().all(is_name_byte)
         && !name.contains("__")
+        && !name.ends_with('_')
+}
+
+/// Returns the server in the name of a tool, `mcp__SERVER__TOOL`; `None` if this is no tool of a server.
+pub fn server_of(tool: &str) -> Option<&str> {
+    let (server, _) = tool.strip_prefix(TOOL_PREFIX)?.split_once("__")?;
+    Some(server)
+}
+
+/// Returns whether `pattern` names the tool `tool` of a server: `mcp__SERVER` names all tools of a server,
+/// `mcp__SERVER__TOOL` one. `*` stands for any characters.
+pub fn matches_tool(pattern: &str, tool: &str) -> bool {
+    pattern.starts_with(TOOL_PREFIX)
+        && (matches(pattern.as_bytes(), tool.as_bytes())
+            || matches(format!("{pattern}__*").as_bytes(), tool.as_bytes()))
+}
+
+/// Returns whether `pattern` may name a tool of `server`.
+pub fn matches_server(pattern: &str, server: &str) -> bool {
+    pattern.strip_prefix(TOOL_PREFIX).is_some_and(|rest| {
+        let named = rest.split_once("__").map_or(rest, |(named, _)| named);
+        matches(named.as_bytes(), server.as_bytes())
+    })
+}
+
+/// Matches a pattern with `*`, in time proportional to the product of the lengths.
+fn matches(pattern: &[u8], text: &[u8]) -> bool {
+    let (mut at, mut from) = (0, 0);
+    // The last `*`, and where the text that it stands for ends.
+    let mut star: Option<(usize, usize)> = None;
+    while from < text.len() {
+        match pattern.get(at) {
+            Some(b'*') => {
+                star = Some((at, from));
+                at += 1;
+            }
+            Some(byte) if *byte == text[from] => {
+                at += 1;
+                from += 1;
+            }
+            _ => {
+                let Some((start, end)) = &mut star else {
+                    return false;
+                };
+                *end += 1;
+                (at, from) = (*start + 1, *end);
+            }
+        }
+    }
+    pattern[at..].iter().all(|byte| *byte == b'*')
 }
 
 /// Returns the name under which agents call the tool `tool` of `server`, `mcp__SERVER__TOOL`. Characters that the model
@@ -161,11 +244,40 @@ mod tests {
     }
 
     #[test]
+    fn patterns_name_tools_and_servers() {
+        let tool = "mcp__git__git_log";
+        for pattern in [
+            "mcp__git",
+            "mcp__git__git_log",
+            "mcp__git__*_log",
+            "mcp__*",
+            "mcp__g*t",
+        ] {
+            assert!(matches_tool(pattern, tool), "{pattern}");
+            assert!(matches_server(pattern, "git"), "{pattern}");
+        }
+        for pattern in [
+            "git",
+            "*",
+            "mcp__gi",
+            "mcp__git__git",
+            "mcp__github",
+            "mcp__git__*x",
+        ] {
+            assert!(!matches_tool(pattern, tool), "{pattern}");
+        }
+        assert!(!matches_server("mcp__gi", "git"));
+        assert_eq!(server_of(tool), Some("git"));
+        assert_eq!(server_of("mcp__a___b"), Some("a"));
+        assert_eq!(server_of("bash"), None);
+    }
+
+    #[test]
     fn server_names_contain_no_separator() {
         for name in ["git", "my-server", "a_b", "1"] {
             assert!(is_server_name(name), "{name}");
         }
-        for name in ["", "a__b", "a b", "é", &"x".repeat(33)] {
+        for name in ["", "a__b", "a_", "a b", "é", &"x".repeat(33)] {
             assert!(!is_server_name(name), "{name}");
         }
     }

@@ -1,13 +1,15 @@
-//! Mentions of files in a message: `@src/main.rs`, or `@"a b.md"` for a path with blanks. Pure.
+//! Mentions of files in a message: `@src/main.rs`, or `@"a b.md"` for a path with blanks. Nothing here accesses the
+//! file system.
 
 use serde::{Deserialize, Serialize};
 
-/// A file or directory that a message names, to be attached to it.
+/// A file or directory that a message refers to with `@`, to be attached to the message.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Mention {
     /// The path: relative to the project, absolute, or below `~/`.
     pub path: String,
-    /// Whether the message is refused if nothing exists at the path. Otherwise the mention is only text.
+    /// Says what happens if nothing exists at the path: the message is rejected (`true`), or the mention stays plain
+    /// text (`false`).
     #[serde(rename = "required", default = "required")]
     pub is_required: bool,
 }
@@ -16,17 +18,17 @@ fn required() -> bool {
     true
 }
 
-/// The mention that ends at the cursor and is still being typed.
+/// A mention that the user is still typing: it ends at the cursor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PartialMention<'a> {
     /// Position of the `@` in the text, in bytes.
     pub start: usize,
-    /// The text after the `@` and the opening quote.
+    /// The text after the `@` and the opening quote, if there is one.
     pub query: &'a str,
 }
 
-/// Returns the mentions in `text` in order, each path once. `is_required` says whether a path without quotes is known to
-/// be a file; a path in quotes, and one that starts with `/`, `./`, `../` or `~/`, is always required.
+/// Returns the mentions in `text` in order, each path once. A path in quotes, or one that starts with `/`, `./`, `../`
+/// or `~/`, is always required. Any other path is required if `is_required` returns true for it.
 pub fn mentions(text: &str, is_required: impl Fn(&str) -> bool) -> Vec<Mention> {
     let mut found: Vec<Mention> = Vec::new();
     for (start, _) in text.match_indices('@') {
@@ -53,7 +55,7 @@ pub fn mentions(text: &str, is_required: impl Fn(&str) -> bool) -> Vec<Mention> 
     found
 }
 
-/// Returns the mention that ends at the end of `before`, the text before the cursor.
+/// Returns the mention at the end of `before`, the text before the cursor; `None` if it does not end with a mention.
 pub fn at_cursor(before: &str) -> Option<PartialMention<'_>> {
     before.match_indices('@').rev().find_map(|(start, _)| {
         let rest = &before[start + 1..];
@@ -66,7 +68,7 @@ pub fn at_cursor(before: &str) -> Option<PartialMention<'_>> {
     })
 }
 
-/// Returns `path` as a mention.
+/// Formats a path as a mention with `@`, in quotes if necessary.
 pub fn written(path: &str) -> String {
     if path.contains(char::is_whitespace) || bare_path(path) != path {
         format!("@\"{path}\"")
@@ -75,7 +77,7 @@ pub fn written(path: &str) -> String {
     }
 }
 
-/// Returns the path at the start of `rest`, without the punctuation that ends a sentence.
+/// Returns the path at the start of `rest`: the text up to the next blank, without punctuation at its end.
 fn bare_path(rest: &str) -> &str {
     let end = rest.find(char::is_whitespace).unwrap_or(rest.len());
     rest[..end].trim_end_matches(['.', ',', ';', ':', '!', '?', ')', ']', '}', '\'', '"'])

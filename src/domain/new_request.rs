@@ -1,5 +1,4 @@
-//! A request for approval or a question before it is stored: its text, the choices for the answer, the waiting tool
-//! call.
+//! A request for approval or a question that is not stored yet, and the tool call that a permission request is about.
 
 use serde::{Deserialize, Serialize};
 
@@ -21,7 +20,7 @@ pub struct PendingCall {
 }
 
 impl PendingCall {
-    /// Returns whether one decision answers both calls: same tool, same input and same reason.
+    /// Returns whether one decision can answer both calls, because they have the same tool, input and reason.
     pub fn has_same_call(&self, other: &PendingCall) -> bool {
         self.tool == other.tool && self.input == other.input && self.why == other.why
     }

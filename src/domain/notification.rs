@@ -2,7 +2,6 @@
 
 use serde::{Deserialize, Serialize};
 
-/// How the user is notified.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum NotifyMethod {
@@ -11,7 +10,6 @@ pub enum NotifyMethod {
     Bell,
     /// Shows a desktop notification (OSC 9), in terminals that support it.
     Desktop,
-    /// Does not notify the user.
     Off,
 }
 

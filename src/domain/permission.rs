@@ -7,10 +7,10 @@ use serde::{Deserialize, Serialize};
 use super::ids::Name;
 use super::timestamp::Timestamp;
 
-/// Maximum number of permissions in a session.
+/// Maximum number of session permissions. Beyond it, the user must revoke one before adding another.
 pub const PERMISSIONS_MAX: usize = 100;
 
-/// The commands that a permission covers.
+/// The commands, or the calls of tools of MCP servers, that a permission covers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "scope", rename_all = "snake_case")]
 pub enum PermissionScope {
@@ -21,6 +21,23 @@ pub enum PermissionScope {
         /// The program and its subcommand, such as `git push`.
         words: String,
     },
+    /// Every tool of an MCP server.
+    Server { server: String },
+    /// Every call of a tool of an MCP server, `mcp__SERVER__TOOL`.
+    ServerTool { tool: String },
+    /// Calls of a tool of an MCP server whose argument `field` is a path below `folder`.
+    ServerFolder {
+        tool: String,
+        field: String,
+        /// Ends with a slash.
+        folder: String,
+    },
+    /// Only calls of a tool of an MCP server with exactly this input.
+    ServerCall {
+        tool: String,
+        /// The input as JSON.
+        input: String,
+    },
 }
 
 impl fmt::Display for PermissionScope {
@@ -29,6 +46,18 @@ impl fmt::Display for PermissionScope {
             PermissionScope::Exact { command } => write!(f, "exactly `{command}`"),
             PermissionScope::Begins { words } => {
                 write!(f, "every command that begins with `{words}`")
+            }
+            PermissionScope::Server { server } => {
+                write!(f, "every tool of the MCP server `{server}`")
+            }
+            PermissionScope::ServerTool { tool } => write!(f, "every call of `{tool}`"),
+            PermissionScope::ServerFolder {
+                tool,
+                field,
+                folder,
+            } => write!(f, "every call of `{tool}` with `{field}` below `{folder}`"),
+            PermissionScope::ServerCall { tool, input } => {
+                write!(f, "`{tool}` with exactly `{input}`")
             }
         }
     }

@@ -28,9 +28,9 @@ use serde_json::Value;
 
 pub use stream::RedactingStream;
 
-/// Minimum length of a variable's value that is redacted, in bytes.
+/// Minimum length of a variable's value, in bytes. Shorter values are not redacted.
 pub const VALUE_MIN: usize = 8;
-/// Maximum length of a variable's value that is redacted, in bytes.
+/// Maximum length of a variable's value, in bytes. Longer values are not redacted.
 pub const VALUE_MAX: usize = 16 * 1024;
 /// The start of every placeholder that replaces a secret.
 pub const PLACEHOLDER_START: &str = "[redacted: ";
@@ -45,7 +45,7 @@ struct Secrets {
     /// Names and values of secret variables, longest value first: if one value is a prefix of another, the longer one
     /// must match.
     values: Vec<(String, Vec<u8>)>,
-    /// For each byte, whether a secret can begin with it. Lets the scan skip most bytes.
+    /// For each byte value, whether a secret can begin with it. Allows the scan to skip most bytes.
     first_bytes: [bool; 256],
 }
 
@@ -90,7 +90,7 @@ enum Match<'a> {
 /// Whether more input may follow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum InputState {
-    /// The input is complete.
+    /// No more input follows.
     Complete,
     /// More input may follow.
     Partial,
@@ -100,12 +100,24 @@ impl Redactor {
     /// Returns a redactor for the values of these variables and for keys with a known format. Values shorter than
     /// [`VALUE_MIN`] or longer than [`VALUE_MAX`] bytes are ignored.
     pub fn new(variables: impl IntoIterator<Item = (String, String)>) -> Redactor {
+        Redactor::of(Vec::new(), variables)
+    }
+
+    /// Returns a redactor that also redacts the values of these variables, with the bounds of [`Redactor::new`].
+    #[must_use]
+    pub fn with(&self, variables: impl IntoIterator<Item = (String, String)>) -> Redactor {
+        Redactor::of(self.secrets.values.clone(), variables)
+    }
+
+    fn of(
+        mut values: Vec<(String, Vec<u8>)>,
+        variables: impl IntoIterator<Item = (String, String)>,
+    ) -> Redactor {
         let fits = |value: &Vec<u8>| (VALUE_MIN..=VALUE_MAX).contains(&value.len());
-        let mut values: Vec<(String, Vec<u8>)> = variables
+        let more = variables
             .into_iter()
-            .map(|(name, value)| (name, value.trim().as_bytes().to_vec()))
-            .filter(|(_, value)| fits(value))
-            .collect();
+            .map(|(name, value)| (name, value.trim().as_bytes().to_vec()));
+        values.extend(more.filter(|(_, value)| fits(value)));
         values.sort_by(|(a, x), (b, y)| y.len().cmp(&x.len()).then_with(|| a.cmp(b)));
         let mut first_bytes = shapes::first_bytes();
         for first in values.iter().filter_map(|(_, value)| value.first()) {
@@ -119,7 +131,7 @@ impl Redactor {
         }
     }
 
-    /// Returns the text with its secrets redacted.
+    /// Returns the text with a placeholder in place of each secret.
     pub fn text<'a>(&self, text: &'a str) -> Cow<'a, str> {
         match self.bytes(text.as_bytes()) {
             Cow::Borrowed(_) => Cow::Borrowed(text),
@@ -168,7 +180,6 @@ impl Redactor {
         }
     }
 
-    /// Returns whether the text contains a secret.
     pub fn has_secret(&self, text: &str) -> bool {
         matches!(self.text(text), Cow::Owned(_))
     }
@@ -178,7 +189,7 @@ impl Redactor {
         RedactingStream::new(self.clone())
     }
 
-    /// Matches secrets at the start of `rest`. `before` is the byte in front of it.
+    /// Matches secrets at the start of `rest`. `before` is the byte in front of `rest`.
     fn match_at(&self, before: Option<u8>, rest: &[u8], end: InputState) -> Match<'_> {
         match self.match_value(rest, end) {
             Match::Nothing => {}
@@ -188,7 +199,8 @@ impl Redactor {
         let (Match::Secret { prefix, .. } | Match::OpenSecret { prefix, .. }) = found else {
             return found;
         };
-        // A key with a known format that is also the value of a variable is named after the variable.
+        // If the text after the prefix is the value of a variable, match nothing here: the value is then matched at its
+        // own position, and the placeholder names the variable.
         match rest.get(prefix..).filter(|_| prefix > 0) {
             Some(after) => match self.match_value(after, end) {
                 Match::Secret { .. } => Match::Nothing,

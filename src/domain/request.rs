@@ -88,7 +88,7 @@ pub struct Request {
     /// Who decided; empty while the request is pending.
     #[serde(default)]
     pub decided_by: String,
-    /// The comment of the approver.
+    /// The comment of the approver, the answer to a question, or the reason of a withdrawal.
     #[serde(default)]
     pub comment: String,
     #[serde(default)]
@@ -102,7 +102,8 @@ pub struct Request {
     /// The tool call that waits for the decision, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub call: Option<PendingCall>,
-    /// The approver according to the settings at the time of the request. The user may decide every request.
+    /// The approver according to the settings at the time of the request. The user may decide any request, whatever the
+    /// settings say.
     #[serde(rename = "decider", default, skip_serializing_if = "is_default")]
     pub approver: Approver,
     #[serde(default)]
@@ -155,7 +156,6 @@ pub enum RequestError {
     #[error("request {id} was already {status} by {by}: nothing changed")]
     Decided {
         id: RequestId,
-        /// The status that the request has now.
         status: RequestStatus,
         /// Who decided or withdrew the request.
         by: String,
@@ -169,7 +169,7 @@ pub enum RequestError {
         kind: RequestKind,
         target: Name,
     },
-    /// The target of a request cannot decide it.
+    /// The decision comes from the target of the request, which cannot decide about itself.
     #[error("{by} cannot decide request {id}: it is about {by}")]
     OwnRequest {
         id: RequestId,
@@ -179,7 +179,7 @@ pub enum RequestError {
 }
 
 impl Request {
-    /// Returns a new pending request.
+    /// Returns a pending request for the user to decide, without task, choices, working directory and tool call.
     pub fn new(
         id: RequestId,
         kind: RequestKind,
@@ -242,10 +242,11 @@ impl Request {
             && matches!((&self.call, &other.call), (Some(a), Some(b)) if a.has_same_call(b))
     }
 
-    /// Records a decision.
+    /// Approves or rejects the request.
     ///
     /// # Errors
-    /// Fails if the request is not pending, if kind or target do not match, or if the target decides.
+    /// Fails if the request is not pending, if the kind or target of the decision does not match, or if the target
+    /// itself made the decision.
     pub fn decide(&mut self, decision: &Decision, at: Timestamp) -> Result<(), RequestError> {
         if self.kind != decision.kind || !self.target.same(&decision.target) {
             return Err(RequestError::Mismatch {
@@ -271,7 +272,7 @@ impl Request {
         )
     }
 
-    /// Withdraws the request because its asker has ended or was interrupted.
+    /// Withdraws a pending request on behalf of its asker. `why` becomes the comment.
     pub fn withdraw(&mut self, why: &str, at: Timestamp) -> Result<(), RequestError> {
         let by = self.from.to_string();
         self.close(RequestStatus::Withdrawn, &by, why, at)

@@ -1,4 +1,4 @@
-//! The kinds of requests.
+//! What kinds of requests exist, and what each is called on the screen.
 
 use std::fmt;
 

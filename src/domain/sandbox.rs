@@ -10,7 +10,7 @@ use super::ids::Name;
 pub enum Network {
     #[default]
     On,
-    /// Commands have no network, only a loopback interface of their own.
+    /// Commands cannot reach the network, only a private loopback interface.
     Off,
     /// Only commands that begin with [`ASKS_FOR_NETWORK`] can use the network, and they need the user's approval.
     Ask,
@@ -29,7 +29,7 @@ pub struct NetworkRules {
 }
 
 impl NetworkRules {
-    /// Returns the same setting for every role.
+    /// Returns rules with the same setting for every role.
     pub fn all(network: Network) -> NetworkRules {
         NetworkRules {
             lead: network,
@@ -38,7 +38,7 @@ impl NetworkRules {
         }
     }
 
-    /// Returns the network setting that applies to an agent.
+    /// Returns the network setting for the role of an agent.
     pub fn of(&self, agent: &Name) -> Network {
         if agent.parent().is_some() {
             self.subagent
@@ -49,13 +49,13 @@ impl NetworkRules {
         }
     }
 
-    /// Returns whether every role can use the network.
+    /// Returns whether every role can use the network without asking.
     pub fn is_on_for_all(&self) -> bool {
         *self == NetworkRules::all(Network::On)
     }
 }
 
-/// Returns whether a command begins with [`ASKS_FOR_NETWORK`].
+/// Returns whether a command begins with [`ASKS_FOR_NETWORK`], ignoring blanks before it.
 pub fn asks_for_network(command: &str) -> bool {
     command.trim_start().starts_with(ASKS_FOR_NETWORK)
 }
@@ -107,9 +107,9 @@ const PROCESSES: (u32, u32) = (512, 4096);
 const MEMORY_LEAST: u64 = 512;
 
 impl CommandLimits {
-    /// Returns the limits for a machine with this number of cores and this much memory in MiB. A setting of `None`
-    /// selects the default, a setting of 0 means unlimited. The default for memory is half of the machine's memory, so
-    /// that crewdeck and other agents can go on when one command uses its maximum.
+    /// Returns the limits for a machine with this number of cores and this much memory in MiB. `processes` and
+    /// `memory_mb` are the settings: `None` selects the default, 0 means unlimited. The default for memory is half of
+    /// the machine's memory, so that crewdeck and other agents can continue when one command uses its maximum.
     pub fn new(
         processes: Option<u32>,
         memory_mb: Option<u64>,

@@ -23,7 +23,7 @@ impl PaneLayout {
     /// All layouts, in the order in which the layout key switches between them.
     pub const ALL: [PaneLayout; 3] = [PaneLayout::Wall, PaneLayout::Board, PaneLayout::Focus];
 
-    /// Returns the next layout; the first follows the last.
+    /// Returns the layout that follows in [`PaneLayout::ALL`]; after the last, the first.
     #[must_use]
     pub fn next(self) -> PaneLayout {
         match self {
@@ -77,8 +77,8 @@ impl TodoPane {
 }
 
 impl ScreenSettings {
-    /// Returns the width of the left column, in percent of the screen, between [`SHARE_MIN`] and [`SHARE_MAX`]. `usual`
-    /// is the width if the user has set none.
+    /// Returns the width of the left column in the current layout, in percent of the screen; `usual` if the user has
+    /// set no width. The result is between [`SHARE_MIN`] and [`SHARE_MAX`].
     pub fn left(&self, usual: u16) -> u16 {
         let set = match self.layout {
             PaneLayout::Wall | PaneLayout::Focus => self.wall_left,
@@ -87,12 +87,12 @@ impl ScreenSettings {
         set.unwrap_or(usual).clamp(SHARE_MIN, SHARE_MAX)
     }
 
-    /// Returns whether the todo list is shown next to the conversation.
     pub fn shows_todo(&self) -> bool {
         self.todo == TodoPane::Shown
     }
 
-    /// Sets the width of the left column, in percent of the screen, limited to [`SHARE_MIN`] to [`SHARE_MAX`].
+    /// Sets the width of the left column in the current layout, in percent of the screen. A value outside of
+    /// [`SHARE_MIN`] to [`SHARE_MAX`] is replaced by the nearer of the two.
     pub fn set_left(&mut self, share: u16) {
         let share = Some(share.clamp(SHARE_MIN, SHARE_MAX));
         match self.layout {

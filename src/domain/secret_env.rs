@@ -1,8 +1,9 @@
-//! Detects environment variables that hold secrets, by their name, the format of their value and its randomness.
+//! Detects environment variables that hold secrets, by their name, and by the format and the randomness of their value.
 //!
 //! A false positive costs a line in the settings (`pass_env`); a false negative leaks a key. Names are therefore
-//! matched broadly. Random values that are not secrets are common (commits, checksums, UUIDs, session ids), so they
-//! are passed on if they have such a format or a name that says so.
+//! matched broadly. Values that are random but not secret are common (commits, checksums, UUIDs, session ids). A
+//! variable is therefore not withheld for its randomness if the format of the value or the name of the variable
+//! indicates one of these.
 
 use super::redact::Redactor;
 
@@ -20,7 +21,7 @@ pub enum WithheldReason {
     Random,
 }
 
-/// Prefixes of variables of model and cloud providers. All of them are withheld.
+/// Prefixes in the names of variables of model and cloud providers. All variables with such a prefix are withheld.
 const PROVIDERS: &[&str] = &[
     "ANTHROPIC_",
     "OPENAI_",
@@ -52,8 +53,8 @@ const PARTS: &[&str] = &[
     "OAUTH",
     "AUTHORIZATION",
 ];
-/// Words that indicate a secret unless the value is a number or a path: a wallet has a secret seed, a test a public
-/// one.
+/// Words that indicate a secret unless the value is a number or a path: the seed of a wallet is secret, the seed of a
+/// test is not.
 const SEEDS: &[&str] = &["SEED", "SEEDS"];
 /// Words that indicate a secret if the value has at least [`PIN_MIN`] characters. The pin numbers of circuit boards are
 /// shorter.
@@ -77,8 +78,8 @@ const OTHER_WORDS: &[&str] = &[
     "TRESPASS",
     "UNAUTH",
 ];
-/// Names that match the rules above but hold no secret. Some of them name sockets and files of the desktop and of ssh,
-/// and the sandbox controls access to those.
+/// Names of variables that match the rules above but hold no secret. Some hold the paths of sockets and files of the
+/// desktop and of ssh, to which the sandbox controls access.
 const EXEMPT_NAMES: &[&str] = &[
     "PWD",
     "OLDPWD",
@@ -119,7 +120,8 @@ const PARAMETERS: &[&str] = &[
     "apikey=",
     "_authtoken=",
 ];
-/// URLs that are secrets themselves, because knowing them is enough to post. In lowercase.
+/// Parts of webhook addresses, in lowercase. A URL with such a part is a secret, because access needs nothing but the
+/// URL.
 const SECRET_ADDRESSES: &[&str] = &[
     "hooks.slack.com/services/",
     "discord.com/api/webhooks/",
@@ -198,16 +200,16 @@ fn is_secret_word(word: &str) -> bool {
         || ENDS.iter().any(|end| word.ends_with(end))
 }
 
-/// Returns whether the name contains a compound such as `CONNECTION_STRING`, whose single words do not indicate a
-/// secret.
+/// Returns whether the name contains a term such as `CONNECTION_STRING`, which indicates a secret although none of its
+/// words does.
 fn has_joined_word(upper: &str) -> bool {
     ["PASS_WORD", "PASS_PHRASE", "CONNECTION_STRING", "CONN_STR"]
         .iter()
         .any(|joined| upper.contains(joined))
 }
 
-/// Splits a name into words in uppercase: at characters other than letters and digits, and before an uppercase letter
-/// that follows a lowercase one.
+/// Splits a name into words and returns them in uppercase. A word ends at a character other than letters and digits,
+/// and before an uppercase letter that follows a lowercase one.
 fn words(name: &str) -> Vec<String> {
     let mut out = vec![String::new()];
     let mut before = ' ';

@@ -1,4 +1,4 @@
-//! The kinds of subagents.
+//! What kinds of subagents exist.
 
 use std::fmt;
 

@@ -22,7 +22,7 @@ pub enum TaskStatus {
 }
 
 impl TaskStatus {
-    /// Returns the mark of a task in a list.
+    /// Returns the mark of a task in a list: `[ ]`, `[>]` or `[x]`.
     pub fn mark(self) -> &'static str {
         match self {
             TaskStatus::Pending => "[ ]",
@@ -105,7 +105,7 @@ impl<'de> Deserialize<'de> for Task {
         // If a key occurs twice, the last value wins.
         let mut fields = Map::deserialize(deserializer)?;
         for (old, new) in SPELLINGS {
-            // If both names are present, the old one belongs to another program.
+            // If both names are present, a field with the old name belongs to another program and is kept in `extra`.
             if !fields.contains_key(*new)
                 && let Some(value) = fields.shift_remove(*old)
             {
@@ -122,7 +122,7 @@ impl Serialize for Task {
     }
 }
 
-/// Reads `null` like a missing field, because learn-claude-code also writes `"owner": null`.
+/// Reads `null` like a missing field, because learn-claude-code writes `"owner": null` for a task without an owner.
 pub(super) fn or_default<'de, D, T>(deserializer: D) -> Result<T, D::Error>
 where
     D: Deserializer<'de>,

@@ -14,7 +14,7 @@ pub const AGENTS_MAX: usize = 500;
 const AGENTS_MIN: usize = 4;
 /// Default for `agents_max` per CPU core. Several teammates can share a core, because they mostly wait for a model.
 const AGENTS_PER_CORE: usize = 8;
-/// Memory that the default for `agents_max` reserves per teammate and the programs that it runs, in MiB.
+/// Memory in MiB that the default for `agents_max` assumes for each teammate, including the programs that it runs.
 const AGENT_MIB: u64 = 512;
 
 /// Returns the default for `agents_max`, from the number of cores and the memory in MiB, if known.
@@ -89,7 +89,7 @@ pub struct Member {
     /// The first instructions. Kept until the first turn has ended, so that a restarted member can get them again.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub first: String,
-    /// When the member was last known to be alive; zero: unknown. Not updated while it is idle or waits for a
+    /// When the member was last known to be alive; zero: unknown. Not updated while the member is idle or waits for a
     /// decision.
     #[serde(default)]
     pub seen_at: Timestamp,
@@ -99,7 +99,6 @@ pub struct Member {
 }
 
 impl Member {
-    /// Returns a new idle member.
     pub fn new(name: Name, role: &str) -> Member {
         Member {
             name,
@@ -146,7 +145,7 @@ impl Default for Team {
 /// Why a change of the roster is rejected.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TeamError {
-    /// A member with that name has not shut down.
+    /// The name is in use: a member with that name has not shut down.
     #[error("'{0}' is currently {1}: write to it with send_message, or choose another name")]
     Busy(Name, MemberStatus),
     /// The maximum number of teammates is reached.
@@ -170,7 +169,7 @@ impl Team {
         self.members.iter().find(|m| m.name.same(name))
     }
 
-    /// Adds a member, or replaces one with that name that has shut down.
+    /// Adds a member, or replaces the member of the same name if that one has shut down.
     ///
     /// # Errors
     /// Fails if the name is in use or if `most` members are present.
@@ -251,15 +250,15 @@ pub enum Activity {
         /// What the tool works on, such as a path or a command, on one line.
         on: String,
     },
-    /// The model's server asked for a delay before the next attempt.
+    /// Waits before the next model call, because a call of this or another agent has failed.
     Backoff {
-        /// A short description of the cause.
         cause: String,
         /// The time of the next attempt.
         until: Timestamp,
-        /// The number of the next attempt; the first retry is 1. 0: the call waits for the back-off of another agent.
+        /// The number of the next attempt, where 1 is the first retry. 0 if the agent waits for a back-off that a call
+        /// of another agent caused.
         attempt: u32,
-        /// Maximum number of attempts, including the first; 0: unknown.
+        /// Maximum number of attempts, including the first; 0 if unknown.
         #[serde(default, skip_serializing_if = "is_zero")]
         attempts_max: u32,
     },
@@ -272,14 +271,14 @@ pub enum Activity {
     NeedsYou {
         request: super::request::RequestKind,
     },
-    /// Ended its turn without completing its task. Only a message resumes it.
+    /// Ended its turn without completing its task. The agent continues only when it gets a message.
     Stuck {
-        /// The reason, in one line.
+        /// Why the turn ended, in one line.
         why: String,
     },
-    /// Model calls failed permanently. Only a message or a prompt resumes it.
+    /// Model calls failed permanently. The agent continues only when it gets a message or a prompt.
     Failed {
-        /// The reason, in one line.
+        /// Why the model calls failed, in one line.
         why: String,
     },
     Gone,

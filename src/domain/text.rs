@@ -158,7 +158,7 @@ pub fn one_line(text: &str) -> String {
     escape_control_chars(text.trim_end()).replace('\n', "⏎")
 }
 
-/// Cuts `text` to `max` characters. If it was longer, the last of them is `…`.
+/// Cuts `text` to `max` characters. If text is cut off, the last of these characters is `…`.
 pub fn clip(text: &str, max: usize) -> String {
     if text.chars().count() <= max {
         return text.into();
@@ -168,7 +168,8 @@ pub fn clip(text: &str, max: usize) -> String {
     out
 }
 
-/// Joins at most `max` names and adds how many more there are of `all`.
+/// Joins the first `max` names. If the total number `all` is higher, adds the number of missing names, as in `a, b and
+/// 3 more`.
 pub fn join_names(names: &[String], max: usize, all: usize) -> String {
     let shown = &names[..names.len().min(max)];
     let names = shown.join(", ");

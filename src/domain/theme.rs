@@ -29,7 +29,8 @@ pub enum ThemeName {
     Mono,
 }
 
-/// All themes in the order in which the picker lists them: the name in settings and lists, and a short description.
+/// All themes in the order in which the picker lists them, each with its name in settings and lists, and a short
+/// description.
 const THEMES: [(ThemeName, &str, &str); 17] = [
     (
         ThemeName::Terminal,

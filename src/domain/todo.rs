@@ -2,10 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Maximum number of items.
+/// Maximum number of items in a todo list. A longer list is rejected.
 pub const TODO_MAX: usize = 20;
 
-/// The state of a todo item.
+/// How far the work on a todo item has come.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema,
 )]
@@ -25,7 +25,6 @@ pub enum TodoStatus {
 pub struct TodoItem {
     /// The id; the position in the list if the model gave none.
     pub id: String,
-    /// The description of the step.
     pub text: String,
     pub status: TodoStatus,
 }
@@ -39,7 +38,6 @@ pub enum TodoError {
     /// An item has no text.
     #[error("Item {0}: text required")]
     Empty(String),
-    /// More than one item is in progress.
     #[error("Only one task can be in_progress at a time")]
     TwoInProgress,
 }
@@ -52,7 +50,7 @@ pub struct TodoList {
 }
 
 impl TodoList {
-    /// Validates the items and returns the list.
+    /// Validates the items: at most [`TODO_MAX`], each with a text, and at most one in progress.
     pub fn new(items: Vec<TodoItem>) -> Result<TodoList, TodoError> {
         if items.len() > TODO_MAX {
             return Err(TodoError::TooMany);
@@ -88,7 +86,7 @@ impl TodoList {
         self.done() < self.items.len()
     }
 
-    /// Renders the list for the model.
+    /// Renders the list for the model, with a line such as `[>] #2: text` for each item.
     pub fn render(&self) -> String {
         if self.items.is_empty() {
             return "No todos.".into();

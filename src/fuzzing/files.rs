@@ -22,7 +22,8 @@ pub fn task(bytes: &[u8]) -> CheckResult {
     round_trip::<Task>("the task", bytes).map(|_| ())
 }
 
-/// Checks the removal of metadata from images: nothing is added but a byte of filling, and there is nothing left to remove.
+/// Checks the removal of metadata from images: it adds at most one byte of padding, and a second removal changes
+/// nothing.
 pub fn image(bytes: &[u8]) -> CheckResult {
     for format in IMAGE_FORMATS {
         let Some(stripped) = strip_metadata(bytes, format) else {
@@ -114,7 +115,7 @@ pub fn messages(bytes: &[u8]) -> CheckResult {
     let owner = Name::lead();
     let whole = parse_inbox(bytes, 0, &owner);
     ensure(whole.used <= bytes.len(), || {
-        "more bytes used than there are".into()
+        "the count of used bytes exceeds the input".into()
     })?;
     ensure(whole.ends.len() == whole.messages.len(), || {
         "the number of ends differs from the number of messages".into()
@@ -185,7 +186,7 @@ pub fn skill(bytes: &[u8]) -> CheckResult {
     }
 }
 
-/// Checks the parser of the settings file, `config.toml`.
+/// Checks the parser of the settings file, `config.toml`: merging empty settings into valid ones changes nothing.
 pub fn settings(bytes: &[u8]) -> CheckResult {
     let text = String::from_utf8_lossy(bytes);
     match Settings::parse(&text, Path::new("config.toml")) {
@@ -213,7 +214,7 @@ pub fn record(bytes: &[u8]) -> CheckResult {
     ensure(first.len() <= 4096, || {
         format!("the record has {} bytes", first.len())
     })?;
-    // A record with the largest number is invalid: readers then read all files and start a new record.
+    // A log whose change number has reached the maximum is invalid: readers then read all files and start a new log.
     let is_last = first.contains(&u64::MAX.to_string());
     ensure(is_last || rewrite_change_log(&first).is_some(), || {
         format!("the rewritten record is invalid: {first:?}")

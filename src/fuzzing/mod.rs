@@ -1,9 +1,9 @@
 //! Fuzz targets: one for each parser of untrusted bytes.
 //!
-//! Each target accepts any bytes and returns an error if an invariant is violated. `fuzz/` and `tests/it/hostile.rs` call
-//! the same functions, so `cargo test` checks all earlier findings of a fuzzer. The invariants of each target: no panic,
-//! no stack overflow, an output size in proportion to the input, and no control or invisible characters in text for
-//! the terminal.
+//! Each target accepts any bytes and returns an error if an invariant is violated. `fuzz/` and `tests/it/hostile.rs`
+//! call the same functions, so `cargo test` checks all earlier findings of a fuzzer. The invariants of each target: no
+//! panic, no stack overflow, an output size in proportion to the input, and no control or invisible characters in text
+//! for the terminal.
 
 mod editing;
 mod extensions;
@@ -19,13 +19,13 @@ use regex::Regex;
 
 pub use hostile_events::session_events;
 
-/// The result of a check; the error describes the violated invariant.
+/// The error describes the violated invariant.
 pub type CheckResult = Result<(), String>;
 
-/// A fuzz target: a function that checks the invariants for one input.
+/// Checks the invariants for one input, which may be any bytes.
 pub type FuzzTarget = fn(&[u8]) -> CheckResult;
 
-/// All targets by name. Each has a file in `fuzz/fuzz_targets/` and a folder in `fuzz/corpus/`.
+/// The targets by name. Each has a file in `fuzz/fuzz_targets/` and a folder in `fuzz/corpus/`.
 pub const TARGETS: &[(&str, FuzzTarget)] = &[
     ("sse", model_io::sse),
     ("tool", model_io::tool),
@@ -96,7 +96,7 @@ pub fn check_visible(what: &str, text: &str) -> CheckResult {
     Ok(())
 }
 
-/// Fails with `message` if the condition is false.
+/// Returns `message` as the error if the condition is false.
 fn ensure(condition: bool, message: impl FnOnce() -> String) -> CheckResult {
     if condition { Ok(()) } else { Err(message()) }
 }

@@ -13,8 +13,8 @@ use crate::model::sse::{SseDecoder, SseEvent};
 use crate::tools::policy::{self, PermissionRules, PlanGate, PolicyContext, Ruling};
 use crate::tools::table::{self, TABLE};
 
-/// Checks server-sent events and the response decoders. The first byte is the size of the chunks that the rest is split
-/// into.
+/// Checks the parser of server-sent events, which must not depend on how the input is split, and the response decoders.
+/// The first byte is the size of the chunks into which the rest is split.
 pub fn sse(bytes: &[u8]) -> CheckResult {
     let (step, bytes) = match bytes.split_first() {
         Some((first, rest)) => (usize::from(*first).max(1), rest),

@@ -13,11 +13,11 @@ use crate::ui::{
     Effect, Msg, Theme, UiState, ViewCache, draw, keymap, keys as names, next_tick, update,
 };
 
-/// The timestamp of the events, in seconds since the Unix epoch; noon UTC.
+/// The time at which the dashboard starts, in seconds since the Unix epoch; noon UTC.
 const NOON: f64 = 1_700_049_600.0;
 /// Maximum size of a cell in bytes: enough for the longest emoji, but not for a long sequence of combining marks.
 const CELL_MAX: usize = 72;
-/// Maximum number of UI messages in one run.
+/// Maximum number of UI messages in one run of [`keys`].
 const MESSAGES_MAX: usize = 48;
 
 /// The terminal sizes: one for each layout, and one that is too small.
@@ -93,7 +93,8 @@ pub fn keys(bytes: &[u8]) -> CheckResult {
     check_drawing(&mut state, run.len())
 }
 
-/// Checks the parser of journals: each valid line can be written and read again without loss, and its event can be drawn.
+/// Checks the parser of journals: each valid line can be written and read again without loss, and its event can be
+/// drawn.
 pub fn journal(bytes: &[u8]) -> CheckResult {
     let mut state = initial_state();
     for line in bytes.split(|b| *b == b'\n') {
@@ -112,7 +113,7 @@ pub fn journal(bytes: &[u8]) -> CheckResult {
     check_drawing(&mut state, bytes.len())
 }
 
-/// Checks Markdown rendering. The first byte is the width in columns.
+/// Checks Markdown rendering. The first byte is the width in columns, the others are the text.
 pub fn markdown(bytes: &[u8]) -> CheckResult {
     let (columns, bytes) = match bytes.split_first() {
         Some((first, rest)) => (usize::from(*first).max(1), rest),

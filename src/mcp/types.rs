@@ -4,10 +4,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde_json::Value;
-
 use crate::domain::chat::Role;
 use crate::domain::mcp::ServerConfig;
+pub use crate::domain::mcp::{McpTool, ToolCatalog};
 
 /// Settings of a pool.
 #[derive(Clone)]
@@ -66,37 +65,6 @@ pub enum PoolEvent {
     ListsChanged { server: String },
     /// A message for the user, without control characters: a crash, a tool that is left out, declined input.
     Notice { server: String, text: String },
-}
-
-/// All tools of all servers.
-#[derive(Debug, Clone, PartialEq)]
-pub struct ToolCatalog {
-    /// Increases with each change.
-    pub generation: u64,
-    /// Sorted by name.
-    pub tools: Arc<[McpTool]>,
-}
-
-/// A tool of a server.
-#[derive(Debug, Clone, PartialEq)]
-pub struct McpTool {
-    /// The name for agents: `mcp__SERVER__TOOL`.
-    pub name: String,
-    pub server: String,
-    /// The name that the server uses.
-    pub tool: String,
-    /// A name for the user; empty if the server gives none.
-    pub title: String,
-    /// At most 2 KiB and a mark if it is cut.
-    pub description: String,
-    /// An object schema that all model vendors accept, without references; at most 32 KiB.
-    pub input_schema: Value,
-    /// Whether the server says that the tool changes nothing (`readOnlyHint`).
-    pub is_read_only: bool,
-    /// Whether the tool may destroy something (`destructiveHint`). Tools do, unless they say otherwise.
-    pub is_destructive: bool,
-    /// Whether its definition is never deferred.
-    pub is_always_loaded: bool,
 }
 
 /// The result of a tool call, the content of a resource or a message of a prompt.

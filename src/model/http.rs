@@ -21,17 +21,18 @@ use crate::http::client_builder;
 /// Maximum size, in bytes, of an error response or of a response that is not streamed.
 const BODY_MAX: usize = 4 * 1024 * 1024;
 
-/// Maximum size of the content of a streamed response, in bytes; about ten times the longest response of today's models.
+/// Maximum size of the content of a streamed response, in bytes; about ten times the longest response of today's
+/// models.
 pub const RESPONSE_MAX: usize = 8 * 1024 * 1024;
 
-/// Bounds the size of a streamed response, in case the model loops or the server is hostile.
+/// Counts the bytes of a streamed response. The limit protects against a model that loops and a hostile server.
 #[derive(Debug, Default)]
 pub struct SizeLimit {
     bytes: usize,
 }
 
 impl SizeLimit {
-    /// Counts the next part of the response.
+    /// Adds the size of `part`, the next part of the response.
     ///
     /// # Errors
     /// Fails if the response exceeds [`RESPONSE_MAX`].
@@ -57,9 +58,9 @@ pub struct Http {
     client: Client,
     base: String,
     headers: HeaderMap,
-    /// The provider, for hints.
+    /// The provider, whose hints are added to errors.
     spec: &'static ProviderSpec,
-    /// Maximum time without data from the server.
+    /// Maximum time without data from the server, before and during a response.
     read_timeout: Duration,
     /// The context windows from the last list of models.
     pub(super) windows: ListedWindows,
@@ -113,10 +114,10 @@ impl Http {
         })
     }
 
-    /// Requests the list of models from `path` and returns at most 500 names.
+    /// Requests the list of models from `path`, stores their context windows, and returns at most 500 names.
     ///
     /// # Errors
-    /// As [`Http::post`].
+    /// Fails for the same reasons as [`Http::post`].
     pub async fn models(&self, path: &str) -> Result<Vec<String>, ModelError> {
         let request = self
             .client
@@ -216,7 +217,8 @@ impl Http {
         )
     }
 
-    /// Returns the response if its status is a success, else the error that it describes.
+    /// Turns a response with an error status or a redirect into an error that includes the server's message and its
+    /// retry headers.
     async fn check_status(&self, response: Response, model: &str) -> Result<Response, ModelError> {
         let status = response.status();
         if status.is_success() {
@@ -254,7 +256,7 @@ impl Http {
             .map_err(|_| invalid_response("a response that is not JSON"))
     }
 
-    /// Reads a body of at most [`BODY_MAX`] bytes.
+    /// Reads the body into memory. Fails if it is larger than [`BODY_MAX`] or the connection is lost.
     async fn read_body(&self, response: Response) -> Result<Vec<u8>, ModelError> {
         let mut bytes = Vec::new();
         let mut stream = response.bytes_stream();
@@ -268,7 +270,6 @@ impl Http {
     }
 }
 
-/// The body of a successful response.
 pub enum ResponseBody {
     /// The events of a streamed response. Each item holds the events that one chunk of bytes completed.
     Events(BoxStream<'static, Result<Vec<SseEvent>, ModelError>>),
@@ -276,10 +277,11 @@ pub enum ResponseBody {
     Json(Value),
 }
 
-/// Returns the deltas of a response. `decoder` decodes a streamed response, `parse` one that is not streamed.
+/// Returns the deltas of a response. `decoder` decodes a streamed response; `parse` reads one that is a single JSON
+/// value.
 ///
 /// # Errors
-/// Fails if a response that is not streamed reports an error or violates the API format.
+/// Fails if `parse` fails. Errors in a streamed response are items of the stream.
 pub fn response_deltas(
     body: ResponseBody,
     decoder: impl Decode,
@@ -294,8 +296,8 @@ pub fn response_deltas(
     })
 }
 
-/// Returns a stream of the deltas that `decoder` finds in `events`, with the complete reply as the last item. The stream
-/// ends with an error if the events end before the reply is complete.
+/// Returns the deltas that `decoder` finds in `events`, up to [`Delta::Done`]. If the events end before the reply is
+/// complete, the last item is an error.
 fn event_deltas(
     events: BoxStream<'static, Result<Vec<SseEvent>, ModelError>>,
     decoder: impl Decode,
@@ -343,7 +345,7 @@ fn is_done(deltas: &[Delta]) -> bool {
     matches!(deltas.last(), Some(Delta::Done(_)))
 }
 
-/// Returns the error for a response that ended early.
+/// Returns the error for a response that ended before the reply was complete.
 pub fn truncated_error() -> ModelError {
     ModelError::new(
         ErrorKind::Truncated,

@@ -1,5 +1,5 @@
-//! Selects the images of a conversation that a request contains, and recognizes the errors of servers that cannot read
-//! images. Pure.
+//! Selects which images of a conversation are sent with a request, and recognizes the errors of servers that cannot
+//! read images. Pure.
 
 use std::collections::HashSet;
 
@@ -7,12 +7,12 @@ use super::{ErrorKind, ModelError, ModelRequest};
 use crate::domain::attachment::AttachedImage;
 use crate::domain::chat::Block;
 
-/// Maximum number of images in a request. Anthropic lowers the allowed size of each image beyond 20.
+/// Maximum number of images in a request. If there are more, Anthropic lowers the maximum size of each image.
 const IMAGES_MAX: usize = 20;
-/// Maximum size of all images in a request, in bytes of base64. The limit of a request is 32 MB at Anthropic.
+/// Maximum size of all images in a request, in bytes of base64. Anthropic limits a complete request to 32 MB.
 const BYTES_MAX: usize = 24 * 1024 * 1024;
 
-/// Whether a request contains the images of its conversation.
+/// Whether a model gets the images of the conversation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ImageInput {
     Sent,
@@ -20,14 +20,15 @@ pub enum ImageInput {
     LeftOut,
 }
 
-/// The images of a request that are sent.
+/// The images that a request contains. For every other image, [`SentImages::form`] gives a line of text with the
+/// reason.
 pub struct SentImages<'a> {
     sent: HashSet<*const AttachedImage>,
     input: ImageInput,
     model: &'a str,
 }
 
-/// An image as a part of a request.
+/// The form in which a request contains an image.
 pub enum SentImage<'a> {
     /// Media type and content in base64.
     Data(&'a str, &'a str),
@@ -36,7 +37,7 @@ pub enum SentImage<'a> {
 }
 
 impl<'a> SentImages<'a> {
-    /// Selects the newest images that fit.
+    /// Selects the newest images that fit within `IMAGES_MAX` and `BYTES_MAX`.
     pub fn of(request: &'a ModelRequest) -> SentImages<'a> {
         let mut sent = HashSet::new();
         let mut room = BYTES_MAX;
@@ -64,7 +65,7 @@ impl<'a> SentImages<'a> {
         }
     }
 
-    /// Returns an image of the request in the form in which it is sent.
+    /// Returns the content of `image` if it is sent, else a line of text that says why it is not.
     pub fn form<'i>(&self, image: &'i AttachedImage) -> SentImage<'i> {
         let why = match &image.data.0 {
             Some(data) if self.sent.contains(&std::ptr::from_ref(image)) => {
@@ -80,8 +81,9 @@ impl<'a> SentImages<'a> {
     }
 }
 
-/// Returns the error for the user if `error`, the answer to a request with images, says that the server did not accept
-/// them. Servers have no common code for this: 400, 404 (no such endpoint) and 500 (llama.cpp without a projector).
+/// Returns the error to show to the user if `error` says that the server does not accept images, else `None`. Call it
+/// only for requests with images. The error's words decide, because servers use different status codes: 400, 404 (no
+/// such endpoint) and 500 (llama.cpp without a projector).
 pub fn refusal(error: &ModelError, model: &str) -> Option<ModelError> {
     let may_be = matches!(
         error.kind,

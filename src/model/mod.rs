@@ -1,7 +1,7 @@
 //! Language models behind one trait, [`Model`]: a request goes in, a stream of deltas comes out.
 //!
-//! The last delta is the complete reply. A provider is a folder with its wire format and its declaration; to add one, add
-//! its folder, its `mod` line and its line in [`PROVIDERS`].
+//! The last delta is the complete reply. A provider is a folder with its wire format and its declaration; to add one,
+//! add its folder, its `mod` line and its line in [`PROVIDERS`].
 
 mod anthropic;
 pub mod governor;
@@ -40,14 +40,14 @@ pub static PROVIDERS: &[&provider::ProviderSpec] = &[&anthropic::SPEC, &openai::
 #[derive(Debug, Clone, PartialEq)]
 pub struct ToolSpec {
     pub name: String,
-    /// The description, which the model reads.
+    /// The description that the model reads.
     pub text: String,
-    /// The JSON schema of the input, in strict form.
+    /// The JSON schema of the input, in the strict form that [`tool_schema::strict`] produces.
     schema: Value,
 }
 
 impl ToolSpec {
-    /// Creates a definition. The schema is converted to the strict form that all servers accept.
+    /// Converts `schema` to the strict form that all servers accept.
     pub fn new(name: impl Into<String>, text: impl Into<String>, schema: &Value) -> ToolSpec {
         ToolSpec {
             name: name.into(),
@@ -56,20 +56,18 @@ impl ToolSpec {
         }
     }
 
-    /// Returns the strict JSON schema of the tool's input.
+    /// Returns the JSON schema of the tool's input, in strict form.
     pub fn schema(&self) -> &Value {
         &self.schema
     }
 }
 
-/// One call of a model.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ModelRequest {
     /// The agent that makes the call; only the scripted model uses it.
     pub agent: Name,
     /// The name of the model on the server.
     pub model: String,
-    /// The system prompt.
     pub system: String,
     /// The conversation; valid by [`crate::domain::chat::validate`].
     pub messages: Arc<Vec<Message>>,
@@ -77,20 +75,19 @@ pub struct ModelRequest {
     pub tools: Arc<Vec<ToolSpec>>,
     /// Maximum number of tokens in the response.
     pub max_tokens: u32,
-    /// Whether the images of the conversation are sent.
     pub images: ImageInput,
 }
 
 /// One item of the stream of a model call.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Delta {
-    /// The call has not started yet. Only the [`governor`] sends this.
+    /// The call waits for a slot or for the end of the back-off. Only the [`governor`] sends this.
     Waiting(CallWait),
     /// The next piece of the answer's text.
     Text(String),
     /// The next piece of the thinking text.
     Thinking(String),
-    /// A tool call with this name starts.
+    /// The model has begun a tool call with this name; the input is still being received.
     ToolCall(String),
     /// The complete response; always the last item.
     Done(Reply),
@@ -99,14 +96,15 @@ pub enum Delta {
 /// Why a call has not started yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CallWait {
-    /// Too many calls are running.
+    /// The maximum number of calls is running, other calls are first in the queue, or a single call is testing whether
+    /// the server has recovered.
     Queued {
         /// The position in the queue; the first is 1.
         place: usize,
     },
-    /// The server is overloaded and all calls of the team wait.
+    /// All calls of the team wait, because the server has failed, limits the rate or is unreachable.
     Paused {
-        /// The remaining wait.
+        /// The time until the back-off ends.
         left: Duration,
         /// The server's error message, in one line.
         cause: String,
@@ -115,21 +113,18 @@ pub enum CallWait {
     Released,
 }
 
-/// A complete response of a model.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Reply {
     /// The content blocks in order; may be empty.
     pub blocks: Vec<Block>,
-    /// Why the model stopped.
     pub stop: StopReason,
     /// The token counts reported by the server; zero if not reported.
     pub usage: Usage,
 }
 
-/// Why a model stopped.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum StopReason {
-    /// The turn is complete.
+    /// The model has finished its answer.
     EndTurn,
     /// The model waits for tool results.
     ToolUse,
@@ -137,48 +132,48 @@ pub enum StopReason {
     MaxTokens,
     /// The server paused a long turn; sending the conversation again continues it.
     PauseTurn,
-    /// The model refused to answer.
+    /// The model or a content filter of the server refused to answer.
     Refusal,
-    /// The conversation does not fit the context window.
+    /// The context window was full before the response was complete.
     ContextExceeded,
     /// An unknown reason, treated as the end of the turn.
     Other(String),
 }
 
-/// The kind of a failed call; decides whether it is retried.
+/// The kind of a failed call; decides whether and how often it is retried.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ErrorKind {
-    /// No API key is set.
     NoKey,
     /// The API key is invalid or lacks permission (401, 403), or the account has no credit.
     Auth,
     /// The server does not know the model (404).
     UnknownModel,
-    /// No connection to the address.
+    /// The connection to the server could not be established.
     Unreachable,
     /// Too many requests (429).
     RateLimited,
     /// The server is overloaded or failed (5xx).
     Server,
-    /// The conversation is too long for the model.
+    /// The conversation exceeds the model's context window. Another try needs a shorter one.
     ContextTooLong,
-    /// The server rejected the request (other 4xx).
+    /// The server rejected the request (4xx statuses without a kind of their own), or the address or a header is
+    /// invalid.
     BadRequest,
     /// The response ended early: no closing event, or the connection was lost.
     Truncated,
-    /// The response violates the API format.
+    /// The response violates the API format: the address may be that of another kind of server.
     InvalidResponse,
-    /// The server sent no data for too long.
+    /// The server sent no data for too long, or reported a timeout (408) or a conflict (409).
     Timeout,
-    /// The server redirects to another origin (3xx); nothing is sent there.
+    /// The server redirects to another origin or too often (3xx); the redirect is not followed.
     Redirected,
-    /// The script of the scripted model has no matching rule.
+    /// No rule of the script of a scripted model matches.
     Script,
 }
 
 impl ErrorKind {
-    /// Returns whether this error, as the result of a request for the list of models, means that the server runs but
-    /// offers no list.
+    /// Returns whether a request for the list of models that fails with this error shows a running server that offers
+    /// no list.
     pub fn means_no_list(self) -> bool {
         match self {
             ErrorKind::UnknownModel | ErrorKind::BadRequest | ErrorKind::InvalidResponse => true,
@@ -196,7 +191,6 @@ impl ErrorKind {
     }
 }
 
-/// A failed model call, with a message for the user and advice.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[error("{message}")]
 pub struct ModelError {
@@ -207,11 +201,11 @@ pub struct ModelError {
     pub hint: String,
     /// The wait before the next try: the one that the server asked for, or the shared back-off of the [`governor`].
     pub wait: Option<Duration>,
-    /// Whether the server asks for a retry (header `x-should-retry`). Overrides the rule for `kind`; `None` if the header
-    /// is missing.
+    /// Whether to retry according to the server (header `x-should-retry`). Overrides the rule for `kind`; `None` if the
+    /// header is missing.
     pub retry: Option<bool>,
-    /// Whether the server has answered at least once; set by the [`governor`]. If it has, its address and key are right,
-    /// and a failure is probably transient; otherwise the address, the key or the provider setting may be wrong.
+    /// Whether the server has sent data at least once; set by the [`governor`]. If not, the address, the key or the
+    /// provider may be wrong; otherwise a failure is probably transient.
     pub server_has_answered: bool,
 }
 
@@ -233,7 +227,6 @@ impl ModelError {
     }
 }
 
-/// A language model of any provider.
 pub trait Model: Send + Sync {
     /// Calls the model. Dropping the stream cancels the call.
     fn call(&self, request: ModelRequest) -> BoxStream<'static, Result<Delta, ModelError>>;
@@ -247,11 +240,12 @@ pub trait Model: Send + Sync {
     }
 }
 
-/// Maximum size of the text of an invalid tool input, in bytes. Longer texts lose their middle part.
+/// Maximum size of the stored text of an invalid tool input, in bytes. A longer text loses its middle part.
 const BROKEN_MAX: usize = 4 * 1024;
 
-/// Parses the input of a tool call. If `text` is not a JSON object, returns an empty object and the invalid text: the
-/// object keeps the conversation valid, and because of the text the model gets an error.
+/// Parses the input of a tool call. If `text` is not a JSON object, returns an empty object, so that the conversation
+/// stays valid, and the text (at most [`BROKEN_MAX`] bytes), for the error that the model gets. An empty text and
+/// `null` count as an empty object.
 pub(crate) fn parse_input(text: &str) -> (Value, Option<String>) {
     let empty = || Value::Object(serde_json::Map::new());
     if text.trim().is_empty() {
@@ -270,16 +264,16 @@ pub(crate) fn parse_input(text: &str) -> (Value, Option<String>) {
 /// Maximum length of a name or an id in a response, in characters. Valid names and ids are much shorter.
 const LABEL_MAX: usize = 256;
 
-/// Clips a name or an id from a response to [`LABEL_MAX`] characters.
+/// Clips the text to [`LABEL_MAX`] characters, because a faulty server may send names and ids of any length.
 pub(crate) fn clip_label(text: &str) -> String {
     crate::domain::text::clip(text, LABEL_MAX)
 }
 
-/// Maximum plausible token count. A larger count is an error of the server and is ignored.
+/// Maximum plausible token count. A larger count is an error of the server.
 const TOKENS_MAX: u64 = 100_000_000;
 
-/// Parses a token count from a server. Implausible values (negative, not an integer, above [`TOKENS_MAX`]) are ignored,
-/// because they would distort all totals.
+/// Parses a token count from a server. Returns `None` for an implausible value (negative, not an integer, above
+/// [`TOKENS_MAX`]), which would distort all totals.
 pub(crate) fn parse_tokens(value: Option<&Value>) -> Option<u64> {
     value?.as_u64().filter(|count| *count <= TOKENS_MAX)
 }

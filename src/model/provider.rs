@@ -12,28 +12,27 @@ use super::{Delta, Model, ModelError, Reply};
 /// Default maximum time without data from the server. Local models process long prompts slowly.
 pub const READ_TIMEOUT: Duration = Duration::from_secs(300);
 
-/// The declaration of a provider: all that the rest of the program knows about it.
+/// All that the rest of the program knows about a provider.
 #[derive(Debug)]
 pub struct ProviderSpec {
-    /// The name in options, settings and reports.
+    /// The provider's name in options, settings and reports.
     pub name: &'static str,
     /// The name of the provider's API, without the word "API".
     pub api: &'static str,
-    /// The environment variable of the API key.
+    /// The environment variable that holds the API key.
     pub key_var: &'static str,
-    /// The environment variable of the address.
+    /// The environment variable that holds the address of the server.
     pub url_var: &'static str,
-    /// The address of the vendor, which alone may receive the key without a notice.
+    /// The address of the vendor. If the key from `key_var` is sent to another address, the user gets a notice.
     pub vendor_url: &'static str,
     /// Settings that only this provider has. In the settings file they are in the table with the provider's name.
     pub options: &'static [ProviderOption],
     /// Servers to look for on this machine if no provider is configured.
     pub local_servers: &'static [LocalServer],
-    /// Context windows of the vendor's model families, as in [`super::window`].
+    /// Context windows of the vendor's model families, in the form of [`super::window::FAMILIES`].
     pub windows: &'static [(&'static str, u64)],
-    /// Returns the hints for a refusal with this HTTP status and this error text, which is in lower case.
+    /// Returns advice for an HTTP error with this status and this error text. The text must be in lower case.
     pub refusal_hints: fn(u16, &str) -> RefusalHints,
-    /// Creates a decoder of a streamed response.
     pub decoder: fn() -> Box<dyn Decode>,
     /// Creates the client. Sends no request yet. Fails if the address or a header value is invalid.
     pub connect: fn(&ModelServerConfig) -> Result<Arc<dyn Model>, ModelError>,
@@ -48,10 +47,9 @@ impl PartialEq for ProviderSpec {
 
 impl Eq for ProviderSpec {}
 
-/// A setting of one provider.
 #[derive(Debug)]
 pub struct ProviderOption {
-    /// The name in the provider's table.
+    /// The key in the provider's table of the settings file.
     pub name: &'static str,
     /// The valid values; empty if any text is valid.
     pub values: &'static [&'static str],
@@ -60,24 +58,23 @@ pub struct ProviderOption {
 /// A server program that may run on this machine. It needs no key.
 #[derive(Debug)]
 pub struct LocalServer {
-    /// The name of the program.
     pub name: &'static str,
-    /// The default address.
+    /// The address where the program listens unless it is configured otherwise.
     pub base_url: &'static str,
 }
 
 /// A provider's advice about a refused request, for the error message.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub struct RefusalHints {
-    /// Advice on the setting that caused the refusal, if the error text shows this. Replaces the hint for the status.
+    /// Advice on the setting that caused the refusal, if the error text shows this. Replaces all other hints.
     pub setting: Option<&'static str>,
     /// Text to append to the hint about a refused key; may be empty.
     pub key: &'static str,
-    /// The hint for any other rejected request.
+    /// The hint for a request that was rejected with a status for which there is no general hint; may be empty.
     pub request: &'static str,
 }
 
-/// Turns the events of an API into deltas. Pure.
+/// Turns the events of a streamed response into deltas. Pure.
 pub trait Decode: Send + 'static {
     /// Consumes one event and appends its deltas to `out`.
     ///
@@ -85,11 +82,12 @@ pub trait Decode: Send + 'static {
     /// Fails if the event reports an error or violates the API format.
     fn event(&mut self, event: &SseEvent, out: &mut Vec<Delta>) -> Result<(), ModelError>;
 
-    /// Returns the reply if the response is complete by the rules of the API, else `None`. Called when the stream ends.
+    /// Returns the reply if the response is complete by the rules of the API, else `None`. Called when the stream ends
+    /// or its connection fails.
     fn reply(&mut self) -> Option<Reply>;
 }
 
-/// The configuration of a provider's server.
+/// How to reach a model server.
 #[derive(Debug, Clone)]
 pub struct ModelServerConfig {
     pub spec: &'static ProviderSpec,
@@ -114,12 +112,11 @@ impl ModelServerConfig {
         }
     }
 
-    /// Returns the value of an option, if it is set.
     pub fn option(&self, name: &str) -> Option<&str> {
         self.options.get(name).map(String::as_str)
     }
 
-    /// Checks the values of the options.
+    /// Checks that each option has one of the values in [`ProviderOption::values`].
     ///
     /// # Errors
     /// Names the first invalid value and the valid ones.

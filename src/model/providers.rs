@@ -5,23 +5,21 @@ use super::openai;
 use super::provider::ProviderSpec;
 use super::window::{self, ContextWindow};
 
-/// The provider of a server whose API is unknown: most servers offer Chat Completions.
+/// The provider that is used for a server whose API is unknown, because most servers offer Chat Completions.
 pub static COMPATIBLE: &ProviderSpec = &openai::SPEC;
 
-/// The selected provider.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ProviderChoice {
-    /// A model server.
     Server(&'static ProviderSpec),
     /// The built-in scripted model of the demo.
     Demo,
-    /// A scripted model from the named file.
+    /// A scripted model; the text is the path of its script.
     Script(String),
 }
 
-/// Selects the provider: by name, else by the API key that is set, else by the server address. `environment` returns
-/// the value of a variable unless it is unset or blank; `base_url` is the address in the settings. Returns `Ok(None)`
-/// if none of these is given; the caller may then look for a local server.
+/// Selects the provider by `name`, else by the API key that is set, else by the server address. `environment` returns
+/// the value of a variable, or `None` if it is unset or blank; `base_url` is the address in the settings. Returns
+/// `Ok(None)` if none of these is given; the caller may then look for a local server.
 ///
 /// # Errors
 /// Fails if the provider name is unknown.
@@ -57,14 +55,15 @@ fn by_name(name: &str) -> Result<ProviderChoice, String> {
     }
 }
 
-/// Describes all providers with `describe`, separated by `separator`.
+/// Joins the descriptions of all providers with `separator`.
 pub fn list(describe: impl Fn(&ProviderSpec) -> String, separator: &str) -> String {
     let all: Vec<String> = PROVIDERS.iter().map(|spec| describe(spec)).collect();
     all.join(separator)
 }
 
-/// Returns the window assumed from a model's name: `anthropic/claude-sonnet-4` belongs to the family `claude-`. Any
-/// server may offer any model, so the families of all providers count. `None` if the family is unknown.
+/// Returns the context window of the model family that the name belongs to: `anthropic/claude-sonnet-4` belongs to
+/// `claude-`. Any server may offer any model, so the families of all providers are searched. Returns `None` if the
+/// family is unknown.
 pub fn assumed_window(name: &str) -> Option<ContextWindow> {
     let own = PROVIDERS.iter().flat_map(|spec| spec.windows);
     window::longest_match(name, window::FAMILIES.iter().chain(own))

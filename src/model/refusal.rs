@@ -14,7 +14,8 @@ use crate::domain::text::{clip, one_line};
 /// Maximum length of a server's message in an error, in characters.
 pub const ERROR_TEXT_MAX: usize = 300;
 
-/// Returns the error for an HTTP status. `text` is the server's message. A script has no provider.
+/// Converts an HTTP error status into an error with a hint. `text` is the server's message; `provider` is `None` for a
+/// script.
 pub fn status_error(
     code: u16,
     text: &str,
@@ -96,7 +97,8 @@ pub fn status_error(
     ModelError::new(fault, text, hint)
 }
 
-/// Returns the error for an HTTP status that a script simulates.
+/// Converts an HTTP status that a script simulates into an error. `wait` is the time that the simulated server asks to
+/// wait.
 pub fn scripted_status_error(
     code: u16,
     text: &str,
@@ -109,7 +111,8 @@ pub fn scripted_status_error(
     }
 }
 
-/// Returns the message in an error body, in one line; empty for HTML.
+/// Extracts the message from the body of an error response, in one line of at most [`ERROR_TEXT_MAX`] characters.
+/// Returns an empty text for HTML.
 pub fn body_text(body: &[u8]) -> String {
     let text = match serde_json::from_slice::<Value>(body) {
         Ok(value) => error_text(&value),
@@ -123,7 +126,8 @@ pub fn body_text(body: &[u8]) -> String {
     clip(&one_line(text.trim()), ERROR_TEXT_MAX)
 }
 
-/// Returns the message of an error object, in any of the shapes that servers use.
+/// Extracts the message from a JSON error, in any of the shapes that servers use. The error's type or code is appended
+/// in brackets if it contains `_`.
 pub fn error_text(value: &Value) -> String {
     let error = value.get("error").unwrap_or(value);
     let text = |key: &str| error.get(key).and_then(Value::as_str).map(str::to_string);
@@ -164,7 +168,8 @@ pub fn is_out_of_credit(lower: &str) -> bool {
         .any(|phrase| lower.contains(phrase))
 }
 
-/// Returns how long a server asks to wait, from the header `retry-after-ms`, else from `retry-after` (seconds or a date).
+/// Returns how long a server asks to wait, from the header `retry-after-ms`, else from `retry-after` (seconds or a
+/// date).
 pub fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     let text = |name: &str| {
         headers
@@ -184,7 +189,8 @@ pub fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     Some(at.duration_since(SystemTime::now()).unwrap_or_default())
 }
 
-/// Returns the innermost cause of an error; the outer errors only repeat the address.
+/// Returns the innermost cause of a connection error without the number of the OS error. The outer errors only repeat
+/// the address.
 pub fn root_cause(error: &dyn std::error::Error) -> String {
     let mut root = error;
     while let Some(inner) = root.source() {
@@ -198,7 +204,7 @@ pub fn root_cause(error: &dyn std::error::Error) -> String {
     }
 }
 
-/// Returns an error with all its causes, separated by colons.
+/// Joins an error and its causes with colons. A cause that the text already contains is left out.
 pub fn error_chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();

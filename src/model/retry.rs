@@ -1,4 +1,4 @@
-//! Decides whether a failed call is retried and after which wait. Pure.
+//! Decides whether a failed call is retried, and how long to wait before the retry. Pure.
 
 use std::time::Duration;
 
@@ -11,48 +11,45 @@ pub const TRIES_MAX: u32 = 8;
 pub const WAITS_MAX: Duration = Duration::from_secs(15 * 60);
 /// The first wait; each further one is [`GROWTH`] times as long.
 const FIRST_WAIT: Duration = Duration::from_millis(500);
-/// The growth factor of the waits.
 const GROWTH: u32 = 3;
-/// Maximum wait if the server asks for none.
+/// Maximum wait before a retry if the server does not ask for a specific wait.
 const WAIT_MAX: Duration = Duration::from_secs(120);
-/// Maximum wait that a server may ask for; beyond it the call fails with the server's message.
+/// Maximum wait that a server may ask for. If it asks for more, the call fails with the server's message.
 pub const SERVER_WAIT_MAX: Duration = Duration::from_secs(600);
 
-/// The failed tries of one call.
+/// The tries of one call that have failed so far. They decide whether the call is tried again.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct FailedTries {
-    /// The kinds of failure, in order; at most [`TRIES_MAX`].
+    /// The kind of error of each try, in order; at most [`TRIES_MAX`].
     error_kinds: Vec<ErrorKind>,
-    /// The total wait after these failures.
+    /// The sum of the waits after these tries.
     waited: Duration,
 }
 
 impl FailedTries {
-    /// Returns the number of failed tries.
     pub fn count(&self) -> u32 {
         u32::try_from(self.error_kinds.len()).unwrap_or(u32::MAX)
     }
 
-    /// Returns the number of tries that failed with this kind of error.
     fn count_of(&self, fault: ErrorKind) -> u32 {
         let same = self.error_kinds.iter().filter(|f| **f == fault);
         u32::try_from(same.count()).unwrap_or(u32::MAX)
     }
 
-    /// Adds a failed try and the wait that follows it.
+    /// Adds a failed try and the wait that follows it; `None` if the call is not tried again.
     pub fn add(&mut self, fault: ErrorKind, wait: Option<Duration>) {
         self.error_kinds.push(fault);
         self.waited = self.waited.saturating_add(wait.unwrap_or_default());
     }
 
-    /// Returns the total wait between the tries.
     pub fn waited(&self) -> Duration {
         self.waited
     }
 }
 
 /// Returns the wait before the next try of a call that has failed with `error`. Returns `None` if the call must not be
-/// tried again: too many tries in total, too many with the same kind of error, or too long a total wait.
+/// tried again: another try does not help, the server asks for more than [`SERVER_WAIT_MAX`], there were too many tries
+/// in total or with this kind of error, or the waits would exceed [`WAITS_MAX`] in total.
 ///
 /// `failed` holds the earlier failed tries of the call, without this one. `jitter` in 0..1 spreads the retries of many
 /// agents over the last quarter of the wait.
@@ -71,13 +68,13 @@ pub fn wait(error: &ModelError, failed: &FailedTries, jitter: f64) -> Option<Dur
     (failed.waited + wait <= WAITS_MAX).then_some(wait)
 }
 
-/// Returns the maximum number of tries of a call that fails with this error, including the first.
+/// Returns how often a call is tried if each try fails with this error, including the first try.
 pub fn max_tries(error: &ModelError) -> u32 {
     max_tries_per_kind(error).min(TRIES_MAX)
 }
 
-/// Returns the wait after a failure that follows `failed` earlier ones. `None` if waiting does not help or the server
-/// asks for more than [`SERVER_WAIT_MAX`].
+/// Returns the wait after a failure that `failed` others preceded. Returns `None` if waiting does not help or the
+/// server asks for more than [`SERVER_WAIT_MAX`].
 ///
 /// The wait is never shorter than the server asks for. It is longer after repeated failures, so that a server that asks
 /// for short waits is not called in a tight loop.
@@ -101,8 +98,8 @@ pub fn pause(error: &ModelError, failed: u32, jitter: f64) -> Option<Duration> {
     }
 }
 
-/// Returns whether a failure affects all calls to the server: the server limits the rate (429), fails (5xx) or is no
-/// longer reachable. The header `x-should-retry` overrides this.
+/// Returns whether a failure affects all calls to the server: the server limits the rate (429), has failed (5xx) or is
+/// no longer reachable. The header `x-should-retry`, if present, decides instead.
 pub fn is_server_wide(error: &ModelError) -> bool {
     let is_usually = matches!(
         (error.kind, error.server_has_answered),
@@ -111,7 +108,7 @@ pub fn is_server_wide(error: &ModelError) -> bool {
     error.retry.unwrap_or(is_usually)
 }
 
-/// Returns whether a retry may succeed.
+/// Returns whether the same request may succeed later.
 fn is_transient(fault: ErrorKind) -> bool {
     match fault {
         ErrorKind::RateLimited
@@ -130,7 +127,7 @@ fn is_transient(fault: ErrorKind) -> bool {
     }
 }
 
-/// Returns the maximum number of tries of one call that fail with this kind of error, including the first.
+/// Returns how many tries of one call may fail with this kind of error, including the first.
 fn max_tries_per_kind(error: &ModelError) -> u32 {
     match (error.kind, error.server_has_answered) {
         // The server has never answered; that rarely changes within minutes.
@@ -171,7 +168,7 @@ mod tests {
         }
     }
 
-    /// Returns the waits of a call that fails with these errors in order.
+    /// Returns the waits, in seconds, of a call whose tries fail with these errors in order.
     fn waits(errors: impl IntoIterator<Item = ModelError>) -> Vec<f64> {
         let mut tries = FailedTries::default();
         let waits = errors.into_iter().map_while(|error| {

@@ -7,7 +7,6 @@ use super::{ErrorKind, ModelError};
 /// Maximum size of an event, in bytes; a server that sends more is faulty or hostile.
 pub const EVENT_MAX: usize = 8 * 1024 * 1024;
 
-/// A server-sent event.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct SseEvent {
     /// The `event` field; empty if there is none.
@@ -16,13 +15,13 @@ pub struct SseEvent {
     pub data: String,
 }
 
-/// Decodes a stream of bytes, which arrives in chunks, into events.
+/// Extracts the events from a stream of bytes that arrives in arbitrary chunks.
 #[derive(Debug, Default)]
 pub struct SseDecoder {
     line: Vec<u8>,
     event: SseEvent,
     has_data: bool,
-    /// Whether the last byte was a carriage return; a following newline then belongs to the same line end.
+    /// Whether the last byte was a carriage return. A newline that follows it ends no further line.
     was_return: bool,
 }
 

@@ -9,26 +9,24 @@ use std::borrow::Cow;
 
 use serde_json::Value;
 
-/// The placeholder for U+D800; the others follow in order.
+/// The placeholder for the surrogate U+D800. The placeholders for the other surrogates follow in order.
 const FIRST_PLACEHOLDER: u32 = 0x10_F800;
-/// All surrogates.
 const SURROGATES: std::ops::RangeInclusive<u32> = 0xD800..=0xDFFF;
-/// The low surrogates, which come second in a pair.
+/// The surrogates that come second in a pair.
 const LOW_SURROGATES: std::ops::RangeInclusive<u32> = 0xDC00..=0xDFFF;
 
-/// The JSON value of an event.
+/// A parsed JSON text in which each lone surrogate is replaced by its placeholder.
 #[derive(Debug)]
 pub struct Parsed {
-    /// The value, with placeholders for lone surrogates.
     pub value: Value,
-    /// Whether the texts in `value` contain placeholders.
+    /// If `false`, the private-use characters in `value` are the server's own and must not be replaced.
     pub has_placeholders: bool,
 }
 
-/// Parses JSON that may contain lone surrogates.
+/// Parses JSON, and replaces lone surrogates by placeholders.
 ///
 /// # Errors
-/// Fails if the text is invalid JSON for another reason.
+/// Fails if the text is invalid JSON for a reason other than lone surrogates.
 pub fn parse(text: &str) -> serde_json::Result<Parsed> {
     let error = match serde_json::from_str(text) {
         Ok(value) => {
@@ -51,7 +49,7 @@ pub fn parse(text: &str) -> serde_json::Result<Parsed> {
 /// Parses a complete JSON text. Lone surrogates become `�`, because no further part follows.
 ///
 /// # Errors
-/// Fails if the text is invalid JSON for another reason.
+/// Fails if the text is invalid JSON for a reason other than lone surrogates.
 pub fn parse_whole(text: &str) -> serde_json::Result<Value> {
     let parsed = parse(text)?;
     Ok(if parsed.has_placeholders {
@@ -85,7 +83,7 @@ pub fn replace_placeholders(text: &str) -> String {
     out
 }
 
-/// Replaces each lone surrogate in a JSON text by its placeholder; `None` if there are none.
+/// Replaces each lone surrogate in a JSON text by its placeholder. Returns `None` if there are none.
 fn insert_placeholders(text: &str) -> Option<String> {
     let mut out = String::with_capacity(text.len());
     let (mut from, mut at, mut found) = (0, 0, false);
@@ -119,7 +117,7 @@ fn insert_placeholders(text: &str) -> Option<String> {
     found.then_some(out)
 }
 
-/// Returns the code unit of the escape `\uXXXX` at byte `at`, if there is one.
+/// Returns the code unit that the six bytes from `at` encode as `\uXXXX`; `None` if they are no such escape.
 fn escaped_unit(bytes: &[u8], at: usize) -> Option<u32> {
     let escape = bytes.get(at..at + 6)?;
     let digits = std::str::from_utf8(escape.strip_prefix(b"\\u")?).ok()?;
@@ -130,13 +128,13 @@ fn escaped_unit(bytes: &[u8], at: usize) -> Option<u32> {
 /// Joins surrogate pairs in a text that arrives in parts.
 #[derive(Debug, Default)]
 pub struct Joiner {
-    /// The high surrogate at the end of the last part, which waits for its pair.
+    /// A high surrogate at the end of the last part. Its pair may be at the start of the next part.
     lead: Option<u32>,
 }
 
 impl Joiner {
-    /// Returns `part`, the next part of the text, with surrogate pairs joined. A high surrogate at the end of `part` is held
-    /// back until the next call.
+    /// Returns `part`, the next part of the text, with surrogate pairs joined. A high surrogate at the end of `part` is
+    /// held back until the next call. `has_halves` is [`Parsed::has_placeholders`] of the event that contains `part`.
     pub fn push<'a>(&mut self, part: &'a str, has_halves: bool) -> Cow<'a, str> {
         if part.is_empty() || (self.lead.is_none() && !has_halves) {
             return part.into();
@@ -169,7 +167,7 @@ impl Joiner {
         out.into()
     }
 
-    /// Ends the text. Returns `�` if a high surrogate is left without its pair, else an empty string.
+    /// Returns `�` if the last part ended with a high surrogate that never got its pair, else an empty string.
     pub fn end(&mut self) -> &'static str {
         match self.lead.take() {
             Some(_) => "\u{fffd}",
@@ -184,7 +182,7 @@ mod tests {
     use pretty_assertions::assert_eq;
     use serde_json::json;
 
-    /// Joins the JSON strings of several events.
+    /// Parses each part as the JSON string of one event and joins them.
     fn joined(parts: &[&str]) -> String {
         let mut joiner = Joiner::default();
         let mut out = String::new();

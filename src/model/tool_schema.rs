@@ -2,12 +2,13 @@
 //!
 //! Sources: OpenAI's rules for strict schemas
 //! (<https://platform.openai.com/docs/guides/structured-outputs#supported-schemas>) and Anthropic's rules for tools
-//! (<https://docs.anthropic.com/en/docs/agents-and-tools/tool-use>). Keywords that only one of them supports are removed.
+//! (<https://docs.anthropic.com/en/docs/agents-and-tools/tool-use>). Keywords that only one of them supports are
+//! removed.
 
 use serde_json::{Map, Value, json};
 
-/// The schema keywords that all servers support. Bounds, formats and defaults are missing, because Anthropic's strict
-/// tools support no bounds and OpenAI rejects formats such as `uint64`. The tools' descriptions state them in text.
+/// The schema keywords that all servers support. Anthropic's strict tools support no bounds, and OpenAI rejects formats
+/// such as `uint64`, so bounds, formats and defaults are left out; the tools' descriptions state them in text.
 const SUPPORTED_KEYWORDS: &[&str] = &[
     "type",
     "description",
@@ -34,7 +35,7 @@ pub fn strict(schema: &Value) -> Value {
 
 fn strict_node(schema: &Value) -> Value {
     let Value::Object(fields) = schema else {
-        // The schema `true`, which allows any value.
+        // The schema `true`, which allows any value, becomes a string.
         return json!({"type": "string"});
     };
     let mut fields = fields.clone();
@@ -82,7 +83,7 @@ fn merge_all_of(fields: &mut Map<String, Value>) {
     }
 }
 
-/// Returns the values of all choices in one list if each choice is an enum of strings; otherwise `None`.
+/// Returns the values of all choices in one list if each choice is an enum of strings, else `None`.
 fn string_values(choices: &[Value]) -> Option<Vec<Value>> {
     let mut texts = Vec::new();
     for choice in choices {
@@ -103,7 +104,8 @@ fn is_object(fields: &Map<String, Value>) -> bool {
     }
 }
 
-/// Makes an object schema strict: requires all properties and forbids additional ones.
+/// Makes an object schema strict: requires all properties, makes the optional ones nullable, and forbids additional
+/// ones.
 fn require_all(fields: &mut Map<String, Value>) {
     let needed: Vec<String> = fields
         .get("required")
@@ -132,7 +134,6 @@ fn require_all(fields: &mut Map<String, Value>) {
     fields.insert("additionalProperties".into(), false.into());
 }
 
-/// Returns the schema with `null` allowed.
 fn nullable(schema: Value) -> Value {
     let Value::Object(mut fields) = schema else {
         return schema;

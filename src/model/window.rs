@@ -9,13 +9,11 @@ use super::parse_tokens;
 
 /// Minimum plausible window, in tokens; smaller values are ignored (llama.cpp lists 0 before a model is loaded).
 pub const WINDOW_MIN: u64 = 256;
-/// Maximum number of models whose windows are remembered. Further models of a list are ignored.
+/// Maximum number of models in a list whose windows are stored; further models are ignored.
 const MODELS_MAX: usize = 500;
 
-/// The context window of a model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ContextWindow {
-    /// The size in tokens.
     pub tokens: u64,
     /// Whether the size is an assumption, neither set by the user nor reported by the server.
     pub is_assumed: bool,
@@ -31,7 +29,7 @@ impl ContextWindow {
     }
 }
 
-/// The fields in which servers report the window that a model runs with, most specific first.
+/// The fields in which servers report the window that a model runs with. The first field that is present counts.
 const SERVED_WINDOW_FIELDS: [&str; 7] = [
     // LM Studio, for a loaded model.
     "loaded_context_length",
@@ -49,10 +47,11 @@ const SERVED_WINDOW_FIELDS: [&str; 7] = [
     "n_ctx",
 ];
 /// The field in llama.cpp's `meta` with the window that a model was trained with. The server may run the model with a
-/// smaller window.
+/// smaller one.
 const TRAINED_WINDOW_FIELD: &str = "n_ctx_train";
 
-/// Reads the window from an entry of a server's list of models.
+/// Reads the window from one model's entry in a server's list of models. The value of [`TRAINED_WINDOW_FIELD`] counts
+/// as assumed.
 fn read_window(entry: &Value) -> Option<ContextWindow> {
     let tokens = |name: &str| {
         let value = entry.get(name).or_else(|| entry.get("meta")?.get(name));
@@ -74,13 +73,14 @@ pub struct ListedWindows(Arc<Mutex<WindowTable>>);
 #[derive(Debug, Default)]
 struct WindowTable {
     by_name: BTreeMap<String, ContextWindow>,
-    /// The window of the only model in the list. It applies to any name, because a server with one model may list it
-    /// under another name, such as the path of its file.
+    /// The window of the only model in the list. It applies to any name, because a server with a single model may list
+    /// it under another name than the configured one, such as the path of its file.
     only: Option<ContextWindow>,
 }
 
 impl ListedWindows {
-    /// Replaces the table with the windows in a new list of models, given as names and the server's entries.
+    /// Replaces the table by the windows in a new list of models. Each entry is a model's name and the server's
+    /// description of it.
     pub fn replace<'a>(&self, entries: impl Iterator<Item = (String, &'a Value)>) {
         let all: Vec<_> = entries.take(MODELS_MAX).collect();
         let only = match &all[..] {
@@ -95,7 +95,8 @@ impl ListedWindows {
         };
     }
 
-    /// Returns the window of a model. Also looks for `NAME:latest`, because Ollama lists models without a tag that way.
+    /// Returns the window of the model `name`. Also looks for `NAME:latest`, because Ollama lists a model without a tag
+    /// that way.
     pub fn get(&self, name: &str) -> Option<ContextWindow> {
         let table = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let by_name = |name: &str| table.by_name.get(name).copied();
@@ -105,9 +106,10 @@ impl ListedWindows {
     }
 }
 
-/// Windows of model families that many servers offer, by prefix of the last part of the name; the longest match wins.
-/// If variants of a family differ, the smallest common window is used: conversations are summarized too early rather
-/// than too late. The families of a vendor with a provider are in its declaration.
+/// Context windows, in tokens, of model families that many servers offer. The key is the start of the model's name,
+/// without the part up to the last `/`; the longest match wins. If variants of a family differ, the smallest common
+/// window is used: conversations are summarized too early rather than too late. The families of a vendor for which
+/// crewdeck has a provider are in [`super::provider::ProviderSpec::windows`].
 ///
 /// Source: the vendors' model pages as of 2026-11-22 (docs.anthropic.com/en/docs/about-claude/models,
 /// platform.openai.com/docs/models, ai.google.dev/gemini-api/docs/models, api-docs.deepseek.com, docs.mistral.ai,
@@ -143,7 +145,7 @@ pub const FAMILIES: &[(&str, u64)] = &[
     ("qwen3-coder", 262_144),
 ];
 
-/// Returns the window of the family with the longest matching prefix.
+/// Returns the window of the family with the longest prefix of `name`, without the part of `name` up to the last `/`.
 pub fn longest_match<'a>(
     name: &str,
     families: impl Iterator<Item = &'a (&'static str, u64)>,

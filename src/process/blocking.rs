@@ -24,7 +24,8 @@ const POLL_INTERVAL: Duration = Duration::from_millis(20);
 const STDERR_MAX: usize = 16 * 1024;
 /// Maximum number of bytes of one read.
 const CHUNK: usize = 16 * 1024;
-/// Maximum number of consecutive reads of one pipe. Together they read more than a pipe holds by default.
+/// Maximum number of consecutive reads of one pipe, so that a child that never stops writing cannot delay the timeout.
+/// Together they read more than a pipe holds by default (64 KiB).
 const READS_MAX: usize = 64;
 
 #[derive(Debug, Clone)]
@@ -32,15 +33,15 @@ pub struct BlockingCommand {
     pub program: PathBuf,
     pub args: Vec<OsString>,
     pub dir: PathBuf,
-    /// An empty file to use as standard input; `None` means `/dev/null`. The child inherits the file, so it holds the
-    /// file's lock until it exits, even if this process is killed. With a file, output is collected in temporary files
-    /// instead of pipes.
+    /// An empty file to use as standard input; `None` means `/dev/null`. The child inherits the file and thereby keeps
+    /// the file's lock until it exits, even if this process is killed. With a file, output is collected in temporary
+    /// files instead of pipes.
     pub stdin: Option<Arc<File>>,
     /// Environment variables to set or, with `None`, to remove.
     pub env: Vec<(&'static str, Option<OsString>)>,
     /// Maximum run time. A command that takes longer is killed.
     pub timeout: Duration,
-    /// Kills the command when the flag becomes true; `None`: the command cannot be cancelled.
+    /// A flag that cancels the command when it becomes true. `None`: the command cannot be cancelled.
     pub stop: Option<Arc<AtomicBool>>,
     /// Maximum number of bytes of standard output to keep. Later bytes are dropped.
     pub keep: usize,
@@ -51,13 +52,13 @@ pub struct CommandOutput {
     pub ended: JobExit,
     /// The start of standard output, at most [`BlockingCommand::keep`] bytes.
     pub stdout: Vec<u8>,
-    /// The number of bytes of standard output that were dropped at the end.
+    /// The number of bytes that were dropped from the end of standard output.
     pub lost: u64,
     /// Standard error. If it was too long, the middle is replaced by a marker.
     pub stderr: String,
 }
 
-/// Runs a command and waits until it exits. Environment variables that hold secrets are removed.
+/// Runs a command and waits until it exits. Environment variables that look like secrets are removed.
 ///
 /// # Errors
 /// Fails if the program cannot be started, or its output cannot be read.
@@ -105,8 +106,8 @@ enum OutputStream {
     Err,
 }
 
-/// Temporary files that receive the output of a child which must survive this process. A pipe would kill the child:
-/// writing to it without a reader raises SIGPIPE.
+/// Temporary files for the output of a child that must survive this process. Pipes would kill such a child: writing to
+/// a pipe without a reader raises SIGPIPE. `None`: pipes are used.
 struct OutputFiles(Option<(File, File)>);
 
 impl OutputFiles {
@@ -363,7 +364,8 @@ mod tests {
         assert_eq!(running.join().unwrap(), JobExit::Cancelled);
     }
 
-    /// A container without an init process may never reap a zombie.
+    /// Returns whether the process has exited but was not reaped. In a container without an init process this state may
+    /// last.
     fn is_zombie(pid: rustix::process::Pid) -> bool {
         std::fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero()))
             .is_ok_and(|stat| stat.contains(") Z "))

@@ -8,8 +8,8 @@ use std::sync::{PoisonError, RwLock};
 
 use crate::domain::secret_env::{self, WithheldReason};
 
-/// Names of variables that look like secrets and that the setting `pass_env` allows. Global, because all child
-/// processes inherit the same environment.
+/// Names of the variables that child processes get although they look like secrets (setting `pass_env`). Global,
+/// because all child processes inherit the same environment.
 static ALLOWED: RwLock<BTreeSet<String>> = RwLock::new(BTreeSet::new());
 
 /// Replaces the set of variables that child processes get although they look like secrets.
@@ -17,7 +17,7 @@ pub fn set_allowed(names: impl IntoIterator<Item = String>) {
     *ALLOWED.write().unwrap_or_else(PoisonError::into_inner) = names.into_iter().collect();
 }
 
-/// Removes variables that hold secrets from the environment of `command`, except those set with [`set_allowed`].
+/// Removes variables that look like secrets from the environment of `command`, except those allowed by [`set_allowed`].
 pub fn scrub(command: &mut Command) {
     let allowed = ALLOWED.read().unwrap_or_else(PoisonError::into_inner);
     for (name, _) in secrets(std::env::vars_os()) {

@@ -1,7 +1,7 @@
 //! Layer 1: runs one child process with bounded output and a timeout, and kills everything it started.
 //!
-//! Agents' commands run under a [supervisor](supervisor::Supervisor), which also kills processes that left their process group,
-//! and in a [sandbox]. Without a supervisor only the process group is killed.
+//! Agents' commands run under a [supervisor](supervisor::Supervisor), which also kills processes that left their
+//! process group, and in a [sandbox]. Without a supervisor, only the process group is killed.
 
 pub mod blocking;
 pub mod environment;
@@ -36,8 +36,8 @@ use supervisor::{JobOutcome, Supervisor, SupervisorClient};
 const GRACE: Duration = Duration::from_millis(500);
 /// How long output is read after the child has exited, because its last output may still be in the pipe.
 const DRAIN: Duration = Duration::from_millis(100);
-/// Maximum number of reads after the child has exited. They read more than both pipes can hold, and end even if a
-/// grandchild never stops writing.
+/// Maximum number of reads after the child has exited. Enough to empty both pipes, but bounded in case a grandchild
+/// never stops writing.
 const DRAIN_READS: usize = 256;
 
 #[derive(Debug, Clone)]
@@ -67,7 +67,6 @@ pub struct Reach {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum NetworkReach {
-    /// The job can use the network.
     #[default]
     On,
     /// The job gets its own network namespace with only a loopback interface. If that is not possible, it does not run.
@@ -84,20 +83,19 @@ pub fn shell(command: String) -> Vec<String> {
     vec![shell.into(), "-c".into(), command]
 }
 
-/// How a job or command ended.
+/// How the program of a job or command ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum JobExit {
-    /// The program exited with this code.
+    /// The program exited by itself, with this exit code.
     Code(i32),
     /// A signal killed the program: sent by another process, or because the job exceeded a limit.
     Signal(i32),
     /// The job was killed because it ran longer than its timeout.
     TimedOut,
-    /// The job was killed because it was cancelled.
+    /// The job was killed because the caller cancelled it.
     Cancelled,
 }
 
-/// The result of a job.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JobReport {
     pub ended: JobExit,
@@ -110,7 +108,7 @@ pub struct JobReport {
     pub note: Option<String>,
 }
 
-/// The note in a tool result when leftover processes were killed.
+/// Added to a tool result if processes that the command had left running were killed.
 pub const LEFTOVERS_KILLED_NOTE: &str =
     "[The command exited but left a program running. crewdeck killed that program.]";
 
@@ -206,9 +204,9 @@ async fn transfer(running: Option<history::CommandTransfer>) -> Option<String> {
 
 /// A running job, and the means to kill it with everything it has started.
 enum JobHandle {
-    /// Kills the process group. Misses processes that left the group.
+    /// A job without a supervisor. It is killed by its process group, which misses processes that left the group.
     ProcessGroup(ProcessGroup),
-    /// Kills all descendants through the supervisor.
+    /// A job with a supervisor, which kills all descendants.
     Supervised(Box<SupervisorClient>),
 }
 
@@ -247,8 +245,8 @@ impl JobHandle {
         }
     }
 
-    /// Returns the sandbox plan, or `None` if the job is not sandboxed, and takes the pending transfer of the job's git
-    /// changes.
+    /// Returns the sandbox plan (`None` if the job is not sandboxed), and takes the pending transfer of the job's git
+    /// changes out of the handle.
     fn plan(
         &mut self,
     ) -> (
@@ -261,7 +259,7 @@ impl JobHandle {
         }
     }
 
-    /// Kills a running job and everything it has started.
+    /// Kills a running job with everything it has started, and waits for it to exit.
     async fn end(self, child: &mut Child) {
         match self {
             JobHandle::ProcessGroup(group) => {

@@ -25,7 +25,6 @@ impl<P: AsyncRead + Unpin> OutputPipe<P> {
         }
     }
 
-    /// Returns whether the pipe is open.
     pub fn is_open(&self) -> bool {
         self.open.is_some()
     }
@@ -41,8 +40,8 @@ impl<P: AsyncRead + Unpin> OutputPipe<P> {
         }
     }
 
-    /// Forwards the `n` bytes that were just read, except an incomplete character at their end. `n` of 0 means that the
-    /// pipe is closed.
+    /// Passes the `n` bytes that were just read to `buffer` and `live`, except an incomplete character at their end. If
+    /// `n` is 0, the pipe is closed.
     pub fn forward(&mut self, n: usize, buffer: &mut HeadTailBuffer, live: &mut impl FnMut(&[u8])) {
         if n == 0 {
             self.open = None;
@@ -59,7 +58,8 @@ impl<P: AsyncRead + Unpin> OutputPipe<P> {
         self.partial = there - whole;
     }
 
-    /// Forwards the incomplete character at the end, if there is one. Must be called when no more bytes will arrive.
+    /// Passes on an incomplete character that [`Self::forward`] held back. Must be called when no more bytes will
+    /// arrive.
     pub fn flush(&mut self, buffer: &mut HeadTailBuffer, live: &mut impl FnMut(&[u8])) {
         let partial = std::mem::take(&mut self.partial);
         if partial > 0 {

@@ -1,24 +1,25 @@
-//! Finds processes that use a folder or a file. Used before a lock is removed that such a process may hold.
+//! Finds processes that use a folder or a file. Called before a lock file is removed, because such a process may still
+//! hold the lock.
 
 use std::path::Path;
 
-/// Whether a git process uses one of some folders.
+/// Whether a git process uses one of the given folders.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum GitUse {
     /// No git process uses the folders.
     None,
     /// No visible git process uses the folders. Processes of other users or namespaces may be invisible.
     NoneShown,
-    /// The git process with this id uses a folder. Another user's git process counts too, because its directory is not
+    /// The git process with this id uses a folder, or belongs to another user, so that its working directory is not
     /// visible.
     By(u32),
     /// This operating system does not show which files a process uses.
     Unknown,
 }
 
-/// Returns whether a git process of any user uses one of these folders, whose paths must not contain symbolic links. A
-/// process uses a folder if its working directory is in the folder, or its arguments or environment name the folder. A
-/// git process that waits for an editor or a pager counts too.
+/// Finds out whether a git process of any user uses one of these folders, whose paths must not contain symbolic links.
+/// A process uses a folder if its working directory is in the folder, or its arguments or environment name the folder.
+/// A git process that waits for an editor or a pager counts too.
 #[cfg(target_os = "linux")]
 pub fn git_in(folders: &[&Path]) -> GitUse {
     for (id, dir) in processes() {
@@ -28,7 +29,7 @@ pub fn git_in(folders: &[&Path]) -> GitUse {
         }
         let is_here = match std::fs::read_link(dir.join("cwd")) {
             Ok(cwd) => folders.iter().any(|p| cwd.starts_with(p)) || mentions_any(&dir, folders),
-            // Another user's process, or one that is exiting: both can be refused.
+            // The process belongs to another user or is exiting. Only the former counts.
             Err(_) => !has_ended(&dir),
         };
         if is_here {
@@ -50,8 +51,8 @@ fn shows_all_processes() -> bool {
     namespace.as_os_str() == FIRST_NAMESPACE && shows_all_users(&mounts)
 }
 
-/// The link of the initial PID namespace (`PROC_PID_INIT_INO` in the kernel). All other PID namespaces are nested in
-/// it.
+/// The target of `/proc/self/ns/pid` in the initial PID namespace (`PROC_PID_INIT_INO` in the kernel). All other PID
+/// namespaces are nested in that one.
 #[cfg(target_os = "linux")]
 const FIRST_NAMESPACE: &str = "pid:[4026531836]";
 

@@ -1,4 +1,5 @@
-//! The event bus: many senders, one receiver. Under load, deltas may be dropped; all other events arrive.
+//! The event bus: many senders, one receiver. If the queue is full, deltas ([`EventKind::is_delta`]) are dropped; all
+//! other events arrive.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -22,7 +23,7 @@ pub struct EventSender {
     redactor: Redactor,
 }
 
-/// The receiving end of the event bus.
+/// The receiving end of the event bus. Unlike the sending end, it cannot be cloned.
 #[derive(Debug)]
 pub struct EventReceiver {
     events: mpsc::Receiver<Event>,
@@ -50,13 +51,13 @@ impl EventSender {
         EventSender { redactor, ..self }
     }
 
-    /// Returns the redactor, for other output of the crew.
+    /// Returns the redactor, for output of the crew that is not an event.
     pub fn redactor(&self) -> &Redactor {
         &self.redactor
     }
 
     /// Redacts an event. Deltas are redacted by their source, because a secret may be split between two of them.
-    /// Board events are not redacted, so that they match the files.
+    /// `BoardChanged` is not redacted either, so that its tasks equal those in the files.
     fn clean(&self, kind: EventKind) -> EventKind {
         if kind.is_delta() || matches!(kind, EventKind::Board(BoardEvent::BoardChanged { .. })) {
             return kind;
@@ -64,8 +65,8 @@ impl EventSender {
         self.redactor.data(kind)
     }
 
-    /// Publishes an event. Waits for space in the queue, except for deltas, which are dropped if it is full. Returns
-    /// at once if the receiver is gone.
+    /// Publishes an event. If the queue is full, drops a delta and waits for space for any other event. Returns at once
+    /// if the receiver is gone.
     pub async fn publish(&self, kind: EventKind) {
         let kind = self.clean(kind);
         if kind.is_delta() {
@@ -99,12 +100,12 @@ impl EventSender {
 }
 
 impl EventReceiver {
-    /// Waits for the next event. Returns `None` if all senders are gone.
+    /// Waits for the next event. Returns `None` if the queue is empty and all senders are gone.
     pub async fn next(&mut self) -> Option<Event> {
         self.events.recv().await
     }
 
-    /// Returns the next event if one is already in the queue.
+    /// Returns the next event without waiting; `None` if the queue is empty.
     pub fn try_next(&mut self) -> Option<Event> {
         self.events.try_recv().ok()
     }

@@ -9,8 +9,9 @@ use crate::domain::permission::PermissionScope;
 use crate::domain::request::Decision;
 use crate::domain::worktree::Losses;
 
-/// Identifies a command within the front end that sent it. Every front end counts from 1, so the same id can mean
-/// another command elsewhere. Readers of a journal therefore skip rejections ([`super::EventKind::is_command_reply`]).
+/// Identifies a command within the front end that sent it. Every front end counts from 1, so the same id can identify
+/// another command in another front end. Readers of a journal therefore skip replies to commands
+/// ([`super::EventKind::is_command_reply`]).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CommandId(pub u64);
 
@@ -37,14 +38,14 @@ pub struct SentCommand {
     pub command: Command,
 }
 
-/// A command of the user. The text of each variant names the events that answer the command. A command that fails is
-/// answered by `CommandRejected`, which contains its [`CommandId`].
+/// A command of the user. The documentation of each variant names the events that answer the command. A command that
+/// fails is answered by `CommandRejected` instead, which contains its [`CommandId`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Command {
-    /// Sends a prompt to an agent. Answered by `Prompted` when the agent reads it: between two steps of its turn or
-    /// at the start of its next turn, also after an interrupt. Until then the prompt is kept on disk. For a teammate
-    /// it is a message from `user`, so `MessageMoved` follows too.
+    /// Sends a prompt to an agent. Answered by `Prompted` when the agent reads the prompt: between two steps of its
+    /// turn or at the start of its next turn, also after an interrupt. Until then, the prompt is kept on disk. To a
+    /// teammate, the prompt is sent as a message from `user`, so `MessageMoved` is published too.
     Prompt {
         to: Name,
         text: String,
@@ -52,14 +53,14 @@ pub enum Command {
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         attachments: Vec<Mention>,
     },
-    /// Takes the newest prompt with this text back from the lead's queue, so that the user can edit it. Rejected if the
-    /// lead has read it.
+    /// Removes the newest prompt with this text from the lead's queue, so that the user can edit it. Rejected if the
+    /// lead has already read the prompt.
     RecallPrompt { text: String },
-    /// Runs a command of the user in a shell, where an agent works. Answered by `UserCommandStarted` and
-    /// `UserCommandEnded`. The agent reads command and output with its next message.
+    /// Runs a shell command of the user in the directory where an agent works. Answered by `UserCommandStarted` and
+    /// `UserCommandEnded`. The agent gets the command and its output with the next message.
     RunShell { agent: Name, command: String },
-    /// Interrupts the user's command in the conversation of an agent, else the agent's current turn; partial work is
-    /// kept. Answered by `UserCommandEnded` or `TurnEnded`.
+    /// Interrupts the shell command that the user runs in an agent's conversation or, if none is running, the agent's
+    /// current turn. Partial work is kept. Answered by `UserCommandEnded` or `TurnEnded`.
     Interrupt { agent: Name },
     /// Replaces the conversation of an agent with a summary of it. Answered by `Compacted`.
     Compact {
@@ -67,15 +68,15 @@ pub enum Command {
         /// What the summary should focus on; may be empty.
         focus: String,
     },
-    /// Empties the conversation of an agent, after an interrupt if a turn is running. The old conversation stays on
-    /// disk. Answered by `Cleared`.
+    /// Empties the conversation of an agent. A running turn is interrupted first. The old conversation stays on disk.
+    /// Answered by `Cleared`.
     Clear { agent: Name },
     /// Ends a background job. Answered by `JobChanged`.
     KillJob { job: JobId },
     /// Approves or rejects a request, or answers a question. Answered by `RequestChanged`.
     Decide(Decision),
-    /// Approves a permission, and everything in `scope` for the whole team until crewdeck ends. Answered by
-    /// `RequestChanged` and `PermissionsChanged`.
+    /// Approves a permission request, and allows everything in `scope` for the whole team until crewdeck ends. Answered
+    /// by `RequestChanged` and `PermissionsChanged`.
     Allow {
         request: RequestId,
         /// One of the scopes that the request offers.
@@ -84,7 +85,7 @@ pub enum Command {
     /// Revokes a session permission, given by its number. Answered by `PermissionsChanged`.
     #[serde(rename = "take_back")]
     RevokePermission { rule: u64 },
-    /// Asks a teammate to shut down. No approval is needed, since the user asks. Answered by `RequestChanged`.
+    /// Asks a teammate to shut down. No approval is needed, because the user asks. Answered by `RequestChanged`.
     AskShutdown { member: Name },
     /// Ends a teammate at once, even in the middle of a turn, and releases its task. Answered by `RosterChanged`.
     Force { member: Name },
@@ -94,19 +95,19 @@ pub enum Command {
     Task(Box<TaskCommand>),
     /// Merges the branch of a completed task. Answered by a `Notice` with the result.
     Merge { task: TaskId },
-    /// Merges the branches of completed tasks in this order and stops at the first that fails. Answered by a `Notice`
-    /// for each branch and one for all of them.
+    /// Merges the branches of the completed tasks `tasks`, in this order, and stops at the first branch that cannot be
+    /// merged. Answered by a `Notice` for each branch and one that sums up all of them.
     MergeAll { tasks: Vec<TaskId> },
     /// Asks for the diff of a task's branch. Answered by `DiffShown`.
     ShowDiff { task: TaskId },
     /// Asks what would be lost if a task's worktree were removed. Answered by `WorktreeInspected`.
     #[serde(rename = "judge_worktree")]
     InspectWorktree { task: TaskId },
-    /// Removes the worktree of a task. Refused if more would be lost than the user has confirmed. Answered by a
+    /// Removes the worktree of a task. Rejected if more would be lost than the user has confirmed. Answered by a
     /// `Notice` with the result.
     RemoveWorktree {
         task: TaskId,
-        /// The losses that the user has confirmed.
+        /// What the user has agreed to lose.
         #[serde(rename = "told")]
         confirmed: Losses,
     },
@@ -116,8 +117,25 @@ pub enum Command {
     StartTeam { preset: String },
     /// Asks for the names of the models that the server offers. Answered by `ModelsListed`.
     ListModels,
-    /// Switches to another model from the next call on. Answered by `Ready`.
+    /// Acts on an MCP server. Answered by `ServersChanged`; `Show` also by `ServerShown`, `LogIn` by a `Notice` with the
+    /// address of the login page and one with the result.
+    Server { name: String, action: ServerAction },
+    /// Uses another model, from the next model call on. Answered by `Ready`.
     UseModel { name: String },
+}
+
+/// What the user does with an MCP server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ServerAction {
+    /// Asks for its state and the end of its log.
+    Show,
+    /// Ends it if it runs, and starts it.
+    Restart,
+    Disable,
+    /// Makes a disabled server available again, and starts it.
+    Enable,
+    LogIn,
 }
 
 impl Command {
@@ -130,9 +148,9 @@ impl Command {
         }
     }
 
-    /// Returns whether later commands run without waiting for this one. True for most commands that use git or the
-    /// model server: git may be slow, runs the user's hooks and serializes merges, and a server may not answer. The
-    /// user's own commands may run for an hour.
+    /// Returns whether later commands run without waiting for this one. True for commands that can take long: git may
+    /// be slow, may run the user's hooks, and merges one branch at a time; the model server may not answer; a shell
+    /// command of the user may run for an hour.
     pub fn is_slow(&self) -> bool {
         match self {
             Command::Merge { .. }
@@ -148,13 +166,13 @@ impl Command {
         }
     }
 
-    /// Returns whether the command reads attachments, which may take a second for a large image. Later commands run
-    /// meanwhile, except those that [keep the order](Command::keeps_order_of_prompts).
+    /// Returns whether the command reads attachments, which may take a second for a large image. Later commands run in
+    /// the meantime, except those for which [`Command::keeps_order_of_prompts`] returns true.
     pub fn reads_attachments(&self) -> bool {
         matches!(self, Command::Prompt { attachments, .. } if !attachments.is_empty())
     }
 
-    /// Returns whether the command must not overtake an earlier prompt.
+    /// Returns whether the command must not be carried out before an earlier prompt.
     pub fn keeps_order_of_prompts(&self) -> bool {
         matches!(
             self,
@@ -167,22 +185,22 @@ impl Command {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "wish", rename_all = "snake_case")]
 pub enum TaskCommand {
-    /// Claims a task for the user. Agents do not work on it.
+    /// Claims a task for the user, so that no agent works on it.
     Claim { task: TaskId },
     /// Returns a task to the board. If a teammate owns it, the teammate is stopped and gets a message.
     Release {
         task: TaskId,
-        /// The expected owner. If the task has another owner by now, nothing changes.
+        /// The owner at the time of the command. If the task has another owner by now, nothing changes.
         from: Name,
     },
     /// Completes a task that the user owns or that has no owner.
     Complete { task: TaskId },
-    /// Adds a task.
+    /// Adds a pending task without owner.
     Add { new: NewTask },
     /// Changes the text, the tags or the dependencies of a task.
     Edit {
         task: TaskId,
-        /// The fields to change.
+        /// The changes; fields that are `None` or empty are left as they are.
         edit: TaskEdit,
     },
 }

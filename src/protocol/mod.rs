@@ -6,5 +6,5 @@ pub mod event;
 pub mod session_info;
 
 pub use bus::{EventReceiver, EventSender};
-pub use command::{Command, CommandId, CommandIds, SentCommand, TaskCommand};
+pub use command::{Command, CommandId, CommandIds, SentCommand, ServerAction, TaskCommand};
 pub use event::{AgentEvent, BoardEvent, CrewEvent, Event, EventKind, TeamEvent};

@@ -11,21 +11,21 @@ pub struct SessionInfo {
     /// `anthropic`, `openai`, `script` or `demo`.
     pub provider: String,
     pub model: String,
-    /// Whether the model is scripted. The screen must say so.
+    /// Whether a script supplies the answers instead of a model. If so, the screen must say it.
     pub scripted: bool,
-    /// Whether the directory is a git repository.
+    /// Whether [`Self::root`] is the top level of a git repository.
     pub git: bool,
     /// Size of the model's context window in tokens, if known.
     pub window: Option<u64>,
-    /// The tools of the lead.
+    /// The names of the tools that the lead can use.
     pub tools: Vec<String>,
-    /// Whether this session is new and an earlier one can be resumed.
+    /// Whether this session is new although an earlier one could be resumed.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub earlier: bool,
 }
 
 impl SessionInfo {
-    /// Returns the name of the working directory.
+    /// Returns the last component of [`Self::root`], as a short name for the project.
     pub fn project(&self) -> &str {
         self.root.rsplit('/').next().unwrap_or_default()
     }

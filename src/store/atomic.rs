@@ -191,7 +191,6 @@ fn sweep_if(temporary: &[PathBuf], is_left: impl Fn(&fs::Metadata) -> bool) {
 #[derive(Debug)]
 pub struct Lock {
     file: File,
-    /// When the lock was acquired.
     since: SystemTime,
 }
 
@@ -260,7 +259,7 @@ impl Lock {
         regular_file::open_with(&options, path).map_err(StoreError::at(path))
     }
 
-    /// Returns the lock file. The holder may store data in it.
+    /// The holder of the lock may store data in this file.
     pub fn file(&self) -> &File {
         &self.file
     }

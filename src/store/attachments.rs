@@ -15,11 +15,11 @@ use crate::domain::folders::TRANSCRIPTS;
 
 /// Name of the folder below the folder of the transcripts.
 const FOLDER: &str = "attachments";
-/// Maximum size of one file, in bytes.
+/// Maximum size of a stored file that is read, in bytes. [`AttachmentStore::read`] ignores larger ones.
 const FILE_MAX: u64 = 16 * 1024 * 1024;
 /// Maximum size of all files, in bytes. Beyond it, the files that were not attached for the longest time are removed.
 const TOTAL_MAX: u64 = 256 * 1024 * 1024;
-/// Number of bytes of the hash in a file name.
+/// Length of the hash in a file name, in bytes; each byte is two characters there.
 const HASH_BYTES: usize = 16;
 
 /// The folder with the content of attached files.
@@ -36,7 +36,7 @@ impl AttachmentStore {
         AttachmentStore::beside(&root.join(TRANSCRIPTS))
     }
 
-    /// Opens the store below `transcripts`, the folder of the transcripts.
+    /// Opens the store in the subfolder [`FOLDER`] of `transcripts`.
     pub(super) fn beside(transcripts: &Path) -> AttachmentStore {
         AttachmentStore {
             folder: transcripts.join(FOLDER),
@@ -44,7 +44,8 @@ impl AttachmentStore {
         }
     }
 
-    /// Stores `bytes` in a file with the extension `extension`. Returns the file name.
+    /// Stores `bytes` and returns the file name: the hash of the content with `extension`. If such a file of the same
+    /// size exists, only its modification time is updated.
     ///
     /// # Errors
     /// When the file cannot be written.
@@ -59,7 +60,7 @@ impl AttachmentStore {
         let path = self.folder.join(&name);
         let has_same_size = |meta: fs::Metadata| meta.is_file() && meta.len() == bytes.len() as u64;
         if fs::symlink_metadata(&path).is_ok_and(has_same_size) {
-            // Keeps the file from being removed as an old one. Without the new time, it is only removed earlier.
+            // Marks the file as recently attached. If this fails, the file is only removed earlier.
             let _ = fs::File::open(&path).and_then(|file| file.set_modified(SystemTime::now()));
         } else {
             atomic::write(&path, bytes)?;
@@ -78,13 +79,13 @@ impl AttachmentStore {
         regular_file::read(&self.folder.join(name), FILE_MAX).ok()
     }
 
-    /// Returns the content of a stored image; without data if it is gone.
+    /// Returns the content of a stored image as Base64; an empty [`ImageData`] if the file is gone.
     pub fn image(&self, name: &str) -> ImageData {
         let bytes = self.read(name);
         ImageData(bytes.map(|bytes| STANDARD.encode(bytes).into()))
     }
 
-    /// Loads the content of the images in `messages`.
+    /// Sets the data of every image in `messages` from the file that the image names.
     pub(super) fn load_images(&self, messages: &mut [Message]) {
         for block in messages.iter_mut().flat_map(|m| &mut m.blocks) {
             if let Block::Image(image) = block {

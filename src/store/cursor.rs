@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{StoreError, regular_file};
 
-/// Number of bytes before a position that identify the position. They hold the end of a message, with its timestamp.
+/// How many bytes before a position are hashed to recognize it. They hold the end of a message, with its timestamp.
 const MARK_BYTES: u64 = 96;
 
 /// A read position in an inbox.

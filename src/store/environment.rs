@@ -13,13 +13,14 @@ use crate::domain::text::{clip, escape_control_chars, one_line};
 const COMMITS_MAX: &str = "3";
 /// Maximum size of git's output, in bytes.
 const ANSWER_MAX: usize = 256 * 1024;
-/// Maximum number of files and folders to visit.
+/// Maximum number of files and folders to visit for the overview of the project's files.
 const ENTRIES_MAX: usize = 2000;
-/// Limits on the number of names per folder in the overview, tried in this order until the overview fits.
+/// Limits on the number of names per folder in the overview of the project's files. They are tried in this order until
+/// the overview fits into [`TREE_BYTES_MAX`].
 const FOLDER_NAMES_MAX: [usize; 4] = [8, 4, 2, 0];
-/// Maximum number of files of the root directory in the overview.
+/// Maximum number of files of the root directory in the overview of the project's files.
 const ROOT_NAMES_MAX: usize = 12;
-/// Maximum size of the overview, in bytes: it is part of every system prompt.
+/// Maximum size of the overview of the project's files, in bytes. It is part of every system prompt.
 const TREE_BYTES_MAX: usize = 800;
 /// Maximum length of a file name or of a line from git, in characters.
 const WIDTH_MAX: usize = 60;
@@ -35,9 +36,9 @@ pub fn environment(root: &Path, date: String) -> Environment {
     }
 }
 
-/// Returns the branch and the last commits. Does not run `git status`, because it starts the clean filters that the
-/// repository's settings name, and nothing from the repository may run before the user has approved it. For the same
-/// reason, no signature is checked and no missing object is fetched.
+/// Returns the branch and the last commits. Does not run `git status`: that command starts clean filters from the
+/// repository's settings, and nothing from the repository may run before the user has approved it. For the same reason,
+/// no signature is checked and no missing object is fetched.
 fn git_state(root: &Path) -> Result<GitState, GitError> {
     let git = Git::at(root).without_fetching();
     let lines = |args: &[&str]| -> Result<Vec<String>, GitError> {
@@ -114,8 +115,8 @@ fn tree(root: &Path) -> FileTree {
     tree
 }
 
-/// Returns one line for the files of the root and one for each folder, each with the number of entries that the line
-/// names. A folder's line has at most `most` names.
+/// Returns one line for the files of the root, and one for each folder with at most `most` names. With each line,
+/// returns the number of entries that it shows.
 fn tree_lines(folders: &BTreeMap<String, Vec<String>>, most: usize) -> Vec<(String, usize)> {
     let line = |(folder, names): (&String, &Vec<String>)| {
         let (most, mut count) = if folder.is_empty() {

@@ -1,22 +1,24 @@
-//! Removes metadata from image files without decoding them: place, device, times, comments, colour profiles, previews, and
-//! whatever follows the image in the file. Only the parts that the picture needs are copied. Pure.
+//! Removes metadata from image files without decoding them: location, device, times, comments, colour profiles,
+//! previews, and whatever follows the image in the file. Copies only the parts that are needed to display the image.
+//! Does no I/O.
 
 use image::ImageFormat;
 
 /// The formats that models read.
 pub const IMAGE_FORMATS: [ImageFormat; 3] =
     [ImageFormat::Png, ImageFormat::Jpeg, ImageFormat::WebP];
-/// The chunks of a PNG that are kept.
+/// The chunks of a PNG that [`strip`] does not remove.
 const PNG_CHUNKS: [&[u8]; 9] = [
     b"IHDR", b"PLTE", b"IDAT", b"IEND", b"tRNS", b"gAMA", b"cHRM", b"sRGB", b"sBIT",
 ];
 const PNG_SIGNATURE: &[u8] = b"\x89PNG\r\n\x1a\n";
-/// The chunks of a WebP that are kept.
+/// The chunks of a WebP that [`strip`] does not remove.
 const WEBP_CHUNKS: [&[u8]; 6] = [b"VP8X", b"VP8 ", b"VP8L", b"ALPH", b"ANIM", b"ANMF"];
 /// The flags of a `VP8X` chunk that announce a colour profile, EXIF and XMP.
 const WEBP_METADATA_FLAGS: u8 = 0x20 | 0x08 | 0x04;
 
-/// Returns the image without metadata; `None` if its parts cannot be separated, so that it has to be encoded again.
+/// Returns the image without metadata; `None` if its structure is invalid or its format is not one of
+/// [`IMAGE_FORMATS`]. Such an image has to be encoded again.
 pub fn strip(image: &[u8], format: ImageFormat) -> Option<Vec<u8>> {
     match format {
         ImageFormat::Png => png(image),
@@ -26,7 +28,7 @@ pub fn strip(image: &[u8], format: ImageFormat) -> Option<Vec<u8>> {
     }
 }
 
-/// A PNG is a signature and chunks: length, type, data and checksum.
+/// Strips a PNG: a signature, then chunks of length, type, data and checksum.
 fn png(image: &[u8]) -> Option<Vec<u8>> {
     let mut rest = image.strip_prefix(PNG_SIGNATURE)?;
     let mut out = PNG_SIGNATURE.to_vec();
@@ -45,7 +47,7 @@ fn png(image: &[u8]) -> Option<Vec<u8>> {
     }
 }
 
-/// A JPEG is a sequence of segments: a marker, its length, and data. The coded picture follows a start-of-scan segment.
+/// Strips a JPEG: a sequence of segments of marker, length and data. The coded picture follows a start-of-scan segment.
 fn jpeg(image: &[u8]) -> Option<Vec<u8>> {
     let mut rest = image.strip_prefix(b"\xff\xd8")?;
     let mut out = b"\xff\xd8".to_vec();
@@ -54,7 +56,7 @@ fn jpeg(image: &[u8]) -> Option<Vec<u8>> {
             return None;
         };
         match marker {
-            // A marker may be preceded by filling.
+            // A marker may be preceded by padding bytes.
             0xff => rest = &rest[1..],
             0xd9 => {
                 out.extend(b"\xff\xd9");
@@ -70,7 +72,8 @@ fn jpeg(image: &[u8]) -> Option<Vec<u8>> {
                 let (segment, next) = rest.split_at_checked(usize::from(length) + 2)?;
                 let data = segment.get(4..)?;
                 let is_kept = match marker {
-                    // JFIF: the density; it may hold a preview behind 14 bytes. Adobe: how colours are coded.
+                    // A JFIF segment of 14 bytes holds the pixel density; a longer one also holds a preview. An Adobe
+                    // segment says how colours are coded.
                     0xe0 => data.starts_with(b"JFIF\0") && data.len() == 14,
                     0xee => data.starts_with(b"Adobe") && data.len() == 12,
                     // Other application segments, and comments.
@@ -91,14 +94,14 @@ fn jpeg(image: &[u8]) -> Option<Vec<u8>> {
     }
 }
 
-/// Returns the number of bytes before the next segment. Within the coded picture, `FF` is followed by `00` or the marker of
-/// a restart.
+/// Returns the number of bytes before the next segment. Within the coded picture, `FF` is followed by `00` or by a
+/// restart marker.
 fn coded_length(rest: &[u8]) -> Option<usize> {
     let is_end = |pair: &[u8]| matches!(pair, [0xff, 0x01..=0xcf | 0xd8..=0xff]);
     rest.windows(2).position(is_end)
 }
 
-/// A WebP is a RIFF file with chunks: type, length, data, and a byte of filling after an odd length.
+/// Strips a WebP: a RIFF file with chunks of type, length, data, and a padding byte if the length is odd.
 fn webp(image: &[u8]) -> Option<Vec<u8>> {
     let (head, body) = image.split_at_checked(12)?;
     if !head.starts_with(b"RIFF") || &head[8..] != b"WEBP" {
@@ -106,7 +109,7 @@ fn webp(image: &[u8]) -> Option<Vec<u8>> {
     }
     let size = u32::from_le_bytes(*head[4..].first_chunk()?);
     let size = usize::try_from(size).ok()?.checked_sub(4)?;
-    // Some writers count the filling of the last chunk, some do not.
+    // Some writers count the padding byte of the last chunk, some do not.
     let mut rest = body.get(..size.min(body.len()))?;
     let mut out = head.to_vec();
     while let Some(kind) = rest.first_chunk::<4>() {
@@ -319,7 +322,7 @@ mod tests {
             }
             let size = image.len();
             if let Some(stripped) = strip(&image, format) {
-                // At most one byte of filling is added.
+                // At most one padding byte is added.
                 prop_assert!(stripped.len() <= size + 1);
             }
         }

@@ -141,7 +141,7 @@ impl InboxReader {
         let (post, name) = (&self.mailbox, &self.name);
         let path = post.path(name);
         let known = post.cursor(name)?;
-        // Without a mark, only the offset can show that the cursor belongs to an earlier inbox.
+        // A cursor without a mark may belong to the inbox before it was truncated. Only its offset can show that.
         let known_to = match cursor.mark {
             None => known.offset,
             Some(_) => post.valid_cursor(name)?.offset,
@@ -309,9 +309,9 @@ mod tests {
         let upto = reader.pending().unwrap().upto;
         reader.acknowledge(&upto).unwrap();
         assert!(!post.peek(&bob).unwrap().needs_reader());
-        // Like the readers of learn-claude-code.
+        // Truncated, as the readers of learn-claude-code do.
         std::fs::write(dir.path().join(".team/inbox/bob.jsonl"), "").unwrap();
-        // `look` reports that a reader is needed, although no message waits.
+        // A reader is needed to reset the cursor, although no message waits.
         assert!(post.peek(&bob).unwrap().needs_reader());
         assert_eq!(texts_of(&reader.pending().unwrap()), Vec::<&str>::new());
         assert!(!post.peek(&bob).unwrap().needs_reader());
@@ -324,7 +324,7 @@ mod tests {
 
     #[test]
     fn inbox_truncated_and_refilled_unnoticed_loses_no_message() {
-        // The new inbox ends at the old offset in the first case and elsewhere in the second.
+        // The refilled inbox is longer than the old one, so the old offset lies within it.
         for last in ["ten", "ten and more"] {
             let (dir, post, bob) = post_with(&["one", "two", "six"]);
             let reader = post.reader(&bob, NO_WAIT).unwrap();

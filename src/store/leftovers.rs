@@ -20,7 +20,7 @@ const FOLDERS: &[&str] = &[
 /// Maximum number of files of each kind in the list. Further files are omitted.
 const FILES_MAX: usize = 200;
 
-/// Leftover files in the state folders.
+/// Files in the state folders that damage or killed writers have left behind.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Leftovers {
     /// Damaged files that crewdeck has renamed, at most `FILES_MAX`.
@@ -36,11 +36,10 @@ pub struct DamagedFile {
     pub path: PathBuf,
     /// Original path, relative to the root.
     pub original: PathBuf,
-    /// Size in bytes.
     pub bytes: u64,
 }
 
-/// Lists the leftover files below `root`. Unreadable folders count as empty.
+/// Lists the damaged and temporary files in the state folders below `root`. Unreadable folders count as empty.
 pub fn leftovers(root: &Path) -> Leftovers {
     let mut found = Leftovers::default();
     for folder in FOLDERS {

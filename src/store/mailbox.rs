@@ -1,4 +1,5 @@
-//! The messages of a team on disk: inboxes in `.team/inbox/NAME.jsonl`, and up to where each inbox was acknowledged.
+//! The messages of a team on disk: inboxes in `.team/inbox/NAME.jsonl`, and the position up to which each inbox was
+//! acknowledged.
 //!
 //! crewdeck only appends to an inbox and never truncates it, because writers without the lock may be appending. The read
 //! position of the owner is in `.NAME.cursor` ([`Cursor`]). Other programs may truncate an inbox at any time. Only the
@@ -17,8 +18,8 @@ use crate::domain::ids::Name;
 use crate::domain::mail::{DeliveryState, MAIL_MESSAGE_MAX, MailMessage};
 use crate::domain::timestamp::Timestamp;
 
-/// Number of bytes to read at once. It exceeds the maximum size of the messages of one read, so that a line that is too
-/// long is detected.
+/// Maximum number of bytes that one read loads from an inbox. If a single line fills all of them, it is longer than any
+/// message and is skipped.
 const READ_MAX: u64 = (BYTES_MAX + 4 * MAIL_MESSAGE_MAX) as u64;
 /// Number of bytes that [`Mailbox::recent`] reads from the end of each inbox.
 const RECENT_MAX: u64 = 256 * 1024;
@@ -42,8 +43,8 @@ pub struct UnreadMessages {
     pub upto: Cursor,
     /// Number of lines that are not messages.
     pub bad: usize,
-    /// Whether the lines counted in `bad` were copied to `NAME.jsonl.damaged-1`. [`Mailbox::peek`] changes nothing and
-    /// skips them.
+    /// Whether the lines counted in `bad` were copied to `NAME.jsonl.damaged-1`. Always false from [`Mailbox::peek`],
+    /// which changes nothing.
     pub(super) is_bad_set_aside: bool,
     /// Whether another program has truncated the inbox below the read position.
     is_truncated: bool,
@@ -96,7 +97,7 @@ impl UnreadMessages {
 }
 
 impl Mailbox {
-    /// Opens the inboxes below `root`.
+    /// Creates and reads no files yet.
     pub fn open(root: &Path) -> Mailbox {
         Mailbox {
             root: root.to_owned(),
@@ -191,7 +192,7 @@ impl Mailbox {
         let _lock = self.lock(name)?;
         let path = self.cursor_path(name);
         if regular_file::open(&path).is_err_and(|e| regular_file::is_not_regular_file(&e)) {
-            // A folder in its place cannot be replaced by a rename.
+            // A rename cannot replace a folder, so the folder is moved away first.
             atomic::set_aside(&path)?;
         }
         atomic::write(&path, &serde_json::to_vec(&cursor)?)

@@ -81,26 +81,19 @@ pub use worktrees::{
 
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// A file or folder cannot be read or written.
     // The message includes the cause. As a `source` the cause would be printed twice.
     #[error("{path}: {}", os_errors::explain(why))]
     File { path: PathBuf, why: std::io::Error },
-    /// The task graph rejects the change.
     #[error(transparent)]
     Graph(#[from] GraphError),
-    /// The team rejects the change.
     #[error(transparent)]
     Team(#[from] TeamError),
-    /// The request rejects the change.
     #[error(transparent)]
     Request(#[from] RequestError),
-    /// The worktree registry rejects the change.
     #[error(transparent)]
     Worktree(#[from] WorktreeError),
-    /// A git command failed.
     #[error(transparent)]
     Git(#[from] GitError),
-    /// The request does not exist.
     #[error("there is no request {0}: it may have been decided and deleted")]
     NoRequest(RequestId),
     /// Another process holds the reader lock of the inbox.
@@ -117,7 +110,7 @@ pub enum StoreError {
     /// A value is too long or too large to be stored; the text says which.
     #[error("{0}")]
     TooLong(String),
-    /// Any other I/O error.
+    /// An I/O error for which no path is known, unlike [`StoreError::File`].
     // No `source`, for the reason given above.
     #[error("{}", os_errors::explain(.0))]
     Io(std::io::Error),

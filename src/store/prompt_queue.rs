@@ -12,7 +12,7 @@ use crate::domain::attachment::Attachment;
 use crate::domain::ids::PromptId;
 use crate::domain::redact::Redactor;
 
-/// Maximum number of prompts in the queue.
+/// Maximum number of waiting prompts. The caller of [`PromptQueue::push`] checks it.
 pub const PROMPTS_MAX: usize = 64;
 /// Maximum size of a queue file that is loaded, in bytes.
 const READ_MAX: u64 = 64 * 1024 * 1024;
@@ -23,7 +23,6 @@ pub struct QueuedPrompt {
     /// Id by which the conversation refers to the prompt.
     pub id: PromptId,
     pub text: String,
-    /// The files that are attached to the prompt.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub attachments: Vec<Attachment>,
 }
@@ -117,10 +116,12 @@ impl PromptQueue {
             .collect()
     }
 
-    /// Takes the newest waiting prompt with this text back, also from the disk. Returns whether there was one.
+    /// Removes the newest waiting prompt with this text from the queue and from the disk. Returns whether there was
+    /// one.
     ///
     /// # Errors
-    /// When the file cannot be written. The prompt is then back in memory only, and a resumed session reads it.
+    /// When the file cannot be written. The prompt is then removed from memory only, and a resumed session loads it
+    /// again.
     pub fn recall(&self, text: &str) -> Result<bool, StoreError> {
         let _turn = lock(&self.write_turn);
         let mut entries = lock(&self.entries);
@@ -244,7 +245,7 @@ mod tests {
         again.load(&[]).unwrap();
         let ids = |all: &PromptQueue| all.take().into_iter().map(|p| p.id.0).collect::<Vec<_>>();
         assert_eq!(ids(&again), ["a", "c"]);
-        // A prompt that the lead has taken is read.
+        // A prompt that the lead has taken can no longer be recalled.
         assert_eq!(ids(&all), ["a", "c"]);
         assert!(!all.recall("same").unwrap());
     }

@@ -16,7 +16,6 @@ use super::regular_file;
 
 /// Minimum time that an incomplete file must be unchanged to count as damaged.
 const STABLE_AGE: Duration = Duration::from_millis(300);
-/// Pause between two attempts.
 const RETRY_INTERVAL: Duration = Duration::from_millis(10);
 /// Maximum size of a state file, in bytes. A larger file is [`StableRead::Unsupported`].
 pub const FILE_MAX: u64 = 4 * 1024 * 1024;
@@ -24,9 +23,7 @@ pub const FILE_MAX: u64 = 4 * 1024 * 1024;
 /// Result of reading a state file.
 #[derive(Debug, PartialEq)]
 pub enum StableRead<T> {
-    /// A valid file.
     Valid(T),
-    /// The file does not exist.
     Missing,
     /// The file is not a regular file, or it is not valid JSON and has not changed for 300 ms. The text says why. The caller
     /// may rename the file.
@@ -36,7 +33,8 @@ pub enum StableRead<T> {
     Unsupported(String),
 }
 
-/// Reads the file at `path` as a `T`.
+/// Reads the JSON file at `path`. Reads again while the content is incomplete and changed less than [`STABLE_AGE`] ago,
+/// because a writer may be busy.
 ///
 /// # Errors
 /// When the file cannot be read, for example without permission.
@@ -44,8 +42,8 @@ pub fn read<T: DeserializeOwned>(path: &Path) -> Result<StableRead<T>, StoreErro
     Ok(read_with_fingerprint(path)?.0)
 }
 
-/// Reads the file at `path` as a `T`, and returns its fingerprint too. While the fingerprint matches, the content is
-/// unchanged. The fingerprint is `None` if the file does not exist or has changed too recently.
+/// As [`read`], and returns the fingerprint of the file too. While the fingerprint matches, the content is unchanged.
+/// The fingerprint is `None` if the file does not exist, is not a regular file or has changed too recently.
 ///
 /// # Errors
 /// As [`read`].
@@ -62,7 +60,8 @@ pub fn read_with_fingerprint<T: DeserializeOwned>(
             Err(e) if e.kind() == ErrorKind::NotFound => return Ok((StableRead::Missing, None)),
             Err(e) => return Err(StoreError::at(path)(e)),
         };
-        // Metadata is read before the content: a change in between then alters the fingerprint at the next check.
+        // Metadata is read before the content, so that the next check detects a change in between by its different
+        // fingerprint.
         let meta = file.metadata().map_err(StoreError::at(path))?;
         let fingerprint = FileFingerprint::of(&meta, SystemTime::now());
         if meta.len() > FILE_MAX {

@@ -18,7 +18,6 @@ const DEPTH_MAX: usize = 16;
 /// not change a base branch.
 const WORKTREES: &str = "wt";
 
-/// The git folders of a root.
 #[derive(Debug, Clone)]
 pub(super) struct GitFolders {
     /// The git folder of the root.

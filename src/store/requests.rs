@@ -26,14 +26,14 @@ pub struct RequestsSnapshot {
 }
 
 impl Requests {
-    /// Opens the requests below `root`.
+    /// Creates and reads no files yet.
     pub fn open(root: &Path) -> Requests {
         Requests {
             dir: root.join(".team").join("requests"),
         }
     }
 
-    /// Saves a new request.
+    /// Saves a request under a new id.
     ///
     /// # Errors
     /// When there is a file for its id already, or the request cannot be written.
@@ -124,7 +124,7 @@ impl Requests {
         Ok(request)
     }
 
-    /// Withdraws a request.
+    /// Closes a pending request on behalf of the agent that made it, with the reason `why`.
     ///
     /// # Errors
     /// When the request does not exist or is decided already.

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use super::{StoreError, atomic, regular_file};
 use crate::domain::folders::STATE;
 
-/// Subfolders of the state folders.
+/// Subfolders that [`prepare`] creates in the state folders.
 const SUBFOLDERS: [&str; 4] = [
     ".team/inbox",
     ".team/requests",
@@ -17,7 +17,7 @@ const SUBFOLDERS: [&str; 4] = [
 /// Exclude pattern for temporary files that a killed file tool leaves in the project.
 const TEMPORARY: &str = ".crewdeck-*.tmp";
 
-/// Maximum size, in bytes, of a git file that names a folder (`.git` in a worktree, `commondir`).
+/// Maximum size, in bytes, of a git file that holds the path of a folder (`.git` in a worktree, `commondir`).
 const LINK_MAX: u64 = 16 * 1024;
 /// Maximum size of git's file `info/exclude`, in bytes.
 const EXCLUDE_MAX: u64 = 1024 * 1024;

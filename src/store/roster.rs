@@ -18,7 +18,7 @@ pub struct Roster {
 }
 
 impl Roster {
-    /// Opens the roster below `root`.
+    /// Creates and reads no files yet.
     pub fn open(root: &Path) -> Roster {
         Roster {
             dir: root.join(".team"),
@@ -150,7 +150,8 @@ impl Roster {
         rule: impl FnOnce(&mut Team) -> Result<(), StoreError>,
     ) -> Result<Team, StoreError> {
         let _lock = self.lock()?;
-        // Not read before the lock: a file that has become foreign or damaged must not be overwritten.
+        // Read only under the lock, so that a file that was just damaged or written by another version is not
+        // overwritten.
         let mut team = self.read_locked()?;
         rule(&mut team)?;
         let mut text = serde_json::to_string_pretty(&team)?;
@@ -174,7 +175,7 @@ mod tests {
 
     use super::*;
 
-    /// Runs a change that waits for the lock while `during` runs.
+    /// Starts a change of the roster that has to wait for the lock, and runs `during` before it gets the lock.
     fn changed_during(roster: &Roster, during: impl FnOnce()) -> Result<Team, StoreError> {
         let lock = roster.lock().unwrap();
         std::thread::scope(|scope| {

@@ -1,4 +1,4 @@
-//! Takes a task away from an agent for the user, on the board and by message.
+//! Takes a task away from an agent on behalf of the user: releases it on the board and sends the agent a message.
 
 use super::{Board, Mailbox, Roster, StoreError};
 use crate::domain::ids::{MessageId, Name, TaskId};
@@ -7,9 +7,9 @@ use crate::domain::task::Task;
 use crate::domain::text::one_line;
 use crate::domain::timestamp::Timestamp;
 
-/// Takes the task `id` away from its owner `from` for the user, and puts it back on the board. If `from` is the lead or a
-/// present teammate, it gets a message with the id `message`, a running crew stops its work on the task, and it does not
-/// claim the task again automatically.
+/// Takes the task `id` away from its owner `from` on behalf of the user, and returns it to the board. If `from` is the
+/// lead or a present teammate, that agent gets a message with the id `message`, a running crew stops the agent's work
+/// on the task, and the agent does not claim the task again automatically.
 ///
 /// # Errors
 /// When `from` does not own the task, or a file cannot be read or written.

@@ -29,13 +29,11 @@ pub struct TranscriptFile {
 /// Whether an append created the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AppendResult {
-    /// The log existed.
     Existed,
     /// The log is new: it did not exist, or another program has deleted it.
     Created,
 }
 
-/// A loaded log.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct LoadedTranscript {
     pub conversation: Conversation,
@@ -69,7 +67,6 @@ impl TranscriptFile {
         AttachmentStore::beside(self.path.parent().unwrap_or(Path::new("")))
     }
 
-    /// Returns the file name of the log.
     pub(super) fn file_name(&self) -> String {
         let name = self.path.file_name().unwrap_or_default();
         name.to_string_lossy().into_owned()
@@ -121,7 +118,7 @@ impl TranscriptFile {
             }
         };
         if last != [b'\n'] {
-            // Ends a line that a full disk has cut off, so that this line is complete.
+            // Ends a line that a full disk has cut off, so that the new record starts on its own line.
             line.push(b'\n');
         }
         line.append(&mut self.line(record)?);
@@ -131,8 +128,8 @@ impl TranscriptFile {
         Ok(added)
     }
 
-    /// Loads the log; a missing log is empty. Invalid lines are copied to a separate file (a crash leaves at most one, the
-    /// last), and the repaired conversation replaces the log.
+    /// Loads the log; a missing log is empty. Invalid lines are copied to a separate file; a crash leaves at most one,
+    /// the last. If a line is invalid or the conversation needs a repair, the repaired conversation replaces the log.
     ///
     /// # Errors
     /// When the log cannot be read, or the repaired log cannot be written.
@@ -174,8 +171,8 @@ impl TranscriptFile {
         })
     }
 
-    /// Archives the log under a second name and returns that path, relative to the root. The log itself stays in use until
-    /// [`TranscriptFile::replace`].
+    /// Archives the log under a second name. Returns the path of the archive, relative to the root. The log itself
+    /// stays in use until [`TranscriptFile::replace`].
     ///
     /// # Errors
     /// When the archive cannot be written.
@@ -242,7 +239,7 @@ impl TranscriptFile {
         records
     }
 
-    /// Returns the log's path with the suffix `what-N`, with the first number `N` for which no file exists.
+    /// Returns the log's path with the suffix `what-N`, where `N` is the first number for which no such file exists.
     fn unused_path(&self, what: &str) -> PathBuf {
         let name = |n: u32| self.path.with_extension(format!("{what}-{n}.jsonl"));
         (1..ARCHIVES_MAX)

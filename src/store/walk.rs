@@ -1,4 +1,4 @@
-//! Walks the files of a project as its user sees them.
+//! Walks the files of a project, except those that git ignores.
 
 use std::path::Path;
 
@@ -6,8 +6,8 @@ use ignore::WalkBuilder;
 
 use crate::domain::folders::is_reserved;
 
-/// Returns a walk over the files below `root`, sorted by name: hidden ones too, but none that git ignores, none in the
-/// folders of crewdeck and git, and no target of a symbolic link.
+/// Returns a walk over the files below `root`, sorted by name. Includes hidden files. Leaves out files that git ignores
+/// and the folders of crewdeck and git. Does not follow symbolic links.
 pub fn project_files(root: &Path) -> WalkBuilder {
     let mut walk = WalkBuilder::new(root);
     walk.hidden(false)

@@ -73,7 +73,8 @@ fn asking(context: &ToolContext, input: Input) -> Result<NewRequest, ToolOutput>
     })
 }
 
-/// Returns the tool result that gives the user's answer to the agent.
+/// Converts the decided request into the tool result. A question that the user does not answer is no error: the agent
+/// decides.
 fn answer(request: &Request) -> ToolOutput {
     let comment = request.comment.trim();
     match (request.status, comment) {

@@ -12,11 +12,11 @@ use crate::domain::chat::Outcome;
 use crate::process::{self, CommandSpec, HeadTailBuffer, JobExit};
 use crate::store::os_errors;
 
-/// Maximum size of the output, in bytes, as in learn-claude-code. Of longer output, the model gets the beginning and
-/// the end.
+/// Maximum size of the output, in bytes, as in learn-claude-code. If the output is longer, the model gets its beginning
+/// and its end.
 const OUTPUT_MAX: usize = 50_000;
 
-/// Note that is added to the result of a command that only changed the directory.
+/// The text that is appended to the result of a command that only changed the directory.
 const CD_ENDS: &str =
     "\n[The next call starts in the work directory again: write `cd DIR && COMMAND` in one call]";
 

@@ -39,7 +39,7 @@ fn run(context: &ToolContext, input: Input) -> ToolResult {
     Ok(ToolOutput::ok(receipt(&to)))
 }
 
-/// Returns the text for the sender.
+/// Returns the tool result, which counts the teammates that get the message. The lead is not counted as one.
 fn receipt(to: &[Name]) -> String {
     let teammates = to.iter().filter(|name| !name.is_lead()).count();
     let lead = if teammates < to.len() {

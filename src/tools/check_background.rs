@@ -28,7 +28,7 @@ struct Input {
     task_id: Option<String>,
 }
 
-/// Returns the command's id from the tool input, for one-line displays.
+/// Returns the id of the background command in the tool input, for one-line displays.
 pub fn show_id(input: &Value) -> String {
     shown(input, "task_id")
 }
@@ -54,7 +54,7 @@ fn run(context: &ToolContext, input: Input) -> ToolResult {
     Ok(ToolOutput::ok(format!("[{status}] {title}\n{output}")))
 }
 
-/// Returns the job in `jobs` with the id `wanted`.
+/// Finds a job by its id, with or without the prefix `bg:`.
 ///
 /// # Errors
 /// Text for the model that lists the known ids.

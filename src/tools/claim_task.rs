@@ -54,7 +54,8 @@ fn claim(context: &ToolContext, input: &Input) -> Result<Option<Task>, ToolOutpu
     claimed.map_err(failed)
 }
 
-/// Returns the first line of the tool result of a successful claim. A restart searches the conversation for it.
+/// Returns the first line of the tool result of a successful claim. After a restart, crewdeck searches the conversation
+/// for this line.
 pub fn result_line(id: TaskId, claimer: &Name) -> String {
     format!("Claimed task #{} for {claimer}", id.0)
 }

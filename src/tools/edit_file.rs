@@ -34,7 +34,7 @@ struct Input {
     old_text: Option<String>,
     /// The replacement; empty deletes old_text.
     new_text: Option<String>,
-    /// Replace every occurrence.
+    /// true: replace every occurrence of old_text; otherwise it must occur only once.
     replace_all: Option<bool>,
     /// Several replacements in order, instead of the three fields above; at most 100.
     #[serde(default, deserialize_with = "lenient::list")]
@@ -51,8 +51,8 @@ struct One {
 }
 
 impl Input {
-    /// Returns the path and all replacements in order. Some models send a list together with a single replacement,
-    /// which is often empty. A non-empty one is applied before the list.
+    /// Returns the path and all replacements in order. Some models send a single replacement together with a list. The
+    /// single one then comes first; it is ignored if its `old_text` is empty or if the list contains it.
     fn edits(self) -> Result<(String, Vec<One>), String> {
         let mut edits = self.edits;
         let single = match (self.old_text, self.new_text) {
@@ -125,7 +125,7 @@ fn run(context: &ToolContext, input: Input) -> ToolResult {
     })
 }
 
-/// Returns the error text for edit number `nth` of `of`, which was refused. No edit of the call was applied.
+/// Returns the error text for a refused edit, the `nth` of `of` in the call. No edit of the call was applied.
 fn refusal_text(why: &Refusal, path: &str, hint: &str, nth: usize, of: usize) -> String {
     let which = match of {
         1 => String::new(),

@@ -32,7 +32,7 @@ struct Snapshot {
 }
 
 impl FileSnapshots {
-    /// Records that the agent has seen `content` in the file `path`.
+    /// Records `content` as what the agent last saw in the file `path`.
     pub fn record(&self, path: PathBuf, content: &[u8]) {
         let text = (content.len() <= TEXT_MAX)
             .then(|| std::str::from_utf8(content).ok().map(str::to_string))

@@ -31,13 +31,13 @@ pub const TOOL: Tool = Tool {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Input {
-    /// The regular expression.
+    /// The regular expression, in Rust syntax. It is matched against each line.
     pattern: String,
     /// File or directory to search in; null for the work directory.
     path: Option<String>,
     /// Search only files that match this glob pattern, such as *.rs.
     glob: Option<String>,
-    /// Ignore upper and lower case.
+    /// true: ignore the difference between upper and lower case; null for false.
     ignore_case: Option<bool>,
 }
 

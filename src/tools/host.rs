@@ -2,12 +2,17 @@
 //! cycle.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::BoxFuture;
 
+use crate::domain::attachment::AttachedImage;
+use crate::domain::chat::ToolCall;
 use crate::domain::ids::{CallId, JobId, Name, RequestId, TaskId};
 use crate::domain::job::Job;
+use crate::domain::mcp::ServerStatus;
+use crate::domain::mcp::ToolCatalog;
 use crate::domain::request::{Decision, NewRequest, Request, RequestKind, Verdict};
 use crate::domain::subagent::SubagentKind;
 use crate::domain::task::Task;
@@ -35,7 +40,7 @@ pub trait Host: Send + Sync {
         body: String,
     ) -> BoxFuture<'a, Result<Request, String>>;
 
-    /// Decides a request in the name of `decision.by`. The error says why nothing changed.
+    /// Decides a request on behalf of `decision.by`. Fails with the reason if the request cannot be decided.
     fn decide(&self, decision: Decision) -> BoxFuture<'_, Result<Request, String>>;
 
     /// Publishes output of a running tool call, so that the screen shows it.
@@ -44,7 +49,7 @@ pub trait Host: Send + Sync {
     /// Replaces an agent's todo list.
     fn todo<'a>(&'a self, agent: &'a Name, list: TodoList) -> BoxFuture<'a, ()>;
 
-    /// Records an agent's answer to an approved shutdown request. The error says why the answer is not accepted.
+    /// Records an agent's answer to an approved shutdown request. Fails with the reason if the answer is not accepted.
     fn answer_shutdown_request<'a>(
         &'a self,
         agent: &'a Name,
@@ -53,8 +58,9 @@ pub trait Host: Send + Sync {
         reason: String,
     ) -> BoxFuture<'a, Result<(), String>>;
 
-    /// Moves the agent into the worktree of a task that it just claimed; its later tool calls run there. Returns text
-    /// that tells the agent about the worktree. On an error the task is released.
+    /// Moves a teammate into the worktree of a task that it just claimed; its later tool calls run there. The lead is
+    /// not moved. Returns text that tells the agent about the worktree. If the worktree cannot be created, the task is
+    /// released.
     fn enter_worktree<'a>(
         &'a self,
         agent: &'a Name,
@@ -67,7 +73,8 @@ pub trait Host: Send + Sync {
     /// Merges the branch of a completed task and returns the outcome. A conflict is an error.
     fn merge(&self, task: TaskId) -> BoxFuture<'_, Result<String, String>>;
 
-    /// Starts a background command.
+    /// Starts a background command and returns without waiting for its end. Fails with the reason if it cannot be
+    /// started.
     fn start_job(&self, order: JobSpec) -> Result<Job, String>;
 
     /// Returns the background jobs of an agent, oldest first.
@@ -76,30 +83,62 @@ pub trait Host: Send + Sync {
     /// Returns the output of a background job so far; long output is cut in the middle.
     fn job_output(&self, id: &JobId) -> String;
 
-    /// Stops a background job in the name of `by`. The error says why nothing changed.
+    /// Stops a background job on behalf of `by`. Fails with the reason if the job cannot be stopped.
     fn kill_job(&self, id: &JobId, by: &Name) -> Result<(), String>;
 
-    /// Starts a subagent and waits for its answer. Dropping the future interrupts it.
+    /// Starts a subagent and waits for its answer. Dropping the future interrupts the subagent.
     fn delegate(&self, order: SubagentSpec) -> BoxFuture<'_, Result<String, String>>;
 
     /// Requests a summary of the agent's conversation, to be made before its next model call. The summary should
     /// cover `focus` in most detail.
     fn compact(&self, agent: &Name, focus: String);
+
+    /// Returns the MCP servers; `None` if none is configured.
+    fn servers(&self) -> Option<Arc<dyn ServerHost>> {
+        None
+    }
 }
 
-/// A background command to start.
+/// The MCP servers of the crew, which all agents share.
+pub trait ServerHost: Send + Sync {
+    fn status(&self) -> Vec<ServerStatus>;
+
+    /// Starts those of the named servers that do not run, and waits until they are ready or have failed. Dropping the
+    /// future does not stop a start.
+    fn start<'a>(&'a self, names: &'a [String]) -> BoxFuture<'a, ()>;
+
+    /// Returns the tools of all servers that were started.
+    fn tools(&self) -> ToolCatalog;
+
+    /// Calls a tool of a server, and publishes its progress as output of the call. Dropping the future cancels the call
+    /// at the server. The error says why the server did not answer.
+    fn call<'a>(
+        &'a self,
+        agent: &'a Name,
+        call: &'a ToolCall,
+    ) -> BoxFuture<'a, Result<ServerOutput, String>>;
+}
+
+/// The result of a tool of an MCP server.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ServerOutput {
+    /// Not redacted.
+    pub text: String,
+    pub images: Vec<AttachedImage>,
+    /// Whether the tool says that it failed.
+    pub is_error: bool,
+}
+
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JobSpec {
     /// The agent that starts the command.
     pub agent: Name,
     pub command: String,
-    /// The directory in which the command runs.
     pub workdir: PathBuf,
     /// Maximum run time.
     pub timeout: Duration,
 }
 
-/// A subagent to start.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SubagentSpec {
     /// The agent that starts the subagent.

@@ -18,7 +18,7 @@ pub fn text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>
     })
 }
 
-/// Deserializes a list. Also accepts a list written as JSON text, and a single item.
+/// Deserializes a list. Also accepts JSON text that contains a list, and a single item without a list.
 pub fn list<'de, T: DeserializeOwned, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Vec<T>, D::Error> {
@@ -39,7 +39,7 @@ pub fn list<'de, T: DeserializeOwned, D: Deserializer<'de>>(
     }
 }
 
-/// A task reference as a model writes it.
+/// A task reference as models write it: `3`, `"3"`, `"#3"`, or the subject of the task.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LenientRef(pub TaskRef);
 
@@ -63,7 +63,7 @@ impl<'de> Deserialize<'de> for LenientRef {
     }
 }
 
-/// Deserializes a list of task references. Also accepts a single reference, or none.
+/// Deserializes a list of task references. Also accepts a single reference. `null` or an empty text is an empty list.
 pub fn refs<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<LenientRef>, D::Error> {
     let one = |v: Value| serde_json::from_value(v).map_err(D::Error::custom);
     match Option::<Value>::deserialize(deserializer)? {

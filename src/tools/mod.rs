@@ -1,4 +1,5 @@
-//! Layer 3: the agents' tools, one file per tool. [`TABLE`] lists them; to add one, add its file, its `mod` line and its line in the table.
+//! Layer 3: the agents' tools, one file per tool. [`TABLE`] lists them. To add a tool, add its file, its `mod` line and
+//! its line in the table.
 
 #![allow(
     clippy::needless_pass_by_value,
@@ -26,6 +27,7 @@ mod load_skill;
 mod merge_worktree;
 mod messages;
 mod nearest;
+pub mod pending;
 mod plan_approval;
 pub mod policy;
 pub mod reach;
@@ -46,6 +48,7 @@ mod task_list;
 mod task_ref;
 mod task_update;
 mod todo;
+pub mod tool_search;
 mod walk;
 mod workspace;
 mod write_file;
@@ -60,6 +63,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
+use crate::domain::attachment::AttachedImage;
 use crate::domain::chat::Outcome;
 use crate::domain::ids::{CallId, Name};
 use crate::domain::redact::Redactor;
@@ -110,7 +114,7 @@ pub enum Access {
     Read,
     /// Changes files in the work directory.
     Write,
-    /// Runs programs.
+    /// Runs a shell command. Only such calls can need approval.
     Run,
     /// Changes only the crew's own state: todo lists, board, messages, team.
     Crew,
@@ -123,11 +127,11 @@ pub enum Access {
 pub enum Audience {
     /// The lead, every teammate, and their subagents; subagents of kind `explore` only if the tool only reads.
     Everyone,
-    /// The lead and every teammate.
+    /// The lead and every teammate, but no subagents.
     Members,
-    /// Only the lead.
+    /// The lead, but not its subagents.
     Lead,
-    /// Only teammates.
+    /// Every teammate, but no subagents.
     Teammates,
 }
 
@@ -136,12 +140,10 @@ pub enum Audience {
 pub enum Caller {
     Lead,
     Teammate,
-    /// A subagent of the lead or of a teammate.
     Subagent(SubagentKind),
 }
 
 impl Tool {
-    /// Returns whether `caller` gets this tool.
     pub fn is_for(&self, caller: Caller) -> bool {
         match (self.audience, caller) {
             (Audience::Everyone, Caller::Subagent(SubagentKind::Explore)) => {
@@ -167,15 +169,17 @@ pub struct ToolOutput {
     pub text: String,
     /// A unified diff of the changes, for the screen; empty if there is none.
     pub diff: String,
+    /// Images for the model. The text says what they are.
+    pub images: Vec<AttachedImage>,
 }
 
 impl ToolOutput {
-    /// Creates the result of a call that succeeded.
     pub fn ok(text: impl Into<String>) -> ToolOutput {
         ToolOutput {
             outcome: Outcome::Ok,
             text: text.into(),
             diff: String::new(),
+            images: Vec::new(),
         }
     }
 
@@ -185,14 +189,14 @@ impl ToolOutput {
             outcome: Outcome::Error,
             text: text.into(),
             diff: String::new(),
+            images: Vec::new(),
         }
     }
 }
 
-/// Everything a call has access to.
+/// What a tool call can use: the calling agent, its directories, and the services of the crew.
 #[derive(Clone)]
 pub struct ToolContext {
-    /// The calling agent.
     pub agent: Name,
     pub call: CallId,
     /// The project's root directory, which holds the state directories.
@@ -201,7 +205,6 @@ pub struct ToolContext {
     /// The agent's work directory; file tools stay inside it.
     pub workdir: PathBuf,
     pub skills: Skills,
-    /// Access to the crew's services.
     pub host: Arc<dyn Host>,
     /// Cancelled when the call has to stop.
     pub cancel: CancellationToken,
@@ -235,13 +238,11 @@ pub struct Tool {
     pub text: &'static str,
     /// Returns the JSON schema of the input.
     pub schema: fn() -> Value,
-    /// What the tool can affect.
     pub access: Access,
-    /// The agents that can call the tool.
     pub audience: Audience,
     /// Summarises a tool input in one line, for the screen.
     pub show: fn(&Value) -> String,
-    /// Executes a call.
+    /// Executes a call with the input that the model sent. Errors are part of the output.
     pub run: fn(ToolContext, Value) -> BoxFuture<'static, ToolOutput>,
 }
 
@@ -267,7 +268,7 @@ pub fn parse<T: DeserializeOwned>(input: Value) -> Result<T, ToolOutput> {
         .map_err(|e| failed(format!("the input does not match the tool's schema: {e}")))
 }
 
-fn without_nulls(value: Value) -> Value {
+pub(crate) fn without_nulls(value: Value) -> Value {
     match value {
         Value::Object(fields) => {
             let given = fields.into_iter().filter(|(_, value)| !value.is_null());
@@ -278,10 +279,11 @@ fn without_nulls(value: Value) -> Value {
     }
 }
 
-/// What the function of a tool returns. Both sides are results for the model; `?` ends the call with an error.
+/// What the function of a tool returns. `Ok` and `Err` both hold a result for the model; `?` ends the call with an
+/// error result.
 type ToolResult = Result<ToolOutput, ToolOutput>;
 
-/// Returns the result of a call that failed because of `why`.
+/// Returns an error result for the model: `Error: ` and the reason.
 fn failed(why: impl Display) -> ToolOutput {
     ToolOutput::error(format!("Error: {why}"))
 }
@@ -305,7 +307,7 @@ fn call<I: DeserializeOwned, F: Future<Output = ToolResult> + Send + 'static>(
     }
 }
 
-/// Parses the input of a call and runs the function of a tool that never blocks.
+/// Parses the input of a call and runs the tool's function at once, on the calling thread. The function must not block.
 fn call_now<I: DeserializeOwned>(
     context: ToolContext,
     input: Value,
@@ -315,7 +317,7 @@ fn call_now<I: DeserializeOwned>(
     Box::pin(std::future::ready(output(result)))
 }
 
-/// Parses the input of a call and runs the function of a tool that blocks, on a thread for blocking work.
+/// Parses the input of a call and runs the tool's function on a thread where it may block.
 fn call_blocking<I: DeserializeOwned + 'static>(
     context: ToolContext,
     input: Value,
@@ -324,7 +326,7 @@ fn call_blocking<I: DeserializeOwned + 'static>(
     Box::pin(async move { output(on_thread(move || run(&context, parse(input)?)).await) })
 }
 
-/// Runs a part of a call that blocks, on a thread for blocking work.
+/// Runs blocking work of a call on a thread for such work. A panic in it becomes an error result.
 async fn on_thread<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, ToolOutput> + Send + 'static,
 ) -> Result<T, ToolOutput> {
@@ -332,7 +334,7 @@ async fn on_thread<T: Send + 'static>(
     done.unwrap_or_else(|error| Err(failed(format!("the tool failed: {error}"))))
 }
 
-/// Returns the text field `field` of the input as one line.
+/// Returns the text field `field` of the input as one line; empty if it is missing or no text.
 fn shown(input: &Value, field: &str) -> String {
     let text = input.get(field).and_then(Value::as_str);
     crate::domain::text::one_line(text.unwrap_or_default())

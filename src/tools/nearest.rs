@@ -3,7 +3,7 @@
 /// Maximum length, in bytes, of a name that is compared with the known ones. A longer name matches none.
 const NAME_MAX: usize = 200;
 
-/// Returns the name in `there` that is closest to `name`, if one is similar.
+/// Returns the name in `there` that is closest to `name`; `None` if no name is similar.
 pub fn nearest<'a>(name: &str, there: &[&'a str]) -> Option<&'a str> {
     if name.len() > NAME_MAX {
         return None;

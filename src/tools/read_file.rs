@@ -9,9 +9,9 @@ use super::{
     shown,
 };
 
-/// Maximum size of one result, in bytes; the value is that of learn-claude-code. If the first line alone is longer, it is
-/// cut after this number of characters instead.
-const CHARS_MAX: usize = 50_000;
+/// Maximum size of one result, in bytes; the same limit as in learn-claude-code. If the first line alone is longer, it
+/// is cut after this number of characters instead.
+const RESULT_MAX: usize = 50_000;
 /// Default number of lines in one result.
 const LINES: usize = 2000;
 /// Maximum number of bytes to read from a file.
@@ -72,8 +72,8 @@ fn run(context: &ToolContext, input: Input) -> ToolResult {
     }))
 }
 
-/// Returns up to `limit` lines from `offset` on, at most [`CHARS_MAX`] bytes, and a last line that says how to continue.
-/// The error says that the text ends before `offset`.
+/// Returns up to `limit` lines from `offset` on, at most [`RESULT_MAX`] bytes, and a last line that says how to
+/// continue. The error says that the text ends before `offset`.
 fn part(text: &str, offset: usize, limit: usize) -> Result<String, String> {
     let total = text.lines().count();
     if total > 0 && offset > total {
@@ -84,9 +84,9 @@ fn part(text: &str, offset: usize, limit: usize) -> Result<String, String> {
     let mut out = String::new();
     let mut shown = 0;
     for line in text.lines().skip(offset - 1).take(limit) {
-        if out.len() + line.len() + 1 > CHARS_MAX {
+        if out.len() + line.len() + 1 > RESULT_MAX {
             if shown == 0 {
-                let cut = line.chars().take(CHARS_MAX).collect::<String>();
+                let cut = line.chars().take(RESULT_MAX).collect::<String>();
                 out.push_str(&format!(
                     "{cut}\n... (the rest of this line of {} bytes is cut)\n",
                     line.len()

@@ -2,7 +2,8 @@
 
 use crate::domain::redact::{PLACEHOLDER_START, Redactor};
 
-/// Returns the error text if replacing the content `before` with `after` would replace a secret with its placeholder.
+/// Returns an error text if a change of the file content from `before` to `after` would replace a secret with its
+/// placeholder.
 pub fn overwrites_secret(redactor: &Redactor, before: &str, after: &str) -> Option<String> {
     let marks = |text: &str| text.matches(PLACEHOLDER_START).count();
     (redactor.has_secret(before) && marks(after) > marks(before)).then(|| {
@@ -12,8 +13,8 @@ pub fn overwrites_secret(redactor: &Redactor, before: &str, after: &str) -> Opti
     })
 }
 
-/// Returns text to append to the error when `wanted`, a text with a placeholder, was not found in the file content
-/// `before`. Empty if no secret is the cause.
+/// Explains why the text `wanted` was not found in the file content `before`: it contains a placeholder where the file
+/// has a secret. Empty if that is not the cause. The caller appends the result to its error.
 pub fn hint(redactor: &Redactor, before: &str, wanted: &str) -> String {
     if wanted.contains(PLACEHOLDER_START) && redactor.has_secret(before) {
         return format!(

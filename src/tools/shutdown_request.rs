@@ -26,7 +26,7 @@ pub const TOOL: Tool = Tool {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Input {
-    /// Name of the teammate.
+    /// Name of the running teammate that you want to shut down.
     teammate: String,
     /// Reason, which the teammate reads.
     reason: Option<String>,

@@ -5,6 +5,7 @@ use std::time::Duration;
 pub use super::TABLE;
 use super::nearest::nearest;
 use super::{Caller, Tool};
+use crate::domain::mcp::TOOL_PREFIX;
 
 /// The name of the tool with which an agent submits its plan.
 pub const SUBMIT_PLAN: &str = super::plan_approval::TOOL.name;
@@ -13,7 +14,7 @@ pub fn find(name: &str) -> Option<&'static Tool> {
     TABLE.iter().copied().find(|t| t.name == name)
 }
 
-/// Returns the tools that `caller` may use.
+/// Returns the tools that `caller` may use, in the order of [`TABLE`].
 pub fn for_caller(caller: Caller) -> impl Iterator<Item = &'static Tool> {
     TABLE.iter().copied().filter(move |t| t.is_for(caller))
 }
@@ -39,7 +40,10 @@ pub fn narrow(names: &[String]) -> Result<Vec<String>, String> {
         .map(|n| n.trim().to_string())
         .filter(|n| !n.is_empty())
         .collect();
-    match names.iter().find(|n| !known.contains(&n.as_str())) {
+    match names.iter().find(|n| {
+        // Which tools a server has is known only when it runs.
+        !known.contains(&n.as_str()) && !n.starts_with(TOOL_PREFIX)
+    }) {
         Some(bad) => Err(format!("--tools: {}", unknown(bad, &known))),
         None if names.is_empty() => Err(format!(
             "--tools: name at least one of {}",

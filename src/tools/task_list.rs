@@ -39,7 +39,7 @@ struct Input {
     after: Option<LenientRef>,
 }
 
-/// Selects which tasks are listed.
+/// Which tasks are listed. Open tasks are not completed; ready tasks can be claimed now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 enum Show {

@@ -26,7 +26,7 @@ pub const TOOL: Tool = Tool {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Input {
-    /// Number of the task.
+    /// Number of the task, as task_list shows it.
     #[schemars(with = "u64")]
     task_id: LenientRef,
     /// pending puts your task back on the board, in_progress claims or restarts it, completed finishes it.
@@ -50,9 +50,9 @@ struct Input {
     )]
     #[schemars(with = "Option<Vec<u64>>")]
     remove: Vec<LenientRef>,
-    /// New subject.
+    /// New subject, in one line of at most 200 characters.
     subject: Option<String>,
-    /// New description.
+    /// New description, which replaces the whole old one.
     description: Option<String>,
 }
 

@@ -9,7 +9,6 @@ use crate::store::walk::project_files;
 /// Maximum number of files to list.
 const FILES_MAX: usize = 100_000;
 
-/// A file found by [`files`].
 pub struct FoundFile {
     /// The absolute path.
     pub path: PathBuf,
@@ -19,7 +18,6 @@ pub struct FoundFile {
     pub shown: PathBuf,
 }
 
-/// The result of [`files`].
 pub struct FileList {
     /// The files, sorted by path.
     pub files: Vec<FoundFile>,
@@ -27,7 +25,7 @@ pub struct FileList {
     pub note: &'static str,
 }
 
-/// Lists the files below `path`; `None` means the work directory.
+/// Lists the files below `path`, without ignored files and symbolic links. `None` means the work directory.
 pub fn files(context: &ToolContext, path: Option<&str>) -> Result<FileList, ToolOutput> {
     let space = Workspace::open(&context.workdir).map_err(ToolOutput::error)?;
     let inside = space

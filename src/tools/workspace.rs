@@ -45,7 +45,7 @@ impl Workspace {
     /// Returns the relative or absolute `path` as a path relative to the work directory.
     ///
     /// # Errors
-    /// `Path escapes workspace`, for the model.
+    /// Fails with `Path escapes workspace`, for the model, if the path leads out of the work directory.
     pub fn inside(&self, path: &str) -> Result<PathBuf, String> {
         let given = Path::new(path);
         let relative = if given.is_absolute() {
@@ -73,7 +73,7 @@ impl Workspace {
     /// Symbolic links are not resolved.
     ///
     /// # Errors
-    /// `Path escapes workspace`, for the model.
+    /// Fails with `Path escapes workspace`, for the model, if the path leads out of the work directory.
     pub fn key(&self, path: &str) -> Result<PathBuf, String> {
         Ok(self.root.join(self.inside(path)?))
     }
@@ -199,9 +199,8 @@ impl Workspace {
         Err(format!("Error: {path}: too many symbolic links"))
     }
 
-    /// Opens the directory `inside`, and creates it and its parents if they are missing. Checks that it is not
-    /// protected. The check uses the opened directory and not its path, because another process may replace the path
-    /// after the check.
+    /// Opens the directory `inside`, and creates it and its parents if they are missing. Fails if the directory is
+    /// protected. This is checked on the opened directory, because another process may change what the path refers to.
     fn folder(&self, inside: &Path, path: &str) -> Result<Dir, String> {
         let describe = |e: std::io::Error| error_text(path, &e);
         let mut open = self.dir.try_clone().map_err(describe)?;

@@ -24,7 +24,7 @@ pub const TOOL: Tool = Tool {
 struct Input {
     /// Path of the file, relative to the work directory.
     path: String,
-    /// The whole content of the file.
+    /// The whole new content of the file, which replaces the old one.
     content: String,
 }
 

@@ -22,7 +22,7 @@ const NAMED: [(&str, KeyCode); 16] = [
     ("null", KeyCode::Null),
 ];
 
-/// The error for a text that is not a valid key name. Holds that text.
+/// The error for a text that is not a valid key name; it contains the text.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "{0:?} is not a key: give a character, a name such as enter, esc, pgup or f1, or a combination such as ctrl+x"

@@ -1,7 +1,7 @@
 //! The dashboard's user interface. Depends on domain and protocol only, not on the crew.
 //!
-//! Data flows in one direction: a [`Msg`] goes into [`update()`], which changes [`UiState`] and returns effects ([`Effect`]);
-//! [`draw`] renders the state to cells. Only [`terminal`] does IO.
+//! Data flows in one direction: a [`Msg`] goes into [`update()`], which changes [`UiState`] and returns effects
+//! ([`Effect`]); [`draw`] renders the state to cells. Only [`terminal`] does IO.
 //!
 //! The folders have no import cycles, which `tests/it/architecture/imports.rs` checks. From the lowest to the highest:
 //!

@@ -13,14 +13,12 @@ pub const PRESENCE_TIMEOUT: Duration = Duration::from_secs(15);
 /// Maximum number of pending notifications. Further ones are dropped.
 const WAITING_MAX: usize = 64;
 
-/// Whether the terminal window has the focus.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum WindowFocus {
     /// The terminal has not reported whether it has the focus.
     #[default]
     Unknown,
     Focused,
-    /// Another window has the focus.
     Unfocused,
 }
 
@@ -48,7 +46,6 @@ impl Notifier {
         self.waiting.clear();
     }
 
-    /// Sets the kinds to notify about.
     pub fn set_kinds(&mut self, kinds: &[NotifyKind]) {
         self.wanted = kinds.to_vec();
     }
@@ -67,7 +64,8 @@ impl Notifier {
         self.waiting.clear();
     }
 
-    /// Adds a notification with one line of text, unless its kind is disabled, the user is present or the queue is full.
+    /// Adds a notification with one line of text, unless its kind is disabled, the user is present or the queue is
+    /// full.
     pub fn push(&mut self, kind: NotifyKind, words: String, now: Timestamp) {
         if !self.wanted.contains(&kind) || self.is_present(now) || self.waiting.len() >= WAITING_MAX
         {

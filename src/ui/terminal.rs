@@ -56,7 +56,6 @@ pub struct Screen {
     is_set_up: Arc<AtomicBool>,
     captures_mouse: bool,
     title: String,
-    /// Whether the next frame must be drawn completely.
     needs_full_redraw: bool,
     /// Whether the terminal was asked for its background and has not answered.
     awaits_background: bool,
@@ -198,7 +197,7 @@ impl Screen {
     pub fn restore_terminal(&mut self) -> io::Result<()> {
         self.terminal.backend_mut().flush()?;
         if self.awaits_background {
-            // The next program must not read the answer as input. Without a terminal there is none.
+            // The next program must not read the terminal's answer as input. An error means that the terminal is gone.
             let _ = tcflush(io::stdin(), QueueSelector::IFlush);
         }
         restore(&self.is_set_up)
@@ -233,7 +232,8 @@ impl Screen {
     }
 
     /// Restores the terminal and suspends the process as Ctrl+z does. Returns after the shell has resumed it, with the
-    /// terminal set up again. Must be called on the main thread, where the signal stops the process before the call returns.
+    /// terminal set up again. Must be called on the main thread, where the signal stops the process before the call
+    /// returns.
     ///
     /// # Errors
     /// Fails if the terminal is gone.

@@ -52,7 +52,7 @@ const ALLOWED_IMPORTS: &[(&str, &[&str])] = &[
     ("lib", &[]),
 ];
 
-/// Path prefixes of the pure modules, which must not use anything in [`IMPURE`].
+/// Path prefixes of the pure modules, whose code must not contain anything in [`IMPURE`].
 const PURE: &[&str] = &[
     "domain/",
     "agent/turn/",
@@ -110,7 +110,7 @@ struct Source {
     text: String,
 }
 
-/// Returns the files below `src/` with that extension, sorted.
+/// Returns the files below `src/` whose names end with `extension`, sorted.
 fn files(extension: &str) -> Vec<PathBuf> {
     let mut folders = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join("src")];
     let mut out = Vec::new();
@@ -146,7 +146,7 @@ fn sources() -> Vec<Source> {
         .collect()
 }
 
-/// Returns the numbered lines without comments, because comments may name what code must not use.
+/// Returns each line with its number and without its comment, because comments may name what code must not use.
 fn code(source: &Source) -> impl Iterator<Item = (usize, &str)> {
     source
         .text
@@ -231,7 +231,7 @@ fn pure_modules_use_no_files_threads_or_clock() {
     assert_no_problems(&problems);
 }
 
-/// Returns whether a line names ratatui's `Color`, and not a type whose name ends with it.
+/// Returns whether a line names ratatui's type `Color`. A longer name that ends with it does not count.
 fn names_color(text: &str) -> bool {
     text.match_indices("Color::")
         .any(|(at, _)| !text[..at].ends_with(|c: char| c.is_alphanumeric()))

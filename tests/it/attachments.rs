@@ -23,7 +23,7 @@ use pretty_assertions::assert_eq;
 
 use crate::common::crew::crew_parts;
 
-/// A model that records its requests. Fails with `error`, if there is one, as long as it gets images.
+/// A model that records its requests. If `error` is set, the model fails with it until its requests contain no images.
 #[derive(Default)]
 struct Recorder {
     requests: Mutex<Vec<ModelRequest>>,
@@ -51,7 +51,6 @@ impl Model for Recorder {
     }
 }
 
-/// A running crew and its events.
 struct Running {
     crew: Crew,
     events: EventReceiver,
@@ -78,7 +77,7 @@ impl Running {
         }
     }
 
-    /// Sends a message with its mentions to the lead.
+    /// Sends a message to the lead. Each mention in `text` becomes an attachment.
     fn send(&self, text: &str) {
         let command = Command::Prompt {
             to: Name::lead(),
@@ -89,7 +88,7 @@ impl Running {
         self.crew.submit(SentCommand { id, command }).unwrap();
     }
 
-    /// Waits for an event.
+    /// Waits for an event for which `wanted` returns a value, and returns the value.
     async fn wait<T>(&mut self, mut wanted: impl FnMut(EventKind) -> Option<T>) -> T {
         let search = async {
             loop {

@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::common::project::{Project, RunResult};
 use crate::common::pty::Screen;
 
-/// Runs `crewdeck run` with the rules of a script, without a terminal to ask the user.
+/// Runs `crewdeck run` with a scripted model. There is no terminal, so no one can be asked.
 fn run(project: &Project, rules: &str, args: &[&str]) -> RunResult {
     let file = project.write("script.yaml", &format!("rules:\n{rules}"));
     let mut command = project.command(&["run"]);
@@ -20,7 +20,7 @@ fn write_settings(project: &Project, text: &str) {
     project.write_user_settings(text);
 }
 
-/// Returns the requests on disk.
+/// Reads the request files of the project.
 fn requests(project: &Project) -> Vec<Value> {
     let files = std::fs::read_dir(project.file(".team/requests")).unwrap();
     files

@@ -73,7 +73,7 @@ fn statistics(ran: &RunResult) -> String {
     )
 }
 
-/// Everything that the run did wrong.
+/// Returns one line for each expectation that the run did not meet.
 fn violations(ran: &RunResult) -> Vec<String> {
     let mut out = ran.violations.clone();
     if ran.code != Some(0) {
@@ -110,7 +110,8 @@ fn violations(ran: &RunResult) -> Vec<String> {
     out
 }
 
-/// The faults of an agent that must be followed by a wait, and the waits that the events report.
+/// Returns the agent's calls that failed, each of which must be followed by a wait, and the events that report its
+/// waits.
 fn failures_and_waits<'a>(
     ran: &'a RunResult,
     agent: &str,
@@ -140,7 +141,8 @@ fn failures_and_waits<'a>(
     (failed, reported)
 }
 
-/// Checks that each failure is followed by one wait, which names the cause and ends no earlier than the server asked for.
+/// Checks that each failure is followed by exactly one wait, which names the cause and lasts at least as long as the
+/// server asked for.
 fn check_waits(ran: &RunResult, agent: &str) -> Vec<String> {
     let (failed, reported) = failures_and_waits(ran, agent);
     let mut out = Vec::new();
@@ -180,8 +182,8 @@ fn check_waits(ran: &RunResult, agent: &str) -> Vec<String> {
     out
 }
 
-/// Checks that after a refusal only calls arrive that were already under way: those of the first 0.25 s may have begun
-/// before the client read the refusal.
+/// Checks that a refusal stops new calls until its wait is over. Calls in the first 0.25 s are ignored and fewer than
+/// [`run::CAP`] later ones are allowed, because the client may have started them before it read the refusal.
 fn check_rate_limits(ran: &RunResult) -> Vec<String> {
     let refused = ran
         .calls
@@ -199,7 +201,7 @@ fn check_rate_limits(ran: &RunResult) -> Vec<String> {
     violations.collect()
 }
 
-/// Longest time between a fault and its event, in seconds.
+/// Returns the longest time between a fault and the event that reports it, in seconds.
 fn longest_report_delay(ran: &RunResult) -> f64 {
     let agents = ran.agents();
     let gaps = agents.iter().flat_map(|agent| {
@@ -214,7 +216,7 @@ fn longest_report_delay(ran: &RunResult) -> f64 {
     gaps.fold(0.0, f64::max)
 }
 
-/// Description of the longest reported wait.
+/// Describes the longest reported wait: duration, agent, number of the try and cause.
 fn longest_wait(ran: &RunResult) -> String {
     let waits = ran.events.iter().filter_map(|e| {
         let until = e["activity"]["until"].as_f64()?;

@@ -320,7 +320,7 @@ fn mail_list_without_a_name_lists_all_inboxes() {
     );
 }
 
-/// Kills a command at different moments of its write. The next command finds only complete tasks.
+/// Kills a command at different moments of its write. The commands after it find and delete its temporary files.
 #[test]
 fn killed_commands_leave_no_temporary_files() {
     let project = Project::new();

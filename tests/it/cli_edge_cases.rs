@@ -5,7 +5,7 @@ use serde_json::json;
 
 use crate::common::project::Project;
 
-/// Creates a project whose team is amy (idle) and bob (shut down).
+/// Creates a project with two teammates: amy is idle, bob has shut down.
 fn team() -> Project {
     let project = Project::new();
     project.write(

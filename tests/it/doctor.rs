@@ -17,7 +17,7 @@ fn repository() -> Project {
     project
 }
 
-/// Returns the findings of `crewdeck doctor --json MORE`.
+/// Returns the findings of `crewdeck doctor --json` with the arguments `more`.
 fn findings_as_json(project: &Project, more: &[&str]) -> Vec<Value> {
     let ran = doctor(project, more, &["--json"]);
     let value: Value =
@@ -31,7 +31,7 @@ fn doctor(project: &Project, more: &[&str], format: &[&str]) -> RunResult {
     RunResult(command.stdin(Stdio::null()).output().unwrap())
 }
 
-/// Returns `check: text` of each finding whose level is not `ok`.
+/// Returns `check: text` for each finding whose level is not `ok`.
 fn problem_lines(findings: &[Value]) -> Vec<String> {
     let is_problem = |f: &&Value| f["level"] != "ok";
     let line = |f: &Value| {
@@ -44,7 +44,7 @@ fn problem_lines(findings: &[Value]) -> Vec<String> {
     findings.iter().filter(is_problem).map(line).collect()
 }
 
-/// Waits until `is_so`.
+/// Waits until `is_so` returns true; panics after 30 s. `what` describes the condition in the panic message.
 fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
     let until = Instant::now() + Duration::from_secs(30);
     while !is_so() {
@@ -53,7 +53,7 @@ fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
     }
 }
 
-/// Runs a crew until alice works on a task and bob's plan waits for approval, and then kills it.
+/// Starts a crew and kills it when alice works on a task and bob's plan waits for approval.
 fn kill_crew_at_work(project: &Project) {
     let script = r#"
 rules:

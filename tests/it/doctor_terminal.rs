@@ -21,7 +21,7 @@ fn report(home: &Path, columns: u16, environment: &[(&str, &str)]) -> (String, S
     (text, raw)
 }
 
-/// Creates a home whose settings have a theme with unreadable text: black on black.
+/// Creates a home whose settings have a theme with an unreadable color: black on black.
 fn home() -> tempfile::TempDir {
     let home = tempfile::tempdir().unwrap();
     let settings = home.path().join(".config/crewdeck/config.toml");

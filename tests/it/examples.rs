@@ -8,7 +8,7 @@ use crate::common::project::Project;
 use clap::{CommandFactory, Parser};
 use crewdeck::cli::Cli;
 
-/// Returns the examples of a help text, without their descriptions.
+/// Returns the example commands at the end of a help text, without their descriptions.
 fn examples(of: &clap::Command) -> Vec<String> {
     let text = of.get_after_help().map(ToString::to_string);
     let text = text.unwrap_or_default();
@@ -17,7 +17,7 @@ fn examples(of: &clap::Command) -> Vec<String> {
     lines.map(command_of).collect()
 }
 
-/// Whether an example runs without a model, a terminal, or existing work.
+/// Returns whether an example runs without a model, a terminal and existing work.
 fn can_run(example: &str) -> bool {
     let starts = |words: &str| example.starts_with(&format!("crewdeck {words}"));
     let unsupported = [
@@ -25,6 +25,7 @@ fn can_run(example: &str) -> bool {
         "replay",
         "trust",
         "mcp approve",
+        "mcp test",
         "--",
         "worktree diff",
         "worktree merge",
@@ -37,7 +38,7 @@ fn can_run(example: &str) -> bool {
     !(is_unsupported || needs_shell || starts("doctor"))
 }
 
-/// Returns the command lines of crewdeck in an example, without the shell code around them.
+/// Returns the arguments of each call of crewdeck in an example, without the shell code around the calls.
 fn command_lines(example: &str) -> Vec<Vec<String>> {
     let parts = example.split(['|', '>', '<', '(', ')', '&']);
     let parts = parts.map(str::trim).filter(|p| p.starts_with("crewdeck"));

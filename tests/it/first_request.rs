@@ -7,7 +7,7 @@ use wiremock::{Mock, MockServer, ResponseTemplate};
 /// Maximum size of the first request with all tools and a large project, in bytes.
 const REQUEST_MAX: usize = 24_000;
 
-/// Creates a repository whose description in the system prompt has its maximum size.
+/// Creates a repository with so many files and commits that its description in the system prompt has the maximum size.
 fn large_project() -> Project {
     let subject = "A subject that is longer than what the system prompt shows of it";
     let project = Project::repository(&[("README.md", "A project.\n")]);
@@ -25,7 +25,7 @@ fn large_project() -> Project {
     project
 }
 
-/// Returns the body of the first request of `crewdeck run`.
+/// Returns the body of the first request that `crewdeck run` sends to the model.
 fn first_request(project: &Project, provider: &str) -> String {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let server = runtime.block_on(async {

@@ -20,7 +20,7 @@ use std::path::Path;
 use pretty_assertions::assert_eq;
 use scenes::{SCENES, file, folder};
 
-/// Maximum size of a picture, in bytes, so that a page with all of them loads fast.
+/// Maximum size of a picture, in bytes, so that a page with all pictures loads fast.
 const SIZE_MAX: usize = 80_000;
 /// Maximum size of the animated picture, in bytes.
 const ANIMATION_SIZE_MAX: usize = 500_000;
@@ -100,7 +100,7 @@ fn every_linked_picture_exists() {
     }
 }
 
-/// Returns the elements that are not closed, and closing tags that do not match.
+/// Returns the elements that are not closed, and the closing tags that close none.
 fn unclosed_elements(text: &str) -> Vec<String> {
     let mut open: Vec<String> = Vec::new();
     for tag in text.split('<').skip(1) {

@@ -102,7 +102,7 @@ fn read_folder(path: &Path) -> BTreeMap<String, Vec<u8>> {
         .collect()
 }
 
-/// Replaces the times since `started_at` with `NOW`, so that they are not compared.
+/// Replaces each time after `started_at` by `NOW`, because these times differ from run to run.
 fn replace_recent_times(bytes: &[u8], started_at: f64) -> Vec<u8> {
     let Ok(text) = std::str::from_utf8(bytes) else {
         return bytes.to_vec();

@@ -25,7 +25,7 @@ fn crewdeck(dir: &Path) -> Command {
     command
 }
 
-/// Runs the prompt `go` with the rules of a script.
+/// Runs `crewdeck run go` with a model that follows the script rules `rules`.
 fn run(dir: &Path, rules: &str, more: &[&str]) -> Output {
     scripted(dir, rules, more).output().unwrap()
 }
@@ -41,7 +41,7 @@ fn scripted(dir: &Path, rules: &str, more: &[&str]) -> Command {
     command
 }
 
-/// Runs `prompt` with a model that answers anything.
+/// Runs `crewdeck run` with `prompt` and a model that gives the same answer to everything.
 fn prompted(dir: &Path, prompt: &str, more: &[&str]) -> Output {
     std::fs::write(dir.join("script.yaml"), "rules:\n  - say: Read.\n").unwrap();
     crewdeck(dir)
@@ -62,7 +62,7 @@ fn lines(bytes: &[u8]) -> Vec<Value> {
         .collect()
 }
 
-/// Returns the conversation of the only agent, validated as a server would.
+/// Returns the conversation of the only agent. Panics if a server would not accept it.
 fn conversation(dir: &Path) -> Vec<Message> {
     let mut files: Vec<_> = std::fs::read_dir(dir.join(".transcripts"))
         .unwrap()
@@ -91,7 +91,7 @@ fn conversation(dir: &Path) -> Vec<Message> {
     merged
 }
 
-/// Returns the results of all tool calls.
+/// Returns the result of each tool call.
 fn results(messages: &[Message]) -> Vec<String> {
     let blocks = messages.iter().flat_map(|m| &m.blocks);
     blocks

@@ -50,7 +50,7 @@ impl Crew {
         sandboxed_supervisor(self.root(), &[self.temp.path().into()], &[])
     }
 
-    /// Returns all refs except those that keep refused commits. Fails if `git fsck` finds an error.
+    /// Returns all refs except those that keep refused commits. Panics if `git fsck` finds an error.
     fn refs(&self) -> String {
         self.repository.git(&["fsck", "--strict", "--no-dangling"]);
         let all = self.repository.git(&["for-each-ref"]);
@@ -59,7 +59,7 @@ impl Crew {
     }
 }
 
-/// Whether this machine has mount namespaces and Landlock; otherwise the tests are skipped.
+/// Returns whether this machine has mount namespaces and Landlock. If not, the tests are skipped.
 fn is_supported() -> bool {
     let report = probe(Some(&program()));
     let has_all = report.landlock.is_some() && report.view == Availability::Yes;
@@ -77,7 +77,7 @@ fn expect_success(supervisor: &Arc<Supervisor>, dir: &Path, command: &str) -> Jo
     report
 }
 
-/// Runs git commands as approved by the user.
+/// Runs a git command as if the user had approved it, so that it may change the repository. Panics if it fails.
 fn run_approved(supervisor: &Arc<Supervisor>, dir: &Path, command: &str) -> JobReport {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let job = process::CommandSpec {
@@ -98,7 +98,7 @@ fn run_approved(supervisor: &Arc<Supervisor>, dir: &Path, command: &str) -> JobR
     report
 }
 
-/// Attacks of a script on the repository.
+/// Shell commands with which a script could damage the repository or its history.
 const ATTACKS: &[&str] = &[
     "rm -rf $(git rev-parse --git-common-dir)/objects/*",
     "rm -rf $(git rev-parse --git-common-dir)/refs/*",
@@ -136,21 +136,21 @@ fn scripts_cannot_destroy_or_rewind_history() {
         crew.supervisor(),
         sandboxed_supervisor(crew.root(), &["/tmp".into()], &[]),
     ] {
-        for attack in ATTACKS {
-            // A worktree may rewrite its own branch, so attack from the second one.
-            for dir in [crew.root().to_path_buf(), crew.tree(2)] {
+        // A worktree may rewrite its own branch, so attack from the second one.
+        for dir in [crew.root().to_path_buf(), crew.tree(2)] {
+            for attack in ATTACKS {
                 let before = crew.refs();
                 std::fs::write(dir.join("x.sh"), attack).unwrap();
                 run(&supervisor, &dir, "sh x.sh");
                 std::fs::remove_file(dir.join("x.sh")).unwrap();
                 assert_eq!(crew.refs(), before, "{attack} in {}", dir.display());
-                // The next command finds everything unchanged.
-                expect_success(
-                    &supervisor,
-                    &dir,
-                    "git fsck --no-dangling && git log --oneline main && git status",
-                );
             }
+            // A later command finds everything unchanged.
+            expect_success(
+                &supervisor,
+                &dir,
+                "git fsck --no-dangling && git log --oneline main && git status",
+            );
         }
     }
     assert_eq!(
@@ -352,7 +352,7 @@ fn commits_of_a_killed_crew_are_recovered() {
     crew.refs();
 }
 
-/// Sends a request to a supervisor process, as crewdeck does. The command must succeed.
+/// Sends a request to a supervisor process, as crewdeck does. Panics if the command in it fails.
 fn run_request(request: &serde_json::Value) {
     use std::io::{Read, Write};
     let (mut local, remote) = std::os::unix::net::UnixStream::pair().unwrap();
@@ -394,7 +394,8 @@ fn concurrent_commands_share_one_history() {
     crew.refs();
 }
 
-/// The cost of a sandboxed command: `cargo test --test it history::cost -- --ignored --nocapture`.
+/// Prints the time that a sandboxed command takes. To run it: `cargo test --test it history::cost -- --ignored
+/// --nocapture`.
 #[test]
 #[ignore = "a measurement"]
 fn cost_of_a_sandboxed_command() {
@@ -430,7 +431,7 @@ fn cost_of_a_sandboxed_command() {
     }
 }
 
-/// CPU time of this process and its children, in seconds.
+/// Returns the CPU time of this process and its ended children, in seconds.
 fn cpu() -> f64 {
     let stat = std::fs::read_to_string("/proc/self/stat").unwrap();
     let (_, rest) = stat.rsplit_once(')').unwrap();

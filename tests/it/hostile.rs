@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use crewdeck::fuzzing::{CheckResult, FuzzTarget, TARGETS};
 use proptest::prelude::*;
 
-/// Payloads: terminal control sequences, invisible characters, bidirectional overrides, stacked combining characters, entities.
+/// Hostile texts: terminal control sequences, invisible characters, bidirectional overrides, stacked combining
+/// characters, entities.
 const PAYLOADS: &[&str] = &[
     "\u{202e}x\u{200b}",
     "\u{1b}]0;pwned\u{7}\u{1b}[2J\u{1b}]52;c;cHduZWQ=\u{7}\u{1b}]8;;http://bad\u{1b}\\x\u{1b}]8;;\u{1b}\\",
@@ -44,7 +45,7 @@ fn target(name: &str) -> FuzzTarget {
     found.unwrap_or_else(|| panic!("no target {name}")).1
 }
 
-/// Runs on a thread with the stack size of the agents' threads: 2 MiB.
+/// Calls `run` on a thread with a stack of 2 MiB, like that of the threads on which agents run.
 fn on_agent_stack(run: impl FnOnce() -> CheckResult + Send + 'static) -> CheckResult {
     let thread = std::thread::Builder::new().stack_size(2 * 1024 * 1024);
     thread.spawn(run).unwrap().join().unwrap()
@@ -94,7 +95,7 @@ fn fuzz_targets_and_files_match() {
     assert_eq!(files, names);
 }
 
-/// Returns inputs for a target with the payload in every field of its format.
+/// Returns inputs for the fuzz target `name`, with the payload in every field of its format.
 fn embed_payload(name: &str, payload: &str) -> Vec<Vec<u8>> {
     let json = serde_json::to_string(payload).unwrap();
     let forms: Vec<String> = match name {
@@ -191,7 +192,8 @@ fn embed_payload(name: &str, payload: &str) -> Vec<Vec<u8>> {
         .collect()
 }
 
-/// Returns inputs with keys that open panes and popups, followed by the payload.
+/// Returns inputs for the fuzz target `keys`: bytes that stand for keys, then the payload as the text that the crew
+/// shows.
 fn key_inputs(payload: &str) -> impl Iterator<Item = Vec<u8>> {
     (0u8..4).map(move |n| {
         let keys =
@@ -216,7 +218,7 @@ fn hostile_payloads_are_shown_but_not_interpreted() {
     assert_no_problems(&problems);
 }
 
-/// Opens every popup and page by each key, from the panes and from within the popup.
+/// Presses each key in the panes and within a popup, so that every popup and page opens.
 #[test]
 fn every_popup_escapes_hostile_text() {
     const ESC: u8 = 19;

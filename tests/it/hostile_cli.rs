@@ -9,11 +9,11 @@ use serde_json::{Value, json};
 use crate::common::project::{Project, RunResult};
 use crate::common::pty::Screen;
 
-/// Sets the title, clears the screen, writes the clipboard, and reverses the text direction.
+/// Control sequences that set the title, clear the screen, write to the clipboard and reverse the text direction.
 const EVIL: &str =
     "\u{1b}]0;pwned\u{7}\u{1b}[2J\u{1b}]52;c;cHduZWQ=\u{7}\u{9b}2J\u{7f}\u{202e}x\u{e0041}y";
 
-/// Follows [`EVIL`], to detect that the text was shown.
+/// Follows [`EVIL`] in each text. If the output contains it, the hostile text was shown.
 const MARKER: &str = "seen-here";
 
 fn evil(what: &str) -> String {
@@ -168,8 +168,8 @@ fn hostile_folder_names_are_escaped() {
     }
 }
 
-/// Returns a script whose lead answers with hostile text, calls unknown tools with hostile names, reads a hostile file, and writes
-/// hostile messages and tasks.
+/// Returns a script whose lead answers with hostile text, calls unknown tools with hostile names, reads a hostile file,
+/// and writes hostile messages and tasks.
 fn script() -> String {
     // YAML needs these characters escaped, but has no surrogate pairs.
     let hostile = |what: &str| {

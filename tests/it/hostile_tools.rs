@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use crate::common::tool_fixture::ToolFixture;
 
-/// Maximum size of a result in bytes: the tools' limit of 64 KiB plus some formatting.
+/// Maximum size of a tool's result, in bytes: the tools' limit of 64 KiB and some formatting.
 const RESULT_MAX: usize = 80 * 1024;
 
 /// Unusual texts for fields that expect a path, a pattern, a name or a number.
@@ -37,7 +37,7 @@ const TEXTS: &[&str] = &[
     "ALICE",
 ];
 
-/// Generates a value for a field of `schema`, of the expected type or another one.
+/// Generates a value for a field with this `schema`. Some of the values have another type than the schema demands.
 fn field_value(schema: &Value) -> BoxedStrategy<Value> {
     let text = prop::sample::select(TEXTS).prop_map(Value::from);
     let odd = prop_oneof![
@@ -75,7 +75,7 @@ fn tool_input(schema: &Value) -> impl Strategy<Value = Value> + use<> {
     fields.prop_map(|found| Value::Object(found.into_iter().flatten().collect::<Map<_, _>>()))
 }
 
-/// Excludes the tools that run commands, because the random text is not a safe command.
+/// Returns whether the tool runs no commands. Random text is no safe command, so the other tools are not tested.
 fn runs_no_programs(tool: &str) -> bool {
     !["bash", "background_run"].contains(&tool)
 }

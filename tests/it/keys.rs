@@ -26,7 +26,7 @@ use crate::common::pty::Screen;
 const ESC: &str = "\x1b";
 const CTRL_C: &str = "\x03";
 
-/// Starts the demo in a terminal of 160 × 45 with these user settings.
+/// Starts the demo in a terminal of 160 × 45 with the user settings `settings`.
 fn start_demo(home: &Path, settings: &str) -> Screen {
     let folder = home.join(".config/crewdeck");
     std::fs::create_dir_all(&folder).unwrap();
@@ -41,7 +41,7 @@ fn quit(mut screen: Screen) {
     assert!(status.success() && is_clean, "{status:?} {is_clean}");
 }
 
-/// Returns the mouse sequence for a left click at the start of `words`.
+/// Returns the escape sequence for a press of the left mouse button at the start of `words` in the screen's text.
 fn press_at(text: &str, words: &str) -> String {
     let (row, line) = text
         .lines()

@@ -65,7 +65,8 @@ const BANNED: &[(&str, &str)] = &[
     ("anew", "again"),
 ];
 
-/// Texts that hold a banned word and are right, in lower case, with the reason. They are taken out before the words are read.
+/// Texts that are allowed although they contain a banned word, in lower case, with the reason. They are removed before
+/// the search.
 const ALLOWED: &[(&str, &str)] = &[
     ("letters, digits", "characters that a name may have"),
     ("letters and digits", "characters of a key or a name"),
@@ -105,7 +106,7 @@ const ALLOWED: &[(&str, &str)] = &[
     ("[nobody]", "tag in a test that no teammate has"),
 ];
 
-/// Folders and files that are read, relative to the project.
+/// Folders and files that are checked, relative to the project.
 const READ: &[&str] = &[
     "src",
     "tests",
@@ -124,7 +125,7 @@ const READ: &[&str] = &[
     "CONTRIBUTING.md",
 ];
 
-/// Files and folders that are not read: these tests, and data in the words of other programs.
+/// Files and folders that are not checked: this test, and data in the words of other programs.
 const SKIPPED: &[&str] = &[
     "tests/it/language.rs",
     "tests/it/language",
@@ -134,13 +135,13 @@ const SKIPPED: &[&str] = &[
     "fuzz/target",
 ];
 
-/// A word of prose, or something between two words that no phrase spans.
+/// A word of prose, or a break between two words. No phrase extends across a break.
 enum Token {
     Word(usize, String),
     Break,
 }
 
-/// Collects the words of prose.
+/// Collects characters into the words of prose.
 #[derive(Default)]
 struct Words {
     tokens: Vec<Token>,
@@ -174,7 +175,7 @@ impl Words {
     }
 }
 
-/// Returns the words of a text in lower case, without the identifiers in backticks.
+/// Returns the words of a text in lower case. Identifiers in backticks become breaks.
 fn words_of_text(text: &str) -> Vec<Token> {
     let mut words = Words::default();
     add_text(&mut words, text, 1);
@@ -182,7 +183,8 @@ fn words_of_text(text: &str) -> Vec<Token> {
     words.tokens
 }
 
-/// Adds the words of `text`, which starts in `line`. A span in backticks without a space is an identifier.
+/// Adds the words of `text`, which starts in `line`. Text in backticks without a space is an identifier and is left
+/// out.
 fn add_text(words: &mut Words, text: &str, line: usize) {
     for (at, text) in text.split('\n').enumerate() {
         let line = line + at;
@@ -200,7 +202,7 @@ fn add_text(words: &mut Words, text: &str, line: usize) {
     }
 }
 
-/// Returns `line` with a `;` in place of each path.
+/// Replaces each path in `line` by `;`.
 fn without_paths(line: &str) -> String {
     let is_path = |part: &str| part.trim_matches('/').contains('/');
     let parts = line.split(' ');
@@ -208,7 +210,7 @@ fn without_paths(line: &str) -> String {
     parts.join(" ")
 }
 
-/// Returns the words of the line comments, the strings and the test names of a Rust file in lower case.
+/// Returns the words in the line comments, strings and test names of a Rust file, in lower case.
 fn words_of_rust(text: &str) -> Vec<Token> {
     let mut words = Words::default();
     let (mut rest, mut line) = (text, 1);
@@ -267,7 +269,7 @@ fn words_of_rust(text: &str) -> Vec<Token> {
     words.tokens
 }
 
-/// Returns the text of a string literal with a space for each escape and a `;` for each format argument that names a variable.
+/// Returns the text of a string literal. Each escape becomes a space, each variable in braces a `;`.
 fn without_escapes(body: &str) -> String {
     let mut out = String::new();
     let mut rest = body;
@@ -289,7 +291,8 @@ fn without_escapes(body: &str) -> String {
     out
 }
 
-/// Returns the length of what opens a string at the start of `text`, and the number of `#` of a raw one.
+/// If `text` begins with a string literal, returns the length up to its content. The second number is that of the `#`
+/// of a raw string.
 fn string_start(text: &str) -> Option<(usize, Option<usize>)> {
     let bare = text.strip_prefix('b').unwrap_or(text);
     let prefix = text.len() - bare.len();
@@ -303,7 +306,7 @@ fn string_start(text: &str) -> Option<(usize, Option<usize>)> {
         .then_some((prefix + 1 + count + 1, Some(count)))
 }
 
-/// Returns the length of a string's content.
+/// Returns the length of a string literal's content. `text` begins with the content, and `close` ends a raw string.
 fn string_end(text: &str, close: &str, is_raw: bool) -> usize {
     if is_raw {
         return text.find(close).unwrap_or(text.len());
@@ -320,13 +323,13 @@ fn string_end(text: &str, close: &str, is_raw: bool) -> usize {
     text.len()
 }
 
-/// Whether `phrase` begins at `at`.
+/// Returns whether the tokens from index `at` begin with `phrase`.
 fn is_at(tokens: &[Token], at: usize, phrase: &str) -> bool {
     let is_word = |(offset, word): (usize, &str)| matches!(tokens.get(at + offset), Some(Token::Word(_, w)) if w == word);
     phrase.split(' ').enumerate().all(is_word)
 }
 
-/// Returns the banned phrases with their lines and replacements.
+/// Returns each banned phrase in `tokens`: line, phrase and replacement.
 fn findings(tokens: &[Token]) -> Vec<(usize, &'static str, &'static str)> {
     let mut by_first: HashMap<&str, Vec<(&'static str, &'static str)>> = HashMap::new();
     for (phrase, replacement) in BANNED {
@@ -351,7 +354,7 @@ fn findings(tokens: &[Token]) -> Vec<(usize, &'static str, &'static str)> {
     found
 }
 
-/// Returns `text` in lower case, without the texts that are allowed.
+/// Returns `text` in lower case, with the texts in [`ALLOWED`] made unreadable.
 fn without_allowed(text: &str) -> String {
     let mut text = text.to_lowercase();
     for (allowed, _) in ALLOWED {
@@ -363,7 +366,7 @@ fn without_allowed(text: &str) -> String {
     text
 }
 
-/// Returns the text files below the folders in [`READ`].
+/// Returns all files below [`READ`] except those below [`SKIPPED`].
 fn files(base: &Path) -> Vec<PathBuf> {
     let mut paths: Vec<PathBuf> = READ.iter().map(|name| base.join(name)).collect();
     let mut out = Vec::new();

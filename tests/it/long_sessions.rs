@@ -15,7 +15,7 @@ use serde_json::Value;
 
 use crate::common::project::{Project, RunResult};
 
-/// Returns the command `crewdeck run` with a scripted model.
+/// Returns a command that starts `crewdeck run` with `script` as the model.
 fn script_command(project: &Project, script: &str, args: &[&str]) -> Command {
     let file = project.write("script.yaml", script);
     let mut command = project.command(&["run"]);
@@ -40,14 +40,14 @@ fn events_of_type<'a>(events: &'a [Value], kind: &str) -> Vec<&'a Value> {
     events.iter().filter(|e| e["type"] == kind).collect()
 }
 
-/// Returns a project without the sandbox, so that commands can damage crewdeck's files.
+/// Returns a project whose commands run without the sandbox, so that they can damage crewdeck's files.
 fn project_without_sandbox() -> Project {
     let project = Project::new();
     project.write_user_settings("sandbox = \"off\"\n");
     project
 }
 
-/// Reads the only conversation log whose file name ends with `end`.
+/// Reads the conversation log whose file name ends with `end`. Panics unless there is exactly one.
 fn read_log(project: &Project, end: &str) -> Vec<LogRecord> {
     let dir = project.file(".transcripts");
     let mut found: Vec<_> = std::fs::read_dir(dir)
@@ -61,7 +61,7 @@ fn read_log(project: &Project, end: &str) -> Vec<LogRecord> {
     text.lines().map(line).collect()
 }
 
-/// Reads the lead's conversation and checks that a server would accept it.
+/// Reads the lead's conversation. Panics if a server would not accept it.
 fn lead_conversation(project: &Project) -> Conversation {
     let conversation = Conversation::from_records(read_log(project, "-lead.jsonl"));
     assert_eq!(validate(&conversation.messages), Ok(()));
@@ -77,7 +77,7 @@ fn result_texts(messages: &[Message]) -> Vec<String> {
     texts.collect()
 }
 
-/// Waits until `file` exists; fails if `child` exits first.
+/// Waits until `file` exists. Panics if `child` exits before that.
 fn wait_for(project: &Project, file: &str, child: &mut Child) {
     let until = Instant::now() + Duration::from_secs(60);
     while !project.file(file).exists() {
@@ -87,7 +87,7 @@ fn wait_for(project: &Project, file: &str, child: &mut Child) {
     }
 }
 
-/// Starts `crewdeck run go`, discards its output and waits until the script has created the file `started`.
+/// Starts `crewdeck run go` and waits until its script has created the file `started`. Discards the output.
 fn start_until_marker(project: &Project, script: &str) -> Child {
     let mut child = script_command(project, script, &["go"])
         .stdout(Stdio::null())
@@ -104,7 +104,7 @@ fn kill(child: &mut Child) {
     child.wait().unwrap();
 }
 
-/// Sends SIGTERM to a process and waits for its exit.
+/// Sends SIGTERM to crewdeck and waits for its exit. Panics unless the exit code is 130.
 fn terminate(child: &mut Child) {
     let pid = child.id().to_string();
     let sent = Command::new("kill").args(["-TERM", &pid]).status();

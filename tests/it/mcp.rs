@@ -1,5 +1,6 @@
 //! MCP servers: a pool with real server processes, and with servers over HTTP.
 
+mod crew;
 mod http;
 mod processes;
 mod third_party;

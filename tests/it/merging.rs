@@ -1,6 +1,8 @@
 //! Merging from the dashboard, in a real terminal and a real repository: counters, confirmation, merging all branches
 //! up to a conflict, and merges by other programs.
 
+mod demo;
+
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -12,7 +14,7 @@ use crewdeck::domain::ids::{Name, TaskId};
 use crewdeck::domain::timestamp::Timestamp;
 use crewdeck::store::{Board, NewWorktree, Worktrees};
 
-/// A teammate does four tasks; the last two write the same file. Only the user merges.
+/// In this script, a teammate completes four tasks; the last two write the same file. Only the user merges.
 const TASKS: &str = r#"
 rules:
   - agent: lead
@@ -67,7 +69,7 @@ fn status_line_follows_branch_switches_in_other_terminals() {
     quit(screen);
 }
 
-/// Quits the dashboard from any screen and checks a clean exit.
+/// Quits the dashboard from any screen. Panics if it fails or does not restore the terminal.
 fn quit(mut screen: Screen) {
     screen.send("\x03\x03\x03");
     let (status, is_clean) = screen.wait_for_exit();
@@ -151,7 +153,8 @@ fn merge_all_stops_at_a_conflict_and_continues_when_solved() {
     quit(screen);
 }
 
-/// Returns the same repository, but the agent that resolves a conflict first waits for the file `go-on`.
+/// Returns a repository like [`repository`], but the agent that resolves the conflict waits for the file `go-on` before
+/// it starts.
 fn repository_with_delayed_conflict() -> Project {
     let project = repository();
     let delayed = TASKS.replace(
@@ -164,7 +167,8 @@ fn repository_with_delayed_conflict() -> Project {
     project
 }
 
-/// Waits until the board counts as many unmerged branches as git lists. Holds only while no open task has commits.
+/// Waits until the board shows as many unmerged branches as git lists. Call this only while no open task has commits,
+/// because git lists the branches of open tasks, too.
 fn wait_for_git_count(screen: &Screen, root: &Path) {
     let listed = repository::git(
         root,
@@ -219,140 +223,6 @@ fn board_and_commands_agree_with_git_through_a_conflict() {
 }
 
 #[test]
-fn demo_waits_for_plan_approval_and_says_goodbye_once() {
-    let dir = tempfile::tempdir().unwrap();
-    let root = dir.path().join("tally");
-    let root = root.to_str().unwrap();
-    let args = ["--demo", "--speed", "40", "--dir", root];
-    let mut screen = Screen::start(dir.path(), 160, 45, &args);
-    let root = Path::new(root);
-    // Without user input, tasks that do not need the plan are done, and then all agents wait.
-    screen.wait_for("5/8 done");
-    screen.wait_for("◆ 1 needs you  ○ 3 idle");
-    let board = std::fs::read_dir(root.join(".tasks")).unwrap().flatten();
-    let pending: Vec<String> = board
-        .filter_map(|file| std::fs::read_to_string(file.path()).ok())
-        .filter(|task| task.contains("\"status\": \"pending\""))
-        .collect();
-    assert_eq!(pending.len(), 3, "{pending:?}");
-    wait_for_git_count(&screen, root);
-    // The user merges before the lead does: bob's later work conflicts with it.
-    screen.send("\x1b");
-    screen.wait_for("i to write");
-    screen.send("3gm");
-    screen.wait_for("5 tasks are done and not merged.");
-    screen.send("A");
-    screen.wait_for("5 of 5 branches are merged.");
-    wait_for_git_count(&screen, root);
-    screen.send("\x1bw");
-    screen.wait_for("1. I take what is ready on the board");
-    screen.send("a");
-    screen.wait_for("lead wants carol to shut down");
-    screen.wait_for("◆ 1 needs you  ○ 4 idle");
-    wait_for_git_count(&screen, root);
-    assert!(!lead_has_said(root, "That was the demo"));
-    screen.send("w");
-    screen.wait("the card has the focus", |t| {
-        t.contains("a approves, r rejects")
-    });
-    screen.send("a");
-    screen.wait_for("That was the demo");
-    screen.wait_for("○ 3 idle");
-    assert!(lead_has_said(root, "That was the demo"));
-    quit(screen);
-    // After a restart the demo does not say goodbye again.
-    let mut args = args.to_vec();
-    args.push("--resume");
-    let mut screen = Screen::start(dir.path(), 160, 45, &args);
-    screen.wait_for("○ 3 idle");
-    screen.send("\x1b1iAll 10 tasks on the board are completed and the team is idle\r");
-    screen.wait_for("Nothing is left to do here.");
-    assert!(lead_has_said(root, "That was the demo"));
-    let requests = std::fs::read_dir(root.join(".team/requests"))
-        .unwrap()
-        .flatten();
-    let shutdowns = requests
-        .filter_map(|file| std::fs::read_to_string(file.path()).ok())
-        .filter(|request| request.contains("\"kind\": \"shutdown\""));
-    assert_eq!(shutdowns.count(), 1);
-    quit(screen);
-}
-
-#[test]
-fn demo_asks_which_version_to_keep_when_the_user_edited_too() {
-    for (choice, expected) in [("1", "My own words.\n"), ("2", "Rain on the roof")] {
-        let dir = tempfile::tempdir().unwrap();
-        let root = dir.path().join("tally");
-        let root = root.to_str().unwrap();
-        let args = ["--demo", "--speed", "40", "--dir", root];
-        let mut screen = Screen::start(dir.path(), 160, 45, &args);
-        let root = Path::new(root);
-        screen.wait_for("5/8 done");
-        screen.wait_for("◆ 1 needs you  ○ 3 idle");
-        wait_for_git_count(&screen, root);
-        std::fs::create_dir_all(root.join("samples")).unwrap();
-        let sample = root.join("samples/rain.txt");
-        std::fs::write(&sample, "My own words.\n").unwrap();
-        repository::git(root, &["add", "samples"]);
-        repository::git(root, &["commit", "--quiet", "--message", "mine"]);
-        screen.send("\x1b");
-        screen.wait_for("i to write");
-        screen.send("3gm");
-        screen.wait_for("5 tasks are done and not merged.");
-        screen.send("A");
-        // The teammate asks its question and continues with the answer.
-        screen.wait_for("asks about #9 Merge main into wt/task-6");
-        screen.wait_for("◆ 2 need you  ○ 2 idle");
-        screen.send("\x1bw");
-        screen.wait_for("1. I take what is ready on the board");
-        screen.send("a");
-        screen.wait_for("1  The version in main");
-        // Keys are ignored for a moment after a card appears.
-        std::thread::sleep(crewdeck::ui::SETTLE * 2);
-        screen.send(choice);
-        screen.wait_for("lead wants carol to shut down");
-        screen.wait_for("◆ 1 needs you  ○ 4 idle");
-        // A branch without changes counts as merged for crewdeck, although git still lists it.
-        screen.wait("nothing to merge", |t| !t.contains("to merge"));
-        let content = std::fs::read_to_string(&sample).unwrap();
-        assert!(content.starts_with(expected), "{content}");
-        screen.send("w");
-        screen.wait("the card has the focus", |t| {
-            t.contains("a approves, r rejects")
-        });
-        screen.send("a");
-        screen.wait_for("That was the demo");
-        screen.wait_for("○ 3 idle");
-        assert!(lead_has_said(root, "That was the demo"));
-        let text = journals(root);
-        assert!(!text.contains("NEXT"));
-        quit(screen);
-    }
-}
-
-/// Returns the concatenated journals of all sessions.
-fn journals(root: &Path) -> String {
-    let sessions = std::fs::read_dir(root.join(".crewdeck/sessions")).unwrap();
-    let journals = sessions
-        .flatten()
-        .map(|dir| dir.path().join("journal.jsonl"));
-    journals
-        .filter_map(|journal| std::fs::read_to_string(journal).ok())
-        .collect()
-}
-
-/// Returns whether the journal has an agent's text with `text`; fails if there is more than one.
-fn lead_has_said(root: &Path, text: &str) -> bool {
-    let all = journals(root);
-    let lines = all
-        .lines()
-        .filter(|l| l.contains("\"type\":\"said\"") && l.contains(text));
-    let count = lines.count();
-    assert!(count <= 1, "{text}: {count} times");
-    count == 1
-}
-
-#[test]
 fn slow_merge_hook_does_not_block_the_dashboard() {
     use std::os::unix::fs::PermissionsExt;
 
@@ -373,7 +243,7 @@ fn slow_merge_hook_does_not_block_the_dashboard() {
     quit(screen);
 }
 
-/// Creates completed tasks, each with a commit in its worktree, as a crew leaves them.
+/// Creates completed tasks, each with an unmerged commit in its worktree, as a crew leaves them.
 fn create_completed_tasks(project: &Project, tasks: u64) {
     let now = Timestamp(7.0);
     let (board, trees) = (Board::open(project.path()), Worktrees::open(project.path()));
@@ -404,7 +274,8 @@ fn create_completed_tasks(project: &Project, tasks: u64) {
     }
 }
 
-/// Counts the git processes in `trace` that were started with one of `arguments`; all of them if it is empty.
+/// Counts the git processes in the file `trace` that were started with at least one of `arguments`. Counts all
+/// processes if `arguments` is empty.
 fn count_git_processes(trace: &Path, arguments: &[&str]) -> usize {
     let text = std::fs::read_to_string(trace).unwrap_or_default();
     let starts = text.lines().filter(|l| l.contains(r#""event":"start""#));
@@ -416,7 +287,7 @@ fn count_git_processes(trace: &Path, arguments: &[&str]) -> usize {
 
 #[test]
 fn merge_all_does_not_recount_or_recompare_branches() {
-    const BRANCHES: usize = 20;
+    const BRANCHES: usize = 8;
     const COUNT: &[&str] = &["--numstat", "--shortstat"];
     const COMPARE: &[&str] = &["\"cherry\"", "\"merge-tree\""];
 
@@ -432,15 +303,15 @@ fn merge_all_does_not_recount_or_recompare_branches() {
         &["--provider", &provider],
         &[("GIT_TRACE2_EVENT", trace.to_str().unwrap())],
     );
-    screen.wait_for("⇡ 20 to merge");
+    screen.wait_for("⇡ 8 to merge");
     screen.send("\x1b");
     screen.wait_for("i to write");
     let all = [&[], COUNT, COMPARE];
     let before = all.map(|arguments| count_git_processes(&trace, arguments));
     screen.send("3gm");
-    screen.wait_for("20 tasks are done and not merged.");
+    screen.wait_for("8 tasks are done and not merged.");
     screen.send("A");
-    screen.wait_for("20 of 20 branches are merged.");
+    screen.wait_for("8 of 8 branches are merged.");
     screen.wait("nothing to merge", |t| !t.contains("to merge"));
     let after = all.map(|arguments| count_git_processes(&trace, arguments));
     let [started, counted, compared] = std::array::from_fn(|at| after[at] - before[at]);
@@ -451,7 +322,7 @@ fn merge_all_does_not_recount_or_recompare_branches() {
     quit(screen);
 }
 
-/// A teammate does one more task; the lead repeats which branches are reported as not merged.
+/// In this script, a teammate completes one more task, and the lead repeats which branches are reported as not merged.
 const ONE_MORE_TASK: &str = r#"
 rules:
   - agent: lead

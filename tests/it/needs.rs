@@ -8,10 +8,10 @@ use serde_json::Value;
 use crate::common::pty::Screen;
 
 const ALT_W: &str = "\x1bw";
-/// Moves the focus to the composer from anywhere.
+/// Keys that move the focus to the composer from anywhere.
 const COMPOSE: &str = "\x1b1i";
 
-/// Starts crewdeck with a scripted model in a terminal of 160 × 45.
+/// Starts crewdeck in a terminal of 160 × 45 with a model that follows the script rules `rules`.
 fn start_scripted(home: &Path, rules: &str, more: &[&str]) -> Screen {
     let file = home.join("script.yaml");
     std::fs::write(&file, format!("rules:\n{rules}")).unwrap();
@@ -23,14 +23,14 @@ fn start_scripted(home: &Path, rules: &str, more: &[&str]) -> Screen {
     screen
 }
 
-/// Quits the dashboard from any screen and checks a clean exit.
+/// Quits the dashboard from any screen. Panics if it fails or does not restore the terminal.
 fn quit(mut screen: Screen) {
     screen.send("\x03\x03\x03");
     let (status, is_clean) = screen.wait_for_exit();
     assert!(status.success() && is_clean, "{status:?} {is_clean}");
 }
 
-/// Returns the project's requests, oldest first: from, status, decided by, comment.
+/// Returns the fields `from`, `status`, `decided_by` and `comment` of each request of the project, oldest first.
 fn requests(root: &Path) -> Vec<[String; 4]> {
     let files = std::fs::read_dir(root.join(".team/requests")).unwrap();
     let paths = files.map(|e| e.unwrap().path());

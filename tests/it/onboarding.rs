@@ -12,7 +12,6 @@ use wiremock::{Mock, MockServer, ResponseTemplate};
 use crate::common::project::{Project, RunResult, git};
 use crate::common::pty::Screen;
 
-/// Creates a repository with one commit.
 fn repository() -> Project {
     let project = Project::git();
     project.write("a.txt", "one\n");
@@ -23,7 +22,7 @@ fn repository() -> Project {
     project
 }
 
-/// Creates a home folder beside the project, so that the project is not the home itself.
+/// Creates a home folder beside the project. The project must not be the home itself.
 fn home(project: &Project) -> tempfile::TempDir {
     tempfile::tempdir_in(project.path().parent().unwrap()).unwrap()
 }
@@ -40,7 +39,8 @@ fn start_dashboard(
     Screen::start_program(program, project.path(), 70, 20, args, &all)
 }
 
-/// Leaves the composer and presses a key of the setup page. It waits in between, because Esc and a key sent together are Alt+key.
+/// Leaves the composer and presses a key of the setup page. Waits between Esc and the key, because sent together they
+/// mean Alt+key.
 fn press_page_key(screen: &mut Screen, key: &str) {
     screen.send_until_gone("\x1b", &format!("Esc {key}"));
     screen.send(key);
@@ -58,7 +58,7 @@ fn run(project: &Project, args: &[&str], environment: &[(&str, &str)]) -> RunRes
     RunResult(command.output().unwrap())
 }
 
-/// Returns the last stderr line of a run, which must have failed with exit code 1 and no output.
+/// Returns the last line that a run has written to stderr. Panics unless the run failed with exit code 1 and no output.
 fn failure_line(ran: &RunResult) -> String {
     assert_eq!((ran.code(), ran.out().as_str()), (1, ""), "{}", ran.err());
     let err = ran.err();
@@ -67,7 +67,7 @@ fn failure_line(ran: &RunResult) -> String {
     last.to_string()
 }
 
-/// A fake model server with its runtime.
+/// A fake model server, with the runtime on which it runs.
 struct Server {
     runtime: tokio::runtime::Runtime,
     server: MockServer,
@@ -92,7 +92,7 @@ impl Server {
         Server { runtime, server }
     }
 
-    /// Starts a server that rejects every key as Anthropic does.
+    /// Starts a server that answers every request as Anthropic does if the key is invalid.
     fn rejecting_key() -> Server {
         let error = json!({"type": "error", "error":
             {"type": "authentication_error", "message": "invalid x-api-key"}});
@@ -102,7 +102,7 @@ impl Server {
         ])
     }
 
-    /// Starts a server with two models.
+    /// Starts a server that lists two models but refuses calls of any model as unknown.
     fn with_models() -> Server {
         let models = json!({"data": [{"id": "big-1", "type": "model"}, {"id": "small-2", "type": "model"}],
             "has_more": false});

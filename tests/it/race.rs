@@ -21,26 +21,26 @@ const ROLE: &str = "CREWDECK_RACE_ROLE";
 const ROOT: &str = "CREWDECK_RACE_ROOT";
 const NUMBER: &str = "CREWDECK_RACE_NUMBER";
 const NOW: Timestamp = Timestamp(1.0);
-/// Tasks per round whose two blockers are completed concurrently by two processes.
+/// Number of tasks per round with two blockers each, which two processes complete at the same time.
 const JOIN_COUNT: u64 = 40;
-/// Tasks that each of eight processes creates per round.
+/// Number of tasks that each of eight processes creates in a round.
 const CREATED: u64 = 12;
-/// Tasks that eight processes claim per round.
+/// Number of tasks for which eight processes compete in a round.
 const CLAIMED: u64 = 40;
-/// Tasks that the user and a teammate claim concurrently.
+/// Number of tasks for which the user and a teammate compete.
 const CONTESTED: u64 = 150;
-/// Messages that each process writes.
+/// Number of messages that each process sends.
 const MESSAGES: u64 = 2000;
-/// How often a process is killed while it saves, per round.
+/// How often per round a process is killed while it writes.
 const KILLS: u64 = 20;
 
-/// Returns the number of rounds; child processes inherit the variable.
+/// Returns the number of rounds from `CREWDECK_ROUNDS`, which child processes inherit; 1 by default.
 fn rounds() -> u64 {
     let value = std::env::var("CREWDECK_ROUNDS").ok();
     value.and_then(|v| v.parse().ok()).unwrap_or(1)
 }
 
-/// Starts this test binary as a child process with `role`.
+/// Starts this test binary as a child process that does the work of `role`.
 fn start_process(role: &str, root: &Path, number: usize) -> Child {
     Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "race::role", "--nocapture"])
@@ -52,7 +52,7 @@ fn start_process(role: &str, root: &Path, number: usize) -> Child {
         .unwrap()
 }
 
-/// Runs `count` child processes with `role` concurrently; all must succeed.
+/// Runs `count` child processes with the same role concurrently. Panics if one fails.
 fn run_processes(role: &str, root: &Path, count: usize) {
     let children: Vec<Child> = (0..count).map(|n| start_process(role, root, n)).collect();
     for mut child in children {
@@ -78,7 +78,7 @@ fn new_task(subject: &str, blocked_by: &[u64]) -> NewTask {
     }
 }
 
-/// The body of a child process. Without the environment variables of a child process it does nothing.
+/// What a child process of [`start_process`] runs. In the test process itself it does nothing.
 #[test]
 fn role() {
     let (Ok(role), Ok(root), Ok(number)) = (

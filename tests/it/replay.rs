@@ -17,7 +17,7 @@ fn crewdeck(home: &Path, args: &[&str]) -> Output {
         .unwrap()
 }
 
-/// Two tasks and an answer.
+/// In this script, the lead creates two tasks and answers.
 const SCRIPT: &str = r#"rules:
   - agent: lead
     when: "^go$"
@@ -30,7 +30,7 @@ const SCRIPT: &str = r#"rules:
     say: "Both are on the board."
 "#;
 
-/// Lines of the event log for this session.
+/// The lines that the event log shows for a session with [`SCRIPT`].
 const LOG_LINES: &[&str] = &[
     "you → lead: go",
     "lead created #1 Write the parser",

@@ -22,13 +22,13 @@ use pretty_assertions::assert_eq;
 const SESSION: &str = "0190aaaabbbbcccc";
 const NOW: Timestamp = Timestamp(1_000_000.0);
 
-/// The state files of a killed crew.
+/// A project with the state files that a killed crew leaves behind.
 struct KilledCrew {
     project: Project,
 }
 
 impl KilledCrew {
-    /// Creates the state folders and a lead that has ended its turn.
+    /// Creates the state folders, and the log of a lead that has ended its turn.
     fn new(project: Project) -> KilledCrew {
         prepare(project.path()).unwrap();
         let crew = KilledCrew { project };
@@ -39,7 +39,7 @@ impl KilledCrew {
         crew
     }
 
-    /// Like `new`, in a git repository with one commit.
+    /// Like [`KilledCrew::new`], but in a git repository with one commit.
     fn in_repository() -> KilledCrew {
         let project = Project::git();
         project.write("shared.txt", "word: none\n");
@@ -107,7 +107,7 @@ impl KilledCrew {
         (*self.board().get(id).unwrap()).clone()
     }
 
-    /// Runs `crewdeck run --resume` without a prompt; it must exit with 0 or 4.
+    /// Runs `crewdeck run --resume` without a prompt. Panics unless it succeeds or leaves open tasks (exit code 4).
     fn resume(&self, rules: &str, args: &[&str]) -> RunResult {
         let script = self.project.write("rules.yaml", rules);
         let exclude = self.project.file(".git/info/exclude");
@@ -130,7 +130,7 @@ impl KilledCrew {
         conversation
     }
 
-    /// Returns all texts of an agent's conversation.
+    /// Returns the texts of all messages in an agent's conversation, one per line.
     fn conversation_text(&self, agent: &str) -> String {
         let conversation = self.conversation(agent);
         let words: Vec<String> = conversation.messages.iter().map(Message::text).collect();
@@ -138,7 +138,7 @@ impl KilledCrew {
     }
 }
 
-/// Returns a team member of the session, as the roster has it.
+/// Returns a roster entry for a teammate of the session.
 fn member(name: &str) -> Member {
     let mut member = Member::new(Name::member(name).unwrap(), "tester");
     member.session = SESSION.into();
@@ -157,7 +157,7 @@ const TURN_ENDED: LogRecord = LogRecord::Turn {
     turn: TurnState::Ended,
 };
 
-/// Bob completes any task; the lead answers when all tasks are completed.
+/// In this script, bob completes any task, and the lead answers when all tasks are completed.
 const WORK_RULES: &str = r#"
 rules:
   - agent: lead
@@ -265,7 +265,7 @@ fn first_prompt_is_delivered_once_after_a_kill() {
     assert!(team.members.iter().all(|m| m.first.is_empty()), "{team:?}");
 }
 
-/// Returns bob's plan approval request.
+/// Returns a request by bob for the approval of a plan.
 fn plan(approver: Approver) -> Request {
     let (bob, body) = (Name::member("bob").unwrap(), "I do it.".to_string());
     let id = RequestId("r1".into());

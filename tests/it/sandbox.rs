@@ -31,7 +31,7 @@ fn with_limits(
     })
 }
 
-/// Returns whether this machine has namespaces and Landlock; without them the tests are skipped.
+/// Returns whether this machine has namespaces and Landlock. If not, the tests are skipped.
 fn is_supported() -> bool {
     let report = probe(Some(&program()));
     let has_all = report.landlock.is_some()
@@ -44,10 +44,10 @@ fn is_supported() -> bool {
 fn fork_bomb_is_killed_with_an_explanation() {
     let root = tempfile::tempdir().unwrap();
     let dir = root.path();
-    // Doubles nine times: about a thousand processes at most.
+    // Doubles eight times: about 500 processes at most.
     let bomb = |start: &str, sleep: &Sleep| {
         let script = format!(
-            "if [ $1 -ge 9 ]; then exec {}; fi\n{start} sh b.sh $(($1+1)) &\n{start} sh b.sh $(($1+1)) &\nwait\n{}\n",
+            "if [ $1 -ge 8 ]; then exec {}; fi\n{start} sh b.sh $(($1+1)) &\n{start} sh b.sh $(($1+1)) &\nwait\n{}\n",
             sleep.command(),
             sleep.command()
         );
@@ -186,7 +186,8 @@ socket.create_connection(s.getsockname(), 5)'";
     }
 }
 
-/// Returns a supervisor for a crew in `root` whose commands may connect to the services in `sockets`.
+/// Returns a supervisor for a crew in `root`. Of the services that act for the user, its commands may connect to those
+/// in `sockets` only.
 fn guard_with_sockets(root: &Path, sockets: &[SocketGroup]) -> Arc<Supervisor> {
     let confinement = Sandbox::new(root, None, &["/tmp".into()], &[]).with_sockets(sockets);
     Arc::new(Supervisor {
@@ -295,7 +296,7 @@ fn variables_for_blocked_services_are_removed() {
     assert!(names.iter().all(|name| all.contains(name)), "{all}");
 }
 
-/// Not a test: prints the environment that a command of this process gets.
+/// Not a test: another test starts it as a process, and it prints the environment that a command gets.
 #[test]
 #[ignore = "started by variables_for_blocked_services_are_removed"]
 fn print_command_environment() {

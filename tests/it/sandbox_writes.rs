@@ -11,7 +11,7 @@ use crewdeck::process::sandbox::{Availability, HistoryReach, probe};
 use crewdeck::process::supervisor::Supervisor;
 use crewdeck::store::prepare;
 
-/// A crew's repository with two worktrees, an outside folder, and a folder for temporary files.
+/// The repository of a crew with two worktrees, a folder outside of it, and a folder for temporary files.
 struct Crew {
     repository: Repository,
     outside: tempfile::TempDir,
@@ -51,23 +51,23 @@ impl Crew {
         all.swap_remove(number - 1)
     }
 
-    /// A supervisor whose temporary folder is separate from the root, as on most machines.
+    /// Returns a supervisor whose temporary folder is outside the root, as on most machines.
     fn supervisor(&self) -> Arc<Supervisor> {
         sandboxed_supervisor(self.root(), &[self.temp.path().into()], &[])
     }
 
-    /// Returns `command` with `TMPDIR` set to the temporary folder of [`Crew::supervisor`].
+    /// Returns `command`, preceded by one that sets `TMPDIR` to the temporary folder of [`Crew::supervisor`].
     fn with_temp_dir(&self, command: &str) -> String {
         format!("export TMPDIR='{}'; {command}", self.temp.path().display())
     }
 
-    /// A supervisor whose temporary folder contains the root, as in the demo.
+    /// Returns a supervisor whose temporary folder contains the root, as in the demo.
     fn supervisor_in_temp(&self) -> Arc<Supervisor> {
         sandboxed_supervisor(self.root(), &["/tmp".into(), std::env::temp_dir()], &[])
     }
 }
 
-/// Whether this machine supports the sandbox; otherwise the tests are skipped.
+/// Returns whether this machine supports the sandbox. If not, the tests are skipped.
 fn is_supported() -> bool {
     let report = probe(Some(&program()));
     let has_all = report.guard == Availability::Yes
@@ -87,7 +87,7 @@ fn expect_success(supervisor: &Arc<Supervisor>, dir: &Path, command: &str) -> St
     report.output
 }
 
-/// Runs a command that must fail, and returns the note for the model.
+/// Runs a command and returns the note for the model. Panics unless the command fails.
 fn expect_failure(supervisor: &Arc<Supervisor>, dir: &Path, command: &str) -> String {
     let report = run(supervisor, dir, command);
     assert_ne!(
@@ -99,7 +99,7 @@ fn expect_failure(supervisor: &Arc<Supervisor>, dir: &Path, command: &str) -> St
     report.note.unwrap_or_default()
 }
 
-/// Runs commands that must all fail, in one shell.
+/// Runs each of `commands` in a subshell of one shell. Panics unless all of them fail.
 fn expect_all_fail(supervisor: &Arc<Supervisor>, dir: &Path, commands: &[String]) {
     let script: Vec<String> = commands
         .iter()
@@ -409,7 +409,8 @@ fn commands_cannot_inspect_or_signal_crewdeck() {
     }
 }
 
-/// Without namespaces, Landlock alone confines an approved git command. Git then warns about a lock that it cannot take, but works.
+/// Without namespaces, only Landlock confines an approved git command. Git then warns that it cannot take a lock, but
+/// works.
 #[test]
 fn landlock_alone_confines_a_teammate() {
     use std::io::{Read, Write};

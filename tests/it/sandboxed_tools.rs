@@ -37,8 +37,8 @@ fn ruling(command: &str, workdir: &Path) -> Ruling {
     )
 }
 
-/// Destructive commands, many of which a substring filter would miss. `@` is a folder outside the project. They need approval, and
-/// the sandbox prevents harm even if the user approves by mistake.
+/// Destructive commands, many of which a filter for substrings would miss. `@` stands for a folder outside the project.
+/// They need approval; if the user approves one by mistake, the sandbox still prevents harm.
 const DESTRUCTIVE: &[&str] = &[
     "rm -rf @",
     "rm -fr @",
@@ -156,7 +156,7 @@ fn harmless_commands_run_without_approval() {
     assert!(!build.path().exists());
 }
 
-/// A second thread repeatedly swaps a folder for a link while files are written through its name.
+/// While files are written through a path, a second thread repeatedly replaces a folder of the path by a link.
 #[test]
 fn racing_symlink_cannot_redirect_a_write() {
     let fixture = ToolFixture::new();

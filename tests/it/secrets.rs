@@ -22,7 +22,7 @@ fn files(dir: &Path) -> Vec<PathBuf> {
     all
 }
 
-/// Returns the files below the root that contain a secret.
+/// Returns the files of the project that contain a secret or half of it.
 fn files_with_secrets(project: &Project) -> Vec<String> {
     let all = files(project.path());
     let has = |path: &PathBuf| {
@@ -156,7 +156,7 @@ const SECRET_NAMES: &[&str] = &[
     "SESSION_COOKIE",
 ];
 
-/// Returns what `env` prints in a command of an agent.
+/// Returns the environment of an agent's command, in upper case so that the redactor does not hide values.
 fn command_environment(project: &Project, own_settings: &str) -> String {
     project.write_user_settings(own_settings);
     // Upper case keeps the redactor from hiding values that the command did see.

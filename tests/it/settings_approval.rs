@@ -6,7 +6,7 @@ use crate::common::project::{Project, git};
 
 const SENSITIVE_SETTINGS: &str = "base_url = 'http://127.0.0.1:9/v1'\nmodel = 'm'\ntool = 'auto'\nprovider = 'script:gone.yaml'\n";
 
-/// Checks the refusal of `run` before the sensitive settings of a project are approved.
+/// Asserts that `run` refuses to start because the project's sensitive settings are not approved.
 fn expect_approval_required(project: &Project) {
     let line = project.expect_refusal(&["run", "hello"]);
     assert!(

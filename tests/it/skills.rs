@@ -72,7 +72,7 @@ fn unknown_skill_error_lists_the_available_skills() {
     place.expect_error("load_skill", json!({"name": "\u{1b}[2J"}));
 }
 
-/// Runs a prompt with scripted rules and returns the events.
+/// Runs `crewdeck run` with a model that follows the script rules `rules`, and returns the events.
 fn run_events(project: &Project, prompt: &str, rules: &str) -> Vec<Value> {
     let script = project.write("script.yaml", &format!("rules:\n{rules}"));
     let provider = format!("script:{}", script.display());
@@ -178,7 +178,7 @@ fn skill_added_during_work_is_announced_once() {
     assert_eq!(events_of_type(&events, "skills_changed").count(), 2);
 }
 
-/// Returns the system prompt that the server receives.
+/// Returns the system prompt in the first request to the model server.
 fn system_prompt(project: &Project, more: &[&str]) -> String {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let server = runtime.block_on(async {
@@ -234,7 +234,7 @@ fn system_prompt_lists_skills_only_with_load_skill() {
     );
 }
 
-/// Returns the texts between backticks on one line, outside of indented blocks.
+/// Returns the texts in backticks, except those in indented blocks. A text ends on the line on which it starts.
 fn backquoted(body: &str) -> Vec<&str> {
     let lines = body.lines().filter(|l| !l.starts_with("    "));
     lines
@@ -242,7 +242,7 @@ fn backquoted(body: &str) -> Vec<&str> {
         .collect()
 }
 
-/// Returns all tool names, input fields and field values of the tools.
+/// Returns the names of all tools, of their input fields and of the fields' values.
 fn tool_terms() -> BTreeSet<String> {
     fn gather(schema: &Value, out: &mut BTreeSet<String>) {
         match schema {
@@ -267,7 +267,7 @@ fn tool_terms() -> BTreeSet<String> {
     terms
 }
 
-/// Returns backquoted words that look like a tool or field name but are unknown.
+/// Returns the words in backticks that look like the name of a tool or field but are none.
 fn unknown_terms(body: &str) -> Vec<&str> {
     let known = tool_terms();
     let is_word = |w: &&str| w.chars().all(|c| c.is_ascii_alphabetic() || c == '_');
@@ -304,7 +304,7 @@ fn built_in_skills_are_valid_and_name_only_existing_tools() {
     }
 }
 
-/// Returns the indented blocks that are git commands.
+/// Returns the indented blocks that begin with a git command.
 fn git_blocks(body: &str) -> Vec<String> {
     let mut blocks = vec![String::new()];
     for line in body.lines() {

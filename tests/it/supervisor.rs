@@ -10,7 +10,7 @@ use crate::common::supervised::{Sleep, job, kill, parent_of, run, unconfined_sup
 use crewdeck::process::{self, JobExit};
 use tokio_util::sync::CancellationToken;
 
-/// Ways to detach a process from its parent. `@` is the process.
+/// Shell commands that detach a process from its parent. `@` stands for the command of the process.
 const ESCAPES: &[&str] = &[
     "@ &",
     "nohup @ >/dev/null 2>&1 &",

@@ -8,7 +8,7 @@ use crate::common::pty::Screen;
 
 const ALT_W: &str = "\x1bw";
 
-/// Starts the demo in a terminal of 160 × 45; `home` is the home and the temporary directory.
+/// Starts the demo in a terminal of 160 × 45. `home` is the home and the directory for temporary files.
 fn start_demo(home: &Path, more: &[&str]) -> Screen {
     let args: Vec<&str> = ["--demo", "--speed", "60"]
         .iter()
@@ -23,7 +23,7 @@ fn has_line(text: &str, parts: &[&str]) -> bool {
     text.lines().any(|l| parts.iter().all(|p| l.contains(p)))
 }
 
-/// Waits for a card, focuses it and approves it.
+/// Waits for the request with the title `card`, and approves it.
 fn approve(screen: &mut Screen, card: &str) {
     screen.wait_for(card);
     screen.send(ALT_W);
@@ -34,7 +34,7 @@ fn approve(screen: &mut Screen, card: &str) {
     screen.wait("the card is gone", |text| !text.contains(card));
 }
 
-/// Quits the dashboard from any screen and checks a clean exit.
+/// Quits the dashboard from any screen. Panics if it fails or does not restore the terminal.
 fn quit(mut screen: Screen) {
     screen.send("\x03\x03\x03");
     let (status, is_clean) = screen.wait_for_exit();
@@ -48,7 +48,7 @@ fn entries(dir: &Path) -> Vec<String> {
         .collect()
 }
 
-/// Returns the owners of all tasks.
+/// Returns the owner of each task.
 fn owners(project: &Path) -> Vec<String> {
     let tasks = project.join(".tasks");
     let files = entries(&tasks).into_iter();
@@ -204,7 +204,7 @@ fn sigterm_restores_the_terminal() {
     );
 }
 
-/// Adds a task from another process.
+/// Adds a task that no teammate can claim, from another process.
 fn add_task(project: &Path, subject: &str) {
     let out = Command::new(env!("CARGO_BIN_EXE_crewdeck"))
         .args(["task", "add", subject, "--tag", "unmatched", "--dir"])
@@ -297,7 +297,7 @@ rules:
     quit(screen);
 }
 
-/// Writes a script for the lead and returns the options that select it.
+/// Writes a script for the lead and returns the options that make it the model.
 fn script_args(home: &Path, rules: &str) -> Vec<String> {
     let file = home.join("script.yaml");
     std::fs::write(&file, format!("rules:\n{rules}")).unwrap();

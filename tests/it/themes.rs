@@ -9,13 +9,12 @@ use pretty_assertions::assert_eq;
 
 const CREWDECK: &str = env!("CARGO_BIN_EXE_crewdeck");
 
-/// The escape sequences of the backgrounds of the dark and the light theme in true color, and of the dark one in 256
-/// colors.
+/// End of the escape sequence that sets the background of the dark theme in true color.
 const DARK: &str = "48;2;18;22;28m";
 const LIGHT: &str = "48;2;251;251;249m";
 const DARK_256: &str = "48;5;234m";
 
-/// Starts a dashboard with a scripted model; `home` holds the home, the settings and the project.
+/// Starts a dashboard with a scripted model. `home` is the home and the project.
 fn start_dashboard(home: &Path, environment: &[(&str, &str)]) -> Screen {
     let script = home.join("script.yaml");
     fs::write(&script, "rules:\n  - say: Hello.\n").unwrap();

@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::common::project::{Project, git};
 use crate::common::pty::Screen;
 
-/// Alice works on the first task until it is taken from her, and then still tries to complete it.
+/// In this script, alice works on the first task until the user takes it from her, and then still tries to complete it.
 const TASKS: &str = r#"
 rules:
   - agent: lead
@@ -60,7 +60,8 @@ fn start_dashboard(project: &Project, more: &[&str]) -> Screen {
     screen
 }
 
-/// Opens a dashboard with two tasks, the second blocked by the first, and no teammates. The focus is on the panes.
+/// Opens a dashboard without teammates and with two tasks, of which the first blocks the second. The focus is on the
+/// panes.
 fn start_with_two_tasks(project: &Project) -> Screen {
     let mut screen = start_dashboard(project, &[]);
     screen.send_and_wait_for("alone\r", "#2 Water it");
@@ -72,7 +73,7 @@ fn task(project: &Project, id: u64) -> Value {
     project.json(&["task", "show", &id.to_string()])
 }
 
-/// Waits until `accepts` holds for the task, and returns the task.
+/// Waits until `accepts` returns true for task `id`, and returns the task.
 fn wait_for_task(project: &Project, id: u64, accepts: impl Fn(&Value) -> bool) -> Value {
     let until = Instant::now() + Duration::from_secs(20);
     loop {
@@ -85,14 +86,14 @@ fn wait_for_task(project: &Project, id: u64, accepts: impl Fn(&Value) -> bool) -
     }
 }
 
-/// Quits the dashboard from any state.
+/// Quits the dashboard from any state. Panics if it fails or does not restore the terminal.
 fn quit(mut screen: Screen) {
     screen.send("\x03\x03\x03\x03");
     let (status, is_clean) = screen.wait_for_exit();
     assert!(status.success() && is_clean, "{status:?} {is_clean}");
 }
 
-/// Opens the event log, waits for `words`, and closes it.
+/// Opens the event log, waits until it shows `words`, and closes it.
 fn expect_event_log_entry(screen: &mut Screen, words: &str) {
     screen.send_and_wait_for("@", "╭ Event log");
     screen.wait_for(words);
@@ -307,7 +308,7 @@ fn worktree_of_a_killed_crew_is_reused_on_resume() {
     quit(screen);
 }
 
-/// Opens a second dashboard in the same project, as a viewer.
+/// Opens a second dashboard in the same project, which becomes a viewer.
 fn start_viewer(project: &Project) -> Screen {
     let provider = format!("script:{}", project.file("script.yaml").display());
     let screen = Screen::start(project.path(), 160, 45, &["--provider", &provider]);

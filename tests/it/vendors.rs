@@ -15,7 +15,7 @@ use wiremock::{Mock, MockServer, Request, Respond, ResponseTemplate};
 
 use crate::common::project::Project;
 
-/// The role of a request's agent, derived from its tools.
+/// The role of the agent that sends a request. It is recognized by the tools that the request offers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Role {
     Lead,
@@ -42,8 +42,8 @@ fn role(wire: Wire, body: &Value) -> Role {
     }
 }
 
-/// A server that makes each agent call each of its tools once, with the smallest input that the schema allows. It
-/// answers without streaming.
+/// A model server that makes each agent call each of its tools once, with the smallest input that the schema allows.
+/// Its answers are not streamed.
 struct EveryToolServer {
     wire: Wire,
     seen: Mutex<BTreeSet<Role>>,
@@ -65,7 +65,7 @@ impl Respond for EveryToolServer {
     }
 }
 
-/// Returns a call of each tool that a request offers, except `compact`, which would replace the conversation.
+/// Returns a call for each tool that a request offers, except `compact`, which would replace the conversation.
 fn minimal_calls(wire: Wire, body: &Value) -> Vec<(String, Value)> {
     let tools = body["tools"].as_array().unwrap().iter();
     tools
@@ -111,7 +111,7 @@ fn provider(wire: Wire) -> &'static str {
     }
 }
 
-/// Runs a crew with every role and returns the bodies of all its requests.
+/// Runs a crew with agents of every role, and returns the bodies of all its requests.
 fn crew_requests(wire: Wire) -> Vec<Value> {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let server = runtime.block_on(async {
@@ -178,7 +178,7 @@ fn requests_of_every_role_follow_the_vendors_rules() {
     }
 }
 
-/// Invalid tool names of a model, and the name that replaces each in the conversation.
+/// Invalid tool names that a model may send, each with the name that replaces it in the conversation.
 const INVALID_NAMES: [(&str, &str); 4] = [
     ("read file", "read_file_"),
     ("functions.bash:0", "functions_bash_0_"),
@@ -186,12 +186,12 @@ const INVALID_NAMES: [(&str, &str); 4] = [
     ("выполнить", "__________"),
 ];
 
-/// A server that makes the lead call tools with invalid names, once.
+/// A model server that makes the lead call tools with the invalid names `names`, once.
 struct InvalidToolServer {
     wire: Wire,
     names: Vec<String>,
     client_pid: Arc<OnceLock<u32>>,
-    /// The client's peak memory in KiB when it sends the tool results.
+    /// The peak memory of crewdeck in KiB at the time when it sends the tool results.
     peak: Arc<OnceLock<u64>>,
 }
 
@@ -214,8 +214,8 @@ impl Respond for InvalidToolServer {
     }
 }
 
-/// Runs a lead whose model calls tools with `names`. Returns the bodies of its two requests, its stderr and its peak
-/// memory in KiB.
+/// Runs a lead whose model calls tools with these names. Returns the bodies of its two requests, its stderr, and its
+/// peak memory in KiB.
 fn run_with_tool_names(wire: Wire, names: Vec<String>) -> (Vec<Value>, String, u64) {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let (client_pid, peak) = (Arc::<OnceLock<u32>>::default(), Arc::default());
@@ -308,7 +308,7 @@ fn two_megabyte_tool_name_is_truncated_everywhere() {
     }
 }
 
-/// Returns the smallest value that a strict schema allows.
+/// Returns the smallest value that a strict schema allows: `null` if possible, and single items.
 fn minimal_value(schema: &Value) -> Value {
     if let Some(choices) = schema["anyOf"].as_array() {
         return minimal_value(choices.last().unwrap());

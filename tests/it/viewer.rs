@@ -8,10 +8,10 @@ use crate::common::project::Project;
 use crate::common::pty::Screen;
 
 const ALT_W: &str = "\x1bw";
-/// Moves the focus to the composer from anywhere.
+/// Keys that move the focus to the composer from anywhere.
 const COMPOSE: &str = "\x1b1i";
 
-/// The lead runs a command that needs permission, and runs it again in a resumed session.
+/// In this script, the lead runs a command that needs permission, and runs it again when the session is resumed.
 const CLEANUP_SCRIPT: &str = r"
 rules:
   - when: ^go$
@@ -39,7 +39,7 @@ fn open_dashboard(project: &Project, more: &[&str]) -> Screen {
     Screen::start(project.path(), 160, 45, &args)
 }
 
-/// Starts a dashboard that runs a crew with this script.
+/// Starts a dashboard that runs a crew with `script` as the model.
 fn start_crew(project: &Project, script: &str) -> Screen {
     project.write("script.yaml", script);
     let screen = open_dashboard(project, &[]);
@@ -47,47 +47,47 @@ fn start_crew(project: &Project, script: &str) -> Screen {
     screen
 }
 
-/// Starts a dashboard whose lead waits for a permission.
+/// Starts a dashboard whose lead waits for permission to run a command.
 fn start_crew_with_request(project: &Project) -> Screen {
     let mut crew = start_crew(project, CLEANUP_SCRIPT);
     crew.send_and_wait_for("go\r", "asks for permission");
     crew
 }
 
-/// Waits until the crew runs; the screen is drawn earlier.
+/// Waits until the crew runs. The dashboard draws its first screen before that.
 fn wait_until_started(screen: &Screen) {
     screen.wait("the crew's own window", |t| {
         t.contains(" to lead ") && t.contains("scripted")
     });
 }
 
-/// Starts a viewer of the crew that runs in process `pid`.
+/// Opens another dashboard, and waits until it is a viewer of the crew that runs in process `pid`.
 fn start_viewer(project: &Project, pid: u32) -> Screen {
     let screen = open_dashboard(project, &[]);
     screen.wait_for(&viewer_label(pid));
     screen
 }
 
-/// Returns the label of a viewer.
+/// Returns the text by which a viewer's screen says whose crew it shows.
 fn viewer_label(pid: u32) -> String {
     format!("viewer · crew runs in process {pid}")
 }
 
-/// Focuses the waiting card and presses `key`.
+/// Waits for a permission request, moves the focus to it and presses `key`.
 fn answer_request(screen: &mut Screen, key: &str) {
     screen.wait_for("asks for permission");
     screen.send_and_wait_for(ALT_W, "╭ 6 Needs you");
     screen.send(key);
 }
 
-/// Quits the dashboard from any screen and checks a clean exit.
+/// Quits the dashboard from any screen. Panics if it fails or does not restore the terminal.
 fn quit(mut screen: Screen) {
     screen.send("\x03\x03\x03");
     let (status, is_clean) = screen.wait_for_exit();
     assert!(status.success() && is_clean, "{status:?} {is_clean}");
 }
 
-/// Returns the project's requests.
+/// Reads the request files of the project.
 fn requests(root: &Path) -> Vec<Value> {
     let files = std::fs::read_dir(root.join(".team/requests")).unwrap();
     files
@@ -118,7 +118,7 @@ fn viewer_sees_everything_answers_and_sends_messages() {
             ]
             .iter()
             .all(|part| t.contains(part))
-                && t.contains("Takes over when that process ends")
+                && t.contains("The viewer takes over when the crew's process ends")
         },
     );
     answer_request(&mut viewer, "a");
@@ -383,7 +383,7 @@ fn viewer_of_a_long_session_shows_the_newest_part() {
     quit(crew);
 }
 
-/// Waits until `condition` is true.
+/// Waits until `condition` returns true; panics after 20 s. `what` describes it in the panic message.
 fn wait_until(what: &str, condition: impl Fn() -> bool) {
     let end = std::time::Instant::now() + std::time::Duration::from_secs(20);
     while !condition() {

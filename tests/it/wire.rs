@@ -84,7 +84,7 @@ fn request() -> ModelRequest {
     }
 }
 
-/// Returns the schema of a tool without arguments, as servers accept it.
+/// Returns the strict schema of a tool without arguments.
 fn empty_schema() -> Value {
     json!({"type": "object", "properties": {}, "required": [], "additionalProperties": false})
 }

@@ -219,12 +219,12 @@ fn commit_without_a_git_identity_uses_crewdeck() {
     }
 }
 
-/// Starts this test binary as the child process `number`.
+/// Starts this test binary as the child process `number`, which creates worktrees.
 fn start_process(r: &Repository, number: usize) -> Child {
     start_process_as(r, &number.to_string())
 }
 
-/// Starts this test binary as a child process with `role`.
+/// Starts this test binary as a child process that does the work of `role`.
 fn start_process_as(r: &Repository, role: &str) -> Child {
     Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "worktree_recovery::role", "--nocapture"])
@@ -235,7 +235,7 @@ fn start_process_as(r: &Repository, role: &str) -> Child {
         .unwrap()
 }
 
-/// The body of a child process. Without the environment variables of a child process it does nothing.
+/// What a child process of [`start_process_as`] runs. In the test process itself it does nothing.
 #[test]
 fn role() {
     let (Ok(root), Ok(number)) = (std::env::var(ROOT), std::env::var(NUMBER)) else {
@@ -280,8 +280,8 @@ fn eight_processes_create_forty_unique_worktrees() {
     assert_eq!(r.git(&["status", "--porcelain"]), "");
 }
 
-/// An agent that can write the git folder of its worktree points it to another repository, whose settings start a
-/// program.
+/// An agent that can write to the git folder of its worktree could point it to another repository, whose settings start
+/// a program.
 #[test]
 fn injected_git_settings_start_no_program() {
     let r = Repository::new();

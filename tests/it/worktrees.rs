@@ -120,8 +120,8 @@ fn worktree_lifecycle_from_creation_to_removal() {
     assert_eq!(r.create(3, &[]), "task-3", "the name is free again");
 }
 
-/// Git recognizes an unchanged file by its size and modification second. A file that was changed in the second in which
-/// the index was written is compared by content; a copy of the index must keep that.
+/// Git takes a file as unchanged if its size and modification second are those in the index. If the second is that in
+/// which the index was written, git compares the content instead, which must also work with a copy of the index.
 #[test]
 fn change_within_the_checkout_second_is_in_the_diff() {
     let r = Repository::new();

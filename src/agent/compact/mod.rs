@@ -22,14 +22,15 @@ pub use prune::Prune;
 pub use rebuild::{KeptState, rebuild};
 pub use summary_prompt::{SummaryForm, SummaryRequest, question};
 
-/// The context window, in tokens, that is assumed if neither the settings nor the model's name determine it.
+/// The context window, in tokens, that is assumed if neither the settings, nor the server, nor the model's name
+/// determine it.
 pub const WINDOW_ASSUMED: u64 = 100_000;
 /// The default share of the context window, in percent, at which a conversation is shortened.
 pub const COMPACT_AT: u64 = 80;
-/// The minimum share of the context window, in percent, that a small compaction must free.
+/// The minimum share of the context window, in percent, that replacing old tool results must free. If it would free
+/// less, the conversation is summarised instead.
 const SMALL_WORTH: u64 = 25;
 
-/// The limit on the length of a conversation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LengthLimit {
     /// The model's context window, in tokens.
@@ -53,7 +54,8 @@ impl LengthLimit {
         share(self.window, self.compact_at.clamp(1, 95))
     }
 
-    /// Returns the number of tokens that a small compaction must free.
+    /// Returns the number of tokens that replacing old tool results must free. If it would free less, the conversation
+    /// is summarised instead.
     pub fn prune_min(&self) -> u64 {
         share(self.window, SMALL_WORTH).max(1)
     }
@@ -66,7 +68,6 @@ fn share(of: u64, percent: u64) -> u64 {
 /// How to shorten the conversation before the next model call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CompactionPlan {
-    /// Leave the conversation as it is.
     Leave,
     /// Replace old tool results with placeholders.
     Prune(Prune),
@@ -74,7 +75,7 @@ pub enum CompactionPlan {
     Summarise,
 }
 
-/// Returns how to shorten a conversation of `context` tokens, if necessary.
+/// Returns how to shorten a conversation of `context` tokens; [`CompactionPlan::Leave`] if it is below the limit.
 pub fn plan(messages: &[Message], context: u64, budget: &LengthLimit) -> CompactionPlan {
     if context < budget.limit() {
         return CompactionPlan::Leave;

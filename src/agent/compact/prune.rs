@@ -12,17 +12,18 @@ const SHORT: usize = 100;
 /// Tools whose results are not replaced, because file contents and skills are needed later.
 const KEPT_TOOLS: &[&str] = &["read_file", "load_skill"];
 
-/// The tool results that a small compaction replaces.
+/// Old tool results that are replaced with placeholders, so that no summary is needed yet.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Prune {
     /// For each result to replace: the index of its message, the index of its block, and the name of the tool.
     places: Vec<(usize, usize, String)>,
-    /// The estimated number of tokens that replacing them frees.
+    /// The estimated number of tokens that replacing these results frees.
     pub frees: u64,
 }
 
 impl Prune {
-    /// Selects the tool results in `messages` to replace.
+    /// Selects the results to replace: those longer than [`SHORT`], except the newest [`KEEP_RECENT`] and the results
+    /// of [`KEPT_TOOLS`].
     pub fn of(messages: &[Message]) -> Prune {
         let tools: HashMap<&CallId, &str> = messages
             .iter()

@@ -44,8 +44,8 @@ pub struct KeptState {
     pub decisions: Vec<String>,
     /// The path of the archived conversation, in a form that the agent can read.
     pub transcript: String,
-    /// A fingerprint of files, board and messages at this moment. `None` if it cannot show whether this agent makes
-    /// progress.
+    /// A fingerprint of files, board and messages at the time of the compaction. `None` if a fingerprint cannot show
+    /// whether this agent makes progress.
     pub work: Option<u64>,
 }
 

@@ -6,7 +6,7 @@ use crate::domain::text::{clip, head_and_tail};
 
 /// Maximum length of one message in a [`SummaryForm::Digest`], in characters.
 const MESSAGE_MAX: usize = 4_000;
-/// Maximum length of the focus, in characters.
+/// Maximum length, in characters, of the text that says what a summary should cover in most detail.
 const FOCUS_MAX: usize = 500;
 
 const WANTED: &str = "Write down where this work stands. Your summary replaces everything above it: nothing \
@@ -29,7 +29,6 @@ pub enum SummaryForm {
     Digest,
 }
 
-/// A request for a summary, to be sent to the model.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SummaryRequest {
     /// The system prompt, sent without tools. `None`: the agent's own system prompt and tools.

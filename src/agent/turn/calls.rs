@@ -5,6 +5,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use crate::domain::chat::{self, Block, Outcome, ToolCall};
 use crate::domain::ids::CallId;
+use crate::domain::mcp::TOOL_PREFIX;
 use crate::domain::text::clip;
 
 /// Maximum number of calls in one answer that are run. Further calls get an error as their result.
@@ -108,6 +109,15 @@ impl Calls {
                 })
             })
             .collect()
+    }
+}
+
+impl super::Turn {
+    /// Sets the tools of MCP servers whose calls may run in parallel.
+    pub fn set_server_tools(&mut self, names: BTreeSet<String>) {
+        let parallel = &mut self.limits.parallel_tools;
+        parallel.retain(|name| !name.starts_with(TOOL_PREFIX));
+        parallel.extend(names);
     }
 }
 

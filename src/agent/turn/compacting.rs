@@ -12,10 +12,11 @@ use crate::model::retry::FailedTries;
 use crate::model::{ErrorKind, ModelError, Reply};
 use crate::protocol::event::{Compaction, CompactionMethod, NoticeLevel, TurnEnd};
 
-/// The share of the available tokens, in percent, that a digest or the rebuilt first message may take.
+/// The share of the available tokens, in percent, that a [`SummaryForm::Digest`] or the first message after a
+/// compaction may take.
 const ROOM: u64 = 50;
-/// Minimum number of tokens that the limit must leave for the conversation. With fewer, a summary would be due after
-/// each answer.
+/// Minimum number of tokens that must remain for the conversation below the limit at which it is shortened. With fewer,
+/// a summary would be due after each answer.
 const ROOM_MIN: u64 = 500;
 /// The assumed number of bytes per token.
 const TOKEN: u64 = 4;
@@ -49,15 +50,16 @@ pub(super) struct Summary {
 #[derive(Debug, Clone, Default)]
 pub(super) struct Length {
     set: LengthLimit,
-    /// The window, in tokens, learned from a request that the server refused as too long; `None` if there was none.
+    /// The window, in tokens, learned from a request that the server refused as too long; `None` if it refused none.
     learned: Option<u64>,
     /// The number of tokens in system prompt and tools, which precede every conversation.
     prefix_tokens: u64,
-    /// The number of tokens that the server counted up to and including the last answer.
+    /// The number of tokens that the server counted up to and including the last answer; `None` if the server reported
+    /// none.
     counted: Option<u64>,
-    /// The estimated number of tokens after the last answer.
+    /// The estimated number of tokens in the messages after the last answer.
     since: u64,
-    /// Whether no answer followed the last summary. Another summary would then not help.
+    /// Whether the conversation was summarized and no answer has followed. Another summary would then not help.
     is_fresh: bool,
     was_warned: bool,
 }
@@ -87,7 +89,7 @@ impl Length {
         self.is_fresh = false;
     }
 
-    /// Records that the conversation is empty.
+    /// Resets the counts, because the conversation is now empty.
     pub(super) fn cleared(&mut self) {
         self.counted = None;
         self.since = 0;
@@ -107,7 +109,8 @@ impl Length {
         }
     }
 
-    /// Returns the number of tokens that the limit leaves for the conversation.
+    /// Returns how many tokens remain for the conversation between the system prompt and the limit at which it is
+    /// shortened.
     fn left(&self) -> u64 {
         self.budget().limit().saturating_sub(self.prefix_tokens)
     }
@@ -149,7 +152,8 @@ impl Length {
 }
 
 impl Turn {
-    /// Sets the token budget of the conversation. `prefix_tokens` is the number of tokens in system prompt and tools.
+    /// Sets the limit on the length of the conversation. `prefix_tokens` is the number of tokens in system prompt and
+    /// tools.
     pub fn set_budget(&mut self, budget: LengthLimit, prefix_tokens: u64) {
         self.length.set(budget, prefix_tokens);
     }
@@ -237,7 +241,7 @@ impl Turn {
         vec![TurnEffect::Summarise(question)]
     }
 
-    /// Requests the same summary again, after a wait.
+    /// Requests a failed summary again, once the wait before the retry is over.
     pub(super) fn summarise_again(&mut self, summary: Summary) -> Vec<TurnEffect> {
         self.summarise(summary.form, summary.focus, summary.after)
     }

@@ -7,7 +7,6 @@ use crate::protocol::event::TurnEnd;
 
 /// Maximum number of consecutive empty answers, including the first.
 const EMPTY_MAX: u32 = 3;
-/// The text that tells the model that its answer was empty.
 const EMPTY: &str = "<crew>Your last answer was empty. Continue with the next step, or say in one sentence that you are done.</crew>";
 
 impl Turn {

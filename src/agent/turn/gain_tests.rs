@@ -8,7 +8,8 @@ use crate::agent::compact::LengthLimit;
 use crate::domain::chat;
 use crate::protocol::event::NoticeLevel;
 
-/// Compacts a turn with the answer `words`, which the server counted as `counted` tokens, and `front` tokens of system prompt and tools.
+/// Runs a turn that the model answers with `words`, then a compaction for which it writes `summary`. The server reports
+/// `counted` tokens for each request; system prompt and tools are estimated at `front` tokens.
 fn asked_to_compact(
     words: &str,
     counted: u64,
@@ -38,7 +39,8 @@ fn asked_to_compact(
 
 #[test]
 fn compaction_never_grows_or_reports_growth() {
-    // The server does not count system prompt and tools, so the estimate of the result exceeds its count.
+    // The server does not count system prompt and tools, so the estimated size of the result exceeds the server's
+    // count.
     let (_, effects) = asked_to_compact(&"words ".repeat(800), 1300, 3500, "we talked");
     let [
         TurnEffect::Replace(_),

@@ -11,7 +11,8 @@ use crate::protocol::event::{Compaction, NoticeLevel, TurnEnd};
 
 #[derive(Debug, Clone, PartialEq)]
 pub enum TurnInput {
-    /// Text from the user, a claimed task or the crew. Starts a turn, or is added before its next call.
+    /// Text from the user, a claimed task or the crew. Starts a turn, or is added before the next model call of the
+    /// running turn.
     Say(Vec<Block>),
     /// Answers [`TurnEffect::CheckMail`]: the waiting messages, as text; may be empty.
     Mail(Vec<Block>),
@@ -31,10 +32,12 @@ pub enum TurnInput {
         content: String,
         outcome: Outcome,
     },
+    /// Images of the result of a call, for the message with the results.
+    ResultImages(Vec<Block>),
     /// The agent replaced its todo list. The value says whether the list has open items.
     TodoSet(bool),
-    /// The user requests a summary. It is made at once between turns; in a turn, before the next call or after the
-    /// last answer.
+    /// The user requests a summary. Between turns, the summary is made at once; during a turn, before the next model
+    /// call or after the last answer.
     Compact {
         /// What the summary should cover in most detail; may be empty.
         focus: String,
@@ -42,7 +45,7 @@ pub enum TurnInput {
     /// The user empties the conversation. Without a running turn, this happens at once. A running turn is ended first
     /// by the [`TurnInput::Interrupt`] that follows this input.
     Clear,
-    /// The agent requests a summary, to be made before its next call.
+    /// The agent requests a summary, to be made before the next model call.
     OwnCompaction {
         /// What the summary should cover in most detail; may be empty.
         focus: String,
@@ -51,30 +54,31 @@ pub enum TurnInput {
     Archived(Box<KeptState>),
     /// Answers [`TurnEffect::Archive`]: the conversation could not be saved, so it must not be replaced.
     ArchiveFailed {
-        /// The reason, in one line.
+        /// Why the conversation could not be saved, in one line.
         why: String,
     },
-    /// Answers [`TurnEffect::Call`] and [`TurnEffect::Summarise`]: the model was not called, because a budget is used up.
+    /// Answers [`TurnEffect::Call`] and [`TurnEffect::Summarise`]: the model was not called, because a budget is used
+    /// up.
     Stop {
-        /// The reason, in one line.
+        /// Why the budget does not allow the call, in one line.
         why: String,
     },
-    /// The user interrupts the turn.
+    /// The turn was interrupted, for example by the user, or because its task was taken from the agent.
     Interrupt {
-        /// The part of the model's answer that has arrived.
+        /// The part of the model's answer that has arrived; empty if there is none.
         partial: String,
     },
 }
 
-/// An effect that the driver executes.
+/// What [`super::Turn::step`] asks the driver to do.
 #[derive(Debug, Clone, PartialEq)]
 pub enum TurnEffect {
     /// Check the inbox. The driver answers with [`TurnInput::Mail`].
     CheckMail,
     /// Write a conversation message to disk, and only then acknowledge the inbox messages in it.
     Save(Message),
-    /// Call the model with the conversation. The driver answers with [`TurnInput::Replied`], [`TurnInput::ModelFailed`] or
-    /// [`TurnInput::Stop`].
+    /// Call the model with the conversation. The driver answers with [`TurnInput::Replied`], [`TurnInput::ModelFailed`]
+    /// or [`TurnInput::Stop`].
     Call,
     /// Request a summary from the model. The driver answers as for [`TurnEffect::Call`].
     Summarise(SummaryRequest),
@@ -94,12 +98,11 @@ pub enum TurnEffect {
         attempt: u32,
         /// Maximum number of tries of the call, including the first.
         attempts_max: u32,
-        /// The reason, in one line.
+        /// Why the last try failed, in one line.
         cause: String,
     },
     /// Run these calls in parallel. The driver answers with one [`TurnInput::ToolDone`] for each.
     Run(Vec<ToolCall>),
-    /// Show a notice to the user.
     Notice(NoticeLevel, String),
     End(TurnEnd),
 }

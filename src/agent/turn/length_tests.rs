@@ -46,7 +46,8 @@ pub(super) fn keep() -> TurnInput {
     }))
 }
 
-/// Returns a turn before its second call, after an answer of `tokens` in a window of 1000 tokens.
+/// Returns a turn that is about to make its second model call, and the effects of its last step. The window has 1000
+/// tokens, the server counted `tokens` of them for the first call, and a tool then returned `output`.
 fn grown(tokens: u64, output: &str) -> (Turn, Vec<TurnEffect>) {
     let mut turn = Turn::new(TurnLimits::default());
     let budget = LengthLimit {
@@ -132,7 +133,7 @@ fn summary_is_not_summarised_again() {
     assert!(turn.is_idle());
 }
 
-/// System prompt and tools fill the window, so a summary frees nothing.
+/// The system prompt and the tools alone fill the window, so a summary frees nothing.
 #[test]
 fn too_small_window_warns_once_and_skips_summaries() {
     let mut turn = Turn::new(TurnLimits::default());
@@ -182,7 +183,7 @@ fn too_long_first_message_suggests_a_larger_window() {
     assert!(hint.contains("larger window"), "{hint}");
 }
 
-/// Each result fills the window, so a summary follows each round.
+/// Each tool result fills the window, so every round requests a summary.
 #[test]
 fn loop_ends_despite_compaction_in_each_round() {
     let (mut turn, mut effects) = grown(900, "the same");

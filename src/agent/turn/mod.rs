@@ -74,11 +74,9 @@ enum TurnPhase {
     Idle,
     /// The driver checks the inbox for the next user message.
     Gathering,
-    /// A model call is running.
     Calling,
     /// The model call failed; the driver waits before it retries.
     Waiting(Retry),
-    /// The model writes a summary.
     Summarising(Summary),
     /// The whole conversation is being archived before the summary replaces it.
     Archiving {
@@ -100,7 +98,7 @@ pub struct Turn {
     /// Texts that go into the next user message, after the results.
     pending_texts: Vec<Block>,
     rounds: u32,
-    /// Failed tries of the current call.
+    /// The failed tries of the current model call.
     tries: FailedTries,
     empty_answers: u32,
     pauses: u32,
@@ -140,7 +138,7 @@ impl Turn {
         }
     }
 
-    /// Returns the turn with `messages` as its conversation, which must be valid.
+    /// Returns the turn with `messages` as its conversation. They must be valid by [`crate::domain::chat::validate`].
     #[must_use]
     pub fn with_messages(self, messages: Vec<Message>) -> Turn {
         Turn {
@@ -165,6 +163,10 @@ impl Turn {
     pub fn step(&mut self, input: TurnInput) -> Vec<TurnEffect> {
         match input {
             TurnInput::Say(blocks) => self.say(blocks),
+            TurnInput::ResultImages(blocks) => {
+                self.pending_texts.extend(blocks);
+                vec![]
+            }
             TurnInput::Mail(blocks) => self.gathered(blocks),
             TurnInput::Replied(reply) => match self.phase {
                 TurnPhase::Summarising(_) => self.summarised(&reply),

@@ -6,7 +6,8 @@ use std::collections::{HashSet, VecDeque};
 pub(super) const LOOP_MAX: usize = 5;
 /// The model gets a reminder when the same calls with the same results come this many times.
 const REPEATED_MIN: usize = 3;
-/// Maximum number of rounds that the loop detection remembers, separately for those before and after the last compaction.
+/// Maximum number of rounds that the loop detection remembers, separately for those before and after the last
+/// compaction.
 const LOOP_WINDOW: usize = 12;
 
 /// Maximum number of file parts that a turn remembers as read. Reading further parts does not count as progress.
@@ -24,13 +25,13 @@ pub(super) enum Round {
     Loop,
 }
 
-/// The history of one turn that is needed to detect loops.
+/// The part of the history of one turn that shows whether the model is in a loop.
 #[derive(Debug, Default)]
 pub(super) struct LoopDetector {
-    /// Hashes of the last rounds after the last compaction, oldest first.
+    /// Hashes of the newest rounds since the last compaction, oldest first.
     recent: VecDeque<u64>,
-    /// Hashes of the last rounds before the last compaction. The model does not remember these rounds, so it may
-    /// repeat them.
+    /// Hashes of the newest rounds before the last compaction, oldest first. The model does not remember these rounds,
+    /// so it may repeat them.
     before: VecDeque<u64>,
     /// The fingerprint of files, board and messages at the last compaction, if known.
     work: Option<u64>,
@@ -53,12 +54,12 @@ impl LoopDetector {
         }
     }
 
-    /// Records that the agent received a message.
+    /// Records that the agent received a message, which counts as progress.
     pub(super) fn note_message(&mut self) {
         self.has_news = true;
     }
 
-    /// Records that a part of a file was read. `mark` is its hash.
+    /// Records that a part of a file was read. `mark` is a hash of the read; a new one counts as progress.
     pub(super) fn note_read(&mut self, mark: u64) {
         if self.reads.len() < READS_MAX {
             self.has_news |= self.reads.insert(mark);

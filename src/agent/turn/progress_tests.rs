@@ -35,12 +35,12 @@ fn turn() -> Turn {
     turn
 }
 
-/// Runs one round: the model makes a call, whose result is `result`; the server counts `tokens` tokens.
+/// Runs one round: the model calls `bash`, which returns `result`. The server counts `tokens` tokens.
 fn round(turn: &mut Turn, result: &str, tokens: u64) -> Vec<TurnEffect> {
     call(turn, "bash", json!({}), result, tokens)
 }
 
-/// Runs one round with a call of the tool `name`.
+/// Runs one round like [`round`], but with a call of the tool `name`.
 fn call(turn: &mut Turn, name: &str, input: Value, result: &str, tokens: u64) -> Vec<TurnEffect> {
     let call = ToolCall {
         id: CallId("a".into()),
@@ -56,7 +56,8 @@ fn call(turn: &mut Turn, name: &str, input: Value, result: &str, tokens: u64) ->
     })
 }
 
-/// Writes the requested summary. `work` identifies the state of files, board and messages; `None`: unknown.
+/// Answers the turn's request for a summary. `work` identifies the state of files, board and messages; `None` means
+/// that it is unknown.
 fn summary(turn: &mut Turn, work: Option<u64>) -> Vec<TurnEffect> {
     let effects = turn.step(reply(vec![Block::text("so far")], 900));
     assert_eq!(effects, vec![TurnEffect::Archive]);
@@ -66,7 +67,7 @@ fn summary(turn: &mut Turn, work: Option<u64>) -> Vec<TurnEffect> {
     })))
 }
 
-/// Runs two rounds with results that are different in each cycle `nth`, then a compaction.
+/// Runs two rounds whose results depend on `nth`, then a compaction.
 fn cycle(turn: &mut Turn, nth: usize, work: Option<u64>) -> Vec<TurnEffect> {
     round(turn, &format!("{nth} one"), 100);
     turn.step(TurnInput::Mail(vec![]));

@@ -65,7 +65,8 @@ fn any_input() -> impl Strategy<Value = TurnInput> {
 }
 
 proptest! {
-    /// Guarantee 8 of docs/GUARANTEES.md: for any inputs in any order, requests and the conversation between turns are valid.
+    /// Guarantee 8 of docs/GUARANTEES.md: for any inputs in any order, requests and the conversation between turns are
+    /// valid.
     #[test]
     fn conversation_is_always_valid(inputs in prop::collection::vec(any_input(), 0..60)) {
         let mut turn = Turn::new(reads());

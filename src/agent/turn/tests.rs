@@ -57,7 +57,7 @@ pub(super) fn error(fault: ErrorKind) -> TurnInput {
     TurnInput::ModelFailed { error, jitter: 0.5 }
 }
 
-/// A turn that has just called the model.
+/// Returns a turn that has just called the model for the first time.
 pub(super) fn calling(limits: TurnLimits) -> Turn {
     let mut turn = Turn::new(limits);
     assert_eq!(
@@ -331,7 +331,7 @@ fn empty_answer_is_retried_twice() {
             turn.step(reply(blocks, StopReason::EndTurn)),
             vec![TurnEffect::CheckMail]
         );
-        // The same question again would get the same silence.
+        // The same request again would often get an empty answer again.
         let effects = turn.step(TurnInput::Mail(vec![]));
         let [TurnEffect::Save(added), TurnEffect::Call] = &effects[..] else {
             panic!("{effects:?}");

@@ -17,7 +17,7 @@ use crate::protocol::{Event, EventReceiver, SentCommand};
 use crate::store::JournalStart;
 use crate::ui::{Msg, SessionRole, update};
 
-/// The state of the crew that the dashboard shows.
+/// Whether the crew on the screen is starting, runs here, runs in another process or is missing.
 pub(super) enum CrewState {
     /// The crew is starting. Commands and events are queued.
     Starting(StartQueue),
@@ -71,7 +71,7 @@ pub(super) struct StartQueue {
     pub(super) commands: Vec<SentCommand>,
     /// Events for the journal, at most [`EARLY_EVENTS_MAX`].
     events: Vec<Event>,
-    /// Number of events that were dropped because of this limit.
+    /// Number of events that were dropped because `events` was full.
     lost: usize,
     /// The ended process whose crew is taken over; `None` for a new start.
     pub(super) from: Option<PreviousRun>,
@@ -95,7 +95,7 @@ impl StartQueue {
         }
     }
 
-    /// Returns a warning if events were lost.
+    /// Returns a warning that names the number of events missing from the journal; `None` if none were lost.
     fn warning(&self) -> Option<String> {
         let lost = self.lost;
         let were = if lost == 1 { "event is" } else { "events are" };
@@ -107,7 +107,7 @@ impl StartQueue {
     }
 }
 
-/// The process that ran a crew before it ended, and its session.
+/// A process that ran a crew and has ended, and the session of that crew.
 pub(super) struct PreviousRun {
     process: Option<u32>,
     session: String,

@@ -12,7 +12,8 @@ use crate::ui::terminal::COPY_TOO_LONG;
 use crate::ui::{Msg, ThemeChoice, update};
 
 impl Dashboard {
-    /// Notifies the user by the configured method.
+    /// Rings the bell or shows `words` as a desktop notification, as the user has configured; does nothing if
+    /// notifications are off.
     pub(super) fn notify(&mut self, words: &str) -> Result<()> {
         match self.notify_method {
             NotifyMethod::Bell => self.screen.bell()?,
@@ -29,7 +30,7 @@ impl Dashboard {
         Ok(())
     }
 
-    /// Saves the theme in the user's settings.
+    /// Saves the theme in the user's settings. Shows a warning if that fails or has no visible effect.
     pub(super) fn save_theme(&self, chosen: &ThemeChoice) {
         if let Some(message) = theme::save(chosen, self.depth) {
             self.warn(&message);

@@ -1,4 +1,4 @@
-//! When the dashboard draws its next frame.
+//! Decides when the dashboard draws its next frame.
 
 use tokio::time::Instant;
 
@@ -28,14 +28,14 @@ impl FrameSchedule {
         self.stale = self.stale.max(Some(cause));
     }
 
-    /// Returns when the next frame is due, which may be in the past; `None` if the screen is up to date.
+    /// Returns the time at which the next frame is due, which may be in the past; `None` if the screen is up to date.
     pub fn next(&self) -> Option<Instant> {
         let now = self.opened.elapsed();
         self.stale
             .map(|cause| self.opened + self.limiter.due(cause, now))
     }
 
-    /// Records that a frame was drawn.
+    /// Records that a frame was drawn: nothing is stale any more, and the limiter counts the frame.
     pub fn drawn(&mut self) {
         self.stale = None;
         self.limiter.drawn(self.opened.elapsed());

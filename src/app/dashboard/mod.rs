@@ -235,7 +235,7 @@ impl Dashboard {
                 }
                 answer = self.requests.next() => self.show_answer(answer),
                 found = self.files.next() => {
-                    // They answer a key: a frame for an event would come up to 50 ms later.
+                    // The files answer a key press. With the cause `Event`, the frame would come up to 50 ms later.
                     cause = FrameCause::Key;
                     update(&mut self.state, Msg::Files(found));
                 }
@@ -259,7 +259,8 @@ impl Dashboard {
         }
     }
 
-    /// Returns when the main loop must wake up without input: for the next frame, a spinner or a countdown.
+    /// Returns the time at which the main loop must wake up without input: for the next frame, a spinner or a
+    /// countdown.
     fn next_wake(&self) -> Option<Instant> {
         let frame = self.frames.next();
         let tick = next_tick(&self.state).map(|wait| Instant::now() + wait);

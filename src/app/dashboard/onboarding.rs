@@ -36,7 +36,7 @@ use crate::ui::{OnboardingPage, PageSeverity};
 /// Maximum number of problems in the files of servers and hooks that are shown at start.
 const PROBLEMS_MAX: usize = 5;
 
-/// The interval between checks whether the cause of a page is gone.
+/// While a setup page is open, this process checks at this interval whether the reported problem is solved.
 const AGAIN_AFTER: Duration = Duration::from_secs(2);
 
 /// The notice after the first commit and a restart of the dashboard.
@@ -59,7 +59,7 @@ pub(super) struct RestartState {
     pub(super) notice: Option<&'static str>,
     /// Whether the user turned mouse capture on or off in this window.
     pub(super) mouse: Option<bool>,
-    /// The question for the terminal's background colour.
+    /// Kept so that the terminal is not asked for its background colour again.
     pub(super) background: BackgroundQuery,
     /// The digests of what the user chose to continue without in this session.
     pub(super) skipped: Option<String>,
@@ -80,11 +80,11 @@ impl Drop for FirstCommitTask {
 pub(super) enum StartupCheckResult {
     /// A page to show, because a check found a problem.
     Page(OnboardingPage),
-    /// The model check failed: the server rejects the key or lacks the model.
+    /// The model check failed: the server rejects the key, lacks the model or does not work.
     Trouble(ModelUnavailable),
-    /// The cause of a page no longer exists.
+    /// The problem that a setup page reports is solved.
     CauseGone(PageCause),
-    /// The cause of a page still exists.
+    /// The problem that a setup page reports is not solved yet. It is checked again while the page is open.
     CausePersists(PageCause),
     /// Creating the first commit has ended.
     FirstCommit(Result<(), GitError>),
@@ -111,7 +111,7 @@ impl StartupChecks {
         self.running.push(Box::pin(work));
     }
 
-    /// Starts a check whether tasks can have worktrees in `root`.
+    /// Starts to check whether tasks can have worktrees in `root`.
     fn check_git(&self, root: PathBuf) {
         self.find(async move {
             let found = spawn_blocking(move || git_setup::check(&root)).await;
@@ -120,7 +120,7 @@ impl StartupChecks {
         });
     }
 
-    /// Starts a check whether the server accepts the key and has the model.
+    /// Starts to check whether the server accepts the key and has the model.
     fn check_model(&self, probe: Probe) {
         self.find(async move {
             match probe.ask().await {
@@ -130,7 +130,7 @@ impl StartupChecks {
         });
     }
 
-    /// Starts a check, after [`AGAIN_AFTER`], whether the cause of a page is gone.
+    /// Checks in the background, after [`AGAIN_AFTER`], whether the cause of a page is gone.
     fn watch(&self, cause: PageCause) {
         self.find(async move {
             tokio::time::sleep(AGAIN_AFTER).await;
@@ -167,7 +167,7 @@ impl PageCause {
 }
 
 impl Dashboard {
-    /// Starts the checks that are made once the crew runs.
+    /// Starts the checks of git and of the model in the background. Called once the crew runs.
     pub(super) fn start_checks(&mut self, blueprint: &Blueprint, probe: Option<Probe>) {
         let is_demo = blueprint.choice == Some(ProviderChoice::Demo);
         if !is_demo && blueprint.settings.worktrees != Some(false) {
@@ -244,7 +244,8 @@ impl Dashboard {
         }
     }
 
-    /// Shows the page for a crew that could not start, and starts to check whether the problem was solved.
+    /// Shows the page for a crew that could not start. If no model or no local server was found, also starts to check
+    /// whether one becomes available.
     pub(super) fn without_crew(&mut self, missing: &ModelUnavailable, blueprint: &Blueprint) {
         match missing.problem {
             ModelProblem::NotConfigured => self.checks.watch(PageCause::NoServer),
@@ -314,8 +315,8 @@ impl Dashboard {
         }
     }
 
-    /// Returns a restart of the dashboard, which repeats all checks. `status_message` is shown if they lead to the same page
-    /// again.
+    /// Returns a restart of the dashboard, which repeats all checks. `status_message` is shown if they lead to the same
+    /// page again.
     pub(super) fn restart_with(&self, status_message: Option<&str>) -> ExitReason {
         ExitReason::Restart(Box::new(RestartState {
             status_message: status_message.map(String::from),

@@ -1,5 +1,5 @@
-//! Carries out requests of the screen. Slow ones run beside the main loop: listing sessions, the checks of the doctor,
-//! writing an export. The others load and save the message history and prepare the next session.
+//! Carries out requests of the screen. Slow ones run concurrently with the main loop: listing sessions, the checks of
+//! the doctor, writing an export. The others load and save the message history and prepare the next session.
 
 use anyhow::Result;
 use futures::future::BoxFuture;
@@ -12,22 +12,21 @@ use crate::app::frame_limiter::FrameCause;
 use crate::app::{describe_error, doctor, export, prompt_history, resume, sessions};
 use crate::ui::{DoctorResult, Msg, SessionSummary, update};
 
-/// The answer to a request.
+/// The result of work that a user action started in the background.
 pub(super) enum ScreenAnswer {
     Sessions(Vec<SessionSummary>),
     Checked(Vec<DoctorResult>),
-    /// The path of the file with the export.
+    /// The path of the exported file.
     Exported(Result<String>),
 }
 
-/// The requests that are running.
 #[derive(Default)]
 pub(super) struct ScreenRequests {
     running: FuturesUnordered<BoxFuture<'static, ScreenAnswer>>,
 }
 
 impl ScreenRequests {
-    /// Waits for the next answer; forever if no request runs.
+    /// Waits for the next result; forever if no such work runs.
     pub(super) async fn next(&mut self) -> ScreenAnswer {
         match self.running.next().await {
             Some(answer) => answer,
@@ -64,7 +63,7 @@ impl Dashboard {
         ExitReason::Quit(self.state.own_session().map(str::to_string))
     }
 
-    /// Saves the message that the last input sent in the history on disk.
+    /// If the last input sent a message, adds the message to the history on disk.
     pub(super) fn save_sent(&mut self) {
         if let Some(text) = self.state.take_sent()
             && let Some(warning) = prompt_history::add(&self.root, &text)
@@ -79,13 +78,13 @@ impl Dashboard {
         update(&mut self.state, Msg::History(saved));
     }
 
-    /// Returns the restart for a new session, or for the session whose id begins with `wanted`. If that is not possible,
-    /// tells the user and returns `None`.
+    /// Returns the restart for a new session, or for the session whose id begins with `wanted`. If that is not
+    /// possible, tells the user and returns `None`.
     pub(super) fn start_session(&mut self, wanted: Option<String>) -> Option<ExitReason> {
         let chosen = wanted.map(|id| resume::choose(&self.root, &id)).transpose();
         let is_open =
             |id: &Option<String>| id.is_some() && id.as_deref() == self.state.own_session();
-        // A demo in a chosen directory needs an empty one.
+        // The demo needs an empty directory, so it cannot start again in the directory that `--dir` names.
         let is_demo = self.options.demo || self.options.provider.as_deref() == Some("demo");
         let refused = match &chosen {
             Err(why) => Some(format!("Not resumed: {}.", describe_error(why))),
@@ -107,7 +106,6 @@ impl Dashboard {
         }
     }
 
-    /// Shows an answer.
     pub(super) fn show_answer(&mut self, answer: ScreenAnswer) {
         match answer {
             ScreenAnswer::Sessions(all) => self.state.show_sessions(all),

@@ -1,5 +1,5 @@
-//! Starts the dashboard, and restarts it when the setup page asks for a new start or for the demo, or the user for
-//! another session.
+//! Starts the dashboard, and restarts it when the setup page requires it, or when the user chooses the demo or another
+//! session.
 
 use anyhow::{Context, Result};
 
@@ -14,7 +14,6 @@ use crate::cli::GlobalOptions;
 /// What the demo prints at its end, when its repository is deleted.
 const AFTER_DEMO: &str = "Next: change to a git repository of your own and run crewdeck.\n";
 
-/// Why the dashboard was left.
 pub(super) enum ExitReason {
     /// The user left. Holds the session that this process ran, if the crew had started.
     Quit(Option<String>),
@@ -29,7 +28,7 @@ pub(super) enum ExitReason {
 /// Runs the dashboard until the user leaves, and returns the exit code.
 ///
 /// # Errors
-/// Fails if the dashboard cannot start. The terminal is restored before that.
+/// Fails if the dashboard cannot start. The terminal is restored before the error is returned.
 pub fn main(global: &GlobalOptions) -> Result<u8> {
     let mut options = global.clone();
     let mut blueprint = Blueprint::read(&options)?;
@@ -53,7 +52,8 @@ pub fn main(global: &GlobalOptions) -> Result<u8> {
             ExitReason::StartSession(session, from) => {
                 options.resume.clone_from(&session);
                 if blueprint.is_demo() && session.is_some() {
-                    // The options name no repository, or one that a new start would create.
+                    // The blueprint is kept: the options name no repository, or one that reading them again would
+                    // create.
                     blueprint.resume = session;
                     kept = *from;
                     continue;
@@ -84,7 +84,8 @@ pub fn main(global: &GlobalOptions) -> Result<u8> {
     }
 }
 
-/// Reads the configuration for the next start, which may wait for git. Returns `None` if a signal arrives meanwhile.
+/// Reads the configuration for the next start, on another thread because git may be slow. Returns `None` if a signal
+/// arrives meanwhile.
 async fn read(
     global: GlobalOptions,
     signals: Option<&mut Signals>,

@@ -7,9 +7,9 @@ use ignore::{DirEntry, WalkBuilder};
 use crate::domain::folders::is_reserved;
 use crate::ui::FileListState;
 
-/// Maximum number of files and directories.
+/// Maximum number of files and directories in the list.
 const ENTRIES_MAX: usize = 200_000;
-/// Maximum size of all paths, in bytes.
+/// Maximum size of all paths in the list together, in bytes.
 const BYTES_MAX: usize = 32 * 1024 * 1024;
 
 /// The paths of a project, relative to its root.
@@ -20,7 +20,8 @@ pub struct FileIndex {
 }
 
 impl FileIndex {
-    /// Reads the files and directories directly below `root`, until `pauses`. They come first in the whole list.
+    /// Reads the files and directories directly below `root`, until `pauses` returns true. They come first in the
+    /// complete list.
     pub fn read_top(root: &Path, pauses: &mut dyn FnMut() -> bool) -> FileIndex {
         let mut reader = FileReader::new(root, Some(1));
         reader.read(pauses);
@@ -36,13 +37,13 @@ pub struct FileReader {
     root: PathBuf,
     walk: ignore::Walk,
     paths: Vec<Box<str>>,
-    /// Size of all paths, in bytes.
+    /// Size of all paths read so far, in bytes.
     bytes: usize,
     state: FileListState,
 }
 
 impl FileReader {
-    /// Begins to read the files below `root`, down to `depth` if it is given.
+    /// Begins to read the files below `root`. `depth` limits how many levels of directories are read.
     pub fn new(root: &Path, depth: Option<usize>) -> FileReader {
         let walk = WalkBuilder::new(root)
             .hidden(false)
@@ -60,7 +61,8 @@ impl FileReader {
         }
     }
 
-    /// Reads on until all files are read or `pauses`, which is asked after each file. Returns whether all are read.
+    /// Continues to read until all files are read, or until `pauses`, which is called after each file, returns true.
+    /// Returns whether all files are read.
     pub fn read(&mut self, pauses: &mut dyn FnMut() -> bool) -> bool {
         while self.state == FileListState::Reading {
             match self.walk.next() {

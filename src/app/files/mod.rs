@@ -1,6 +1,6 @@
-//! Finds files for the mention that is being typed. A thread reads the list of files at the first query and then matches
-//! queries against it. Until the list is complete, it publishes the matches among the files that it has read: first those
-//! of the top directory, which take about a millisecond. There is no thread before the first query.
+//! Finds files for the mention that is being typed. A thread reads the list of files at the first query and then
+//! matches queries against it. Until the list is complete, it publishes the matches among the files that it has read:
+//! first those of the top directory, which take about a millisecond. There is no thread before the first query.
 
 mod index;
 mod search;
@@ -15,12 +15,13 @@ use self::index::{FileIndex, FileReader};
 use self::search::FileSearch;
 use crate::ui::FoundFiles;
 
-/// Age from which the list is read again when a new mention begins. The old list is used meanwhile.
+/// A list of files older than this is read again when a new mention begins. The old list is used meanwhile.
 const STALE: Duration = Duration::from_secs(5);
-/// Time after which matches are published while the list is read for the first time. Doubled each time.
+/// While the first list of files is being read, the matches found so far are published after this time, then after
+/// intervals that double each time.
 const FIRST_MATCHES: Duration = Duration::from_millis(10);
 
-/// Finds files of the project.
+/// Finds files of the project, on a thread that starts with the first query.
 pub struct FileFinder {
     root: PathBuf,
     last: Option<String>,
@@ -39,7 +40,6 @@ struct Query {
 }
 
 impl FileFinder {
-    /// Creates a finder of the files below `root`.
     pub fn new(root: &Path) -> FileFinder {
         FileFinder {
             root: root.to_path_buf(),
@@ -78,7 +78,7 @@ impl FileFinder {
     }
 }
 
-/// Starts the thread. Without one, no files are offered.
+/// Starts the thread that reads and searches the files. `None` if it cannot be started; then no files are offered.
 fn start(root: PathBuf) -> Option<FinderThread> {
     let (queries, asked) = mpsc::channel();
     let (out, found) = watch::channel(None);

@@ -75,7 +75,7 @@ impl FileSearch {
             .iter()
             .filter_map(|(_, _, at)| self.index.paths.get(*at as usize));
         let files = paths
-            // The directory itself is chosen already.
+            // The directory that the query names is already chosen.
             .filter(|path| !path.ends_with('/') || ***path != *query)
             .map(|path| {
                 let mut marked = Vec::new();

@@ -33,7 +33,6 @@ fn not_listed() -> ModelUnavailable {
     ModelUnavailable::not_listed("big-9", &["big-1".into(), "small-2".into()])
 }
 
-/// Returns the actions that a page offers, in order.
 fn actions(page: &OnboardingPage) -> Vec<Action> {
     page.offers.iter().map(|o| o.action).collect()
 }

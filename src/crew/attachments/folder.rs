@@ -7,15 +7,15 @@ use crate::store::walk::project_files;
 
 /// Maximum number of listed files.
 const LISTED_MAX: usize = 500;
-/// Maximum number of counted files.
+/// Maximum number of files that are counted. For a larger directory, the text says "at least".
 const COUNTED_MAX: usize = 100_000;
 /// Maximum size of the list, in bytes.
 const TEXT_MAX: usize = 50_000;
 
-/// Lists the directory at `at`.
+/// Lists the files below the directory `at`.
 ///
 /// # Errors
-/// Says why the directory cannot be attached.
+/// Returns the reason if the directory cannot be attached.
 pub fn list(at: &Path) -> Result<Content, String> {
     std::fs::read_dir(at).map_err(|e| super::explain(&e))?;
     let walk = project_files(at).build();

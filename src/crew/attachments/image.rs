@@ -22,10 +22,10 @@ const FILE_MAX: u64 = 32 * 1024 * 1024;
 const FILE_SIDE_MAX: u32 = 20_000;
 /// Maximum memory for the decoded image, in bytes.
 const DECODED_MAX: u64 = 256 * 1024 * 1024;
-/// Qualities of JPEG, tried in this order until the image is small enough.
+/// JPEG qualities, which are tried in this order until the image is small enough.
 const QUALITIES: [u8; 3] = [85, 70, 50];
 
-/// Returns whether the name of a file is that of an image that models read.
+/// Returns whether a file name has the extension of an image format that models accept.
 pub fn has_image_name(name: &str) -> bool {
     let extension = Path::new(name).extension().and_then(|e| e.to_str());
     let extension = extension.map(str::to_ascii_lowercase);
@@ -35,7 +35,7 @@ pub fn has_image_name(name: &str) -> bool {
 /// Reads the image at `at`, a file of `size` bytes.
 ///
 /// # Errors
-/// Says why the image cannot be attached.
+/// Returns the reason if the image cannot be attached.
 pub fn read(at: &Path, size: u64) -> Result<Content, String> {
     if size > FILE_MAX {
         let most = bytes(FILE_MAX);
@@ -52,9 +52,9 @@ pub fn read(at: &Path, size: u64) -> Result<Content, String> {
     prepare(&raw)
 }
 
-/// Returns an image as it is sent, without metadata: its pixels are unchanged if it is small enough and upright, else it
-/// is turned and scaled down.
-fn prepare(raw: &[u8]) -> Result<Content, String> {
+/// Returns the image in the form that is sent to the model, without metadata. If it is small enough and upright, its
+/// pixels are unchanged; otherwise it is rotated and scaled down.
+pub fn prepare(raw: &[u8]) -> Result<Content, String> {
     let not_an_image = || "it is not a PNG, JPEG or WebP image".to_string();
     let mut reader = ImageReader::new(Cursor::new(raw));
     reader = reader.with_guessed_format().map_err(|_| not_an_image())?;

@@ -1,8 +1,9 @@
 //! Reads the files that a message mentions, for the model: text, directories and images. Each has a size limit. If one
-//! cannot be attached, the message is rejected with a reason of one line.
+//! file cannot be attached, the whole message is rejected with a one-line reason.
 //!
-//! The user may attach any file that crewdeck can read, also outside of the project: only files that the user names are
-//! read, and the user could also paste them. Secrets in text are redacted, as in the results of `read_file`.
+//! The user may attach any file that crewdeck can read, even outside of the project: only files that the user names are
+//! read, and the user could paste their content as well. Secrets in text are redacted, as in the results of
+//! `read_file`.
 
 mod folder;
 mod image;
@@ -11,7 +12,7 @@ mod text;
 use std::path::{Path, PathBuf};
 
 use crate::agent::driver::blocking;
-use crate::domain::attachment::Attachment;
+use crate::domain::attachment::{AttachedImage, Attachment};
 use crate::domain::mention::Mention;
 use crate::domain::redact::Redactor;
 use crate::store::{AttachmentStore, os_errors};
@@ -23,7 +24,7 @@ const TEXT_MAX: usize = 256 * 1024;
 /// Maximum length of a path, in bytes.
 const PATH_MAX: usize = 1024;
 
-/// A file or directory as it was read.
+/// What is attached for one mention: the text of a file, the list of a directory, or an image.
 struct Content {
     bytes: Vec<u8>,
     /// The size of the content for the user, such as `120 lines`.
@@ -32,10 +33,10 @@ struct Content {
     image: Option<crate::domain::attachment::ImageSize>,
 }
 
-/// Reads and stores the files that `mentions` name. Ignores a mention that is not required and names no file.
+/// Reads and stores the files that `mentions` name. An optional mention that names no file is ignored.
 ///
 /// # Errors
-/// Says in one line which file cannot be attached and why.
+/// Returns one line that says which file cannot be attached and why.
 pub async fn read(
     root: &Path,
     mentions: Vec<Mention>,
@@ -99,7 +100,28 @@ fn read_all(
     Ok(all)
 }
 
-/// Returns the absolute path of a mention: below the project, below the home directory for `~/`, or as it is.
+/// Prepares and stores an image that a tool has returned.
+///
+/// # Errors
+/// Says why the image cannot be used.
+pub fn image_of(root: &Path, name: String, raw: &[u8]) -> Result<AttachedImage, String> {
+    let content = image::prepare(raw)?;
+    let size = content.image.ok_or("it is no image")?;
+    let store = AttachmentStore::open(root);
+    let extension = size.media_type.trim_start_matches("image/");
+    let saved = store.save(&content.bytes, extension);
+    let file = saved.map_err(|error| error.to_string())?;
+    let data = store.image(&file);
+    Ok(AttachedImage {
+        path: name,
+        file,
+        size,
+        data,
+    })
+}
+
+/// Returns the absolute path of a mention. Paths below `~/` are in the home directory; relative paths are in the
+/// project.
 fn resolve(root: &Path, path: &str) -> PathBuf {
     match path.strip_prefix("~/").zip(std::env::home_dir()) {
         Some((below, home)) => home.join(below),
@@ -124,7 +146,7 @@ fn read_one(at: &Path, name: &str) -> Result<Content, String> {
 
 fn explain(error: &std::io::Error) -> String {
     match error.kind() {
-        // The second: a part of the path is a file.
+        // `NotADirectory`: the path continues below a file.
         std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory => {
             "it does not exist".into()
         }
@@ -133,7 +155,7 @@ fn explain(error: &std::io::Error) -> String {
     }
 }
 
-/// Formats a size in bytes.
+/// Formats a size, for example as `120 bytes`, `12 KB` or `3.4 MB`.
 fn bytes(size: u64) -> String {
     match size {
         0..1024 => format!("{size} bytes"),

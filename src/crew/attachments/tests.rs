@@ -6,7 +6,7 @@ use pretty_assertions::assert_eq;
 
 use super::*;
 
-/// Attaches the files in `dir` and returns them, or why not.
+/// Attaches the files `paths` in `dir`. Returns the attachments, or the error for the user.
 async fn attach(dir: &Path, paths: &[&str]) -> Result<Vec<Attachment>, String> {
     let mentions = paths.iter().map(|path| Mention {
         path: (*path).into(),
@@ -25,7 +25,7 @@ async fn refusal(dir: &Path, path: &str) -> String {
     why.into()
 }
 
-/// Returns the content of an attachment.
+/// Reads the content of `attachment` from the store in `dir`.
 fn stored(dir: &Path, attachment: &Attachment) -> Vec<u8> {
     AttachmentStore::open(dir).read(&attachment.file).unwrap()
 }
@@ -155,7 +155,7 @@ fn png(width: u32, height: u32) -> Vec<u8> {
     out.into_inner()
 }
 
-/// Returns a PNG whose header gives another size, with the right checksum.
+/// Changes the size in the header of a PNG, and corrects the header's checksum.
 fn with_size(mut png: Vec<u8>, width: u32, height: u32) -> Vec<u8> {
     png[16..20].copy_from_slice(&width.to_be_bytes());
     png[20..24].copy_from_slice(&height.to_be_bytes());

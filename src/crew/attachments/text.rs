@@ -12,13 +12,14 @@ const TEXT_MAX: usize = 50_000;
 const LINES_MAX: usize = 2000;
 /// Maximum number of bytes that are read, to count the lines.
 const READ_MAX: u64 = 64 * 1024 * 1024;
-/// Number of bytes at the start of a file that are checked: with a zero byte among them, it is binary, as in git.
+/// Number of bytes at the start of a file that are searched for a zero byte. As in git, a file with a zero byte there
+/// counts as binary.
 const PROBE: usize = 8000;
 
 /// Reads the text file at `at`, which has `size` bytes.
 ///
 /// # Errors
-/// Says why the file cannot be attached.
+/// Returns the reason if the file cannot be attached.
 pub fn read(at: &Path, size: u64) -> Result<Content, String> {
     let mut raw = Vec::new();
     let file = regular_file::open(at).map_err(|e| explain(&e))?;

@@ -42,7 +42,7 @@ impl TeammateLoop {
             .report(format!("{} is stuck: it {why}", self.member.name));
     }
 
-    /// Puts the teammate's open task back on the board.
+    /// Puts the teammate's open task back on the board. If that fails, reports the error.
     pub(super) async fn release_task(&self) {
         if let Err(error) = self.crew.board.release_task_of(&self.member.name).await {
             self.agent
@@ -70,7 +70,8 @@ impl TeammateLoop {
         true
     }
 
-    /// Handles the teammate's answer to a shutdown request, after a turn.
+    /// Applies the teammate's answer to an approved shutdown request after a turn. A teammate that refused stays; one
+    /// that agreed or did not answer shuts down.
     pub(super) fn handle_shutdown_answer(&mut self) {
         match self.agent.handle.mailbox.take_shutdown_answer() {
             Some(ShutdownAnswer::Refused) => {

@@ -1,5 +1,4 @@
-//! Runs a teammate: it works in turns and is idle in between, as [`Idle`] decides, until it
-//! shuts down.
+//! Runs a teammate: alternates between turns and idle periods, as [`Idle`] decides, until the teammate shuts down.
 
 mod leaving;
 mod tasks;
@@ -42,8 +41,8 @@ use tasks::Claim;
 const ROUNDS_MAX: u32 = 50;
 /// The delay before a claim is repeated if the board could not be written.
 const CLAIM_AGAIN: Duration = Duration::from_secs(2);
-/// Maximum number of consecutive failed claims. After that the teammate counts as idle, so that `run` can end; in a
-/// dashboard it keeps trying.
+/// Maximum number of consecutive failed claims. After that the teammate counts as idle, so that `crewdeck run` can end;
+/// in a dashboard it keeps trying.
 const CLAIMS_MAX: u32 = 5;
 
 /// Starts and restores teammates, and holds the components that they use.
@@ -196,8 +195,7 @@ struct TeammateLoop {
     is_paused: bool,
     /// The number of consecutive claims that failed because the board could not be written.
     failed_claims: u32,
-    /// The task with which the teammate was reported as stuck since its last turn, so that this is reported only
-    /// once.
+    /// The task on which the teammate was reported as stuck since its last turn, so that it is reported only once.
     stuck_with: Option<TaskId>,
 }
 
@@ -316,7 +314,8 @@ impl TeammateLoop {
         let end = self.agent.run_turn(start, &self.crew.context.stop).await?;
         self.forget_first_prompt().await;
         self.is_paused = is_paused_after(self.is_paused, is_compaction, &end);
-        // Its task was taken: a message tells it so, and it continues with other work instead of pausing.
+        // The teammate's task was taken. A message says so, and the teammate continues with other work instead of
+        // pausing.
         if end == TurnEnd::Interrupted && self.agent.handle.mailbox.take_revoked_task().is_some() {
             self.is_paused = false;
         }

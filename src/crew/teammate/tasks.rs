@@ -14,7 +14,7 @@ use crate::protocol::event::AgentEvent;
 use crate::store::{StoreError, TaskSet};
 use crate::tools::claim_task;
 
-/// The result of a claim.
+/// What a teammate does after it has tried to claim a task.
 pub(super) enum Claim {
     /// The task is claimed. This input starts the work on it.
     Work(Vec<Block>),
@@ -68,7 +68,7 @@ impl TeammateLoop {
 
     /// Handles approved shutdown requests without a model call. Returns true if nothing else was in the inbox.
     pub(super) async fn take_shutdown_requests(&mut self) -> bool {
-        // Marked as working first: once the messages are read, they no longer keep the crew from being idle.
+        // Set first, because messages that have been read no longer keep the crew from counting as idle.
         self.set_state(AgentState::Working);
         if self.agent.driver.take_shutdown().await {
             self.idle.approve_shutdown();

@@ -1,6 +1,6 @@
-//! Runs commands that the user types with `!` in the composer. They run where the addressed agent works and under the
-//! rules of its commands: sandbox, limits, protected git history. No approval is needed, because the user runs them. The
-//! agent reads command and output with its next message.
+//! Runs commands that the user types with `!` in the composer. They run in the directory of the addressed agent and
+//! under the same rules as its commands: sandbox, limits, protected git history. No approval is needed, because the
+//! user runs them. The agent reads command and output with its next message.
 
 #[cfg(test)]
 mod tests;
@@ -28,7 +28,7 @@ use crate::tools::reach;
 
 /// Maximum size of the output that is shown and sent to the agent, in bytes: half from the start, half from the end.
 const OUTPUT_MAX: usize = 16_000;
-/// Maximum run time. The user can interrupt the command before.
+/// Maximum run time. The user can interrupt the command earlier.
 const TIMEOUT: Duration = Duration::from_secs(3600);
 
 /// Runs the user's commands, at most one per agent at a time.
@@ -63,7 +63,7 @@ impl UserShell {
     /// Runs a command to its end, and publishes its output in the conversation of `agent`.
     ///
     /// # Errors
-    /// Says why the command was not started.
+    /// Returns the reason if the command was not started.
     pub async fn run(&self, agent: &Name, command: String) -> Result<(), String> {
         let Some(handle) = self.registry.find(agent) else {
             return Err(format!("{agent} is not running."));
@@ -111,7 +111,8 @@ impl UserShell {
         found.inspect(|(_, cancel)| cancel.cancel()).is_some()
     }
 
-    /// Returns the directory in which `agent` works: that of its task's worktree, else the project.
+    /// Returns the directory in which `agent` works: its task's worktree if there is one, otherwise the project
+    /// directory.
     async fn directory(&self, agent: &Name) -> PathBuf {
         let root = self.context.root.clone();
         if agent.is_lead() {
@@ -133,7 +134,7 @@ impl UserShell {
         cancel: &CancellationToken,
     ) -> (Outcome, String) {
         let mut reach = reach::of(self.supervisor.as_deref(), agent, &dir, &command);
-        // The setting limits agents, not the user.
+        // The network setting limits agents, not the user.
         reach.network = NetworkReach::On;
         let spec = CommandSpec {
             reach,
@@ -174,7 +175,7 @@ impl UserShell {
     }
 }
 
-/// Returns the outcome of a command, and its output with a last line that says how it ended if it failed.
+/// Returns the outcome of a command and its output. If the command failed, the last line says how it ended.
 fn describe(report: &JobReport, output: &str) -> (Outcome, String) {
     let mut text = output.to_string();
     if let Some(note) = &report.note {

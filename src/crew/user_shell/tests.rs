@@ -19,7 +19,7 @@ fn shell(crew: &TestCrew) -> Arc<UserShell> {
     ))
 }
 
-/// Waits for the end of a command: its outcome and its output.
+/// Waits for the end of a user command and returns its outcome and output.
 async fn ended(crew: &mut TestCrew) -> (Outcome, String) {
     loop {
         let event = crew.events.next().await.unwrap();

@@ -9,7 +9,7 @@ const LOW: u64 = 1024 * 1024 * 1024;
 /// Free space below which the check fails, in bytes: the next write may fail.
 const CRITICAL: u64 = 32 * 1024 * 1024;
 
-/// Checks the free space and the free inodes.
+/// Checks the free space and the free inodes of the file system that contains the root.
 pub fn run(context: &DoctorContext) -> Vec<Finding> {
     vec![match rustix::fs::statvfs(&context.root) {
         Ok(found) => evaluate(

@@ -13,7 +13,7 @@ pub struct EnvironmentFacts {
     pub allowed: Vec<String>,
 }
 
-/// Reports the variables that are hidden from commands.
+/// Reports which variables are hidden from commands and which ones `pass_env` shows to them. Never warns.
 pub fn run(context: &DoctorContext) -> Vec<Finding> {
     vec![evaluate(&context.environment)]
 }

@@ -5,7 +5,6 @@ use crate::store::{self, FIRST_COMMIT, GitError, GitFacts, INIT_AND_COMMIT, Repo
 
 const CHECK: &str = "git";
 
-/// Checks git and the repository.
 pub fn run(context: &DoctorContext) -> Vec<Finding> {
     evaluate(&store::git_facts(&context.root))
 }

@@ -4,10 +4,10 @@ use crate::doctor::{CrewPresence, DoctorContext, Finding, Fix};
 use crate::store::{self, Debris, StoreError, Worktrees};
 
 const CHECK: &str = "leftovers";
-/// Maximum number of leftovers that are listed. Further ones are counted.
+/// Maximum number of leftovers that are listed one by one. The others are only counted.
 const NAMED_MAX: usize = 50;
 
-/// Checks for leftovers, unless a crew is running: it repairs them when it starts and before it merges.
+/// Checks for leftovers, unless a crew is running: a crew repairs them itself when it starts and before it merges.
 pub fn run(context: &DoctorContext) -> Vec<Finding> {
     if !store::has_state(&context.root) || matches!(context.crew, CrewPresence::Runs(_)) {
         return Vec::new();

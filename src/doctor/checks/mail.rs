@@ -8,7 +8,6 @@ use crate::store::{self, Mailbox, Roster, UnreadCount};
 
 const CHECK: &str = "mail";
 
-/// Checks the inboxes.
 pub fn run(context: &DoctorContext) -> Vec<Finding> {
     if !store::has_state(&context.root) {
         return Vec::new();

@@ -42,8 +42,8 @@ pub const TABLE: &[fn(&DoctorContext) -> Vec<Finding>] = &[
     records::run,
 ];
 
-/// Returns the findings of a check that does not run, because the root has no crew state or a running crew checks this
-/// itself. `None` if the check must run.
+/// Decides whether a check is skipped. Returns an empty list if the root has no crew state, one finding if a running
+/// crew does the check itself, and `None` if the check must run.
 fn skip_check(check: &'static str, context: &DoctorContext) -> Option<Vec<Finding>> {
     if !store::has_state(&context.root) {
         return Some(Vec::new());
@@ -54,7 +54,7 @@ fn skip_check(check: &'static str, context: &DoctorContext) -> Option<Vec<Findin
     }
 }
 
-/// Returns a finding for state that cannot be read.
+/// Returns a failure for crew state that cannot be read.
 fn unreadable(check: &'static str, error: &store::StoreError) -> Finding {
     Finding::fail(
         check,

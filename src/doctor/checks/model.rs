@@ -7,12 +7,11 @@ use crate::domain::text::first_names;
 const CHECK: &str = "model";
 const KEY: &str = "key";
 
-/// The model that a crew would use. Gathered by the caller.
+/// The model that a crew would use. The caller of [`crate::doctor::examine`] determines it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ModelFacts {
     /// No model is set up, or the settings are invalid.
     Missing {
-        /// Why there is no model.
         reason: String,
         remedy: String,
     },
@@ -27,7 +26,6 @@ pub enum ModelFacts {
 /// The model server that a crew would use.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ModelServer {
-    /// The name of the provider.
     pub provider: &'static str,
     /// Why this provider was chosen, such as `ANTHROPIC_API_KEY is set`.
     pub why: String,
@@ -37,22 +35,20 @@ pub struct ModelServer {
     pub key: (&'static str, bool),
     /// The configured model, if any.
     pub wanted: Option<String>,
-    /// The result of asking the server for its models.
     pub listing: ModelListing,
 }
 
 /// The result of asking a server for its models.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ModelListing {
-    /// The names of the models that the server offers.
+    /// The names of the models in the server's order; the first is used if none is configured.
     Models(Vec<String>),
-    /// The server has no model list.
+    /// The server responded but offers no list of models, so the name of the configured model cannot be verified.
     NoList,
-    /// The request failed.
+    /// Reported as a failed check with this reason and remedy.
     Failed { why: String, remedy: String },
 }
 
-/// Checks the model and its key.
 pub fn run(context: &DoctorContext) -> Vec<Finding> {
     evaluate(&context.model)
 }

@@ -5,16 +5,15 @@ use crate::domain::worktree::DiskUse;
 use crate::store;
 
 const CHECK: &str = "records";
-/// Folders of records and what they contain.
+/// The folders of records, relative to the root, each with the name of its content for the report.
 const FOLDERS: &[(&str, &str)] = &[
     (".transcripts", "conversations"),
     (".crewdeck/sessions", "journals"),
     (".crewdeck/logs", "logs"),
 ];
-/// Total size of the records from which on the check warns, in bytes.
+/// The check warns if the records have at least this total size, in bytes.
 const WARN_SIZE: u64 = 1024 * 1024 * 1024;
 
-/// Checks the total size of the records.
 pub fn run(context: &DoctorContext) -> Vec<Finding> {
     if !store::has_state(&context.root) {
         return Vec::new();

@@ -12,7 +12,6 @@ const CHECK: &str = "requests";
 /// Maximum length of a request's text in a finding, in characters.
 const BODY_MAX: usize = 60;
 
-/// Checks the pending requests.
 pub fn run(context: &DoctorContext) -> Vec<Finding> {
     if let Some(findings) = super::skip_check(CHECK, context) {
         return findings;

@@ -8,7 +8,7 @@ use crate::store;
 
 const CHECK: &str = "sandbox";
 
-/// The state of the sandbox. Gathered by the caller.
+/// How commands are sandboxed. The caller of [`crate::doctor::examine`] determines it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SandboxFacts {
     /// The settings turn the sandbox off.

@@ -3,10 +3,10 @@
 use crate::doctor::{DoctorContext, Finding};
 
 const CHECK: &str = "settings";
-/// The project's settings file, below its root.
+/// The project's settings file, relative to the root.
 const PROJECT_FILE: &str = ".crewdeck/config.toml";
 
-/// What was found out about the settings files.
+/// What the caller of [`crate::doctor::examine`] found out about the settings files.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct SettingsFacts {
     /// The paths of settings files, and whether each exists.

@@ -13,7 +13,6 @@ const CHECK: &str = "tasks";
 /// Maximum length of a task's subject in a finding, in characters.
 const SUBJECT_MAX: usize = 60;
 
-/// Checks the task board.
 pub fn run(context: &DoctorContext) -> Vec<Finding> {
     if !store::has_state(&context.root) {
         return Vec::new();

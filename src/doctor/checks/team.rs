@@ -9,7 +9,6 @@ use crate::store::Roster;
 
 const CHECK: &str = "team";
 
-/// Checks the roster.
 pub fn run(context: &DoctorContext) -> Vec<Finding> {
     if let Some(findings) = super::skip_check(CHECK, context) {
         return findings;

@@ -8,7 +8,6 @@ const CHECK: &str = "terminal";
 /// The minimum size of the dashboard in columns and rows.
 const SMALLEST: (u16, u16) = (60, 16);
 
-/// The properties of the terminal.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 struct Facts {
     /// Columns and rows; `None` if the output is not a terminal.
@@ -21,7 +20,7 @@ struct Facts {
     tmux: String,
 }
 
-/// Checks the terminal of this process.
+/// Checks whether this process's terminal is large enough and can move its cursor, and whether the locale is UTF-8.
 pub fn run(_: &DoctorContext) -> Vec<Finding> {
     let variable = |name: &str| std::env::var(name).unwrap_or_default();
     let is_terminal = std::io::stdout().is_terminal();

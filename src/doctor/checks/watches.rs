@@ -6,7 +6,6 @@ const CHECK: &str = "watches";
 /// Maximum numbers of inotify watches and inotify instances that one crew needs.
 const NEEDED: (u64, u64) = (16, 4);
 
-/// Checks the kernel's inotify limits.
 pub fn run(_: &DoctorContext) -> Vec<Finding> {
     let limit = |name: &str| {
         let path = format!("/proc/sys/fs/inotify/{name}");

@@ -10,35 +10,32 @@ use crate::domain::worktree::{
 use crate::store::{self, Board, GitError, OrphanKind, OrphanWorktree, StoreError, Worktrees};
 
 const CHECK: &str = "worktrees";
-/// Maximum number of worktrees that are inspected, because each takes several git commands.
+/// Maximum number of worktrees that are inspected, because inspecting one takes several git commands.
 const TREES_MAX: usize = 200;
 
-/// A worktree with its state and size.
 struct InspectedTree {
     worktree: Worktree,
     state: WorktreeState,
     size: DiskUse,
 }
 
-/// The state of a worktree's task.
+/// Whether a task still needs a worktree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum TaskNeed {
     /// The task is not completed.
     Open,
-    /// The task is completed.
     Done,
-    /// There is no task, or it is not on the board.
+    /// The worktree has no task, or its task is not on the board.
     NoTask,
 }
 
-/// Checks the worktrees.
 pub fn run(context: &DoctorContext) -> Vec<Finding> {
     if !store::has_state(&context.root) {
         return Vec::new();
     }
     match gather(context) {
         Ok(found) => found,
-        // The git check reports this.
+        // The git check reports these errors.
         Err(StoreError::Git(
             GitError::Missing | GitError::TooOld(_) | GitError::NoRepository(_) | GitError::Bare(_),
         )) => {
@@ -98,7 +95,7 @@ fn need(tree: &Worktree, board: &TaskGraph) -> TaskNeed {
     }
 }
 
-/// Returns a finding if the worktree needs attention.
+/// Returns a warning about the worktree, or `None` if an open task needs it or it is marked to be kept.
 fn evaluate(tree: &InspectedTree, need: TaskNeed, crew: &CrewPresence) -> Option<Finding> {
     let InspectedTree {
         worktree, state, ..

@@ -1,5 +1,5 @@
-//! Changes of the task graph. Each change is applied completely or rejected, and returns the ids of the changed
-//! tasks.
+//! Changes of the task graph. Each change is applied completely or not at all, and returns the ids of all tasks that it
+//! modified.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -15,7 +15,8 @@ use super::rules::join_ids;
 use super::{Claimer, DESCRIPTION_MAX, GraphError, NewTask, SUBJECT_MAX, TaskEdit, TaskGraph};
 
 impl TaskGraph {
-    /// Adds a task with number `id`. Returns the ids of all changed tasks.
+    /// Adds a pending task. Fails if the subject is empty, if a text is too long, or if a blocker is completed or does
+    /// not exist.
     pub fn create(
         &mut self,
         id: TaskId,
@@ -48,7 +49,7 @@ impl TaskGraph {
         Ok(unique(changed))
     }
 
-    /// Claims task `id` for `claimer`. Fails unless [`TaskGraph::check_claim`] succeeds.
+    /// Claims task `id` for `claimer`. Fails if [`TaskGraph::check_claim`] does.
     pub fn claim(
         &mut self,
         id: TaskId,
@@ -67,8 +68,8 @@ impl TaskGraph {
         Ok(vec![id])
     }
 
-    /// Completes task `id` for `who` and unblocks the tasks that wait for it. A task without an owner gets `who` as
-    /// owner.
+    /// Completes task `id` on behalf of `who`, who becomes its owner if it has none, and unblocks the tasks that wait
+    /// for it.
     pub fn complete(
         &mut self,
         id: TaskId,
@@ -90,7 +91,8 @@ impl TaskGraph {
             });
             changed.push(other);
         }
-        // Keep the edge in `blocks`, even if it was only recorded in the other task's `blocked_by`.
+        // Record the waiting tasks in `blocks`, because they were just removed from the other side: `blocked_by` of
+        // those tasks.
         let freed: Vec<TaskId> = changed[1..].to_vec();
         self.alter(id, |task| {
             for other in freed {
@@ -102,7 +104,7 @@ impl TaskGraph {
         Ok(changed)
     }
 
-    /// Starts a pending task that `claimer` owns; claims it first if it has no owner.
+    /// Sets a task that `claimer` owns to in progress. A task without an owner is claimed instead.
     pub fn start(
         &mut self,
         id: TaskId,
@@ -144,8 +146,8 @@ impl TaskGraph {
         Ok(vec![id])
     }
 
-    /// Returns the task of `owner` to the board on behalf of the user. From then on `owner` gets the task only if it
-    /// claims it by number.
+    /// Returns the task of `owner` to the board on behalf of the user. From then on, `owner` can get the task only by
+    /// claiming it by its number.
     pub fn take_from_owner(
         &mut self,
         id: TaskId,
@@ -167,7 +169,7 @@ impl TaskGraph {
         Ok(changed)
     }
 
-    /// Records the worktree of a task.
+    /// Records in which worktree a task is worked on.
     pub fn bind(
         &mut self,
         id: TaskId,
@@ -218,7 +220,7 @@ impl TaskGraph {
             if let Some(description) = &edit.description {
                 task.description.clone_from(description);
             }
-            // A new description makes it a new attempt for everyone.
+            // A task with a new text is treated as a new task: earlier attempts and former owners no longer count.
             if edit.subject.is_some() || edit.description.is_some() {
                 task.attempts = 0;
                 task.taken_from.clear();
@@ -231,7 +233,7 @@ impl TaskGraph {
         Ok(unique(changed))
     }
 
-    /// Deletes a task and unblocks the tasks that wait for it. Fails for an open task that has an owner.
+    /// Deletes a task and unblocks the tasks that wait for it. Fails if the task has an owner and is not completed.
     pub fn remove(&mut self, id: TaskId, now: Timestamp) -> Result<Vec<TaskId>, GraphError> {
         let task = self.require(id)?;
         if task.status != TaskStatus::Completed && !task.owner.is_empty() {
@@ -271,7 +273,8 @@ impl TaskGraph {
         Ok(on.iter().copied().collect())
     }
 
-    /// Returns the path that follows blockers from `from` to `to`, if there is one.
+    /// Returns the shortest chain of blockers that leads from `from` to `to`, including both; `None` if `from` does not
+    /// wait for `to`.
     fn path(&self, from: TaskId, to: TaskId) -> Option<Vec<TaskId>> {
         let mut previous: BTreeMap<TaskId, TaskId> = BTreeMap::new();
         let mut queue = VecDeque::from([from]);

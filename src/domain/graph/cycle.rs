@@ -1,5 +1,4 @@
-//! Detection of dependency cycles in boards written by other programs. crewdeck itself rejects a change that closes a
-//! cycle.
+//! Detection of dependency cycles. Only other programs can write them: crewdeck rejects a change that closes a cycle.
 
 use std::collections::BTreeMap;
 
@@ -9,10 +8,11 @@ use super::TaskGraph;
 use super::change::path_text;
 
 impl TaskGraph {
-    /// Describes the first dependency cycle among open tasks and how to remove it. The tasks of a cycle can never be
-    /// claimed. Visits every edge.
+    /// Returns a message that describes one dependency cycle among open tasks and how to remove it; `None` if there is
+    /// no cycle. The tasks of a cycle can never be claimed. Visits all tasks and dependencies.
     pub fn find_cycle(&self) -> Option<String> {
-        // Repeatedly removes the tasks without open blockers. What is left is part of a cycle or waits for one.
+        // Repeatedly remove the tasks without open blockers. Each task that is left is part of a cycle or waits for
+        // one.
         let mut open: BTreeMap<TaskId, usize> = BTreeMap::new();
         let mut free = Vec::new();
         for task in self.tasks().filter(|t| t.status != TaskStatus::Completed) {

@@ -1,4 +1,4 @@
-//! The difference between two versions of a board, and how to apply it to a copy.
+//! The difference between two versions of a board. Applied to a copy of the old version, it gives the new one.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -9,23 +9,22 @@ use super::TaskGraph;
 
 /// Maximum number of changed tasks in one piece of a [`BoardDelta`].
 const PIECE_TASKS: usize = 500;
-/// Approximate maximum size of one piece of a [`BoardDelta`], in bytes. A larger task is sent as its own piece.
+/// Approximate maximum size of one piece of a [`BoardDelta`], in bytes. A task that is larger is a piece of its own.
 const PIECE_BYTES: usize = 256 * 1024;
-/// Estimated size of a task without its texts, in bytes.
+/// Estimated size of a task as JSON without its texts, in bytes.
 const TASK_BYTES: usize = 300;
 
-/// The difference between two versions of a board.
+/// The tasks that differ between two versions of a board. [`TaskGraph::apply`] turns the old version into the new one.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct BoardDelta {
     /// New and changed tasks, each with all fields.
     pub changed: Vec<Arc<Task>>,
-    /// Numbers of the deleted tasks.
     pub removed: Vec<TaskId>,
 }
 
 impl TaskGraph {
-    /// Returns the changes from `self` to `new`. Tasks that both graphs share by pointer are skipped without a
-    /// comparison.
+    /// Returns the changes from `self` to `new`. Tasks that both graphs share (the same [`Arc`]) are not compared field
+    /// by field.
     pub fn delta(&self, new: &TaskGraph) -> BoardDelta {
         let is_news = |t: &&Arc<Task>| !self.has_same(t);
         BoardDelta {
@@ -39,7 +38,7 @@ impl TaskGraph {
         }
     }
 
-    /// Like [`TaskGraph::delta`], but looks only at the tasks `ids`.
+    /// Like [`TaskGraph::delta`], but compares only the tasks `ids`.
     pub fn delta_of(&self, new: &TaskGraph, ids: &BTreeSet<TaskId>) -> BoardDelta {
         let mut delta = BoardDelta::default();
         for id in ids {
@@ -95,7 +94,7 @@ impl BoardDelta {
                 }
             }
         }
-        // An id is small, so a piece can hold more of them.
+        // An id is much smaller than a task, so a piece can contain more ids.
         for ids in self.removed.chunks(PIECE_TASKS * 10) {
             pieces.push(BoardDelta {
                 changed: vec![],

@@ -5,16 +5,16 @@ use super::super::ids::{Name, TaskId};
 /// Why a change of the task graph is rejected. Each message says what to do instead.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum GraphError {
-    /// The task does not exist. The second field is a hint about the existing tasks.
+    /// The task does not exist. The second field describes the existing tasks, formatted for the message.
     #[error("task {0} does not exist{1}")]
     Unknown(TaskId, String),
-    /// The subject of a task was given instead of its number.
+    /// A task was given by its subject (first field) instead of its number (second field).
     #[error("'{0}' is the subject of a task: use its number {1}")]
     Subject(String, u64),
     /// Text that is neither a number nor the subject of a task was given instead of a task number.
     #[error("'{0}' is not the number of a task (list the tasks to see them)")]
     NoNumber(String),
-    /// The subject is empty.
+    /// The subject is empty or blank.
     #[error("a task needs a subject: one line that says what is to be done")]
     NoSubject,
     /// A field is too long. The values are the name of the field, its limit and the unit of the limit.
@@ -41,17 +41,17 @@ pub enum GraphError {
     /// A completed task cannot be changed.
     #[error("task {0} is completed and cannot be changed: add a new task for what is left")]
     Completed(TaskId),
-    /// The task has another owner.
+    /// The task's owner is not the one who requested the change. The second field names the owner.
     #[error(
         "task {0} belongs to {1}: only its owner can do that, send {1} a message or claim another task"
     )]
     OtherOwner(TaskId, String),
-    /// The task was claimed by another agent first.
+    /// The task cannot be claimed, because it already has an owner (second field).
     #[error(
         "task {0} has already been claimed by {1}: claim another (task_list shows what is ready)"
     )]
     Claimed(TaskId, String),
-    /// The task has open blockers.
+    /// The task has open blockers. The second field lists them.
     #[error("task {0} is blocked by {1}: complete that first")]
     Blocked(TaskId, String),
     /// The claimer already has an open task.
@@ -61,13 +61,13 @@ pub enum GraphError {
         /// The open task of the claimer.
         open: TaskId,
     },
-    /// The task has no owner, so it cannot be released.
+    /// The task has no owner from whom the user could take it.
     #[error("task {0} has no owner: it is already on the board")]
     NoOwner(TaskId),
     /// The user took the task away from the agent that now wants to complete it.
     #[error("the user took task {0} away from you: leave it to its next owner")]
     TakenByUser(TaskId),
-    /// The claimer does not have the required tags.
+    /// The claimer lacks a tag that the task requires. The second field lists the required tags.
     #[error("task {0} is for agents tagged {1}: claim another (task_list shows what is ready)")]
     Tags(TaskId, String),
 }

@@ -1,4 +1,4 @@
-//! An index over the tasks of a graph. It is derived from the tasks alone.
+//! An index over the tasks of a graph. It contains nothing that cannot be derived from the tasks.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,8 +20,8 @@ pub(super) struct GraphIndex {
 }
 
 impl GraphIndex {
-    /// Replaces `before`, the old version of a task, by `now`. Does not update the set of ready tasks, because
-    /// readiness depends on other tasks.
+    /// Replaces the old version of a task, `before`, by the new one, `now`. `before` is `None` for a new task, `now` is
+    /// `None` for a deleted one. Does not update the set of ready tasks, because readiness depends on other tasks.
     pub(super) fn replace(&mut self, before: Option<&Task>, now: Option<&Task>) {
         if let Some(task) = before {
             if task.status == TaskStatus::Completed {
@@ -70,7 +70,7 @@ impl GraphIndex {
         self.done
     }
 
-    /// Returns the open task of an owner with the lowest number. The case of the name does not matter.
+    /// Returns the lowest number among the open tasks that `owner` has, regardless of the case of the name.
     pub(super) fn first_open_task(&self, owner: &str) -> Option<TaskId> {
         let ids = self.open.get(&owner.to_ascii_lowercase())?;
         ids.first().copied()

@@ -1,4 +1,4 @@
-//! The task graph: tasks, their dependencies and owners. It has no cycles.
+//! The task graph: tasks, their dependencies and owners. A change that would close a cycle is rejected.
 
 mod change;
 mod cycle;
@@ -23,14 +23,13 @@ use index::GraphIndex;
 
 /// Maximum length of a subject, in characters.
 pub const SUBJECT_MAX: usize = 200;
-/// Number of claims of a task after which it is no longer assigned automatically.
+/// A task that was claimed this many times is no longer assigned automatically.
 pub const ATTEMPTS_MAX: u32 = 5;
 /// Maximum length of a description, in bytes.
 pub const DESCRIPTION_MAX: usize = 64 * 1024;
-/// Maximum length of invalid input that an error message repeats, in characters.
+/// Maximum length of the invalid input that is quoted in an error message, in characters.
 const QUOTED_MAX: usize = 200;
 
-/// The fields of a new task.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct NewTask {
     /// What to do, in one line.
@@ -45,7 +44,7 @@ pub struct NewTask {
     pub worktree: String,
 }
 
-/// Changes of a task. `None` and empty lists mean no change.
+/// Changes of a task. A field that is `None`, or an empty list of blockers, means no change.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct TaskEdit {
     pub subject: Option<String>,
@@ -66,7 +65,7 @@ pub struct Claimer {
 }
 
 impl Claimer {
-    /// Returns the user as claimer, without tags.
+    /// Returns the user as claimer. Without tags, because the user may claim every task.
     pub fn user() -> Claimer {
         Claimer {
             name: Name::user(),
@@ -137,7 +136,6 @@ impl TaskGraph {
         }
     }
 
-    /// Returns a task by its number.
     pub fn get(&self, id: TaskId) -> Option<&Task> {
         self.tasks.get(&id).map(|t| &**t)
     }
@@ -185,7 +183,8 @@ impl TaskGraph {
         self.index.ready().filter_map(|id| self.get(id))
     }
 
-    /// Returns the open task that `owner` has claimed.
+    /// Returns the task that `owner` has claimed and not completed. If there are several, returns the one with the
+    /// lowest number.
     pub fn open_task_of(&self, owner: &Name) -> Option<&Task> {
         self.get(self.index.first_open_task(owner.as_str())?)
     }
@@ -195,8 +194,8 @@ impl TaskGraph {
         self.done() < self.len()
     }
 
-    /// Returns the first ready task that `claimer` may claim without naming it. Skips tasks that the user took away
-    /// from `claimer`. `None` if `claimer` already has an open task.
+    /// Returns the first ready task that `claimer` may claim without naming its number; `None` if there is none, or if
+    /// `claimer` already has an open task. Skips tasks that the user took away from `claimer`.
     pub fn claimable(&self, claimer: &Claimer) -> Option<&Task> {
         if self.open_task_of(&claimer.name).is_some() {
             return None;
@@ -234,8 +233,8 @@ impl TaskGraph {
         all
     }
 
-    /// Returns the error for text given as a task number. If the text is the subject of a task, the error names its
-    /// number.
+    /// Returns the error for text that was given where a task number is expected. If the text is the subject of a task,
+    /// the error names the number of that task.
     pub fn not_a_number_error(&self, words: &str) -> GraphError {
         let same = |t: &&Task| t.subject.trim().eq_ignore_ascii_case(words.trim());
         let shown = clip(&one_line(words), QUOTED_MAX);
@@ -245,7 +244,7 @@ impl TaskGraph {
         }
     }
 
-    /// Returns the task with that number, or an error that says how many tasks the board has.
+    /// Like [`TaskGraph::get`], but fails for an unknown number. The error says how many tasks the board has.
     pub fn require(&self, id: TaskId) -> Result<&Arc<Task>, GraphError> {
         self.tasks.get(&id).ok_or_else(|| {
             let last = self.tasks.keys().next_back().copied();
@@ -264,7 +263,8 @@ pub fn tags_match(task: &Task, claimer: &Claimer) -> bool {
     claimer.name.is_user() || task.tags.iter().all(has)
 }
 
-/// Returns whether `claimer` may claim `task` by its own choice, without being assigned to it.
+/// Returns whether `claimer` may claim `task` without naming its number: it has the tags, and the user has not taken
+/// the task from it.
 fn can_choose(task: &Task, claimer: &Claimer) -> bool {
     tags_match(task, claimer) && !task.was_taken_from(claimer.name.as_str())
 }

@@ -1,5 +1,5 @@
-//! Rules for claiming, completing and releasing a task. The checks change nothing, so the UI can use them to show
-//! what is possible.
+//! Rules for claiming, completing and releasing a task. The checks change nothing, so the UI can use them to show which
+//! actions are possible.
 
 use super::super::ids::{Name, TaskId};
 use super::super::task::{Task, TaskStatus};

@@ -138,7 +138,7 @@ fn any_step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// Returns whether completing ready tasks repeatedly completes all tasks, which means there is no cycle.
+/// Returns whether all tasks can be completed if each is completed as soon as it is ready. If so, there is no cycle.
 fn drains(graph: &TaskGraph) -> bool {
     let mut graph = graph.clone();
     loop {

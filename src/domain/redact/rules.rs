@@ -49,8 +49,8 @@ pub enum Requirement {
     Run(usize),
 }
 
-/// Returns the part of `rest` after the prefix `start`. Fails with `Incomplete` if more input could complete the
-/// prefix, otherwise with `Nothing`.
+/// Returns the part of `rest` after the prefix `start`. If `rest` does not begin with the prefix, fails with
+/// `Incomplete` if more input could complete it, otherwise with `Nothing`.
 pub fn strip_start<'a>(
     start: &str,
     rest: &'a [u8],
@@ -68,8 +68,8 @@ pub fn is_word(byte: Option<u8>) -> bool {
     byte.is_some_and(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_')
 }
 
-/// Returns the result for input without a match so far: `Incomplete` if fewer than `decided_by` bytes are available and
-/// more may follow, otherwise `Nothing`.
+/// Returns the result for input in which no secret was found so far: `Incomplete` if more input may follow and fewer
+/// than `decided_by` bytes are available, otherwise `Nothing`. `bytes` is the number of available bytes.
 pub fn no_match_yet(bytes: usize, decided_by: usize, end: InputState) -> Match<'static> {
     match end {
         InputState::Partial if bytes < decided_by => Match::Incomplete,

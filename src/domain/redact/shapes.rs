@@ -1,7 +1,7 @@
 //! Keys recognized by their format. Each rule requires enough random-looking characters that ordinary words, class
 //! names and placeholders do not match.
 //!
-//! Not done by `regex`: at the end of a chunk, it cannot tell that a match may still begin or grow.
+//! The crate `regex` is not used: at the end of a chunk, it cannot tell whether a match may still begin or grow.
 
 use super::rules::{
     PENDING_MAX, Requirement, SecretBody, is_random, is_word, no_match_yet, strip_start,
@@ -9,7 +9,8 @@ use super::rules::{
 use super::tokens::{JWT_START, TOKENS, TokenFormat, jwt};
 use super::{InputState, Match};
 
-/// HTTP header prefixes, in lowercase, followed by a secret: prefix, label, minimum length of the secret in bytes.
+/// Parts of HTTP headers that are followed by a secret. Each entry has the part in lowercase, the label for the
+/// placeholder, and the minimum length of the secret in bytes.
 const HEADERS: &[(&str, &str, usize)] = &[
     ("authorization: basic ", "password", 8),
     ("bearer ", "bearer token", 20),
@@ -33,7 +34,7 @@ const USER_MAX: usize = 128;
 const PASSWORD_MAX: usize = 512;
 /// Passwords used in examples. They are not redacted.
 const EXAMPLE_PASSWORDS: &[&str] = &["password", "pass", "passwd", "pw", "pwd", "secret", "token"];
-/// First characters of a variable or placeholder that stands for a password.
+/// First bytes of text that stands for a password without being one, such as a variable or a template placeholder.
 const PLACEHOLDER_STARTS: &[u8] = b"$<{*%[";
 
 /// Returns a table of the bytes with which a known format can begin.
@@ -186,7 +187,8 @@ fn private_key(_: Option<u8>, rest: &[u8], end: InputState) -> Match<'static> {
         return Match::Nothing;
     }
     if remainder.is_empty() && end == InputState::Partial {
-        // Longer than any real key: treat the rest of the body as part of it.
+        // The body is longer than that of any real key. Redact it now, with all key characters that follow, instead of
+        // waiting for its end.
         return Match::OpenSecret {
             prefix: 0,
             length: from + length,

@@ -4,7 +4,7 @@
 use super::rules::{PENDING_MAX, SecretBody};
 use super::{InputState, Match, PLACEHOLDER_START, Redactor};
 
-/// The state of a redacted stream between two pieces.
+/// Redacts a stream piece by piece. Contains the state between two pieces.
 #[derive(Debug)]
 pub struct RedactingStream {
     redactor: Redactor,
@@ -12,8 +12,8 @@ pub struct RedactingStream {
     pending: Vec<u8>,
     /// The last byte that was output before `pending`.
     before: Option<u8>,
-    /// While a secret may continue in the next input: the characters of which it can consist. Its start is already
-    /// replaced by a placeholder.
+    /// The characters that belong to the current secret, while that secret may continue in the next input; otherwise
+    /// `None`. The placeholder for the secret is already in the output.
     open_secret: Option<SecretBody>,
 }
 

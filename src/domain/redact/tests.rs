@@ -180,7 +180,7 @@ fn unbounded_secret_is_dropped_up_to_its_end() {
     );
 }
 
-/// Redacts the text as a stream, split at these lengths.
+/// Redacts `text` as a stream of pieces whose lengths are those in `cuts`, repeated as often as necessary.
 fn cut(text: &[u8], cuts: &[usize]) -> Vec<u8> {
     let mut stream = redactor().stream();
     let (mut out, mut rest) = (Vec::new(), text);
@@ -221,7 +221,7 @@ fn piece() -> impl Strategy<Value = String> {
 }
 
 proptest! {
-    /// Every split gives the same output as the whole text, without secrets.
+    /// However the text is split, the output is that of the whole text and contains no secret.
     #[test]
     fn no_split_leaks_a_secret(
         pieces in prop::collection::vec(piece(), 0..8),
@@ -248,7 +248,7 @@ proptest! {
         prop_assert_eq!(String::from_utf8(clean).unwrap(), format!("{before} [redacted: DB_PASSWORD] [redacted: Anthropic key] [redacted: private key]"));
     }
 
-    /// Text without digits contains no secret.
+    /// The generated text has no digits, so no part of it can look like a secret.
     #[test]
     fn text_without_secrets_is_unchanged(text in "[a-zA-Z äö漢\n\"'(){}<>;,.=_*#|&!?-]{0,200}") {
         prop_assume!(!text.contains("hunter"));

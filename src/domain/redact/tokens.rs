@@ -13,7 +13,7 @@ pub struct TokenFormat {
     /// Minimum number of bytes after the prefix.
     pub min: usize,
     pub requirement: Requirement,
-    /// Whether no word character may precede it: the `sk-` in `task-…` is not a key.
+    /// Whether the prefix counts only at the start of a word: the `sk-` in `task-…` is not a key.
     pub begins_word: bool,
 }
 
@@ -28,7 +28,8 @@ const fn token(start: &'static str, label: &'static str, min: usize) -> TokenFor
     }
 }
 
-/// The known token formats. A longer prefix comes before a shorter one that it begins with.
+/// The known token formats. If a prefix begins with another one, as `sk-ant-` does with `sk-`, the longer one comes
+/// first.
 pub const TOKENS: &[TokenFormat] = &[
     token("sk-ant-", "Anthropic key", 20),
     TokenFormat {
@@ -105,7 +106,7 @@ pub fn jwt(before: Option<u8>, rest: &[u8], end: InputState) -> Match<'static> {
     no_match_yet(rest.len(), from + signature + 1, end)
 }
 
-/// Returns the length of one JSON object in base64 that is followed by a dot.
+/// Returns the length of the JSON object in base64 at the start of `rest`. A dot must follow it.
 fn part(rest: &[u8], end: InputState) -> Result<usize, Match<'static>> {
     strip_start(JWT_START, rest, end)?;
     let length = SecretBody::Token.length(rest);

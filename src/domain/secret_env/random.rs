@@ -10,10 +10,10 @@ const PLAIN_MIN: usize = 24;
 const PLAIN_GROUPS: usize = 4;
 /// Minimum length of a hexadecimal key, in characters.
 const HEX_MIN: usize = 32;
-/// Minimum share of neighbouring characters that are of different kinds (uppercase, lowercase, digit). Random text has
-/// 0.62, names with versions have up to 0.43.
+/// Minimum share of adjacent character pairs whose two characters are of different kinds (uppercase, lowercase, digit).
+/// Random text has 0.62, names with versions have up to 0.43.
 const CHANGES_MIN: f64 = 0.45;
-/// Minimum entropy, in bits per character.
+/// Minimum entropy of a key, in bits per character.
 const ENTROPY_MIN: f64 = 3.2;
 
 /// Words in names of variables whose values are random but not secret.
@@ -46,7 +46,7 @@ pub fn is_random_name(name: &str) -> bool {
         .any(|word| NAMES.contains(&word.as_str()))
 }
 
-/// Returns whether the value or a part of it is as random as a key. Paths and UUIDs are not counted.
+/// Returns whether the value or a part of it is as random as a key. Paths and UUIDs never are.
 pub fn is_random(value: &str) -> bool {
     let value = value.trim();
     if value.len() > VALUE_MAX {
@@ -77,7 +77,7 @@ fn is_uuid(piece: &str) -> bool {
 }
 
 fn is_random_piece(piece: &str) -> bool {
-    // Separators that occur in base64 and in dotted tokens.
+    // Ignore the separators that occur in base64 and in dotted tokens.
     let text: Vec<u8> = piece.bytes().filter(|b| !b"+/=_-.~".contains(b)).collect();
     if !text.iter().all(u8::is_ascii_alphanumeric) {
         return false;
@@ -111,7 +111,7 @@ fn is_random_piece(piece: &str) -> bool {
     }
 }
 
-/// Returns the share of neighbouring characters that are of different kinds.
+/// Returns the share of adjacent character pairs whose two characters are of different kinds.
 fn changes(text: &[u8], kind: impl Fn(&u8) -> i32) -> f64 {
     let pairs = text.windows(2);
     let all = pairs.len().max(1);

@@ -2,7 +2,8 @@
 
 use super::*;
 
-/// Common names of secrets. The value alone reveals nothing.
+/// Names of variables that usually contain a secret. They are recognized by the name, because the value alone reveals
+/// nothing.
 const SECRET_NAMES: &[&str] = &[
     "STRIPE_SECRET_KEY",
     "PGPASSWORD",
@@ -55,7 +56,7 @@ const SECRET_NAMES: &[&str] = &[
     "DEVICE_PASSCODE",
 ];
 
-/// Secrets that are recognized by their value.
+/// Secrets that are recognized by their value, whatever the name.
 const SECRET_VALUES: &[(&str, &str)] = &[
     ("DATABASE_URL", "postgres://ada:s3cr3t@db:5432/shop"),
     ("DATABASE_URL", "postgres://ada:password@db/shop"),

@@ -22,7 +22,7 @@ pub enum SkillError {
     /// The name is not valid. Without a `name` field, the folder's name is used.
     #[error("line {line}: {name:?} is not a valid name: set name: to {NAME_FORM}")]
     Name {
-        /// The line of the name, or the first line of the front matter.
+        /// The line of the `name` field, or the first line of the front matter if there is no such field.
         line: usize,
         /// The invalid name.
         name: String,
@@ -50,7 +50,7 @@ impl SkillFile {
     /// skill with the folder's name.
     ///
     /// # Errors
-    /// Returns the line, the problem and what to do.
+    /// Returns an error that names the line, the problem and what to do.
     pub fn parse(text: &str, folder: &str) -> Result<SkillFile, SkillError> {
         let parts = FrontMatter::split(text)?;
         let meta = parts.fields::<Meta>()?;

@@ -21,11 +21,11 @@ pub const DESCRIPTION_MAX: usize = 1024;
 pub const TAGS_MAX: usize = 16;
 /// Maximum length of a tag, in characters.
 pub const TAG_MAX: usize = 32;
-/// Maximum number of names per kind of change that [`SkillCatalog::changes_since`] lists. Further names are only
-/// counted.
+/// Maximum number of names that [`SkillCatalog::changes_since`] lists as new, as changed and as removed. Further names
+/// are only counted.
 const CHANGES_LISTED_MAX: usize = 10;
 
-/// The origin of a skill. If two skills have the same name, the earlier source wins.
+/// The origin of a skill. If two sources have a skill of the same name, the one that is listed first here wins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SkillSource {
@@ -40,7 +40,6 @@ pub enum SkillSource {
 }
 
 impl SkillSource {
-    /// Returns the label of the source on the screen.
     pub fn label(self) -> &'static str {
         match self {
             SkillSource::Project | SkillSource::Claude => "project",
@@ -60,7 +59,7 @@ pub struct Skill {
     /// Tags that agents see in the list of skills.
     pub tags: Vec<String>,
     pub source: SkillSource,
-    /// The file as shown to the user; empty for a built-in skill.
+    /// The path of the file as shown to the user; empty for a built-in skill.
     pub path: String,
     /// A hash of the text, to detect changes. Only comparable within one process.
     #[serde(skip)]
@@ -82,7 +81,7 @@ impl Skill {
 /// A SKILL.md that cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct BrokenSkill {
-    /// The file as shown to the user.
+    /// The path of the file as shown to the user.
     pub path: String,
     /// The problem and what to do, on one line.
     pub why: String,
@@ -111,7 +110,7 @@ impl SkillCatalog {
         self.commands.iter().find(|c| c.name == name)
     }
 
-    /// Returns the broken files that were not broken in `before`, or had another problem there.
+    /// Returns the broken files that `before` does not contain, or contains with another problem.
     pub fn newly_broken<'a>(
         &'a self,
         before: &'a SkillCatalog,

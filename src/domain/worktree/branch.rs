@@ -18,7 +18,7 @@ pub struct Branch {
     pub state: BranchState,
 }
 
-/// The merge status of a branch relative to its target branch.
+/// The merge status of a branch relative to its target, the branch that it is to be merged into.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "is", rename_all = "snake_case")]
 pub enum BranchState {
@@ -29,7 +29,7 @@ pub enum BranchState {
         /// The size of the branch's changes; `None` if they were not counted.
         size: Option<ChangeSize>,
     },
-    /// The target has everything that the branch has.
+    /// The target contains all changes of the branch.
     Merged {
         /// The target branch.
         into: String,
@@ -52,9 +52,10 @@ pub struct Unmerged<'a> {
     pub open: Option<TaskId>,
 }
 
-/// Returns the completed tasks whose branch `is_unmerged`, ordered by number, one per branch.
+/// Returns one completed task for each unmerged branch, ordered by number. Branches without a completed task are left
+/// out. `is_unmerged` gets the name of a worktree and returns whether its branch is unmerged.
 pub fn unmerged(graph: &TaskGraph, is_unmerged: impl Fn(&str) -> bool) -> Vec<Unmerged<'_>> {
-    // By worktree: the first completed task and the first open task.
+    // For each worktree, the first completed task and the first open task.
     let mut trees: BTreeMap<&str, (Option<&Task>, Option<TaskId>)> = BTreeMap::new();
     for task in graph.tasks().filter(|t| is_unmerged(&t.worktree)) {
         let (done, open) = trees.entry(&task.worktree).or_default();
@@ -72,8 +73,7 @@ pub fn unmerged(graph: &TaskGraph, is_unmerged: impl Fn(&str) -> bool) -> Vec<Un
     all
 }
 
-/// Returns the completed tasks whose branch `is_unmerged` and can be merged now, because its worktree has no open
-/// task.
+/// Like [`unmerged`], but returns only tasks whose branch can be merged now, because its worktree has no open task.
 pub fn mergeable_tasks(graph: &TaskGraph, is_unmerged: impl Fn(&str) -> bool) -> Vec<&Task> {
     let all = unmerged(graph, is_unmerged).into_iter();
     let free = all.filter(|unmerged| unmerged.open.is_none());

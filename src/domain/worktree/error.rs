@@ -11,7 +11,7 @@ pub enum WorktreeError {
         "{0:?} is not a valid worktree name: use 1 to 32 letters, digits, '-' or '_', starting with a letter or digit, not lead or user"
     )]
     Name(String),
-    /// No worktree has that name or task.
+    /// No worktree has that name or belongs to that task.
     #[error("there is no worktree {wanted:?}: {known}")]
     Unknown {
         wanted: String,
@@ -46,8 +46,8 @@ pub enum WorktreeError {
         /// The worktree's own branch.
         own: String,
     },
-    /// The checked-out branch has commits that the worktree's own branch lacks. Tasks that build on that branch would
-    /// miss them.
+    /// The checked-out branch has commits that the worktree's own branch lacks. Tasks that build on the worktree's own
+    /// branch would miss these commits.
     #[error(
         "worktree {name} has commits on {on} that are missing on {own}: run git switch {own} and git merge {commit} there first"
     )]
@@ -132,14 +132,9 @@ pub enum WorktreeError {
     #[error("worktree {name} was not removed: by now it has {losses}. Review and confirm again.")]
     Changed {
         name: WorktreeName,
-        /// What would be lost.
         losses: Box<Losses>,
     },
     /// The removal of the worktree would lose work.
     #[error("worktree {name} was not removed: it has {losses}")]
-    Unsafe {
-        name: WorktreeName,
-        /// What would be lost.
-        losses: Losses,
-    },
+    Unsafe { name: WorktreeName, losses: Losses },
 }

@@ -22,7 +22,7 @@ pub struct WorktreeIndex {
     pub extra: Map<String, Value>,
 }
 
-/// An entry of the registry.
+/// An entry of `.worktrees/index.json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum IndexEntry {
@@ -57,7 +57,8 @@ impl WorktreeIndex {
         self.known().find(|t| t.exists() && t.name.same(name))
     }
 
-    /// Returns the worktree of a task: the newest that is not merged, otherwise the newest.
+    /// Returns the worktree of a task. If the task has several, returns the newest that is not merged, or the newest if
+    /// all are merged.
     pub fn of_task(&self, task: TaskId) -> Option<&Worktree> {
         let is_open = |t: &Worktree| t.status != WorktreeStatus::Merged;
         self.existing()
@@ -69,8 +70,8 @@ impl WorktreeIndex {
             })
     }
 
-    /// Adds a worktree, or replaces the existing worktree with that name. A new entry is stored before entries of
-    /// removed worktrees with the same name, because learn-claude-code uses the first match.
+    /// Adds a worktree, or replaces the existing worktree of the same name. A new entry is inserted before those of
+    /// removed worktrees of the same name, because learn-claude-code uses the first match.
     pub fn put(&mut self, tree: Worktree) {
         let at = self.position(|t| t.exists() && t.name.same(&tree.name));
         if let Some(entry) = at.and_then(|at| self.worktrees.get_mut(at)) {
@@ -84,7 +85,7 @@ impl WorktreeIndex {
         self.drop_oldest_removed();
     }
 
-    /// Applies `rule` to the existing worktree with that name, and returns the result.
+    /// Applies `rule` to the existing worktree with that name, and returns the changed worktree.
     ///
     /// # Errors
     /// Returns a message that lists the existing names.
@@ -121,7 +122,7 @@ impl WorktreeIndex {
             .collect()
     }
 
-    /// Returns the error for a worktree that does not exist.
+    /// Returns the error for a worktree that does not exist. The error lists existing ones.
     pub fn unknown(&self, wanted: &str) -> WorktreeError {
         let standing = self.existing();
         let mut names: Vec<&str> = standing.iter().map(|t| t.name.as_str()).collect();

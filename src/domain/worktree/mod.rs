@@ -31,18 +31,18 @@ pub use state::{
 
 /// Maximum length of the subject in a commit message, in characters.
 const SUBJECT_MAX: usize = 200;
-/// Number of names that [`WorktreeName::candidates`] returns, and so of worktrees that one task can have at the same
+/// Number of names that [`WorktreeName::candidates`] returns. A task cannot have more worktrees than that at the same
 /// time.
 const NAMES_PER_TASK_MAX: u32 = 50;
 
-/// What triggers the merge of a completed task's branch.
+/// When the branch of a completed task is merged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum MergePolicy {
-    /// A request of the user or the lead.
+    /// When the user or the lead asks for it.
     #[default]
     Asked,
-    /// The completion of the task.
+    /// As soon as the task is completed.
     Auto,
 }
 
@@ -64,8 +64,8 @@ impl WorktreeName {
             .ok_or_else(|| WorktreeError::Name(clip(text, 80)))
     }
 
-    /// Returns the names for a task in order of preference: `task-3`, then `task-3-2` while the first is in use, and
-    /// so on.
+    /// Returns the possible names for the worktree of a task, in order of preference: `task-3`, `task-3-2`, `task-3-3`
+    /// and so on. A new worktree gets the first that is not in use.
     pub fn candidates(task: TaskId) -> impl Iterator<Item = WorktreeName> {
         (1..=NAMES_PER_TASK_MAX).filter_map(move |n| {
             let text = match n {
@@ -76,7 +76,8 @@ impl WorktreeName {
         })
     }
 
-    /// Returns the task if the name is one of [`WorktreeName::candidates`].
+    /// Returns the task that has this name among its [`WorktreeName::candidates`]; `None` if the name was chosen
+    /// freely.
     pub fn task(&self) -> Option<TaskId> {
         let rest = self.as_str().strip_prefix("task-")?;
         let number = rest.split('-').next()?;
@@ -170,7 +171,7 @@ pub struct Worktree {
     pub kept_at: Option<Timestamp>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub merged_at: Option<Timestamp>,
-    /// The merge commit; empty if the merge made none or it is not known.
+    /// The merge commit; empty if it is unknown, or if the merge created no commit.
     #[serde(
         default,
         deserialize_with = "or_default",
@@ -217,7 +218,7 @@ impl Worktree {
         }
     }
 
-    /// Returns whether the worktree is not removed, so that its name is in use.
+    /// Returns whether the worktree has not been removed, which means that its name is in use.
     pub fn exists(&self) -> bool {
         self.status != WorktreeStatus::Removed
     }

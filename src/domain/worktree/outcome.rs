@@ -14,21 +14,19 @@ pub struct Conflict {
     pub files: Vec<String>,
 }
 
-/// The result of creating a worktree.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Created {
-    /// The entry in the registry.
+    /// The new entry in `.worktrees/index.json`.
     pub worktree: Worktree,
     /// Whether the worktree started from the base branch or from its own branch.
     pub origin: Origin,
-    /// The result of merging other branches into it.
+    /// The result of merging other branches into the new worktree.
     pub branch_merges: BranchMerges,
 }
 
 /// The branch that a new worktree was created from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Origin {
-    /// The base branch.
     Base,
     /// The worktree's own branch, which existed from an earlier worktree whose folder was lost.
     Branch,
@@ -43,11 +41,10 @@ pub struct BranchMerges {
     pub conflicts: Vec<Conflict>,
 }
 
-/// The result of a merge into the base.
+/// The result of merging a worktree's branch into its base branch.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "outcome", rename_all = "snake_case")]
 pub enum Merge {
-    /// The branch was merged.
     Merged {
         /// The branch that received the merge.
         into: String,
@@ -57,7 +54,7 @@ pub enum Merge {
         #[serde(skip)]
         before: String,
     },
-    /// The base already had all changes, possibly squashed or rebased.
+    /// The base branch already contained all changes, possibly squashed or rebased.
     AlreadyMerged {
         /// The base branch.
         into: String,

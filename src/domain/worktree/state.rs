@@ -26,15 +26,15 @@ pub enum FolderState {
     Foreign,
 }
 
-/// Whether the base has the changes of the branch, compared by content and not by commit hash.
+/// Whether the base branch contains the changes of a worktree's branch, compared by content and not by commit hash.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ContentStatus {
     /// The branch has no changes of its own, or does not exist.
     Nothing,
-    /// The base has all changes: merged, squashed or rebased.
+    /// The base branch contains all changes: merged, squashed or rebased.
     Merged,
-    /// The base lacks some changes.
+    /// The base branch lacks some changes.
     Unmerged,
 }
 
@@ -42,20 +42,16 @@ pub enum ContentStatus {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum GitOperation {
-    /// `git merge`
     Merge,
     /// `git rebase` or `git am`
     Rebase,
-    /// `git cherry-pick`
     CherryPick,
-    /// `git revert`
     Revert,
-    /// `git bisect`
     Bisect,
 }
 
 impl GitOperation {
-    /// Returns the git arguments that abort the operation.
+    /// Returns the git arguments that abort the operation, such as `merge --abort`.
     pub fn abort(self) -> &'static str {
         match self {
             GitOperation::Merge => "merge --abort",
@@ -66,7 +62,7 @@ impl GitOperation {
         }
     }
 
-    /// Returns the name of the git command.
+    /// Returns the name of the git command, such as `cherry-pick`.
     pub fn command(self) -> &'static str {
         match self {
             GitOperation::Merge => "merge",
@@ -84,13 +80,13 @@ impl fmt::Display for GitOperation {
     }
 }
 
-/// The state of a worktree on disk, and of its branch relative to the base.
+/// The state of a worktree on disk, and of its branch relative to the base branch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WorktreeState {
     pub on_disk: FolderState,
     /// The branch or commit that is checked out, if it is not the worktree's own branch.
     pub other_checkout: Option<String>,
-    /// The checked-out commit, if it is on no branch and the base lacks its content.
+    /// The checked-out commit, if it is on no branch and the base branch lacks its changes.
     pub unreachable_commit: Option<String>,
     /// The git operation in progress, if any.
     pub busy: Option<GitOperation>,
@@ -98,11 +94,11 @@ pub struct WorktreeState {
     pub dirty: usize,
     /// The first uncommitted files, at most [`FILES_MAX`].
     pub files: Vec<String>,
-    /// Number of commits on the branch whose hashes are not in the base.
+    /// Number of commits on the worktree's branch whose hashes are not in the base branch.
     pub ahead: u64,
-    /// Whether the base has the changes of these commits, possibly under other hashes.
+    /// Whether the base branch contains the changes of the `ahead` commits, possibly under other hashes.
     pub content: ContentStatus,
-    /// Subjects of the commits whose content is not in the base, newest first, at most [`SUBJECTS_MAX`].
+    /// Subjects of the commits whose changes are not in the base branch, newest first, at most [`SUBJECTS_MAX`].
     pub unmerged: Vec<String>,
     /// Nested repositories (initialised submodules, clones). Their commits are not inspected.
     pub nested: Vec<String>,
@@ -126,7 +122,7 @@ impl WorktreeState {
     }
 }
 
-/// What the removal of a worktree would lose. Ignored files do not count, because they can be built again.
+/// What the removal of a worktree would lose. Files that git ignores do not count, because they can be built again.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Losses {
     pub files: usize,
@@ -208,12 +204,13 @@ fn pluralize(n: usize, what: &str) -> String {
 pub enum RemovalMode {
     /// Remove only if nothing would be lost.
     OnlyIfSafe,
-    /// Remove in any case: the user has confirmed what would be lost.
+    /// Remove although work would be lost, because the user has confirmed it.
     Confirmed,
 }
 
-/// Checks whether a worktree may be removed (guarantee 6 in docs/GUARANTEES.md): in any case if the user has confirmed,
-/// otherwise only if nothing would be lost.
+/// Checks whether a worktree may be removed (guarantee 6 in docs/GUARANTEES.md). With [`RemovalMode::OnlyIfSafe`],
+/// nothing may be lost and the worktree must not be marked to be kept. With [`RemovalMode::Confirmed`], everything may
+/// be lost except a commit that is on no branch. A folder that is not a worktree of this repository is never removed.
 ///
 /// # Errors
 /// Returns what would be lost, or why the folder cannot be removed.

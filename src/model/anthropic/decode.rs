@@ -18,7 +18,7 @@ use crate::model::{
 /// Maximum number of content blocks in one response. A response with more is rejected.
 const BLOCKS_MAX: usize = 1024;
 
-/// The state of a response that is being received.
+/// Collects the blocks, token counts and stop reason of a streamed response until the reply is complete.
 #[derive(Debug, Default)]
 pub struct Decoder {
     blocks: Vec<OpenBlock>,
@@ -28,7 +28,7 @@ pub struct Decoder {
     has_ended: bool,
 }
 
-/// A block that is being received.
+/// A content block of the response; it grows until `is_closed` is set.
 #[derive(Debug)]
 struct OpenBlock {
     index: u64,
@@ -169,8 +169,8 @@ impl Decoder {
         Ok(())
     }
 
-    /// Returns whether this block was already started: an event that a proxy sends twice must not run a tool twice. The
-    /// index alone is not enough, because some servers number all blocks 0.
+    /// Returns whether a start event repeats a block that was already started: a proxy may send an event twice, and the
+    /// tool must not run twice. The index alone does not identify a block, because some servers number all blocks 0.
     fn is_repeat(&self, index: u64, block: &Value) -> bool {
         let text = |key: &str| block.get(key).and_then(Value::as_str).unwrap_or_default();
         self.blocks.iter().any(|open| {
@@ -290,10 +290,10 @@ fn block(part: BlockContent, mut joiner: Joiner) -> Option<Block> {
     }
 }
 
-/// Parses a complete message from a server that ignored the request to stream.
+/// Parses a complete message from a server that did not stream, although the request asked for it.
 ///
 /// # Errors
-/// Fails if the value is an error or not a message.
+/// Fails if `value` is an error or has no content, or if the content exceeds a limit.
 pub fn parse_message(value: &Value) -> Result<Reply, ModelError> {
     if value.get("type").and_then(Value::as_str) == Some("error") || value.get("error").is_some() {
         return Err(stream_error(value));
@@ -331,7 +331,6 @@ fn stop_reason(text: &str) -> StopReason {
     }
 }
 
-/// Copies the token counts in `value` to `usage`. Counts that `value` lacks stay unchanged.
 fn read_usage(usage: &mut Usage, value: &Value) {
     for (key, slot) in [
         ("input_tokens", &mut usage.input),
@@ -345,7 +344,7 @@ fn read_usage(usage: &mut Usage, value: &Value) {
     }
 }
 
-/// Converts an error event of a stream into a [`ModelError`].
+/// Converts an error that the server sent in a response with status 200.
 fn stream_error(value: &Value) -> ModelError {
     let text = error_text(value);
     let lower = text.to_lowercase();

@@ -45,7 +45,8 @@ pub static SPEC: ProviderSpec = ProviderSpec {
     connect: |config| Ok(Arc::new(Anthropic::new(config)?)),
 };
 
-/// Error texts of an invalid key. They name the header of the key, but the key is wrong and not the header.
+/// Error texts that mean that the key itself is invalid. They also contain the name of the header with the key, but are
+/// no reason to advise another header.
 const WRONG_KEY: &[&str] = &["invalid x-api-key", "invalid bearer token"];
 
 fn refusal_hints(code: u16, lower: &str) -> RefusalHints {
@@ -86,7 +87,7 @@ pub struct Anthropic {
 }
 
 impl Anthropic {
-    /// Creates a model from the settings. Sends no request yet.
+    /// Creates the client. Sends no request yet.
     ///
     /// # Errors
     /// Fails if the address or a header value is invalid.

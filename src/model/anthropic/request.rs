@@ -6,7 +6,8 @@ use crate::domain::chat::{Block, Message, Outcome, Role, valid_tool_name};
 use crate::model::ModelRequest;
 use crate::model::images::{SentImage, SentImages};
 
-/// Returns the body of a request. Cache breakpoints are set at the last tool, the system prompt and the last message.
+/// Returns the JSON body of a Messages request. Cache breakpoints are set at the last tool, the system prompt and the
+/// last message.
 pub fn body(request: &ModelRequest) -> Value {
     let images = SentImages::of(request);
     let messages = request.messages.iter();

@@ -11,32 +11,37 @@ pub type CallNumber = u64;
 /// The waiting and the running model calls. Times are durations since a zero point that the caller chooses.
 #[derive(Debug)]
 pub struct CallQueue {
-    /// Maximum number of concurrent calls.
     max: usize,
     next: CallNumber,
-    /// The waiting calls, first in, first out. At most one per agent.
+    /// First in, first out; at most one call per agent.
     waiting: VecDeque<CallNumber>,
-    /// The running calls, each with the round in which it started.
+    /// The running calls, each with the value of `round` at its start.
     running: BTreeMap<CallNumber, u64>,
     gate: Gate,
-    /// The number of consecutive server-wide failures. Failures of concurrent calls count as one.
+    /// The number of server-wide failures in a row; it sets the length of the next back-off. Failures of concurrent
+    /// calls count as one.
     failures: u32,
-    /// Whether the server has ever answered.
+    /// Whether any call has received data. An error response does not count.
     server_has_answered: bool,
-    /// A counter that each server-wide failure increments. A success of a call that started in an earlier round does not
-    /// open the gate.
+    /// Incremented by each server-wide failure. The success of a call that started in an earlier round does not open
+    /// the gate, because it says nothing about the time after the failure.
     round: u64,
 }
 
-/// Whether calls may start.
+/// Whether the shared back-off lets calls start.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Gate {
-    /// Calls may start up to the limit.
     Open,
     /// No call may start before `until`. After that, a single call, the probe, tests whether the server has recovered.
-    Shut { until: Duration, cause: String },
+    Shut {
+        until: Duration,
+        cause: String,
+    },
     /// The probe is running; all other calls wait for its result.
-    Probing { probe: CallNumber, cause: String },
+    Probing {
+        probe: CallNumber,
+        cause: String,
+    },
 }
 
 /// Whether a queued call may start.
@@ -73,12 +78,11 @@ impl CallQueue {
         }
     }
 
-    /// Returns whether the server has ever answered.
+    /// Returns whether any call has received data. An error response does not count.
     pub fn server_has_answered(&self) -> bool {
         self.server_has_answered
     }
 
-    /// Adds a call at the end of the queue.
     pub fn enqueue(&mut self) -> CallNumber {
         let number = self.next;
         self.next += 1;
@@ -86,8 +90,8 @@ impl CallQueue {
         number
     }
 
-    /// Starts call `number` if it may start now, and returns the decision. Returns [`Admission::Start`] at most once per
-    /// call.
+    /// Starts call `number` if it may start now, and returns the decision. Returns [`Admission::Start`] at most once
+    /// per call.
     pub fn try_start(&mut self, number: CallNumber, now: Duration) -> Admission {
         if let Gate::Shut { until, cause } = &self.gate
             && now < *until
@@ -123,7 +127,7 @@ impl CallQueue {
         self.open_gate(number);
     }
 
-    /// Ends the back-off, unless call `number` started before the last failure.
+    /// Ends the back-off. Does nothing if call `number` started before the last server-wide failure.
     fn open_gate(&mut self, number: CallNumber) {
         if self.running.get(&number) == Some(&self.round) {
             self.failures = 0;
@@ -131,7 +135,8 @@ impl CallQueue {
         }
     }
 
-    /// Records that call `number` has failed. Returns the shared back-off if the failure is server-wide.
+    /// Records that call `number` has failed. If the failure is server-wide and may be retried, starts or extends the
+    /// shared back-off and returns its remaining time. `jitter` is in 0..1.
     pub fn record_failure(
         &mut self,
         number: CallNumber,
@@ -166,7 +171,7 @@ impl CallQueue {
         Some(until.saturating_sub(now))
     }
 
-    /// Removes call `number`, whether it is waiting or running.
+    /// Removes call `number`, whether it is waiting or running. If it was the probe, the next call becomes the probe.
     pub fn remove(&mut self, number: CallNumber, now: Duration) {
         self.waiting.retain(|n| *n != number);
         self.running.remove(&number);
@@ -181,14 +186,13 @@ impl CallQueue {
         }
     }
 
-    /// Returns the number of running calls.
     #[cfg(test)]
     pub fn running_count(&self) -> usize {
         self.running.len()
     }
 }
 
-/// Returns whether a failure shows that the server works and is not overloaded.
+/// Returns whether an error of this kind comes from a working server: it ends the back-off like a success.
 fn is_server_up(fault: ErrorKind) -> bool {
     match fault {
         ErrorKind::NoKey
@@ -235,7 +239,7 @@ mod tests {
         Admission::Queued { place }
     }
 
-    /// Tries to start the calls in this order.
+    /// Tries to start the calls in the given order at `now`, in milliseconds.
     fn try_all(
         queue: &mut CallQueue,
         numbers: impl IntoIterator<Item = CallNumber>,

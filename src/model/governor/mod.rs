@@ -4,8 +4,8 @@
 //! stream ends or is dropped. While it waits, its stream reports why ([`CallWait`]), so that the UI can show it. The
 //! rules are in `call_queue.rs`.
 //!
-//! If a call fails for a reason that affects all calls to the server, [`ModelError::wait`] is set to the shared back-off,
-//! so that the agent retries no earlier than all others.
+//! If a call fails for a reason that affects all calls to the server, [`ModelError::wait`] is set to the shared
+//! back-off, so that the agent retries no earlier than all others.
 
 mod call_queue;
 
@@ -21,7 +21,6 @@ use tokio::time::Instant;
 use super::{CallWait, ContextWindow, Delta, Model, ModelError, ModelRequest};
 use call_queue::{Admission, CallNumber, CallQueue};
 
-/// Default maximum number of concurrent calls.
 pub const CALLS_MAX: usize = 4;
 
 /// Wraps a model and sends all its calls through one queue.
@@ -30,7 +29,6 @@ pub struct Governor {
     shared: Arc<GovernorState>,
 }
 
-/// The state shared by all calls.
 struct GovernorState {
     queue: Mutex<CallQueue>,
     /// Notified whenever the queue changes; waiting calls then check it again.
@@ -41,7 +39,7 @@ struct GovernorState {
 }
 
 impl Governor {
-    /// Wraps `model` and allows at most `max` concurrent calls. `jitter` returns random numbers in 0..1.
+    /// Allows at most `max` concurrent calls to `model`. `jitter` returns random numbers in 0..1.
     pub fn new(model: Arc<dyn Model>, max: usize, jitter: fn() -> f64) -> Governor {
         Governor {
             model,
@@ -90,7 +88,7 @@ impl GovernorState {
     }
 }
 
-/// The place of a waiting call in the queue, or the slot of a running call. Dropping the ticket frees it.
+/// The entry of a call in the [`CallQueue`]. Dropping the ticket removes the call and lets the next one start.
 struct Ticket {
     shared: Arc<GovernorState>,
     number: CallNumber,
@@ -113,7 +111,8 @@ impl Ticket {
         self.shared.changed.send_replace(());
     }
 
-    /// Records a failure, and adds the shared back-off and the server's history to the error.
+    /// Records that the call has failed. Sets in `error` whether the server has ever answered and, if the failure is
+    /// server-wide, the remaining time of the shared back-off.
     fn record_failure(&self, error: &mut ModelError) {
         let jitter = (self.shared.jitter)();
         let now = self.shared.now();
@@ -149,7 +148,7 @@ struct Waiting {
     model: Arc<dyn Model>,
     request: ModelRequest,
     changed: watch::Receiver<()>,
-    /// The last admission that the call's stream has reported.
+    /// The last admission that was reported to the agent; an equal one is not reported again.
     reported: Option<Admission>,
 }
 
@@ -171,7 +170,8 @@ impl CallStage {
         }
     }
 
-    /// Returns the next delta of the model.
+    /// Passes on the next delta of a started call and records the first success or the failure. Returns `None` if the
+    /// call waits or has ended.
     async fn next_delta(self) -> Option<(Item, CallStage)> {
         let (ticket, mut stream, is_first) = match self {
             CallStage::Started(ticket, stream) => (ticket, stream, true),
@@ -201,8 +201,8 @@ impl CallStage {
 }
 
 impl Waiting {
-    /// Waits until the call starts or the reason for the wait changes. Returns the delta to report, if any, and the next
-    /// stage.
+    /// Waits until the call starts or the reason for waiting changes. Returns what to report to the agent, if anything,
+    /// and the next stage.
     async fn wait(mut self: Box<Self>) -> (Option<CallWait>, CallStage) {
         loop {
             self.changed.mark_unchanged();

@@ -11,23 +11,23 @@ use crate::domain::ids::Name;
 use crate::domain::usage::Usage;
 use crate::model::{ErrorKind, ImageInput, Reply, StopReason, retry};
 
-/// The behavior of a call to the fake model.
+/// How one call to the fake model proceeds.
 #[derive(Debug, Clone)]
 struct Behavior {
     /// The time before each item, in ms.
     delay: u64,
-    /// The failure and the wait that the server asks for, in ms; `None`: the call succeeds.
+    /// The failure and the wait that the server asks for, in ms. `None` means that the call succeeds.
     failure: Option<(ErrorKind, Option<u64>)>,
     /// Whether text arrives before the failure.
     sends_text: bool,
 }
 
-/// An event of a call, by its number.
+/// What happened to a call. Each variant has the number of the call.
 #[derive(Debug, Clone, PartialEq)]
 enum CallEvent {
     Started(usize),
     Answered(usize),
-    /// With the wait that the server asked for.
+    /// The call, the kind of failure, and the wait that the server asked for.
     Failed(usize, ErrorKind, Duration),
     Ended(usize),
 }
@@ -40,7 +40,7 @@ struct FakeModel {
     start: Instant,
 }
 
-/// A running call; dropping it ends it.
+/// A running call. Dropping it records that the call has ended.
 struct RunningCall {
     number: usize,
     events: Arc<Mutex<Vec<(Duration, CallEvent)>>>,
@@ -137,7 +137,8 @@ fn behaviors() -> impl Strategy<Value = Vec<Behavior>> {
     prop::collection::vec(behavior, 0..24)
 }
 
-/// Repeats a call until it succeeds, as an agent does. Fails if a wait is not reported immediately and completely.
+/// Repeats a call until it succeeds, as an agent does. Fails unless each wait is reported immediately and with its
+/// cause.
 async fn call_until_done(governor: Arc<Governor>, start: Instant) -> Result<(), String> {
     loop {
         let asked = start.elapsed();
@@ -188,7 +189,7 @@ enum Gate {
     Probing(usize),
 }
 
-/// Checks the events; fails with a description of the first violation.
+/// Checks that the events obey the rules of the governor; fails with a description of the first violation.
 fn check_events(events: &[(Duration, CallEvent)], max: usize) -> Result<(), String> {
     let (mut gate, mut until, mut running) = (Gate::Open, Duration::ZERO, 0);
     let mut known = false;

@@ -11,7 +11,7 @@ use crate::domain::ids::Name;
 use crate::domain::usage::Usage;
 use crate::model::{ErrorKind, ImageInput, Reply, StopReason};
 
-/// The behavior of a call to the fake model.
+/// How one call to the fake model proceeds.
 #[derive(Clone)]
 enum Behavior {
     /// Sends text after the first duration and ends after the second.
@@ -30,7 +30,7 @@ struct FakeModel {
     start: Instant,
 }
 
-/// Counts as a running call until it is dropped.
+/// Increases the number of running calls until it is dropped.
 struct RunningCall(Arc<AtomicUsize>);
 
 impl Drop for RunningCall {
@@ -135,7 +135,7 @@ async fn call_until_done(governor: Arc<Governor>, agent: String) {
     }
 }
 
-/// Lets `agents` call concurrently, in this order, and returns when each call started, in ms.
+/// Lets `agents` call concurrently and in this order. Returns when each call started, in ms.
 async fn call_all(
     governor: &Arc<Governor>,
     fake: &FakeModel,
@@ -276,7 +276,7 @@ async fn waiting_and_failed_calls_report_the_shared_backoff() {
         [Err(error)] => error.wait,
         other => panic!("{other:?}"),
     };
-    // The second call fails 500 ms later; the rest of the shared back-off is longer than its own wait.
+    // The second call fails 500 ms later; the rest of the shared back-off is longer than the wait of the second call.
     assert_eq!(
         (wait(&first), wait(&second)),
         (Some(ms(2500)), Some(ms(2000)))

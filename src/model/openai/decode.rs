@@ -18,7 +18,7 @@ use crate::model::{
 /// Maximum number of tool calls in one response. A response with more is rejected.
 const CALLS_MAX: usize = 256;
 
-/// The state of a response that is being received.
+/// Collects the text, thinking, tool calls and token counts of a streamed response until the reply is complete.
 #[derive(Debug, Default)]
 pub struct Decoder {
     text: String,
@@ -83,8 +83,8 @@ impl Decode for Decoder {
 }
 
 impl Decoder {
-    /// Completes the reply at the `[DONE]` marker, because some servers keep the connection open after it. If the server has
-    /// sent no finish reason, derives one from the content.
+    /// Completes the reply at the `[DONE]` marker, because some servers keep the connection open after it. If the
+    /// server has sent no finish reason, it is derived from the content.
     fn done(&mut self, out: &mut Vec<Delta>) {
         let guessed = if !self.calls.is_empty() {
             Some(StopReason::ToolUse)
@@ -138,8 +138,8 @@ impl Decoder {
         Ok(())
     }
 
-    /// Adds a part to the tool call with the same index. If a server sends no index, a part without id and name continues
-    /// the last call, a part with a known id continues that call, and any other part starts a new call.
+    /// Adds a part to the tool call with the same index. If a server sends no index, a part without id and name
+    /// continues the last call, a part with a known id continues that call, and any other part starts a new call.
     fn call(
         &mut self,
         part: &Value,
@@ -228,10 +228,10 @@ impl Decoder {
     }
 }
 
-/// Parses a complete response from a server that ignored the request to stream.
+/// Parses a complete response from a server that did not stream, although the request asked for it.
 ///
 /// # Errors
-/// Fails if the value is an error or not a response.
+/// Fails if `value` is an error object or contains no choices.
 pub fn parse_completion(value: &Value) -> Result<Reply, ModelError> {
     let mut decoder = Decoder::default();
     let event = SseEvent {
@@ -268,7 +268,7 @@ fn read_usage(usage: &mut Usage, value: &Value) {
     }
 }
 
-/// Converts an error chunk of a stream into a [`ModelError`].
+/// Converts an error that the server sent in a response with status 200.
 fn stream_error(value: &Value) -> ModelError {
     let text = error_text(value);
     let lower = text.to_lowercase();

@@ -18,12 +18,12 @@ use super::http::{Http, response_deltas};
 use super::provider::{LocalServer, ModelServerConfig, ProviderOption, ProviderSpec, RefusalHints};
 use super::{ContextWindow, Delta, Model, ModelError, ModelRequest};
 
-/// The request fields with the token limit of the response. Newer `OpenAI` models accept only the second, most other
-/// servers only the first.
+/// The name of the request field that limits the tokens of a response, on most servers. Newer `OpenAI` models accept
+/// only [`MAX_COMPLETION_TOKENS`].
 const MAX_TOKENS: &str = "max_tokens";
 const MAX_COMPLETION_TOKENS: &str = "max_completion_tokens";
 
-/// The provider `openai`. Its address includes `/v1` if the server uses it.
+/// The provider `openai`. Its address must include `/v1` if the server's paths start with that.
 pub static SPEC: ProviderSpec = ProviderSpec {
     name: "openai",
     api: "Chat Completions",
@@ -87,7 +87,7 @@ pub struct OpenAi {
 }
 
 impl OpenAi {
-    /// Creates a model from the settings. Sends no request yet.
+    /// Creates the client. Sends no request yet.
     ///
     /// # Errors
     /// Fails if the address or a header value is invalid.

@@ -6,8 +6,8 @@ use crate::domain::chat::{Block, Message, Role, valid_tool_name};
 use crate::model::ModelRequest;
 use crate::model::images::{SentImage, SentImages};
 
-/// Returns the body of a request. `max_tokens` is the name of the field with the token limit. Fields and messages always
-/// have the same order, because servers cache the prefix of a conversation.
+/// Returns the JSON body of a Chat Completions request. `max_tokens` is the name of the field with the token limit.
+/// Fields and messages always have the same order, because servers cache the prefix of a conversation.
 pub fn body(request: &ModelRequest, max_tokens: &str) -> Value {
     let images = SentImages::of(request);
     let mut messages = vec![json!({"role": "system", "content": request.system})];
@@ -34,8 +34,8 @@ pub fn body(request: &ModelRequest, max_tokens: &str) -> Value {
     body
 }
 
-/// Appends `message`, a user message, in the form of the API: first each tool result as a separate message, because the
-/// results must directly follow the calls, then the text and the images.
+/// Appends a user message in the form of the API. Each tool result becomes a message of its own, and these come first,
+/// because results must directly follow the calls. Then follows one message with the text and the images.
 fn user(message: &Message, images: &SentImages<'_>, out: &mut Vec<Value>) {
     for block in &message.blocks {
         if let Block::ToolResult { call, content, .. } = block {
@@ -54,14 +54,14 @@ fn user(message: &Message, images: &SentImages<'_>, out: &mut Vec<Value>) {
         out.push(json!({"role": "user", "content": parts}));
         return;
     }
-    // Servers without images often accept only a string.
+    // A plain string, because servers that cannot read images often accept no list of parts.
     let text = message.text();
     if !text.is_empty() {
         out.push(json!({"role": "user", "content": text}));
     }
 }
 
-/// Returns a text or an image of the user as a part of a message.
+/// Converts a text or an image to an item of a message's `content` list. Returns `None` for all other blocks.
 fn part(block: &Block, images: &SentImages<'_>) -> Option<Value> {
     match block {
         Block::Text { text } => Some(json!({"type": "text", "text": text})),

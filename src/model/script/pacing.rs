@@ -19,16 +19,16 @@ pub const TOKEN_CHARS: usize = 4;
 struct PacedResponse {
     thinking: Text,
     text: Text,
-    /// The items after the text, which are sent without delay.
+    /// The items that follow the text without delay: tool calls, and the reply or an error.
     end: VecDeque<Item>,
     /// The time per token.
     step: Duration,
-    /// When the next token is due. Each due time is computed from the last due time and not from the clock, so that
-    /// timer delays (timers have millisecond resolution) do not add up.
+    /// When the next token is due. Computed from the previous due time and not from the clock, so that delays of the
+    /// timer, which has millisecond resolution, do not add up.
     due: Option<Instant>,
 }
 
-/// A text of which the first `sent` bytes have been sent.
+/// `sent` is the number of bytes of `text` that have been sent.
 struct Text {
     text: String,
     sent: usize,
@@ -39,7 +39,7 @@ impl Text {
         Text { text, sent: 0 }
     }
 
-    /// Returns the next token: [`TOKEN_CHARS`] grapheme clusters.
+    /// Returns the next [`TOKEN_CHARS`] grapheme clusters.
     fn next(&mut self) -> Option<String> {
         let rest = &self.text[self.sent..];
         let length: usize = rest.graphemes(true).take(TOKEN_CHARS).map(str::len).sum();

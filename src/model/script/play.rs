@@ -20,7 +20,7 @@ use crate::model::{
     Delta, ErrorKind, Model, ModelError, ModelRequest, Reply, StopReason, parse_input,
 };
 
-/// A model that answers from the rules of a script.
+/// A model that answers from the rules of a script instead of calling a server.
 pub struct Script {
     name: String,
     window: Option<u64>,
@@ -32,7 +32,8 @@ pub struct Script {
 }
 
 impl Script {
-    /// Parses a script. The model answers `speed` times as fast as the script says.
+    /// Parses a script. `speed` scales all times: 2.0 answers twice as fast as the script says; 0 and less count as
+    /// 1.0.
     ///
     /// # Errors
     /// Fails if the script is invalid; the error says where and why.
@@ -48,18 +49,18 @@ impl Script {
         })
     }
 
-    /// Returns the model name that the script sets.
+    /// Returns the model name that the script sets, by default `script`.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Returns the context window that the script sets, in tokens.
+    /// Returns the context window in tokens, if the script sets one.
     pub fn window(&self) -> Option<u64> {
         self.window
     }
 
-    /// Selects the first rule that matches and that `agent` may still use, and counts the use. Returns the rule's index and
-    /// its response.
+    /// Selects the first rule that matches the message `last` and that `agent` has not used up, and counts the use.
+    /// Returns the rule's index and its response.
     fn pick(&self, agent: &str, last: &str) -> Option<(usize, ScriptedResponse)> {
         let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
         self.rules.iter().enumerate().find_map(|(at, rule)| {
@@ -149,7 +150,7 @@ impl Model for Script {
     }
 }
 
-/// Returns the text of the last message, including tool results.
+/// Joins the texts and tool results of the last message, against which rules are matched.
 fn last_message(request: &ModelRequest) -> String {
     let Some(last) = request.messages.last() else {
         return String::new();
@@ -190,7 +191,8 @@ fn stream(
     stream_paced(thinking, text, end, step)
 }
 
-/// Builds the complete reply. `message_count` makes the ids of tool calls unique in the conversation.
+/// Builds the complete reply. `message_count` is part of the tool calls' ids, which must be unique in the conversation.
+/// `broken` replaces the input of the first tool call.
 fn reply(
     answer: ScriptedResponse,
     input: u64,

@@ -6,30 +6,25 @@ use serde_json::Value;
 
 use crate::domain::usage::Usage;
 
-/// Why a script is invalid.
 #[derive(Debug, thiserror::Error)]
 pub enum ScriptError {
     /// The YAML or its structure is invalid; the text says where.
     #[error("the script is invalid: {0}")]
     Format(String),
-    /// The pattern of a rule is invalid.
     #[error("rule {rule}: `when` is not a valid regular expression: {why}")]
     Pattern {
         /// The number of the rule, from 1.
         rule: usize,
-        /// The error of the regular expression.
         why: String,
     },
 }
 
-/// The content of a script file.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ScriptFile {
-    /// The name of the model.
+    /// The name of the model; `script` if the file sets none.
     #[serde(default = "default_name")]
     pub model: String,
-    /// The context window in tokens.
     #[serde(default)]
     pub window: Option<u64>,
     /// The speed in tokens per second; 0 means unlimited.
@@ -71,7 +66,6 @@ fn once() -> u32 {
     1
 }
 
-/// A tool call of a rule, as written in a script file.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CallEntry {
@@ -94,8 +88,8 @@ struct UsageEntry {
     cache_write: u64,
 }
 
-/// A simulated failure, as written in a script file. If several fields are set, [`FaultEntry::build`] uses the first one
-/// in this order: `status`, `broken_json`, `cut`, `hang`, `empty`.
+/// A simulated failure, as written in a script file. Only one kind is simulated: the first field that is set in the
+/// order `status`, `broken_json`, `cut`, `hang`, `empty`.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct FaultEntry {
@@ -115,22 +109,19 @@ struct FaultEntry {
     broken_json: Option<String>,
 }
 
-/// A failure that a rule simulates.
 #[derive(Debug, Clone, PartialEq)]
 pub enum SimulatedFault {
-    /// The server responds with an HTTP error.
     Status {
         code: u16,
         /// The wait that the server asks for, in seconds.
         retry_after: Option<f64>,
-        /// The server's message.
         message: String,
     },
-    /// The response ends after this number of characters.
+    /// The response ends after this number of characters of its text.
     Cut(usize),
     /// The response never comes.
     Hang,
-    /// The response is empty.
+    /// The reply is complete but has no content.
     Empty,
     /// The first tool call has this text as its input.
     BrokenJson(String),
@@ -147,30 +138,27 @@ pub struct ScriptRule {
     pub delay_ms: u64,
     /// The response, in which placeholders such as `{{agent}}` are not replaced yet.
     pub answer: ScriptedResponse,
-    /// The failure to simulate, if any.
     pub fault: Option<SimulatedFault>,
 }
 
-/// The response that a matching rule gives.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct ScriptedResponse {
-    /// The thinking text.
     pub think: String,
     /// The visible text of the response.
     pub say: String,
-    /// The tool calls: name and input.
+    /// The name and input of each tool call.
     pub calls: Vec<(String, Value)>,
-    /// The token counts, if the script sets them.
+    /// The token counts to report; `None` reports an estimate.
     pub usage: Option<Usage>,
 }
 
 impl ScriptFile {
-    /// Parses the text of a script.
+    /// Parses the YAML. The patterns of the rules are checked later, by [`ScriptFile::rules`].
     pub fn parse(text: &str) -> Result<ScriptFile, ScriptError> {
         serde_saphyr::from_str(text).map_err(|e| ScriptError::Format(e.to_string()))
     }
 
-    /// Returns the rules with compiled patterns.
+    /// Compiles the patterns of the rules. Fails at the first invalid one.
     pub fn rules(&self) -> Result<Vec<ScriptRule>, ScriptError> {
         self.rules
             .iter()
@@ -243,7 +231,8 @@ impl FaultEntry {
 }
 
 impl ScriptRule {
-    /// Returns the response to the message `last` for `agent`, if the rule matches.
+    /// Returns the response for `agent` to `last`, the text of the conversation's last message. Returns `None` if the
+    /// rule does not match.
     pub fn answer_to(&self, agent: &str, last: &str) -> Option<ScriptedResponse> {
         if self
             .agent
@@ -271,8 +260,8 @@ impl ScriptRule {
     }
 }
 
-/// Replaces the placeholders in `text` in one pass. Inserted text is not searched again, so that placeholders in the
-/// conversation have no effect.
+/// Replaces the placeholders in `text`. The inserted values are not searched for further placeholders, so that a
+/// conversation cannot contain any that take effect.
 fn fill(text: &str, agent: &str, captures: Option<&Captures<'_>>) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;

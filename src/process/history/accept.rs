@@ -26,7 +26,6 @@ const SHORT_HASH_LEN: usize = 12;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RefusedRef {
     pub change: RefChange,
-    /// Why it was refused.
     pub reason: RefusalReason,
     /// The ref below `KEPT_COMMITS` that keeps the commits. `None`: other refs reach them, or objects are damaged.
     pub kept: Option<String>,
@@ -91,7 +90,8 @@ fn short(hash: &str) -> String {
 }
 
 impl PrivateHistory {
-    /// Applies the accepted changes to the repository. Returns the refused changes.
+    /// Applies those changes that [`refs::verdict`] accepts to the repository, and returns the others. If
+    /// `has_all_objects` is false, a change is also refused if the repository lacks objects that the new value reaches.
     pub(super) fn accept(
         &self,
         dir: &Folder,
@@ -158,7 +158,8 @@ impl PrivateHistory {
         Ok(refused)
     }
 
-    /// Returns whether the new value of the ref contains its old value, so that no commit is lost.
+    /// Returns whether the change is a fast-forward, which loses no commit. Also true if the change creates or deletes
+    /// the ref.
     fn is_forward(&self, change: &RefChange) -> io::Result<bool> {
         match (&change.old, &change.new) {
             (Some(old), Some(new)) => git::is_ancestor(&self.common, old, new),
@@ -166,8 +167,8 @@ impl PrivateHistory {
         }
     }
 
-    /// Updates a ref if it still has its old value. Succeeds if it already has the new one, as after an interrupted
-    /// transfer.
+    /// Updates a ref if it still has its old value. Also succeeds if the ref already has its new value, as after an
+    /// interrupted transfer.
     fn update(&self, change: &RefChange) -> io::Result<Result<(), RefusalReason>> {
         try_to_update(
             change,
@@ -176,8 +177,8 @@ impl PrivateHistory {
         )
     }
 
-    /// Creates a ref below [`KEPT_COMMITS`] for the commit `value`, if no other ref reaches it. Returns the name of the
-    /// ref.
+    /// Creates a ref below [`KEPT_COMMITS`] for the commit `value`, if no other ref reaches it. Returns the name of
+    /// that ref; `None` if none is needed.
     fn keep_unreferenced(&self, value: Option<&str>) -> io::Result<Option<String>> {
         let Some(new) = value.filter(|new| refs::is_object(new)) else {
             return Ok(None);
@@ -221,8 +222,7 @@ impl PrivateHistory {
     }
 }
 
-/// Tries to update a ref until it succeeds, the ref has neither its old nor its new value, or [`ATTEMPTS`] attempts
-/// have failed.
+/// Tries to update a ref, up to [`ATTEMPTS`] times. Gives up early if the ref has neither its old nor its new value.
 fn try_to_update(
     change: &RefChange,
     mut update: impl FnMut() -> io::Result<Result<(), String>>,
@@ -261,8 +261,8 @@ mod tests {
         }
     }
 
-    /// Runs a change of a ref with the value `now`, whose first `fails` attempts fail. Returns the result and the number
-    /// of attempts.
+    /// Calls [`try_to_update`] for a ref whose current value is `now`; the first `fails` attempts fail. Returns the
+    /// result and the number of attempts.
     fn run_change(fails: usize, now: Option<&String>) -> (Result<(), RefusalReason>, usize) {
         let mut attempts = 0;
         let update = || {

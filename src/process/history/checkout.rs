@@ -1,7 +1,8 @@
-//! Protects `HEAD`, `index` and `logs/HEAD` of a work directory: copied before a command, restored after it if damaged.
+//! Protects `HEAD`, `index` and `logs/HEAD` of a work directory: copies them before a command, and restores them after
+//! it if the command has damaged them.
 //!
-//! Git replaces these files by renaming, so they cannot be protected by a mount. A file is copied only if it has changed
-//! since its last copy. The copies are in the private folder, which commands cannot write.
+//! Git replaces these files by renaming, so they cannot be protected by a mount. A file is copied only if it has
+//! changed since its last copy. The copies are in the private folder, which commands cannot write.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -12,7 +13,7 @@ use rustix::fs::FileType;
 use super::folder::Folder;
 use super::{FOLDER, git, refs};
 
-/// The folder of the copies, in the private folder.
+/// The subfolder of the private folder that holds the copies of the protected files.
 const COPIES: &str = "checkout";
 /// The name of a file that exists from the start of a command until [`Checkout::check`] has checked the protected
 /// files.
@@ -46,7 +47,7 @@ impl CheckoutFile {
         }
     }
 
-    /// Returns the name of the file's copy.
+    /// Returns the name of the file's copy in the folder [`COPIES`].
     fn label(self) -> &'static str {
         match self {
             CheckoutFile::Head => "HEAD",
@@ -63,13 +64,13 @@ impl CheckoutFile {
     }
 }
 
-/// The protected files of one work directory.
+/// The files of one work directory's git folder that are restored if a command damages them.
 pub struct Checkout<'a> {
     /// The git folder of the work directory.
     own: Folder,
     copies: Folder,
     common: &'a Path,
-    /// The folder of the private objects.
+    /// The folder to which commands in the work directory write new git objects.
     objects: PathBuf,
 }
 
@@ -143,7 +144,8 @@ impl<'a> Checkout<'a> {
                 }
             };
             if file == CheckoutFile::Index && was_unborn {
-                // On the branch without a commit the index was empty. The next commit would delete all files.
+                // The command left `HEAD` on a branch without a commit, where the index is empty. With the restored
+                // `HEAD`, the next commit would delete all files.
                 self.restore(file, &copy)?;
             } else if let Some((wanted, note)) = self.repair(file, &copy, now.as_deref())? {
                 was_unborn =
@@ -182,7 +184,8 @@ impl<'a> Checkout<'a> {
         })
     }
 
-    /// Restores `HEAD` if git does not accept its content. Returns a note for the model about the restored file.
+    /// Restores `HEAD` if git does not accept its content. Returns a note for the model, or `None` if nothing was
+    /// restored.
     pub fn check_head(&self) -> io::Result<Option<String>> {
         let now = match self.read(CheckoutFile::Head) {
             Ok(now) => now.unwrap_or_default(),

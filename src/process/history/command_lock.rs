@@ -51,7 +51,7 @@ pub(super) fn was_used(dir: &Folder) -> io::Result<bool> {
     Ok(dir.kind(COMMANDS)?.is_some())
 }
 
-/// Stores the note of a transfer, if it has one, to be shown in the result of the next command.
+/// Stores the note of a transfer, if it has one, for the result of the next command.
 pub(super) fn leave_note(dir: &Folder, transferred: &TransferReport) -> io::Result<()> {
     let Some(note) = transferred.note() else {
         return Ok(());
@@ -72,7 +72,8 @@ pub(super) fn take_notes(dir: &Folder) -> io::Result<Option<String>> {
     Ok(text.map(|text| text.trim_end().to_string()))
 }
 
-/// The transfer around one running command: [`PrivateHistory::start`] begins it and [`CommandTransfer::finish`] ends it.
+/// The transfer around one running command: [`PrivateHistory::start`] begins it and [`CommandTransfer::finish`] ends
+/// it.
 #[derive(Debug)]
 pub struct CommandTransfer {
     history: PrivateHistory,

@@ -11,10 +11,10 @@ use std::path::Path;
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, fstat, mkdirat, openat, statat, unlinkat};
 use rustix::io::Errno;
 
-/// Maximum depth of folders that [`Folder::remove`] removes. It fails for deeper ones.
+/// Maximum depth of nested folders that [`Folder::remove`] removes. For deeper ones it fails.
 const DEPTH_MAX: usize = 64;
 
-/// An open folder. All methods resolve a single name in it.
+/// An open folder. Its methods take the name of one entry, not a path, and do not follow symbolic links.
 pub struct Folder(OwnedFd);
 
 fn folder_flags() -> OFlags {
@@ -69,7 +69,7 @@ impl Folder {
         }
     }
 
-    /// Returns the name and type of each entry.
+    /// Returns the name and type of each entry except `.` and `..`, in no particular order.
     pub fn entries(&self) -> io::Result<Vec<(OsString, FileType)>> {
         let mut out = Vec::new();
         for entry in Dir::read_from(&self.0)? {

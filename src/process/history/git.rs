@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use super::refs::RefChange;
 use crate::process::environment;
 
-/// Timeout of one git command.
+/// A git command that takes longer is killed.
 const TIMEOUT: Duration = Duration::from_secs(120);
 /// The option before arguments that an agent's command may have written, so that git does not read them as options.
 const END_OF_OPTIONS: &str = "--end-of-options";
@@ -46,7 +46,7 @@ pub fn command(common: &Path) -> Command {
 /// Returns the setting `core.hooksPath` of the git folder `own`; `None` if it is not set.
 pub fn hooks_path(own: &Path) -> Option<PathBuf> {
     let git = command(own);
-    // Takes only the environment of [`command`], not its arguments, which override the setting.
+    // Takes only the environment of [`command`]: its arguments override the setting that is read here.
     let mut plain = Command::new(git.get_program());
     for (name, value) in git.get_envs() {
         match value {
@@ -68,7 +68,7 @@ pub fn hooks_path(own: &Path) -> Option<PathBuf> {
 /// Waits until a git command exits. If git failed, the inner error is the last line of its standard error.
 ///
 /// # Errors
-/// Fails with [`io::ErrorKind::TimedOut`] if git was killed after [`TIMEOUT`]; this says nothing about its input.
+/// Fails with [`io::ErrorKind::TimedOut`] if git was killed after [`TIMEOUT`]. Its input may still be valid.
 pub fn wait(mut child: Child) -> io::Result<Result<(), String>> {
     let until = Instant::now() + TIMEOUT;
     let mut pause = Duration::from_micros(200);
@@ -114,8 +114,7 @@ pub fn can_write(common: &Path) -> bool {
     child.and_then(wait).is_ok_and(|done| done.is_ok())
 }
 
-/// Returns whether no object is missing that `new` needs. Objects that refs of the repository reach are assumed to
-/// exist.
+/// Returns whether the repository has all objects that `new` reaches. Objects that its refs reach are assumed to exist.
 pub fn is_connected(common: &Path, new: &str) -> io::Result<bool> {
     let child = command(common)
         .args([

@@ -15,8 +15,8 @@ const SEARCHED: &[&str] = &["refs", "logs", "objects"];
 /// Maximum depth of folders that are searched. Deeper ones are ignored.
 const DEPTH_MAX: usize = 32;
 
-/// Removes all leftovers in a private folder, unless a command runs there. Returns whether no command ran. The caller
-/// must hold the transfer lock.
+/// Removes the lock files and temporary files that killed git processes left in a private folder, unless a command runs
+/// there. Returns whether no command ran. The caller must hold the transfer lock.
 pub fn remove_if_unused(dir: &Folder) -> io::Result<bool> {
     Ok(command_lock::if_unused(dir, || remove(dir))?.is_some())
 }
@@ -81,8 +81,8 @@ fn is_temporary(path: &Path) -> bool {
 }
 
 impl PrivateHistory {
-    /// Runs `search` on the private folder and returns the paths of the lock files that it returns, sorted. Returns
-    /// nothing while a command runs.
+    /// Calls `search` on the private folder and returns the lock files among its results, sorted by path. Returns none
+    /// while a command runs.
     fn locks_in(&self, search: fn(&Folder) -> Vec<PathBuf>) -> io::Result<Vec<PathBuf>> {
         let dir = Folder::open(self.own())?.sub(FOLDER)?;
         if !command_lock::was_used(&dir)? {

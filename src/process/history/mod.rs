@@ -1,29 +1,30 @@
 //! Protects the git history of a repository from the commands that agents run.
 //!
-//! A sandboxed command cannot write to the repository's own `objects` and `refs`. The mount view replaces them by private
-//! folders, one set per work directory, stored in `crewdeck/` of its git folder:
+//! A sandboxed command cannot write to the repository's own `objects` and `refs`. The mount view (see
+//! [`sandbox`](super::sandbox)) replaces them by private folders, one set per work directory, stored in `crewdeck/` of
+//! the git folder of that work directory:
 //!
-//! - `objects` receives new objects. The shared ones are its alternate and read-only.
-//! - `refs` is a copy of the shared loose refs; `packed-refs` is read-only, with the limit below.
+//! - `objects` receives new objects. The repository's objects are its alternate and are read-only.
+//! - `refs` is a copy of the repository's loose refs. `packed-refs` is not copied but read-only, with the limit below.
 //! - `logs` has the reflogs, and with them the stash, of this work directory only.
 //! - `base` is the content of `refs` after the last transfer; `made` lists the refs that commands here have created.
 //! - `checkout` has copies of `HEAD`, `index` and `logs/HEAD`, to restore them from.
 //! - `commands` is locked while commands run; `notes` holds text for the result of the next command.
 //!
-//! Limit: a file that is mounted over itself (`config.worktree`, and in the root `config` and `packed-refs`) stays
-//! read-only only until a program outside the sandbox replaces it by renaming, as `git config` and `git pack-refs` do.
-//! The kernel removes the mount then, and a command that is already running can write the new file.
+//! Limit: some files are made read-only by mounting them over themselves: `config.worktree`, and in the root `config`
+//! and `packed-refs`. If a program outside the sandbox, such as `git config` or `git pack-refs`, replaces such a file
+//! by renaming, the kernel removes the mount, and a command that is already running can write the new file.
 //!
 //! `PrivateHistory::transfer` runs before and after each command. It first copies new objects into the repository, then
 //! updates the refs that `refs::verdict` accepts, each only if it still has the value that the command saw. A crash
 //! between the two steps leaves unreferenced objects, and the next transfer continues from `base`. Commits that would
-//! otherwise lose their last ref, because a change was refused or replaced them, are kept below `refs/crewdeck/beside/`.
-//! Objects are copied through git, which computes their names from their content: a damaged or substituted object never
-//! enters the repository under another name, and no file of the repository shares an inode with one that a command can
-//! write.
+//! otherwise lose their last ref, because a change was refused or replaced them, are kept below
+//! `refs/crewdeck/beside/`. Objects are copied through git, which computes their names from their content: a damaged or
+//! substituted object never enters the repository under another name, and no file of the repository shares an inode
+//! with one that a command can write.
 //!
-//! Processes that are killed leave locks in the private folders. Each transfer removes them if no command runs, as does
-//! the repair when a crew starts: see `leftovers`.
+//! Processes that are killed leave locks in the private folders. Each transfer and the repair at the start of a crew
+//! remove them if no command runs: see `leftovers`.
 
 mod accept;
 mod checkout;
@@ -52,7 +53,7 @@ pub use refs::{WritableBranch, is_hash};
 
 /// The name of the folder with the private history, in the git folder of a work directory.
 pub const FOLDER: &str = "crewdeck";
-/// The folder at which a sandbox mounts the shared objects, below [`FOLDER`] in the common git folder.
+/// The folder at which a sandbox mounts the repository's own objects. It is below [`FOLDER`] in the common git folder.
 pub const SHARED_OBJECTS: &str = "shared";
 /// The suffix that the supervisor appends to the name of a file which the user may create but a command must not.
 pub const SET_ASIDE: &str = ".set-aside";
@@ -84,12 +85,13 @@ pub struct PrivateHistory {
     pub branch: WritableBranch,
 }
 
-/// When a transfer runs.
+/// When the git changes of commands are transferred between a private history and the repository.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TransferPhase {
     /// Before a command that writes to the private history.
     BeforePrivate,
-    /// Before a command that writes to the repository itself with the user's approval.
+    /// Before a command that writes to the repository itself, because the user approved it or the history is not
+    /// protected.
     BeforeRepository,
     /// After a command that wrote to the private history.
     After,
@@ -109,7 +111,7 @@ pub struct TransferReport {
 }
 
 impl TransferReport {
-    /// Returns a note for the model; `None` if nothing was refused or restored.
+    /// Formats the report for the model, one line per item; `None` if there is nothing to report.
     pub fn note(&self) -> Option<String> {
         let refused = self.refused.iter().take(NAMED_MAX);
         let mut lines: Vec<String> = Vec::new();
@@ -178,7 +180,7 @@ impl PrivateHistory {
             fs::create_dir_all(&shared)?;
         }
         let mut wanted = format!("{}\n", shared.display());
-        // Relative alternates of the repository do not resolve where its objects are mounted.
+        // Makes relative alternates of the repository absolute: they do not resolve from where its objects are mounted.
         let objects = self.common.join("objects");
         let info = Folder::open(&objects).and_then(|all| all.sub("info"));
         let own = match info.and_then(|info| info.read("alternates", ALTERNATES_MAX)) {
@@ -237,10 +239,10 @@ impl PrivateHistory {
 
     /// Transfers the objects and refs of commands to the repository and updates the private refs.
     ///
-    /// Also saves the checkout before a command and restores damage after it. While several commands run in the same
-    /// work directory, only the first saves and only the last restores. Takes the command lock `own` before a command
-    /// and releases it after one. Returns what was refused and restored; in all phases but [`TransferPhase::After`] this is also
-    /// stored for the result of the next command.
+    /// Also copies the files of [`Checkout`] before a command and restores them after it if they are damaged. While
+    /// several commands run in the same work directory, only the first copies and only the last restores. Takes the
+    /// command lock `own` before a command and releases it after one. Returns what was refused and restored; in all
+    /// phases but [`TransferPhase::After`] this is also stored for the result of the next command.
     fn transfer(
         &self,
         phase: TransferPhase,
@@ -290,8 +292,9 @@ impl PrivateHistory {
         Ok(done)
     }
 
-    /// Moves a `shallow` file that the supervisor has renamed into the private folder. Returns a note for the model
-    /// about it.
+    /// Moves the file `shallow.set-aside` into the private folder, and returns a note for the model about it. The
+    /// supervisor creates this file by renaming a `shallow` file that appeared while a command ran. Returns `None`
+    /// without such a file.
     fn shallow_note(&self, dir: &Folder) -> io::Result<Option<String>> {
         let aside = format!("shallow{SET_ASIDE}");
         let own = Folder::open(self.own())?;
@@ -350,8 +353,8 @@ impl PrivateHistory {
         refs::read_loose(&Folder::open(&self.common.join("refs"))?)
     }
 
-    /// Creates refs in the repository that keep the objects of stash entries, and deletes those of dropped entries.
-    /// Returns whether anything changed.
+    /// Creates refs in the repository that keep the objects of stash entries alive, and deletes the refs of dropped
+    /// entries. Returns whether anything changed.
     fn keep_stash(&self, stash: &[String], shared: &RefMap) -> io::Result<bool> {
         let prefix = format!("{KEPT_REFS}stash/{}/", self.name);
         let wanted: RefMap = stash
@@ -410,7 +413,7 @@ pub fn recover(root_git: &Path, common: &Path) {
     }
 }
 
-/// Returns the private histories of all work directories of a repository.
+/// Returns the private histories of the root and of all worktrees that have a private folder.
 fn all(root_git: &Path, common: &Path) -> impl Iterator<Item = PrivateHistory> {
     let root = PrivateHistory::of(
         root_git,

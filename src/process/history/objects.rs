@@ -9,17 +9,17 @@ use std::process::Stdio;
 use super::folder::Folder;
 use super::{git, leftovers};
 
-/// Number of new objects from which on they are stored as a pack, as git does for received objects
-/// (`fetch.unpackLimit`). Fewer objects are stored loose.
+/// Minimum number of new objects that are stored as a pack, as git does for received objects (`fetch.unpackLimit`).
+/// Fewer objects are stored loose.
 const UNPACK_LIMIT: usize = 100;
 
-/// Maximum number of attempts to copy parts of the objects when some of them are damaged.
+/// Maximum number of attempts to copy a part of the objects if some of them are damaged.
 const SALVAGE_MAX: usize = 256;
 
-/// The folder that receives objects which cannot be copied, in the private folder.
+/// The subfolder of the private folder to which objects are moved that cannot be copied into the repository.
 const ASIDE: &str = "aside";
 
-/// Returns whether a private folder contains objects.
+/// Returns whether the private folder `dir` contains git objects, loose or packed.
 pub fn has_objects(dir: &Folder) -> bool {
     let all = |folder: &Folder| folder.entries().unwrap_or_default();
     let Ok(objects) = dir.sub("objects") else {
@@ -31,11 +31,12 @@ pub fn has_objects(dir: &Folder) -> bool {
         || objects.sub("pack").is_ok_and(|pack| !all(&pack).is_empty())
 }
 
-/// Moves all objects of the private folder `dir`, whose path is `path`, into the repository `common`. Damaged objects are
-/// moved to the folder [`ASIDE`]. Returns whether there were none.
+/// Moves all objects of the private folder `dir`, whose path is `path`, into the repository `common`. Damaged objects
+/// are moved to the folder [`ASIDE`]. Returns whether no object was damaged.
 ///
 /// # Errors
-/// When a file cannot be read or written, or git fails for another reason. No object is removed then.
+/// Fails if a file cannot be read or written, or git fails for another reason. Objects that were not copied then stay
+/// in the private folder.
 pub fn copy(dir: &Folder, path: &Path, common: &Path) -> io::Result<bool> {
     let private = &path.join("objects");
     let objects = dir.sub("objects")?;
@@ -49,7 +50,7 @@ pub fn copy(dir: &Folder, path: &Path, common: &Path) -> io::Result<bool> {
     if !names.is_empty()
         && let Err(why) = transfer(&names, private, common)
     {
-        // If writing to the repository fails in general, the objects are not the cause.
+        // If nothing at all can be written to the repository, damaged objects are not the cause.
         if why.kind() == io::ErrorKind::TimedOut || !salvage(&names, private, common) {
             return Err(why);
         }
@@ -126,7 +127,7 @@ fn find(objects: &Folder) -> io::Result<PrivateObjects> {
     let mut found = PrivateObjects::default();
     for (name, kind) in objects.entries()? {
         match name.to_str() {
-            // A running git may hold it.
+            // A running git may hold this lock.
             _ if kind.is_file() && leftovers::is_lock(&name) => {}
             _ if !kind.is_dir() => objects.remove_file(&name)?,
             Some("pack") => {

@@ -53,7 +53,8 @@ impl WritableBranch {
         }
     }
 
-    /// Returns the branch that `HEAD` of a git folder names, as one that can only be fast-forwarded.
+    /// Returns the branch that `HEAD` of a git folder names, as [`Self::ForwardOnly`]; [`Self::None`] if it names no
+    /// branch.
     pub fn checked_out(git_dir: &Path) -> WritableBranch {
         let folder = Folder::open(git_dir).ok();
         let text = folder.and_then(|folder| value(&folder, "HEAD").ok()?);
@@ -67,19 +68,20 @@ impl WritableBranch {
     }
 }
 
-/// A change of a ref. `None` as a value means that the ref does not exist.
+/// A change of a ref's value, which is a hash or `ref: NAME`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RefChange {
-    /// The full name of the ref.
+    /// The full name of the ref, such as `refs/heads/main`.
     pub name: String,
-    /// The value of the ref before the change.
+    /// The value before the change; `None` if the change creates the ref.
     pub old: Option<String>,
-    /// The value of the ref after the change.
+    /// The value after the change; `None` if the change deletes the ref.
     pub new: Option<String>,
 }
 
 impl RefChange {
-    /// Returns the change with the old value from `packed`, if it has none because the ref was not loose.
+    /// Fills in the old value from `packed` if the change has none, because a comparison of loose refs does not see
+    /// packed ones.
     pub fn with_packed(self, packed: &RefMap) -> RefChange {
         RefChange {
             old: self.old.or_else(|| packed.get(&self.name).cloned()),
@@ -88,29 +90,27 @@ impl RefChange {
     }
 }
 
-/// The decision on a ref change.
+/// The decision on a ref change that a command has made.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RefVerdict {
-    /// Apply the change.
     Accept,
     /// Apply the change if it is a fast-forward.
     AcceptForward,
     /// Do not transfer the change, because the ref exists separately in each work directory.
     Private,
-    /// Do not apply the change to the repository, for this reason.
     Refuse(RefusalReason),
 }
 
-/// Why a ref change is refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RefusalReason {
     /// The ref is a symbolic ref, or would become one.
     Symbolic,
-    /// The new value is not the hash of an object.
+    /// The old or the new value is not the hash of an object.
     NoHash,
     /// Only crewdeck updates this ref.
     Managed,
-    /// The ref is new and has none of the prefixes below which commands can create refs.
+    /// The ref is new, and its name begins with none of the prefixes that are allowed for new refs, such as
+    /// `refs/heads/`.
     WrongPlace,
     /// The ref was not created by a command in the same work directory.
     NotMadeHere,
@@ -120,7 +120,7 @@ pub enum RefusalReason {
     Incomplete,
     /// Another process changed the ref since the command started.
     Moved,
-    /// Git rejected the update, with this message.
+    /// Git rejected the update with this error message.
     Git(String),
 }
 
@@ -293,9 +293,9 @@ pub fn write_names(dir: &Folder, name: &str, names: &BTreeSet<String>) -> io::Re
     dir.write(name, &lines.collect::<String>())
 }
 
-/// Updates the loose refs in `dir` from the values `private`, which were read before, to the values `shown`. Skips refs
-/// that are locked or no longer have the value in `private`. Returns the resulting refs, with the value in `private`
-/// for each skipped ref, so that the next transfer does not mistake it for a change of a command.
+/// Updates the loose refs in `dir` to the values `shown`. `private` has the values that were read from `dir` before.
+/// Skips refs that are locked or no longer have the value in `private`. Returns the resulting refs, with the value in
+/// `private` for each skipped ref, so that the next transfer does not mistake it for a change of a command.
 pub fn update_loose(dir: &Folder, private: &RefMap, shown: &RefMap) -> io::Result<RefMap> {
     let mut now = shown.clone();
     for change in changes(private, shown) {
@@ -321,7 +321,7 @@ fn replace(dir: &Folder, change: &RefChange) -> io::Result<bool> {
     for name in folders {
         match folder.make(name) {
             Ok(sub) => folder = sub,
-            // The file of a deleted ref has the folder's name. The next transfer removes it.
+            // A deleted ref with the name of this folder still has its file. The next transfer removes it.
             Err(_) => return Ok(false),
         }
     }

@@ -18,8 +18,8 @@ use crate::process::history::{
 const TREES_MAX: usize = 256;
 /// Maximum size of a file that contains a path, in bytes.
 const LINK_MAX: u64 = 16 * 1024;
-/// Caches below the home directory that builds write. Folders of programs that the user runs, such as `~/.cargo/bin`,
-/// are not included.
+/// Caches that builds write, relative to the home directory. Folders of programs that the user runs, such as
+/// `~/.cargo/bin`, are not included.
 const CACHES: &[&str] = &[
     ".cache",
     ".cargo/registry",
@@ -134,7 +134,8 @@ impl Sandbox {
         }
     }
 
-    /// Returns a warning for the model if the history is unprotected or read-only. Returns it only once per crew.
+    /// Returns a warning for the model if the history is unprotected or read-only. Only the first call with such a plan
+    /// returns it, so the model sees it once per crew.
     pub fn warning(&self, plan: &SandboxPlan) -> Option<&'static str> {
         let text = match plan.keeps_history {
             HistoryProtection::Private => return None,
@@ -155,7 +156,7 @@ impl Sandbox {
         }
     }
 
-    /// Allows commands to connect to the sockets of these services.
+    /// Allows commands to connect to the sockets of these services; all others are hidden.
     #[must_use]
     pub fn with_sockets(self, sockets: &[SocketGroup]) -> Sandbox {
         Sandbox {
@@ -164,7 +165,7 @@ impl Sandbox {
         }
     }
 
-    /// Returns the plan for a command in `workdir`.
+    /// Like [`Sandbox::start`], but drops the transfer, so changes of the command are not transferred when it ends.
     pub fn plan(&self, workdir: &Path, reach: HistoryReach) -> SandboxPlan {
         self.start(workdir, reach).0
     }

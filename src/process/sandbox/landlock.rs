@@ -15,9 +15,10 @@ const NEWEST: ABI = ABI::V7;
 /// The first ABI version that controls truncation. Below it, commands can empty read-only files.
 pub const TRUNCATE_VERSION: u32 = 3;
 
-/// Restricts this thread and the processes it starts, irrevocably: they can write only below `writable` and send signals
-/// only to each other. Unless `abstract_sockets` is set, they can connect only to each other's abstract sockets. Missing
-/// paths are skipped. Returns the kernel's ABI version, or `None` for a kernel without Landlock, which restricts nothing.
+/// Restricts this thread and the processes it starts, irrevocably: they can write only below `writable` and send
+/// signals only to each other. Unless `abstract_sockets` is set, they can connect only to each other's abstract
+/// sockets. Missing paths are skipped. Returns the kernel's ABI version, or `None` for a kernel without Landlock, which
+/// restricts nothing.
 ///
 /// # Errors
 /// Fails if the kernel refuses to drop capabilities or to enforce the rules.

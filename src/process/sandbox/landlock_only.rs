@@ -1,4 +1,5 @@
-//! Computes the writable paths for Landlock without a mount view, with the git folder read-only.
+//! Computes the paths that Landlock makes writable if the mount view could not be created. The git folder is not among
+//! them.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -27,7 +28,7 @@ pub fn writable_without_git(plan: &SandboxPlan) -> Vec<PathBuf> {
         })
         .collect();
     let is_state = |path: &&Path| STATE.iter().any(|name| path.ends_with(name));
-    // In the root, the other read-only entries can be excluded in the same way.
+    // For a command in the root, the state folders and other read-only paths are excluded in the same way.
     let inner: &[&Path] = if read_only.iter().any(is_state) {
         &read_only
     } else {
@@ -38,7 +39,7 @@ pub fn writable_without_git(plan: &SandboxPlan) -> Vec<PathBuf> {
         git,
         read_only,
     };
-    // Includes the worktrees in the root.
+    // These include the tasks' worktrees in the root.
     let trees = plan.view.iter().filter_map(|step| match step {
         Mount::Writable(path) => Some(path),
         _ => None,

@@ -23,7 +23,7 @@ use crate::process::supervisor::network;
 
 /// Maximum number of entries of a git folder that a mount view shows, besides those in [`NEEDED`].
 const ENTRIES_MAX: usize = 512;
-/// Entries of the common git folder that git needs.
+/// Entries of the common git folder that a mount view always shows, because git needs them.
 const NEEDED: &[&str] = &[
     "HEAD",
     "config",
@@ -43,9 +43,7 @@ const NEEDED: &[&str] = &[
     TABLES_IN_GIT,
     FOLDER,
 ];
-/// The folder of shared memory.
 const SHARED_MEMORY: &str = "/dev/shm";
-/// The folder of terminal devices.
 const TERMINALS: &str = "/dev/pts";
 
 /// Creates the mount view for this process. Afterwards the caller must change to its current directory again, so that
@@ -228,7 +226,7 @@ fn hide(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Mounts private shared memory over `/dev/shm`, in which the paths `kept` stay accessible. Does nothing if `kept`
+/// Mounts a private, empty folder over `/dev/shm`, and the paths `kept` of the original into it. Does nothing if `kept`
 /// contains `/dev/shm` itself.
 fn mount_shared_memory(kept: &[PathBuf]) -> io::Result<()> {
     let Ok(shared) = fs::canonicalize(SHARED_MEMORY) else {
@@ -304,7 +302,7 @@ fn mount_git_folder(dir: &Path, private: Option<&PrivateHistory>) -> io::Result<
         .iter()
         .try_for_each(|entry| entry.mount_into(dir, private.is_some()));
     if filled.is_err() {
-        // Restores the original folder, which Landlock protects, rather than keep an incomplete view.
+        // Restores the original folder, which Landlock protects, because the new one is incomplete.
         unmount(dir, UnmountFlags::DETACH)?;
     }
     filled
@@ -336,7 +334,7 @@ fn is_one_of(name: &Path, names: &[&str]) -> bool {
 
 /// A file or folder that is kept open while a mount covers it, so that it can be mounted again on top of that mount.
 struct HeldEntry {
-    /// The name of the entry in its folder, or its whole path.
+    /// The name of the entry in its folder; for [`HeldEntry::mount_back`], its whole path.
     name: PathBuf,
     open: OwnedFd,
     kind: FileType,
@@ -376,7 +374,7 @@ impl HeldEntry {
         Ok(HeldEntry { name, open, kind })
     }
 
-    /// Mounts the entry, with all mounts below it, at its original path, which an empty folder covers now.
+    /// Mounts the entry, with all mounts below it, at its original path, which a new mount covers.
     fn mount_back(&self) -> io::Result<()> {
         if self.kind.is_dir() {
             fs::create_dir_all(&self.name)?;

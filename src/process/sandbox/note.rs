@@ -18,7 +18,7 @@ const SIGNS: &[&str] = &[
     "eperm",
 ];
 
-/// Returns a note that lists where the command can write, if its `output` looks like a write was denied.
+/// Returns a note that lists where the command can write, if `output` suggests that a write was denied.
 pub fn write_denied_note(plan: &SandboxPlan, output: &str) -> Option<String> {
     let output = output.to_ascii_lowercase();
     if !SIGNS.iter().any(|sign| output.contains(sign)) {
@@ -61,7 +61,7 @@ const NETWORK_SIGNS: &[&str] = &[
     "dns error",
 ];
 
-/// Returns a note that says that the network is off, if the `output` looks like the command needed the network.
+/// Returns a note that says that the network is off, if `output` suggests that the command needed the network.
 pub fn network_off_note(output: &str) -> Option<String> {
     let output = output.to_ascii_lowercase();
     let is_wanted = NETWORK_SIGNS.iter().any(|sign| output.contains(sign));

@@ -36,14 +36,14 @@ const DEVICES: &[&str] = &[
     "/dev/tty",
     "/dev/shm",
 ];
-/// Devices that create terminals. They are writable only in a mount view, which has its own set of terminals: on the
-/// system's terminals a command could draw on the screen, and read and insert keys.
+/// Devices that create terminals. They are writable only in a mount view, which has its own set of terminals. On the
+/// system's terminals, a command could draw on the user's screen, and read and insert keys.
 const TERMINALS: &[&str] = &["/dev/ptmx", "/dev/pts"];
 
 /// The inputs of a sandbox plan. All paths are absolute and without symbolic links.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PlanInputs {
-    /// The project root, which contains the state folders.
+    /// The project root, which contains the folders in [`STATE`].
     pub root: PathBuf,
     pub workdir: PathBuf,
     /// The git folder of the work directory; `None` if the work directory is not in a repository.
@@ -54,7 +54,7 @@ pub struct PlanInputs {
     pub hidden: Vec<PathBuf>,
     /// Whether the command can connect to abstract sockets of programs outside the sandbox.
     pub abstract_sockets: bool,
-    /// Names of the environment variables to remove.
+    /// Names of the environment variables to remove, because they name a hidden socket or service.
     pub unset: Vec<String>,
     /// The private history that the command writes to; `None` if it writes to the repository itself.
     pub history: Option<PrivateHistory>,
@@ -63,7 +63,7 @@ pub struct PlanInputs {
     pub is_history_exposed: bool,
     /// The folder in `core.hooksPath`; `None` unless the command writes to the repository itself.
     pub hooks: Option<PathBuf>,
-    /// The worktrees of tasks in `.worktrees` that the command can write. Only for commands in the root.
+    /// The worktrees in `.worktrees` that the command can write; empty unless the command runs in the root.
     pub trees: Vec<PathBuf>,
     /// The user's own folders of crewdeck, which stay read-only below a writable path.
     pub protected: Vec<PathBuf>,
@@ -78,7 +78,7 @@ pub struct PlanInputs {
 pub struct SandboxPlan {
     /// Folders and files that the command can write, with everything below them.
     pub writable: Vec<PathBuf>,
-    /// Paths that are also writable if the mount view was created.
+    /// Paths that are writable only if the mount view (see [the module](super)) was created.
     pub writable_in_view: Vec<PathBuf>,
     /// The private history whose changes are transferred when the command has ended. If the mount view cannot be
     /// created, the git folder is read-only instead.
@@ -94,13 +94,12 @@ pub struct SandboxPlan {
     pub set_aside: Vec<PathBuf>,
     /// Whether the command can connect to abstract sockets of programs outside the sandbox.
     pub abstract_sockets: bool,
-    /// Names of the environment variables to remove.
+    /// Names of the environment variables to remove, because they name a hidden socket or service.
     pub unset: Vec<String>,
-    /// How the history of the repository is protected.
     #[serde(default)]
     pub keeps_history: HistoryProtection,
-    /// Whether git must run no hooks, because the command writes to the repository itself and the hooks are in a folder
-    /// that commands can write.
+    /// Whether git hooks are disabled, because the command writes to the repository itself and the hooks are in a
+    /// folder that commands can write.
     #[serde(default)]
     pub is_without_hooks: bool,
 }
@@ -112,14 +111,14 @@ pub enum HistoryProtection {
     /// The command writes to a private copy, or there is no repository, or the user approved the command.
     #[default]
     Private,
-    /// The git folder is read-only, because the mount view could not be created. Never part of a computed plan: it is
-    /// set when the command has started.
+    /// The git folder is read-only, because the mount view could not be created. Never in the result of [`plan()`]: it
+    /// is set when the supervisor reports it at the start of the command.
     ReadOnly,
     /// The history is not protected, because private copies are disabled or not possible.
     Nothing,
 }
 
-/// A step that creates a part of the mount view.
+/// A step that creates a part of the mount view, the private mount namespace in which the command runs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Mount {
@@ -144,7 +143,7 @@ pub enum Mount {
     Terminals,
 }
 
-/// Computes the sandbox plan of a command.
+/// Computes what a command can write and what is hidden from it. Does not access the file system.
 pub fn plan(facts: &PlanInputs) -> SandboxPlan {
     let PlanInputs { root, workdir, .. } = facts;
     let mut plan = SandboxPlan::default();
@@ -198,7 +197,7 @@ pub fn plan(facts: &PlanInputs) -> SandboxPlan {
     });
     let git = [&facts.own_git, &facts.common_git].into_iter().flatten();
     let known = [root, workdir].into_iter().chain(git);
-    // `/dev/shm` as a whole is left out, so that the command gets a private one for its temporary files.
+    // Not `/dev/shm` itself, so that the command gets a private one for its temporary files.
     let others = facts.temp.iter().chain(&facts.write);
     let others = others.filter(|path| *path != Path::new("/dev/shm"));
     let kept = known.chain(others).cloned().collect();
@@ -257,7 +256,7 @@ fn git(plan: &mut SandboxPlan, facts: &PlanInputs, own: &Path, common: &Path) {
             // In a worktree, a new file in the git folder is visible only to the command.
             plan.set_aside.push(common.join("shallow"));
         }
-        // The transfer relies on these files.
+        // The transfer after the command relies on the files in this folder.
         plan.view.push(Mount::ReadOnly(own.join(FOLDER)));
     }
     let link = workdir.join(".git");

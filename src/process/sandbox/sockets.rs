@@ -90,7 +90,7 @@ const WELL_KNOWN: &[(SocketGroup, &[&str])] = &[
     ),
     (SocketGroup::Terminals, &["/run/screen", "/tmp/screens"]),
 ];
-/// Well-known paths below the home directory, by group.
+/// Like [`WELL_KNOWN`], but relative to the home directory.
 const IN_HOME: &[(SocketGroup, &[&str])] = &[
     (
         SocketGroup::Ssh,

@@ -21,7 +21,7 @@ use crate::process::{
     CommandSpec, JobExit, NetworkReach, ProcessGroup, ServiceSpec, ended_from, environment,
 };
 
-/// Disables git hooks in `command`.
+/// Disables hooks for all git processes below `command`, through the environment variables `GIT_CONFIG_*`.
 fn disable_hooks(command: &mut Command) {
     let count = std::env::var("GIT_CONFIG_COUNT").ok();
     let count: usize = count.and_then(|text| text.parse().ok()).unwrap_or(0);
@@ -48,11 +48,11 @@ fn new_mark() -> String {
     uuid::Uuid::now_v7().simple().to_string()
 }
 
-/// Maximum time that a supervisor may take to kill everything. Its own timeouts are shorter. Beyond it, crewdeck kills
-/// the supervisor and the processes itself.
+/// Maximum time that a supervisor may take to kill everything. After that time, crewdeck kills the supervisor and the
+/// processes itself. The supervisor's own timeouts are shorter, except after a fork bomb.
 const END_TIMEOUT: Duration = Duration::from_secs(8);
 
-/// A running supervisor process.
+/// The connection to a running supervisor process.
 pub struct SupervisorClient {
     socket: UnixStream,
     received: Vec<u8>,
@@ -65,10 +65,10 @@ pub struct SupervisorClient {
     pub running: Option<CommandTransfer>,
 }
 
-/// How a job under a supervisor ended.
+/// How a job ended, with or without a supervisor.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JobOutcome {
-    /// The limit for which the job was killed, as a line for the model.
+    /// The limit for which the job was killed, as a line for the model; `None` if it exceeded no limit.
     pub limit: Option<String>,
     pub ended: JobExit,
     pub had_leftovers: bool,

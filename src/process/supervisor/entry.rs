@@ -4,7 +4,7 @@ use std::io::Write;
 
 use super::VERB;
 
-/// The exit code after a usage error.
+/// The exit code after any error, such as wrong usage or an invalid request.
 const USAGE: u8 = 2;
 
 /// Runs the supervisor command line and returns its exit code.
@@ -52,7 +52,7 @@ mod linux {
     use crate::process::supervisor::{BY_CREWDECK, WITH_STDIN, stdin_passing};
     use crate::process::{DRAIN, GRACE, NetworkReach};
 
-    /// Interval at which exited children are reaped while the program runs, on kernels with pidfds.
+    /// Maximum interval at which exited children are reaped while the program runs, on kernels with pidfds.
     const REAP_INTERVAL: Timespec = Timespec {
         tv_sec: 1,
         tv_nsec: 0,
@@ -125,8 +125,8 @@ mod linux {
             .map_err(|e| format!("cannot become a subreaper: {e}"))?;
         // Keeps the program from drawing on crewdeck's terminal and from inserting keys into it.
         setsid().map_err(|e| format!("cannot leave crewdeck's terminal: {e}"))?;
-        // Held until all processes have ended, even if crewdeck does not wait for that. Taken before the mount view, in
-        // which the folder is read-only.
+        // Held until all processes have ended, even if crewdeck does not wait for that. Taken before the mount view is
+        // created, because the lock's folder is read-only in it.
         let history = request.plan.as_ref().and_then(|plan| plan.history.as_ref());
         let _running = history.and_then(|history| history.mark_running().ok());
         let (plan, without_view) = match request.plan.clone() {
@@ -222,7 +222,7 @@ mod linux {
         match made {
             Ok(()) => plan.writable.append(&mut plan.writable_in_view),
             Err(why) if request.network == NetworkReach::Off => return Err(network_stays_on(&why)),
-            // Without the view the command would write to the repository itself.
+            // Without the view, the command would write to the repository itself, so the git folder becomes read-only.
             Err(why) if plan.history.is_some() => {
                 plan.writable = landlock_only::writable_without_git(&plan);
                 without_view = Some(why);
@@ -252,7 +252,7 @@ mod linux {
     }
 
     /// Starts the program in the sandbox, as the leader of a new process group. `without_view` is the reason why there
-    /// is no mount view, if Landlock alone must protect the git folder.
+    /// is no mount view; it is `None` unless Landlock alone must protect the git folder.
     fn start(
         request: &StartRequest,
         plan: Option<&SandboxPlan>,
@@ -334,7 +334,8 @@ mod linux {
         }
     }
 
-    /// Tries to create a mount view with this network access, in this process.
+    /// Tries whether a mount view with this network access can be created. Changes the view of this process, which must
+    /// exit soon after.
     fn probe_mounts(network: NetworkReach) -> Availability {
         match mounts::apply(&mounts::probe_steps(), network) {
             Ok(()) => Availability::Yes,

@@ -54,7 +54,7 @@ pub struct Supervisor {
 
 impl Supervisor {
     /// Returns a path to the running program that stays valid when an upgrade replaces the file; `None` if this
-    /// operating system has no supervisors. Only for a program whose `main` handles [`VERB`].
+    /// operating system has no supervisors. The `main` function of the running program must handle [`VERB`].
     pub fn program() -> Option<&'static Path> {
         cfg!(target_os = "linux").then_some(Path::new("/proc/self/exe"))
     }

@@ -27,14 +27,14 @@ const INTERVAL: Timespec = Timespec {
 const YOUNG_PERIOD: Duration = Duration::from_secs(2);
 /// Maximum time between two scans of all processes.
 const FORCED_SCAN_INTERVAL: Duration = Duration::from_secs(5);
-/// Divisor of a limit: a scan runs when the machine's task count or available memory has changed by this fraction of
-/// the limit.
+/// A scan runs when the machine's task count has risen, or its available memory has fallen, by at least the limit
+/// divided by this number.
 const SCAN_FRACTION: u64 = 4;
-/// Factor between the kernel's limit on processes and the lower limit that the monitor enforces.
+/// The kernel's limit on processes is this many times as high as the limit that the monitor enforces.
 const KERNEL_LIMIT_FACTOR: u64 = 4;
 const MIB: u64 = 1024 * 1024;
 
-/// Checks whether one command exceeds its limits.
+/// Checks at intervals whether one command exceeds its process or memory limit.
 pub struct Monitor {
     limits: CommandLimits,
     began: Instant,

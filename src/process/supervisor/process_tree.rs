@@ -16,8 +16,8 @@ const KILL_TIMEOUT: Duration = Duration::from_secs(5);
 /// Like [`KILL_TIMEOUT`], but for a fork bomb, whose processes compete for the CPU.
 const BOMB_KILL_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Reaps exited children and calls `on_exit` for each. Returns whether there are children left; without any there are no
-/// descendants, because orphaned descendants become children of a subreaper.
+/// Reaps exited children and calls `on_exit` for each. Returns whether children are left. If not, there are no other
+/// descendants either: this process is a subreaper, so orphaned descendants become its children.
 pub fn reap(on_exit: &mut impl FnMut(Pid, WaitStatus)) -> bool {
     loop {
         match rustix::process::wait(WaitOptions::NOHANG) {
@@ -29,7 +29,7 @@ pub fn reap(on_exit: &mut impl FnMut(Pid, WaitStatus)) -> bool {
     }
 }
 
-/// Waits until there are no descendants, or until `within` has passed. Returns whether there are some.
+/// Waits until there are no descendants, or until `within` has passed. Returns whether some are left.
 pub fn wait(within: Duration, on_exit: &mut impl FnMut(Pid, WaitStatus)) -> bool {
     let until = Instant::now() + within;
     loop {
@@ -54,7 +54,7 @@ pub fn terminate(grace: Duration, on_exit: &mut impl FnMut(Pid, WaitStatus)) {
     if !wait(grace, on_exit) {
         return;
     }
-    // Repeated, since they may start others while they are being killed.
+    // Repeated, because descendants may start others while they are being killed.
     let until = Instant::now() + KILL_TIMEOUT;
     while Instant::now() < until {
         for pid in descendants() {
@@ -68,7 +68,8 @@ pub fn terminate(grace: Duration, on_exit: &mut impl FnMut(Pid, WaitStatus)) {
 
 /// Kills all descendants of a fork bomb: without a grace period, and without a pause in which it could start more.
 pub fn kill_all_now(program: Pid, on_exit: &mut impl FnMut(Pid, WaitStatus)) {
-    // Works only for root. Other users have a process limit in the kernel.
+    // Raises the priority of this process above that of the bomb. Works only for root; for other users, the kernel
+    // limits the number of processes.
     let _ = rustix::process::setpriority_process(None, -20);
     // Kills the whole group in one step, so that no member can start another process in between.
     let _ = rustix::process::kill_process_group(program, Signal::KILL);

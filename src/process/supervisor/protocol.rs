@@ -9,7 +9,7 @@ use crate::domain::sandbox::CommandLimits;
 use crate::process::NetworkReach;
 use crate::process::sandbox::SandboxPlan;
 
-/// Maximum size of one line, in bytes.
+/// Maximum size of a request, which is one line, in bytes.
 pub const LINE_MAX: u64 = 4 * 1024 * 1024;
 /// The environment variable that marks a program and its descendants, so that they can be found if the supervisor is
 /// killed.
@@ -39,7 +39,6 @@ pub struct StartRequest {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SupervisorEvent {
-    /// The program was started.
     Started {
         /// The process id of the program, which is also its process group id.
         pid: i32,
@@ -48,7 +47,7 @@ pub enum SupervisorEvent {
         #[serde(default)]
         git_is_read_only: Option<Vec<PathBuf>>,
     },
-    /// The program could not be started.
+    /// The program could not be started, for the reason `why`. No other event follows.
     NotStarted { why: String },
     /// The program and everything it started have ended.
     Ended {

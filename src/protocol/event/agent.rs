@@ -15,7 +15,7 @@ use crate::domain::usage::Usage;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum AgentEvent {
-    /// A prompt of the user entered an agent's conversation. Before that it waited in the queue. Answers
+    /// A prompt of the user entered an agent's conversation. Until then, the prompt waited in the queue. Answers
     /// [`crate::protocol::Command::Prompt`].
     Prompted {
         text: String,
@@ -26,26 +26,27 @@ pub enum AgentEvent {
     /// Text that is not a prompt of the user entered an agent's conversation: messages, a claimed task, a reminder.
     #[serde(rename = "injected")]
     ContextAdded {
-        /// A summary in one line.
+        /// A summary of the text in one line.
         what: String,
         /// The full text. Empty if `what` is complete, and in journals of older versions.
         #[serde(default, skip_serializing_if = "String::is_empty")]
         text: String,
     },
-    /// An agent began a turn.
+    /// An agent began a turn, which lasts until its next `TurnEnded`.
     TurnStarted,
     /// A piece of an answer, as it arrives. May be merged or dropped; [`AgentEvent::AnswerFinished`] has the full text.
     TextDelta { text: String },
     /// A piece of the model's thinking, as it arrives. May be merged or dropped.
     ThinkingDelta { text: String },
-    /// The stream of an answer failed and is retried. Discard the deltas of the failed attempt.
+    /// The stream of an answer failed, and the model call is repeated. Consumers must discard the deltas of the failed
+    /// attempt.
     StreamReset,
     /// An answer is complete. Its tool calls follow as separate events.
     #[serde(rename = "said")]
     AnswerFinished {
         /// The text of the answer; may be empty.
         text: String,
-        /// The thinking; may be empty.
+        /// The model's thinking before the answer; may be empty.
         thinking: String,
         /// Duration of the thinking in milliseconds; 0 if unknown.
         #[serde(default)]
@@ -55,14 +56,14 @@ pub enum AgentEvent {
     ToolStarted {
         call: CallId,
         tool: String,
-        /// The object of the call, such as a path or a command, in one line.
+        /// What the tool works on, such as a path or a command, in one line.
         on: String,
         /// The input, cut to a bounded size.
         input: Value,
     },
     /// Output of a running tool, as it arrives. May be merged or dropped.
     ToolOutput { call: CallId, chunk: String },
-    /// A tool call has ended with a result.
+    /// A tool call has ended, successfully or not.
     ToolFinished {
         call: CallId,
         tool: String,
@@ -76,7 +77,7 @@ pub enum AgentEvent {
     },
     /// A command that the user runs in the conversation has started. Its output follows as `ToolOutput`.
     UserCommandStarted { call: CallId, command: String },
-    /// A command of the user has ended.
+    /// A command that the user ran in the conversation has ended.
     UserCommandEnded {
         call: CallId,
         outcome: Outcome,
@@ -92,7 +93,7 @@ pub enum AgentEvent {
     },
     /// An agent's activity has changed, for example from thinking to running a tool.
     ActivityChanged { activity: Activity },
-    /// The server has reported token usage for an agent.
+    /// The token usage of an agent or the size of its conversation has changed.
     UsageChanged {
         /// All tokens that the agent has used so far.
         total: Usage,
@@ -109,7 +110,7 @@ pub enum AgentEvent {
         #[serde(default)]
         calls: u64,
     },
-    /// An agent's conversation was shortened. Answers [`crate::protocol::Command::Compact`].
+    /// An agent's conversation was shortened, automatically or to answer [`crate::protocol::Command::Compact`].
     Compacted {
         #[serde(flatten)]
         compaction: Compaction,
@@ -121,7 +122,8 @@ pub enum AgentEvent {
     },
     /// An agent replaced its todo list.
     TodoChanged { list: TodoList },
-    /// An agent started a subagent. The subagent sends events under its own name and ends with its `TurnEnded`.
+    /// An agent started a subagent. The events of the subagent carry its own name; its `TurnEnded` reports that it has
+    /// ended.
     SubagentStarted {
         /// The agent that started the subagent.
         parent: Name,
@@ -129,7 +131,6 @@ pub enum AgentEvent {
         call: CallId,
         /// What the subagent may do.
         kind: SubagentKind,
-        /// The prompt for the subagent.
         prompt: String,
     },
 }
@@ -143,7 +144,6 @@ impl AgentEvent {
         }
     }
 
-    /// Returns the event as an [`EventKind`] of `agent`.
     pub fn of(self, agent: Name) -> EventKind {
         EventKind::Agent { agent, event: self }
     }

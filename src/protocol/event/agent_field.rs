@@ -1,14 +1,15 @@
-//! The field `agent` in the JSON form of an event of an agent.
+//! A serializer that adds the field `agent` to the JSON form of an event of an agent.
 
 use serde::ser::{Error as _, Impossible, SerializeMap, SerializeStruct};
 use serde::{Serialize, Serializer};
 
 use crate::domain::ids::Name;
 
-/// Writes an object into `fields` and inserts the agent after its first field, the tag of the event.
+/// A serializer that passes the fields of an event on to `fields`, and adds the field `agent` after the first one, the
+/// event's tag.
 pub struct AgentAfterTag<'a, M> {
     pub fields: M,
-    /// `None` once it is written.
+    /// The value of the field `agent`; `None` once it is written.
     pub agent: Option<&'a Name>,
 }
 
@@ -48,7 +49,7 @@ impl<M: SerializeMap> SerializeStruct for AgentAfterTag<'_, M> {
     }
 }
 
-/// Defines serializer methods that fail, for values that are not objects.
+/// Defines serializer methods that return an error, because an event is never one of these non-object values.
 macro_rules! reject {
     ($ok:ty: $($method:ident $(<$T:ident>)? ($($arg:ty),*),)*) => {$(
         fn $method $(<$T: ?Sized + Serialize>)? (self $(, _: $arg)*) -> Result<$ok, M::Error> {

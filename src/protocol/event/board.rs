@@ -13,8 +13,8 @@ use crate::domain::worktree::{Branch, CheckedOut, Losses};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum BoardEvent {
-    /// The tasks on disk have changed, through crewdeck or another program. The first events of a crew contain all
-    /// tasks. A large change is split into several events of bounded size ([`BoardDelta::pieces`]).
+    /// The tasks on disk have changed, through crewdeck or another program. At the start of a crew, events of this type
+    /// report all tasks. A large change is split into several events of bounded size ([`BoardDelta::pieces`]).
     ///
     /// [`BoardDelta::pieces`]: crate::domain::graph::BoardDelta::pieces
     BoardChanged {
@@ -24,7 +24,7 @@ pub enum BoardEvent {
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         removed: Vec<TaskId>,
     },
-    /// The user has changed the board with a command. A `BoardChanged` event with the result follows. Answers
+    /// The user has changed the board with a command. A `BoardChanged` event with the changed tasks follows. Answers
     /// [`crate::protocol::Command::Task`].
     #[serde(rename = "person_acted")]
     UserActed {
@@ -32,11 +32,11 @@ pub enum BoardEvent {
         #[serde(flatten)]
         act: UserAction,
     },
-    /// The state of worktree branches has changed, through crewdeck or another program. The first events of a crew
-    /// contain all branches. Never sent outside a repository. More than [`BRANCHES_MAX`](super::BRANCHES_MAX) branches
-    /// are split into several events.
+    /// The state of worktree branches has changed, through crewdeck or another program. At the start of a crew, events
+    /// of this type report all branches. Never sent outside a repository. An event has at most
+    /// [`BRANCHES_MAX`](super::BRANCHES_MAX) branches; further branches follow in another event.
     BranchesChanged {
-        /// The changed branches.
+        /// The changed branches. All others still have the state that was reported last.
         branches: Vec<Branch>,
     },
     /// The commit or branch that is checked out in the root has changed. Also sent once at the start. Never sent
@@ -52,7 +52,8 @@ pub enum BoardEvent {
         stat: String,
         /// The unified diff; if it was cut, a line says so.
         text: String,
-        /// The paths of untracked files, which the diff does not include.
+        /// The paths of the first untracked files and folders. `text` contains the content of untracked files too, if
+        /// git could show it.
         untracked: Vec<String>,
     },
     /// What would be lost if a task's worktree were removed. Answers [`crate::protocol::Command::InspectWorktree`].

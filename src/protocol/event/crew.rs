@@ -6,6 +6,7 @@ use super::{NoticeLevel, SessionInfo};
 use crate::domain::ids::{JobId, Name};
 use crate::domain::job::Job;
 use crate::domain::limits::Limits;
+use crate::domain::mcp::ServerStatus;
 use crate::domain::skill::SkillCatalog;
 use crate::protocol::CommandId;
 
@@ -21,12 +22,17 @@ pub enum CrewEvent {
         /// Model names in the server's order.
         names: Vec<String>,
     },
-    /// The limits of the crew have changed: the user raised a budget. Also sent once at the start.
+    /// The limits of the crew have changed, because the user raised a budget. Also sent once at the start.
     LimitsChanged(Limits),
     /// The skills on disk have changed. Also sent once at the start. A notice follows for each skill that cannot be
-    /// used.
+    /// used and was not reported before.
     SkillsChanged(SkillCatalog),
-    /// A background job began or ended. Answers [`crate::protocol::Command::KillJob`].
+    /// The state or the tools of an MCP server have changed: the state of all servers. Also sent once at the start if
+    /// there are servers.
+    ServersChanged { servers: Vec<ServerStatus> },
+    /// The end of the log of an MCP server. Answers [`crate::protocol::Command::Server`].
+    ServerShown { server: String, log: String },
+    /// A background job began or ended. Also answers [`crate::protocol::Command::KillJob`].
     JobChanged { job: Job },
     /// Output of a background job, as it arrives. May be merged or dropped.
     JobOutput { job: JobId, chunk: String },
@@ -38,7 +44,7 @@ pub enum CrewEvent {
         /// What happened and what to do.
         text: String,
     },
-    /// A command could not be carried out; nothing changed.
+    /// A command was not carried out, and nothing changed.
     #[serde(rename = "refused")]
     CommandRejected {
         /// The id that the sender gave to the command. `None` in journals of older versions.
@@ -47,8 +53,8 @@ pub enum CrewEvent {
         /// The reason and what to do.
         why: String,
     },
-    /// All agents are idle, no message or job is pending, and no request is open, except those that the lead did not
-    /// decide after its last reminder. A headless run ends here.
+    /// All agents are idle, no message or job is pending, and no request is open, except requests that the lead still
+    /// has not decided after its last reminder. A headless run ends here.
     #[serde(rename = "crew_at_rest")]
     AllIdle,
 }

@@ -48,7 +48,8 @@ impl<'de> Deserialize<'de> for EventKind {
     }
 }
 
-/// The fields of a JSON object in their order. Decoding buffers them once, without a map: journals have many events.
+/// The fields of a JSON object in their order. A list and not a map, because it is faster to build and journals have
+/// many events.
 struct Fields<'de>(Vec<(Cow<'de, str>, Value)>);
 
 impl<'de> Fields<'de> {
@@ -70,7 +71,7 @@ impl<'de> Fields<'de> {
         } else if TAGS.team.contains(&tag) {
             self.into_group().map(EventKind::Team)
         } else {
-            // Reports an unknown tag.
+            // A tag that is in no group is reported as unknown by the decoder of this group.
             self.into_group().map(EventKind::Crew)
         }
     }
@@ -107,7 +108,7 @@ impl<'de> Visitor<'de> for FieldsVisitor {
     }
 }
 
-/// The values of the field `type` in each group of events. All other values belong to the crew's group.
+/// For each group of events, the values that the field `type` can have. All other values belong to [`EventKind::Crew`].
 struct Tags {
     agent: &'static [&'static str],
     board: &'static [&'static str],
@@ -120,7 +121,8 @@ static TAGS: LazyLock<Tags> = LazyLock::new(|| Tags {
     team: tags::<TeamEvent>(),
 });
 
-/// Returns the tags of an enum that serde tags with `type`, as its derived decoder reports them for an unknown tag.
+/// Returns all values that the field `type` can have in the JSON form of `T`. Finds them by decoding an unknown value:
+/// serde's error lists the known ones.
 fn tags<T: DeserializeOwned>() -> &'static [&'static str] {
     let unknown = MapDeserializer::<_, UnknownTag>::new(std::iter::once(("type", "")));
     T::deserialize(unknown).err().map_or(&[], |e| e.known)

@@ -40,15 +40,15 @@ pub enum TurnEnd {
     Interrupted,
     /// The model call failed.
     Failed {
-        /// The error, in one line.
+        /// The error message, in one line.
         error: String,
         /// What the user can do about it; may be empty.
         hint: String,
     },
-    /// A limit of crewdeck ended the turn: too many rounds, a loop, the token limit of an answer, or a
-    /// refusal of the model.
+    /// crewdeck ended the turn: it had too many model calls or was in a loop, an answer reached the token limit, or the
+    /// model refused to answer.
     Stopped {
-        /// The limit that was reached, in one line.
+        /// The reason, in one line.
         why: String,
     },
 }
@@ -58,9 +58,9 @@ pub enum TurnEnd {
 pub struct Compaction {
     #[serde(flatten)]
     pub how: CompactionMethod,
-    /// Size of the conversation before the compaction, in tokens, counted or estimated.
+    /// Size of the conversation before the compaction, in tokens, as the server counted it or estimated.
     pub before: u64,
-    /// Size of the conversation after the compaction, in tokens, estimated.
+    /// Estimated size of the conversation after the compaction, in tokens.
     pub after: u64,
 }
 
@@ -70,7 +70,7 @@ pub struct Compaction {
 pub enum CompactionMethod {
     /// Old tool results were replaced by placeholders.
     Results {
-        /// The number of replaced results.
+        /// How many results this compaction has replaced.
         count: usize,
     },
     /// The whole conversation was replaced by a summary.
@@ -99,37 +99,39 @@ pub enum UserAction {
     Edited,
 }
 
-/// Severity of a notice. A more severe level compares as greater.
+/// The severity of a notice. In comparisons, a more severe level is greater.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum NoticeLevel {
-    /// Information only.
+    /// The user need not do anything.
     Info,
     /// A problem that does not stop the work.
     Warn,
-    /// A failure.
+    /// A failure: something does not work or was lost.
     Error,
 }
 
-/// The content of an event. Events are grouped by what they concern, so that a consumer matches only the groups that it
+/// The content of an event. Events are grouped by what they concern, so that code can match only the groups that it
 /// needs.
 ///
-/// The JSON form is flat: the group does not appear in it, `type` names the event, and `agent` follows it.
+/// The JSON form is flat and does not name the group. The field `type` names the event; in events of an agent, the
+/// field `agent` follows it.
 #[derive(Debug, Clone, PartialEq)]
 #[allow(clippy::large_enum_variant)] // as large as a request; the bus passes it on by value
 pub enum EventKind {
-    /// An event of one agent.
+    /// An event of one agent or subagent.
     Agent { agent: Name, event: AgentEvent },
     /// An event about tasks, worktrees or branches.
     Board(BoardEvent),
-    /// An event between the members of the team.
+    /// An event about the roster, messages, requests or permissions.
     Team(TeamEvent),
     /// An event that concerns the crew as a whole.
     Crew(CrewEvent),
 }
 
 impl EventKind {
-    /// Returns whether the event may be merged or dropped under load, because a later event has the full data.
+    /// Returns whether the event is a delta: a piece of output as it arrives. Deltas may be merged or dropped under
+    /// load, because a later event has the full data.
     pub fn is_delta(&self) -> bool {
         matches!(
             self,
@@ -142,14 +144,16 @@ impl EventKind {
         )
     }
 
-    /// Returns whether the event only matters to the front end that sent the command, and not to other or later
-    /// viewers of the session.
+    /// Returns whether the event answers a command and matters only to the front end that sent the command, not to
+    /// other or later viewers of the session.
     pub fn is_command_reply(&self) -> bool {
         matches!(
             self,
             EventKind::Board(BoardEvent::DiffShown { .. } | BoardEvent::WorktreeInspected { .. })
                 | EventKind::Crew(
-                    CrewEvent::ModelsListed { .. } | CrewEvent::CommandRejected { .. }
+                    CrewEvent::ModelsListed { .. }
+                        | CrewEvent::ServerShown { .. }
+                        | CrewEvent::CommandRejected { .. }
                 )
         )
     }

@@ -27,12 +27,12 @@ pub enum TeamEvent {
         message: MailMessage,
         step: DeliveryState,
     },
-    /// A request was made, decided or withdrawn. Answers [`crate::protocol::Command::Decide`].
+    /// A request was made, decided or withdrawn. Also answers [`crate::protocol::Command::Decide`].
     RequestChanged {
         /// The current state of the request.
         request: Request,
     },
-    /// The session permissions, which the user has given to the whole team, have changed.
+    /// The user has added or revoked a session permission.
     #[serde(rename = "rules_changed")]
     PermissionsChanged {
         /// All session permissions, oldest first.

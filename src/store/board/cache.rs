@@ -15,8 +15,8 @@ use crate::domain::graph::TaskGraph;
 use crate::domain::ids::TaskId;
 use crate::domain::task::Task;
 
-/// A change of the board first refreshes all tasks if the last full refresh is older than this. This bounds how long a
-/// change by a writer without the lock stays unknown if no event reports it.
+/// When this process changes the board and the last full refresh is older than this, it refreshes all tasks first. So a
+/// change by a program that ignores the lock is noticed after this time even if no file event reports it.
 const REFRESH_INTERVAL: Duration = Duration::from_secs(15);
 /// [`REFRESH_INTERVAL`] grows by one second per this number of tasks, so that full refreshes check at most this number of
 /// files per second.
@@ -32,7 +32,7 @@ pub(super) struct Cache {
     unusable: BTreeSet<TaskId>,
     /// The highest task number found so far.
     pub last: u64,
-    /// The latest revision of the change log whose changes the cache contains.
+    /// The cache contains all changes of the change log up to this revision; `None` if no log has been read yet.
     revision: Option<Revision>,
     refreshed_at: Option<Instant>,
     /// Temporary files found by the last full refresh.
@@ -54,7 +54,7 @@ struct FolderProblems {
     cycle: Option<String>,
 }
 
-/// State of one task file.
+/// What the cache knows about one task file, apart from the task itself.
 #[derive(Debug, Default)]
 struct CachedFile {
     /// The fingerprint of the file when it was read; with `None`, the next refresh reads the file again.
@@ -73,7 +73,7 @@ impl Cache {
         self.refreshed_at.is_some()
     }
 
-    /// Checks task files and reads the changed ones. The first call reads all of them.
+    /// Checks the files of the tasks in `which` and reads the changed ones. The first call reads all files.
     pub(super) fn refresh(&mut self, dir: &Path, which: &TaskSet) -> Result<(), StoreError> {
         match which {
             TaskSet::These(ids) if self.is_loaded() => {
@@ -175,8 +175,8 @@ impl Cache {
         }
     }
 
-    /// Returns the tasks that crewdeck processes have changed since the last refresh, according to the change log. Returns
-    /// all tasks if the log does not tell.
+    /// Returns the tasks that crewdeck processes have changed since the last refresh, according to the change log.
+    /// Returns all tasks if the log is lost or does not reach back that far, or if the board has not been read yet.
     pub(super) fn changed_since_refresh(&self, log: Option<&ChangeLog>) -> TaskSet {
         match log {
             _ if self.refreshed_at.is_none() => TaskSet::All,

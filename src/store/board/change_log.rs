@@ -6,8 +6,8 @@
 //! 11 *                      change 11 concerns too many tasks to list
 //! end
 //! ```
-//! A writer updates it under the lock, before the task files. A writer that is killed in between has therefore listed
-//! all tasks that it may have written. If the log cannot be parsed, a reader checks all tasks.
+//! A writer holds the lock and writes first the log, then the task files. If it is killed in between, the log already
+//! lists all tasks that it may have written. If the log cannot be parsed, a reader checks all tasks.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -19,7 +19,7 @@ use super::super::regular_file;
 use super::TaskSet;
 use crate::domain::ids::TaskId;
 
-/// Maximum size of the log, in bytes. The oldest changes are dropped to keep it.
+/// Maximum size of the log, in bytes. The oldest changes that do not fit are dropped.
 const BYTES_MAX: usize = 4096;
 /// Maximum length of an epoch, in bytes. A log with a longer epoch is invalid: it would leave no room for changes.
 const EPOCH_MAX: usize = 64;
@@ -40,11 +40,11 @@ impl Revision {
     }
 }
 
-/// The latest changes of the board.
+/// Which tasks the last changes of the board concerned. The log is stored in the lock file.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct ChangeLog {
     revision: Revision,
-    /// The tasks of the last changes, newest first.
+    /// The changed tasks, one set for each of the last changes, newest first.
     changes: Vec<TaskSet>,
 }
 

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use super::super::{StoreError, atomic};
 use crate::domain::ids::TaskId;
 
-/// The relevant files in the folder of a board.
+/// The task files and temporary files in the folder of a board.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct FolderListing {
     /// The tasks, in ascending order.
@@ -20,7 +20,7 @@ pub(super) struct FolderListing {
     pub unrecognized: Option<(String, usize)>,
 }
 
-/// Lists the relevant files in the folder `dir` of a board. A missing folder counts as empty.
+/// Lists the task files and temporary files in the folder `dir` of a board. A missing folder counts as empty.
 pub(super) fn list(dir: &Path) -> Result<FolderListing, StoreError> {
     let mut names = FolderListing::default();
     let entries = match fs::read_dir(dir) {
@@ -50,17 +50,15 @@ pub(super) fn list(dir: &Path) -> Result<FolderListing, StoreError> {
     Ok(names)
 }
 
-/// Returns the path of a task file.
 pub(super) fn path(dir: &Path, id: TaskId) -> PathBuf {
     dir.join(name(id))
 }
 
-/// Returns the name of a task file.
 pub(super) fn name(id: TaskId) -> String {
     format!("task_{}.json", id.0)
 }
 
-/// The suffix of a task file that is not damaged.
+/// The suffix of a task file. A damaged file that was renamed has a longer suffix.
 pub(super) const CURRENT: &str = "json";
 
 /// Returns the task number and the suffix of `task_N.json` ([`CURRENT`]) and of `task_N.json.damaged-M`.

@@ -24,19 +24,19 @@ pub(super) struct LockedBoard<'a> {
     pub lock: Lock,
 }
 
-/// What a change does with the file of the first task in its list, the task that the change is about.
+/// How to write the first task in a list of changed tasks: the task that the change is about. The other tasks already
+/// have a file, which is replaced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FirstWrite {
     /// Create the file, which must not exist, and record the number as used.
     Insert,
-    /// Replace the file.
     Update,
     /// Delete the file. The number stays used.
     Delete,
 }
 
 impl LockedBoard<'_> {
-    /// Refreshes a task and its neighbors, applies `rule` to the graph and writes the changed tasks.
+    /// Refreshes a task and its neighbors, applies `rule` to the graph and writes the tasks that `rule` returns.
     pub(super) fn change(
         &mut self,
         id: TaskId,
@@ -66,8 +66,8 @@ impl LockedBoard<'_> {
         self.refresh(neighbors)
     }
 
-    /// Refreshes the open tasks of `name` in the cache, one by one, until the file of one confirms that it is open or none
-    /// is left.
+    /// Compares the open task of `name` in the cache with its file. If the task is no longer open, continues with the
+    /// next one, until a file confirms an open task or none is left.
     pub(super) fn refresh_open_task_of(&mut self, name: &Name) -> Result<(), StoreError> {
         while let Some(id) = self.cache.graph.open_task_of(name).map(|t| t.id) {
             self.refresh([id])?;
@@ -83,7 +83,8 @@ impl LockedBoard<'_> {
         Ok(())
     }
 
-    /// Returns the first task that `claimer` may claim according to the files on disk.
+    /// Returns the first task that `claimer` may claim according to the files on disk. Fails if the claimer already has
+    /// an open task.
     pub(super) fn first_claimable(
         &mut self,
         claimer: &Claimer,
@@ -125,8 +126,9 @@ impl LockedBoard<'_> {
             .try_for_each(|id| self.cache.task(*id).map(|_| ()))
     }
 
-    /// Writes the changed tasks. The first is the task that the change is about; the others change as a consequence. A crash
-    /// in between blocks no task, because a task is blocked only as long as the status of a blocker says so.
+    /// Writes the changed tasks. The first is the task that the change is about; the others change as a consequence.
+    /// After a crash between two files, no task is blocked by mistake: a task is blocked only if one of its blockers is
+    /// not completed.
     ///
     /// # Errors
     /// When a file cannot be written. The cache is then refreshed from the files.
@@ -148,7 +150,8 @@ impl LockedBoard<'_> {
             .map(|id| self.file_content(*id))
             .collect::<Result<Vec<_>, _>>()?;
         self.record_change(changed)?;
-        // The number is recorded first: a crash in between loses it, but it is never used twice.
+        // The number is recorded before the task file is written. A crash in between skips the number, but no number is
+        // used twice.
         match first {
             FirstWrite::Insert => {
                 self.write_last_id(changed.iter().copied().next().unwrap_or_default())?;

@@ -38,17 +38,18 @@ const NOTICES_MAX: usize = 20;
 ///
 /// Every change is made under the lock `.tasks/.lock`:
 ///
-/// - Against other crewdeck processes, all rules of the board hold: a task has one owner, an agent has one open task, a
+/// - With other crewdeck processes, all rules of the board hold: a task has one owner, an agent has one open task, a
 ///   number is used once, and dependencies form no cycle. The lock file holds a log of the last changes
 ///   (`store/board/change_log.rs`), so the next writer first reads what it has missed.
-/// - Against writers without the lock (learn-claude-code rewrites its files in place), a change first checks, under the
-///   lock, the task itself, its blockers, its dependants and the claimer's open task by inode, size and times, and reads
-///   them if they differ. So it keeps and respects the changes of such a writer. What that writer saves between this
-///   check and the rename is lost: the later write wins. The file is always complete.
+/// - Other programs may write without the lock (learn-claude-code rewrites its files in place). Therefore a change
+///   first compares inode, size and times of the files of the task, its blockers, its dependants and the claimer's open
+///   task, and reads the files that differ. So the change respects and keeps what such a program saved before this
+///   check. What the program saves between the check and the rename is lost: the later write wins. The file is always
+///   complete.
 /// - A change does not check other tasks, for example a task that another program has just assigned to the claimer, or
-///   the far end of a cycle. The cached data about them is as old as the last refresh: a moment if the folder is watched
-///   ([`crate::store::watch`]), otherwise at most 15 seconds plus one second per 200 tasks. The addition keeps the cost
-///   of refreshes constant as the board grows.
+///   the far end of a cycle. The cached data about them is as old as the last refresh. That is very recent if the
+///   folder is watched ([`crate::store::watch`]), otherwise at most 15 seconds plus one second per 200 tasks. The extra
+///   seconds keep the cost of refreshes constant as the board grows.
 #[derive(Debug, Clone)]
 pub struct Board {
     dir: PathBuf,
@@ -58,9 +59,7 @@ pub struct Board {
 /// The tasks that a change or a refresh concerns.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TaskSet {
-    /// All tasks of the board.
     All,
-    /// Only the tasks with these ids.
     These(BTreeSet<TaskId>),
 }
 
@@ -133,7 +132,7 @@ impl Board {
     }
 
     /// Returns the result of `question` on the cached graph. First reads the tasks that other crewdeck processes have
-    /// changed. Changes by writers without the lock are included only once the watch has reported them.
+    /// changed. Changes by writers without the lock are included only after the file watch has reported them.
     ///
     /// # Errors
     /// When the folder cannot be read.
@@ -151,7 +150,7 @@ impl Board {
         self.cache().task(id)
     }
 
-    /// Returns the task number of a reference.
+    /// Returns the number of the task to which `reference` refers.
     ///
     /// # Errors
     /// When `reference` is text instead of a number. The error names the task with that subject, if there is one.
@@ -167,11 +166,11 @@ impl Board {
     /// Refreshes the cache without the lock. `choose` gets the tasks that changed since the last refresh and returns the
     /// tasks to check.
     fn refresh_unlocked(&self, choose: impl FnOnce(TaskSet) -> TaskSet) -> Result<(), StoreError> {
-        // Locked first, so that this process does not change the board meanwhile: a log older than the cache would look
-        // like a lost one and cause a full refresh.
+        // The cache is locked before the log is read, so that this process cannot change the board in between. A log
+        // that is older than the cache would be taken for a lost one and cause a full refresh.
         let mut cache = self.cache();
-        // The log is read before the files: all its changes but the last are then on disk. The second attempt is for a
-        // log that a writer is just writing.
+        // The log is read before the files, so all its changes except the last are already on disk. If it is invalid, a
+        // writer may be about to complete it, so it is read once more.
         let lock = self.dir.join(LOCK);
         let log = ChangeLog::peek(&lock).or_else(|| ChangeLog::peek(&lock));
         let since = cache.changed_since_refresh(log.as_ref());
@@ -274,7 +273,7 @@ impl Board {
             .change(id, |graph| graph.complete(id, who, now))
     }
 
-    /// Releases a task that `who` owns.
+    /// Returns a task that `who` owns to the board, so that others can claim it.
     ///
     /// # Errors
     /// When the graph rejects the change, or a file cannot be written.
@@ -282,7 +281,7 @@ impl Board {
         self.lock()?.change(id, |graph| graph.release(id, who, now))
     }
 
-    /// Takes a task away from `owner` for the user and puts it back on the board.
+    /// Takes a task away from `owner` on behalf of the user, and returns it to the board.
     ///
     /// # Errors
     /// When the graph rejects the change, or a file cannot be written.
@@ -291,7 +290,7 @@ impl Board {
             .change(id, |graph| graph.take_from_owner(id, owner, now))
     }
 
-    /// Binds a task to a worktree.
+    /// Records `tree` as the worktree in which the task is worked on.
     ///
     /// # Errors
     /// When the task does not exist, or its file cannot be written.
@@ -339,7 +338,7 @@ impl Board {
             return Ok(Vec::new());
         }
         let mut locked = self.lock()?;
-        // The numbers stay used, also for processes that never saw these files.
+        // Recorded so that no process uses these numbers again, not even one that never saw the damaged files.
         let last = damaged
             .iter()
             .copied()
@@ -363,7 +362,8 @@ impl Board {
         Ok(notices)
     }
 
-    /// Deletes temporary files of killed writers. Skipped while a process holds the lock, because its holder does the same.
+    /// Deletes temporary files of killed writers. Does nothing while the lock is held, because its holder deletes such
+    /// files itself.
     fn sweep(&self) {
         let temps = std::mem::take(&mut self.cache().temps);
         if temps.is_empty() {

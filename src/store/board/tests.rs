@@ -34,7 +34,7 @@ impl TestBoard {
         serde_json::from_str(&text).unwrap()
     }
 
-    /// Writes like learn-claude-code: in place, without the lock.
+    /// Changes a task file as learn-claude-code does: in place, without the lock.
     fn rewrite(&self, id: u64, change: impl FnOnce(&mut serde_json::Value)) {
         let mut value = self.text(id);
         change(&mut value);

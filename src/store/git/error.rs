@@ -9,19 +9,16 @@ const MESSAGE_MAX: usize = 400;
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum GitError {
-    /// Git is not installed.
     #[error("git was not found: install it (2.31 or newer), worktrees need it")]
     Missing,
-    /// The installed git is too old.
+    /// Holds the installed version.
     #[error("git {0} is too old: worktrees need 2.31 or newer")]
     TooOld(String),
     /// Git is installed but could not be started.
     #[error("git cannot be started: {0}")]
     Start(String),
-    /// The command did not end within the time limit.
     #[error("git {0} did not end within 120 s and was stopped: check what blocks it, then retry")]
     TimedOut(String),
-    /// The command was cancelled.
     #[error("git {0} was stopped")]
     Stopped(String),
     /// The command ended with an unexpected exit code.
@@ -32,7 +29,7 @@ pub enum GitError {
         /// Git's error message on one line, or its exit code.
         why: String,
     },
-    /// The output is longer than the limit.
+    /// The output of the command exceeds [`ANSWER_MAX`](super::ANSWER_MAX).
     #[error("git {0} printed more than 4 MiB, which is more than crewdeck reads")]
     TooLong(String),
     /// The root is not the top folder of a repository.

@@ -21,7 +21,6 @@ pub struct GitFacts {
 pub struct RepositoryFacts {
     /// The branch that is checked out; `None` if `HEAD` is detached.
     pub branch: Option<String>,
-    /// The commit that is checked out.
     pub commit: String,
     /// The operation in progress in the main worktree, such as a rebase.
     pub busy: Option<GitOperation>,

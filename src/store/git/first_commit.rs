@@ -10,13 +10,11 @@ use super::{Git, GitError, Repo};
 pub const INIT_AND_COMMIT: &str = "git init && git add -A && git commit -m \"Start\"";
 /// The shell command that creates the first commit, shown to the user.
 pub const COMMIT: &str = "git add -A && git commit -m \"Start\"";
-/// The message of the first commit.
 const MESSAGE: &str = "Start";
 
-/// Creates a repository in `root` if there is none, and commits all files that are not ignored. The commit is empty if
-/// there are no files. A repository that has a commit is left unchanged. Hooks and signing are off, because both may
-/// prompt. Git is stopped when `stop` becomes true. `exclude` is called once the repository exists, before files are
-/// added.
+/// Creates a repository in `root` if there is none, calls `exclude`, and commits all files that are not ignored. The
+/// commit is empty if there are no files. A repository that already has a commit gets no new one. Hooks and signing are
+/// off, because both may prompt. Git is stopped when `stop` becomes true.
 ///
 /// # Errors
 /// Returns git's error. A repository that was created before the error is kept.

@@ -7,11 +7,11 @@ use std::time::{Duration, Instant};
 
 /// Maximum time that a running git is given to write a file that it has opened. A busy machine can delay the write.
 const WAIT_MAX: Duration = Duration::from_secs(2);
-/// The interval between two checks.
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
-/// Removes the entries below `common` (the shared git folder) whose `commondir` file is empty. Git writes that file
-/// before it checks anything out, so no work can be lost. Waits up to two seconds for a git that is about to write it.
+/// Removes the worktree entries in `common`, the shared git folder, whose `commondir` file is empty. Git writes that
+/// file before it checks anything out, so no work can be lost. Waits up to two seconds for a git that is about to write
+/// it.
 pub fn clear(common: &Path) {
     let until = Instant::now() + WAIT_MAX;
     let mut incomplete = entries(common);

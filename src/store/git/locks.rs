@@ -1,9 +1,9 @@
 //! Finds and removes lock files that a killed git left behind. While one exists, every later git command fails.
 //!
-//! Git never removes such a file, because its owner may still run. Here a file is removed only when no process has it
-//! open, no git runs in the repository, and it is at least two seconds old. Where a git may run without being visible
-//! (in another process namespace, as another user, on another machine), the file must be ten minutes old, unless an
-//! interrupted operation of crewdeck created it.
+//! Git never removes such a file, because its owner may still run. crewdeck removes such a file only when no process
+//! has it open, no git runs in the repository, and it is at least two seconds old. Where a git may run without being
+//! visible (in another process namespace, as another user, on another machine), the file must be ten minutes old,
+//! unless an interrupted operation of crewdeck created it.
 
 use std::fmt;
 use std::fs;
@@ -17,13 +17,13 @@ use crate::process::history::FOLDER;
 use crate::process::users::{GitUse, git_in, has_open};
 use crate::store::watch::is_shared_file_system;
 
-/// The minimum age of a lock. Programs other than git (libgit2, JGit) hold locks briefly without a git process.
+/// Minimum age at which a lock that no process uses is removed. Programs other than git (libgit2, JGit) hold locks
+/// briefly without a git process.
 const MIN_AGE: Duration = Duration::from_secs(2);
-/// The minimum age of a lock where processes that use the repository may not be visible.
+/// Minimum age at which a lock is removed if a process that this one cannot see might use it.
 const MIN_AGE_INVISIBLE: Duration = Duration::from_secs(600);
 /// Maximum wait for locks to reach the minimum age and for a running git to end.
 const WAIT_MAX: Duration = Duration::from_secs(4);
-/// The interval between two checks.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 /// Maximum number of folders to search for lock files.
 const FOLDERS_MAX: usize = 20_000;
@@ -93,9 +93,9 @@ pub enum LockHolder {
     Git(u32),
     /// A process has the lock file open.
     Open,
-    /// No process uses it, but the file is younger than two seconds.
+    /// No process uses the lock, but its file is younger than two seconds.
     Young,
-    /// No visible process uses it, but a git process that is not visible to this process may hold it.
+    /// No visible process uses the lock, but a git process that is not visible to this process may hold it.
     Invisible,
 }
 

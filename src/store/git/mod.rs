@@ -1,12 +1,13 @@
 //! Runs the `git` command without prompts, editors or settings that an agent could have changed.
 //!
-//! Every argument is a constant of this program, a full reference name, a commit hash, or follows `--`, so that no
-//! outside name is ever read as an option.
+//! Every argument is a constant of this program, a full reference name, a commit hash, or follows `--`, so that git
+//! never takes a name from outside of this program for an option.
 
 mod content;
 mod error;
 mod facts;
 mod first_commit;
+mod identity;
 mod incomplete_worktrees;
 pub mod locks;
 mod repo;
@@ -103,13 +104,13 @@ pub struct Git {
     hooks: Hooks,
     /// A lock that git inherits, so that the lock is held until git ends.
     lock: Option<Arc<File>>,
-    /// `-c` settings with crewdeck's name and address as the committer's, if the user has configured none.
+    /// Set by [`Git::committer`]: `-c` settings with crewdeck's name or e-mail address where the user has configured
+    /// none.
     identity: Vec<String>,
-    /// Stops git when it becomes true.
+    /// Git is stopped when this flag becomes true.
     stop: Option<Arc<AtomicBool>>,
 }
 
-/// The result of a git command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GitOutput<T = String> {
     /// The exit code; 128 plus the number of the signal if one ended git.
@@ -146,9 +147,9 @@ impl Git {
         }
     }
 
-    /// Returns a copy that works in the worktree `dir` below `ceiling`, with its `own` and the `common` git folder. The
-    /// folders are passed explicitly, because agents can write the files in which git would search for them, and the
-    /// settings of another repository can start any program.
+    /// Returns a copy for the worktree `dir` with the git folders `own` (of this worktree) and `common` (of all
+    /// worktrees). The folders are passed to git, which otherwise would find them through files that agents can write:
+    /// the settings of another repository can start any program. Git searches no repository in `ceiling` or above it.
     #[must_use]
     pub fn in_worktree(&self, ceiling: &Path, dir: &Path, own: &Path, common: &Path) -> Git {
         Git {
@@ -190,7 +191,6 @@ impl Git {
         git
     }
 
-    /// Returns a copy that runs or skips hooks.
     #[must_use]
     pub fn with_hooks(&self, hooks: Hooks) -> Git {
         Git {
@@ -199,27 +199,7 @@ impl Git {
         }
     }
 
-    /// Returns a copy that can commit: as the user, or as crewdeck where the user has configured no name.
-    ///
-    /// # Errors
-    /// When git's settings cannot be read.
-    pub fn committer(&self) -> Result<Git, GitError> {
-        let mut identity = Vec::new();
-        for (key, fallback) in [
-            ("user.name", "crewdeck"),
-            ("user.email", "crewdeck@localhost"),
-        ] {
-            if self.run(&["config", "--get", key])?.out.trim().is_empty() {
-                identity.push(format!("{key}={fallback}"));
-            }
-        }
-        Ok(Git {
-            identity,
-            ..self.clone()
-        })
-    }
-
-    /// Runs `git ARGS` and returns its output whatever the exit code.
+    /// Runs `git ARGS` and returns its output, whether it succeeds or fails.
     ///
     /// # Errors
     /// When git cannot be started or does not end within [`TIMEOUT`].
@@ -355,7 +335,7 @@ impl Git {
 }
 
 impl<T> GitOutput<T> {
-    /// Returns the error for a command with this output that did not succeed.
+    /// Returns the [`GitError::Failed`] for `git ARGS` that ended with this output.
     pub fn failed(&self, args: &[&str]) -> GitError {
         let what: Vec<&str> = args.iter().copied().take(2).collect();
         let why = if self.error_message.is_empty() {

@@ -21,7 +21,7 @@ pub struct Repo {
     pub git: Git,
     /// The root, without symbolic links.
     pub root: PathBuf,
-    /// The root's own git folder.
+    /// The git folder of the worktree at `root`. It equals `common` only in the main worktree.
     git_dir: PathBuf,
     /// The git folder that all worktrees share.
     common: PathBuf,
@@ -129,7 +129,7 @@ impl Repo {
         commit_of(&self.git, &format!("refs/heads/{name}"))
     }
 
-    /// Returns the root's own git folder.
+    /// Returns the git folder of the worktree at the root. It equals [`Repo::common`] only in the main worktree.
     pub fn git_dir(&self) -> &Path {
         &self.git_dir
     }
@@ -216,7 +216,7 @@ pub fn head(git: &Git) -> Result<Option<Head>, GitError> {
     };
     let name = match lines.next() {
         Some(name) => name.to_string(),
-        // Another reference is named `HEAD` too.
+        // Git prints no name if another reference is named `HEAD` too.
         None => git.run(&["symbolic-ref", "--quiet", "HEAD"])?.out,
     };
     let branch = name.trim().strip_prefix("refs/heads/").map(String::from);

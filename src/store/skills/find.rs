@@ -30,7 +30,7 @@ pub struct FoundSkill {
     pub version: FileVersion,
 }
 
-/// The metadata of a file that changes whenever the content changes.
+/// Metadata of a SKILL.md. A change of the content also changes the metadata.
 #[derive(Hash)]
 pub struct FileVersion {
     size: u64,

@@ -98,13 +98,13 @@ impl Skills {
         SkillsFingerprint(hasher.finish())
     }
 
-    /// Returns a copy that uses `root` as the path of the root.
+    /// Returns the skills of another `root`, with the same user folder.
     pub(super) fn with_root(&self, root: &Path) -> Skills {
         Skills::open(root, self.user.clone())
     }
 
-    /// Returns the folders to watch: the skills folders with their subfolders and the parents in which a skills folder can
-    /// be created; at most [`WATCHED_MAX`].
+    /// Returns the folders to watch, at most [`WATCHED_MAX`]: the skills folders, their subfolders, and the existing
+    /// folders above them, in which a skills folder may be created later.
     pub(super) fn folders(&self) -> Vec<PathBuf> {
         let mut all = BTreeSet::new();
         for location in self.locations() {
@@ -159,7 +159,7 @@ impl Skills {
     }
 }
 
-/// A skills folder.
+/// Where to look for skills: `folder`, relative to `root` if there is one.
 struct SkillLocation<'a> {
     source: SkillSource,
     /// The folder that must contain the skills folder; `None`: no restriction.
@@ -244,7 +244,8 @@ impl Scan {
         };
         let taken = self.loaded.iter().find(|l| same(&l.skill.name, &file.name));
         if let Some(taken) = taken {
-            // A skill may override one of a later source. Two of one name in the same source are an error.
+            // A skill takes precedence over one with the same name in a later source. Two with the same name in one
+            // source are an error.
             if taken.skill.source == source {
                 let why = format!(
                     "its name '{}' is used by {}: choose another name",

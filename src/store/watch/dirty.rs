@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use super::super::board::{TaskSet, id_of_file};
 
-/// The watched state folders, in the order of [`Dirty::all`]. Folders of branches ([`super::super::refs::GitFolders`]) and skills
-/// are watched too.
+/// The watched state folders, in the order of [`Dirty::all`]. Folders of branches ([`super::super::refs::GitFolders`])
+/// and skills are watched too.
 pub(super) const FOLDERS: [&str; 5] = [
     ".tasks",
     ".team",

@@ -9,12 +9,11 @@ use super::dirty::{Dirty, KINDS};
 /// Maximum number of tasks that are listed by number. More changed tasks count as a change of the whole board.
 const TASKS_MAX: usize = 1000;
 
-/// Changes that were not reported yet. Bounded: at most one entry per kind.
+/// Changes that were not reported yet. Holds at most one entry per variant of [`Dirty`].
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct PendingChanges {
     board: Option<TaskSet>,
     others: [Option<Dirty>; KINDS - 1],
-    /// Whether the watch is being stopped.
     pub is_stopping: bool,
 }
 

@@ -17,7 +17,7 @@ use super::poll_fallback::{self, EventCoverage};
 /// Maximum number of rounds in which newly watched folders are searched for further folders.
 const ROUNDS_MAX: usize = 8;
 
-/// The folders watched by the operating system.
+/// The folders for which the operating system reports changes.
 pub(super) struct WatchedFolders {
     base: PathBuf,
     skills: Option<Skills>,
@@ -71,7 +71,8 @@ impl WatchedFolders {
         Ok(folders)
     }
 
-    /// Updates the watches: watches recreated folders again, and the current folders of branches and skills.
+    /// Watches recreated folders again, starts to watch new folders of branches and skills, and stops watching deleted
+    /// ones.
     pub(super) fn update(&mut self) {
         // Repeated, because a newly watched folder may already contain a new folder.
         for _ in 0..ROUNDS_MAX {
@@ -81,7 +82,7 @@ impl WatchedFolders {
         }
     }
 
-    /// Returns whether a folder was added.
+    /// Implements one round of [`WatchedFolders::update`]. Returns whether a folder was added.
     fn update_once(&mut self) -> bool {
         let mut wanted: Vec<PathBuf> = FOLDERS.map(|f| self.base.join(f)).into();
         let branches = self.refs.as_ref().map(GitFolders::folders);

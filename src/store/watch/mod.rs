@@ -149,7 +149,7 @@ fn why(error: &notify::Error) -> String {
     }
 }
 
-/// Handles an event of the operating system.
+/// Adds to `queue` what an event of the operating system may have changed: everything if events were lost.
 fn handle_event(
     queue: &DirtyQueue,
     root: &Path,

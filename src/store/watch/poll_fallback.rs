@@ -26,11 +26,11 @@ const CLEAN_POLLS: u32 = 12;
 /// How completely the system reports changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum EventCoverage {
-    /// Every change.
+    /// The system reports every change.
     Full,
-    /// Not every change: a folder is not watched, or other machines write to it too.
+    /// The system may miss changes: a folder is not watched, or other machines write to it too.
     Partial,
-    /// No changes.
+    /// The system reports no changes, so only polling finds them.
     Absent,
 }
 
@@ -55,8 +55,8 @@ impl EventTrust {
         self.last = Some(found);
     }
 
-    /// Returns the time until the next poll. After events, a poll is due 5 seconds after the last event, because the
-    /// timestamps of the files are reliable then.
+    /// Returns the time until the next poll. If there were events since the last poll, it is due at most 5 seconds
+    /// after the last event, when the timestamps of the changed files have become reliable.
     pub(super) fn wait(&self, coverage: EventCoverage, elapsed: Elapsed) -> Duration {
         let pause = match (coverage, self.last) {
             (EventCoverage::Absent, _) => NO_EVENTS_INTERVAL,
@@ -147,8 +147,8 @@ impl PollFallback {
         }
     }
 
-    /// Polls the task files in `scope` and all other files at the time `now`. Returns what has changed or may have changed,
-    /// and what the poll says about lost events.
+    /// Polls the task files in `scope` and all other files at the time `now`. Returns what has changed or may have
+    /// changed, and whether the poll shows that an event was lost.
     pub(super) fn poll(&mut self, now: SystemTime, scope: PollScope) -> (Vec<Dirty>, PollOutcome) {
         let (board, mut found) = self.tasks.poll(now, scope);
         let mut out: Vec<Dirty> = board.map(Dirty::Board).into_iter().collect();
@@ -214,7 +214,8 @@ impl PollFallback {
             Some(folder_files) => folder_files,
             None => FolderFiles {
                 files: self.list(folder)?,
-                // A new folder gets a default fingerprint, so that the next poll lists it again.
+                // A folder that has just changed gets a default fingerprint, which never matches, so the next poll
+                // lists it again.
                 folder: FileFingerprint::of(&meta, now).unwrap_or_default(),
             },
         };
@@ -287,7 +288,7 @@ mod tests {
         Dirty::Board(TaskSet::These(ids.iter().copied().map(TaskId).collect()))
     }
 
-    /// Returns a time at which the timestamps of all files are reliable.
+    /// Returns a time in the future, at which every file is old enough for a fingerprint.
     fn later() -> SystemTime {
         SystemTime::now() + Duration::from_secs(10)
     }
@@ -343,7 +344,6 @@ mod tests {
         assert_eq!(wait(&long, Full, 0, None), 5);
     }
 
-    /// Bounds the cost of an idle crew.
     #[test]
     fn idle_crew_polls_twice_a_minute() {
         let mut trust = EventTrust::default();

@@ -35,7 +35,6 @@ pub(super) enum PollOutcome {
 /// Which task files a poll checks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum PollScope {
-    /// All task files.
     All,
     /// The files with events since the last poll and those that were too new for a fingerprint. All files if the folder has
     /// changed without an event.
@@ -68,7 +67,7 @@ impl TaskFiles {
         }
     }
 
-    /// Returns the interval between full polls.
+    /// Returns [`FULL_POLL_INTERVAL`] for a small board, more for a large one: see [`FILES_PER_SECOND`].
     pub(super) fn full_poll_interval(&self) -> Duration {
         FULL_POLL_INTERVAL + Duration::from_secs(self.fingerprints.len() as u64 / FILES_PER_SECOND)
     }
@@ -180,7 +179,7 @@ mod tests {
         TaskSet::These(ids.iter().copied().map(TaskId).collect())
     }
 
-    /// Returns a time at which the timestamps of all files are reliable.
+    /// Returns a time in the future, at which every file is old enough for a fingerprint.
     fn later() -> SystemTime {
         SystemTime::now() + Duration::from_secs(10)
     }

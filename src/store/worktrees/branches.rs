@@ -46,7 +46,8 @@ impl BranchSnapshot {
         self.is_partial
     }
 
-    /// Returns whether the branch of the worktree named `tree` is unmerged.
+    /// Returns whether, at the last scan, the branch of the worktree named `tree` was unmerged. False for an unknown
+    /// name.
     pub fn is_unmerged(&self, tree: &str) -> bool {
         let name = WorktreeName::new(tree).ok();
         let known = name.and_then(|name| self.trees.get(&name));
@@ -201,8 +202,8 @@ impl OpenRegistry {
         Ok(out)
     }
 
-    /// Computes the status of the branch at `tip`, which has commits that the history of its base lacks, by comparing the
-    /// content.
+    /// Compares the content of the branch at `tip` with its base and returns the merge status. Called for branches with
+    /// commits that are not in the history of the base.
     fn changes(
         &self,
         base: &mut BaseBranch,

@@ -15,14 +15,11 @@ use crate::domain::worktree::{
 use crate::store::StoreError;
 use crate::store::git::{Git, RegisteredWorktree, busy_in, head};
 
-/// The parameters of a new worktree.
+/// The task for which a worktree is created, and the branches that the worktree starts from.
 #[derive(Debug, Clone, Default)]
 pub struct NewWorktree {
-    /// The task for which the worktree is created.
     pub task: TaskId,
-    /// The task's subject.
     pub subject: String,
-    /// The owner of the task.
     pub owner: String,
     /// The branch to start from; `None` for what the main worktree has checked out.
     pub base: Option<String>,
@@ -46,7 +43,7 @@ impl Worktrees {
     /// creates the folder again from the branch.
     ///
     /// # Errors
-    /// When the worktree cannot be created. Nothing is left then that would prevent another attempt.
+    /// When the worktree cannot be created. The failed attempt then leaves nothing that prevents another one.
     pub fn create(&self, new: &NewWorktree, now: Timestamp) -> Result<Created, StoreError> {
         let mut work = self.begin_change()?;
         let (base, commit) = work.start_point(new)?;
@@ -142,8 +139,8 @@ impl OpenRegistry {
         Err(WorktreeError::TooMany(task).into())
     }
 
-    /// Returns whether a name can be used for a new worktree. First removes what an interrupted creation left under that
-    /// name, because it contains no work yet.
+    /// Returns whether a name can be used for a new worktree. First removes what an interrupted creation left under
+    /// that name; such a leftover contains no work yet.
     fn name_status(
         &self,
         name: &WorktreeName,
@@ -183,8 +180,8 @@ impl OpenRegistry {
         })
     }
 
-    /// Removes the branch, and the folder if it is incomplete, that a failed creation left. What cannot be removed now is removed by
-    /// the next creation for the task, so errors are ignored.
+    /// Removes what a failed creation left: the branch, and the folder if it is incomplete. Errors are ignored, because
+    /// the next creation for the task tries again.
     fn remove_failed_attempt(&self, name: &WorktreeName, commit: &str) {
         if self.index.get(name).is_none()
             && let Ok(registered) = self.repo.registered()
@@ -250,8 +247,8 @@ impl OpenRegistry {
         Ok(())
     }
 
-    /// Returns the branches that exist and that the worktree `name`, in which `git` runs, does not contain, with their
-    /// commits.
+    /// Returns those of `branches` that exist and that the worktree `name` does not contain yet, each with its commit.
+    /// `git` runs in that worktree.
     fn missing_branches<'b>(
         &self,
         name: &WorktreeName,
@@ -305,7 +302,8 @@ impl OpenRegistry {
             }
             let open = scanned_by_merge(&git, &self.folder(name).dir, None, &tip)?;
             if !open.is_empty() {
-                // The agent merges it inside its sandbox.
+                // This merge would run git inside nested repositories. The agent merges the branch itself, in its
+                // sandbox.
                 brought.conflicts.push(Conflict {
                     branch: branch.clone(),
                     files: open.into_iter().take(FILES_MAX).collect(),

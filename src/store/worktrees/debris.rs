@@ -17,15 +17,15 @@ use crate::store::atomic::Lock;
 use crate::store::git::locks;
 use crate::store::{StoreError, git_dirs, regular_file};
 
-/// The log's event tag at the start of a worktree's creation.
+/// Tag of the log entry that is written before a worktree is created.
 pub(super) const CREATE: &str = "worktree.create.before";
-/// The log's event tag before other branches are merged into a worktree.
+/// Tag of the log entry that is written before other branches are merged into a worktree.
 pub(super) const BRING: &str = "worktree.bring.before";
-/// The log's event tag at the start of a merge into the base.
+/// Tag of the log entry that is written before a worktree's branch is merged into its base.
 pub(super) const MERGE: &str = "worktree.merge.before";
-/// The log's event tag at the start of a worktree's removal.
+/// Tag of the log entry that is written before a worktree is removed.
 pub(super) const REMOVE: &str = "worktree.remove.before";
-/// Maximum size of a git file that names a folder or a branch, in bytes.
+/// Maximum size of a git file that holds the path of a folder or the name of a branch, in bytes.
 const LINK_MAX: u64 = 16 * 1024;
 /// Maximum size of git's file `packed-refs`, in bytes.
 const PACKED_MAX: u64 = 64 * 1024 * 1024;
@@ -91,7 +91,7 @@ pub(super) struct RepoPaths {
     pub root: PathBuf,
     /// `.worktrees/`.
     pub dir: PathBuf,
-    /// The root's own git folder.
+    /// The git folder of the worktree at the root.
     pub own: PathBuf,
     /// The git folder that all worktrees share.
     pub common: PathBuf,
@@ -146,14 +146,14 @@ impl RepoPaths {
         path.strip_prefix(&self.root).unwrap_or(path).to_path_buf()
     }
 
-    /// Returns the start times of the interrupted operations.
+    /// Returns the start times of the operations whose end is not in the log of worktree operations.
     pub(super) fn interrupted_starts(&self) -> Result<Vec<Timestamp>, StoreError> {
         WorktreeLog::open(&self.dir).interrupted_starts()
     }
 
     /// Returns what killed git processes left behind, except lock files, in sorted order.
     pub(super) fn debris_except_locks(&self) -> Result<Vec<Debris>, StoreError> {
-        // The next change moves a damaged registry away.
+        // A damaged registry counts as empty here. The next change renames it.
         let index = read_index(&self.dir, &mut Vec::new())?.unwrap_or_default();
         let entries = self.entries();
         let mut found: Vec<Debris> = self.find_incomplete(&index, &entries);
@@ -226,7 +226,7 @@ impl RepoPaths {
             let link = text("gitdir");
             let home = match Path::new(link.trim()).parent() {
                 Some(home) if !link.trim().is_empty() => home.to_path_buf(),
-                // Not written yet, or already deleted: git names the entry after the folder.
+                // The file `gitdir` is not written yet, or already deleted. Git names the entry after the folder.
                 _ => self.dir.join(entry.file_name()),
             };
             let name = home

@@ -17,7 +17,7 @@ use crate::store::git::{Git, GitError};
 const DIFF_MAX: usize = 256 * 1024;
 /// Maximum size of the diff's statistics, in bytes.
 const STAT_MAX: usize = 16 * 1024;
-/// Maximum number of merges in the base that are searched for the merge of a branch.
+/// Maximum number of merge commits of the base branch that are searched for the one that merged a branch.
 const MERGES_MAX: usize = 1000;
 /// Maximum number of untracked files whose content is shown.
 const NEW_MAX: usize = 200;
@@ -135,8 +135,8 @@ fn copy_with_time(index: &Path, copy: &Path) -> io::Result<()> {
 }
 
 impl OpenRegistry {
-    /// Returns the commit of the base before the merge of `tip`, and the merge commit. Returns `None` if `tip` was merged
-    /// without a merge commit, or more than [`MERGES_MAX`] merges ago.
+    /// Returns two commits of the base: the one before the merge of `tip`, and the merge itself. Returns `None` if
+    /// `tip` was merged without a merge commit, or more than [`MERGES_MAX`] merges ago.
     fn merge_of(&self, tip: &str, base: &str) -> Result<Option<(String, String)>, GitError> {
         let most = format!("--max-count={MERGES_MAX}");
         let line = ["rev-list", "--first-parent", "--merges", "--parents", &most];

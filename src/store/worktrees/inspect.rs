@@ -19,7 +19,6 @@ const WALK_MAX: usize = 50_000;
 /// Maximum length of a commit's subject line, in characters.
 const SUBJECT_MAX: usize = 100;
 
-/// The uncommitted files of a worktree.
 pub struct UncommittedFiles {
     /// The number of files; an untracked folder counts once.
     pub count: usize,
@@ -92,7 +91,7 @@ impl OpenRegistry {
             }
         }
         self.inspect_commits(tree, &tips, &mut state)?;
-        // During a rebase, the rebase itself is reported as the loss.
+        // During a rebase, the rebase itself is reported as what would be lost, so the commit is not reported too.
         if let Some(commit) = alone.filter(|_| state.busy.is_none())
             && state.content == ContentStatus::Unmerged
             && !self.is_referenced(&commit)?

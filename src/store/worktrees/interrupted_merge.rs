@@ -17,7 +17,8 @@ use crate::store::git::{ANSWER_MAX, Git, GitError, commit_of, is_hash};
 
 /// Maximum number of paths in one git command.
 const PATHS_MAX: usize = 200;
-/// Maximum size of a file that is compared, in bytes. A larger file is kept.
+/// Maximum size, in bytes, of a file for which [`is_prefix_of_blob`] can be true. A larger file counts as changed by
+/// the user.
 const FILE_MAX: usize = 64 * 1024 * 1024;
 /// In git's output, the hash of a missing file consists only of this digit.
 const NOTHING: char = '0';
@@ -34,13 +35,13 @@ struct ChangedFile {
     new_mode: Option<String>,
 }
 
-/// Whether the merge may have been a fast-forward, which writes files and index and then moves the branch, without
-/// `AUTO_MERGE` and `MERGE_HEAD`.
+/// Whether the interrupted merge may have been a fast-forward. In a fast-forward, git writes the files and the index,
+/// then moves the branch; it writes no `AUTO_MERGE` and no `MERGE_HEAD`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FastForward {
-    /// The index is git's if it equals the merged commit.
+    /// If the index equals the merged commit, git has written it.
     Possible,
-    /// The merge was started with `--no-ff`: such an index is the user's.
+    /// The merge was started with `--no-ff`. If the index equals the merged commit, the user has written it.
     Never,
 }
 
@@ -70,8 +71,8 @@ pub fn undo(
             .map(|path| String::from_utf8_lossy(path).into_owned())
             .collect());
     };
-    // The index is the merge's if git was killed between writing it and `MERGE_HEAD`, for example in a hook.
-    // `git merge --squash` stages the same, but leaves `SQUASH_MSG`.
+    // If git was killed after it wrote the index and before it wrote `MERGE_HEAD`, for example in a hook, the index
+    // comes from the merge. `git merge --squash` stages the same content, but also leaves the file `SQUASH_MSG`.
     let is_staged_by_merge = match written.as_ref() {
         Some(written) => *written == planned,
         None => fast_forward == FastForward::Possible && is_index(git, &planned)?,
@@ -92,7 +93,7 @@ pub fn undo(
     let (mut restored, mut removed, mut kept) = (Vec::new(), Vec::new(), Vec::new());
     for file in parse_diff_tree(&raw) {
         let Ok(path) = std::str::from_utf8(&file.path) else {
-            // Such a name cannot be passed to git as an argument.
+            // A name with invalid UTF-8 cannot be passed to git as an argument.
             kept.push(String::from_utf8_lossy(&file.path).into_owned());
             continue;
         };
@@ -210,7 +211,7 @@ fn is_from_merge(
         return Ok(Some(file.old.is_some()));
     };
     let Some(new) = &file.new else {
-        // Not deleted yet.
+        // The merge deletes this file, but git has not done so yet.
         return Ok(Some(false));
     };
     // If the content is the old one, git has changed only the mode or nothing.

@@ -24,9 +24,9 @@ pub struct WorktreeLog {
 pub struct LastEvent {
     /// The event's tag, such as `worktree.merge.before`.
     pub event: String,
-    /// When it was recorded.
+    /// When the event was recorded.
     pub at: Timestamp,
-    /// The commit that was checked out at the event; `None` if the event does not record it.
+    /// The commit that was checked out when the event was recorded; `None` if the event does not record it.
     pub head: Option<String>,
 }
 

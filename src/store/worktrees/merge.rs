@@ -16,7 +16,6 @@ use crate::store::StoreError;
 use crate::store::git::{Git, GitError, Hooks, busy_in, commit_of, head, is_hash};
 
 pub enum MergeOutcome {
-    /// The branch is merged.
     Merged,
     /// The merge has conflicts in these files. Nothing was changed.
     Conflict(Vec<String>),
@@ -155,8 +154,8 @@ impl OpenRegistry {
         check_clean(name, &git)
     }
 
-    /// Checks that the worktree's own branch has all commits of the branch that is checked out, because other tasks build on
-    /// the own branch.
+    /// Fails if the worktree has something other than its own branch checked out, with commits that neither this branch
+    /// nor the base contains. Other tasks build on the worktree's own branch, so they would miss these commits.
     fn check_no_other_commits(&self, tree: &Worktree, git: &Git) -> Result<(), StoreError> {
         let own = tree.name.branch();
         let Some((head, tip)) = head(git)?.zip(self.repo.branch(&own)?) else {
@@ -186,7 +185,8 @@ impl OpenRegistry {
         .into())
     }
 
-    /// Checks that the main worktree is ready for a merge into `base`.
+    /// Checks that the main worktree has `base` checked out (any branch if `None`), no operation in progress and no
+    /// uncommitted changes in tracked files.
     fn check_main_ready(&self, base: Option<&str>) -> Result<(), StoreError> {
         let place = || "the main worktree".to_string();
         if let Some(what) = self.repo.busy() {
@@ -216,8 +216,8 @@ impl OpenRegistry {
         Err(WorktreeError::MainDirty(short_list(&files, files.len())).into())
     }
 
-    /// Checks that a merge of `tip` into the main worktree reads no settings of nested repositories that agents can
-    /// write: these could start any program.
+    /// Checks that a merge of `tip` into the main worktree does not read settings of nested repositories that agents
+    /// can write, because such settings can start any program.
     fn check_nested_repos(&self, branch: &str, tip: &str) -> Result<(), StoreError> {
         let kept = self.repo.common().join("modules");
         let open = scanned_by_merge(&self.repo.git, &self.repo.root, Some(&kept), tip)?;

@@ -1,9 +1,9 @@
 //! Computes the merge status of a branch: its merge bases, how much it changes, and whether the base has its content
 //! under other commits (squashed, rebased or cherry-picked).
 //!
-//! Each branch takes several git commands, so results are reused while they cannot have changed: the size depends only on
-//! the branch's commit and its merge bases, and a base that has touched none of the branch's files since the last check
-//! cannot have gained its content.
+//! Each branch takes several git commands, so results are reused while they cannot have changed: the size depends only
+//! on the branch's commit and its merge bases, and a base that has touched none of the branch's files since the last
+//! check cannot have gained the branch's content.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -23,7 +23,7 @@ const COMMITS_MAX: usize = 2000;
 const COMMIT: &str = "\u{1}";
 /// Maximum size of the list of files that the new commits on a base have changed, in bytes.
 const TOUCHED_MAX: usize = 256 * 1024;
-/// Maximum size of the list of commits that a base lacks, in bytes.
+/// Maximum size of the list of the branches' commits that a base lacks, in bytes.
 const GRAPH_MAX: usize = 4 * 1024 * 1024;
 
 /// Hashes of file names; `None` if there are too many to compare.
@@ -45,7 +45,7 @@ pub(super) struct BranchChanges {
     pub(super) is_contained: bool,
 }
 
-/// Limits how many branches are computed in one scan.
+/// Limits the number of branches whose status is computed in one scan.
 pub(super) struct ScanBudget {
     left: usize,
     is_exhausted: bool,
@@ -109,7 +109,8 @@ impl BranchChanges {
         })
     }
 
-    /// Updates whether the base has the branch's content, as far as the budget allows.
+    /// Checks whether the base has the branch's content, if this may have changed since the last check. Keeps the
+    /// previous result if the budget is used up or git fails.
     pub(super) fn update(&mut self, repo: &Repo, base: &mut BaseHistory, budget: &mut ScanBudget) {
         if self.checked_commit == base.commit {
             return;
@@ -132,9 +133,10 @@ impl BranchChanges {
 /// The history of a base, with results that are reused during one scan.
 pub(super) struct BaseHistory {
     pub(super) commit: String,
-    /// The newest commits in the first-parent history of the base. A merge that was reset is not among them.
+    /// The newest commits in the first-parent history of the base. A merge that was undone with `git reset` is not
+    /// among them.
     pub(super) newest: BTreeSet<String>,
-    /// For each of these older commits of the base, the files that the base has changed since.
+    /// Maps an older commit of the base to the files that the base has changed since that commit.
     since: BTreeMap<String, FileHashes>,
     /// The branches' commits that the base lacks, with their parents; `None` if there are too many.
     lacking: Option<HashMap<String, Vec<String>>>,
@@ -160,8 +162,9 @@ impl BaseHistory {
         })
     }
 
-    /// Returns the merge bases of the branch at `tip`, on which the branch's changes depend. Returns the base's own commit if
-    /// there are too many commits, so that any change of the base causes a new computation.
+    /// Returns the merge bases of the branch at `tip`, on which the branch's changes depend. If there are too many
+    /// commits to compute them, returns the base's own commit, so that every change of the base causes a new
+    /// computation of the branch's changes.
     pub(super) fn merge_bases(&self, tip: &str) -> BTreeSet<String> {
         let Some(lacking) = self.lacking.as_ref().filter(|all| all.contains_key(tip)) else {
             return [self.commit.clone()].into();
@@ -264,8 +267,9 @@ fn parse_numstat(text: &str) -> (ChangeSize, BTreeSet<u64>) {
     (size, files)
 }
 
-/// Returns the files changed by the commits that only one of `from` and `to`, two commits of a base, contains. A merge
-/// counts by its difference from the first parent. Returns `None` if there are too many commits or files, or git fails.
+/// Returns the files changed by the commits that are in the history of either `from` or `to`, but not of both. Both are
+/// commits of the same base. A merge counts by its difference from the first parent. Returns `None` if there are too
+/// many commits or files, or git fails.
 fn touched_files(git: &Git, from: &str, to: &str) -> FileHashes {
     let range = format!("{from}...{to}");
     let most = format!("--max-count={}", COMMITS_MAX + 1);

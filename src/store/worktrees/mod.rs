@@ -45,7 +45,7 @@ pub struct Worktrees {
     root: PathBuf,
 }
 
-/// The result of [`Worktrees::list`].
+/// The worktrees of a repository, and notices about registry files with errors.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct WorktreeList {
     /// The worktrees that have not been removed.
@@ -194,8 +194,8 @@ impl Worktrees {
         OpenRegistry::new(repo, dir, index, notices, Some(lock))
     }
 
-    /// Reads the registry without waiting for a change in progress, since the registry is replaced atomically. Completes
-    /// an interrupted removal first.
+    /// Reads the registry without waiting for a change in progress, since the registry is replaced atomically. First
+    /// completes or reverts an interrupted removal.
     fn read(&self) -> Result<OpenRegistry, StoreError> {
         let (repo, dir) = self.open_repo()?;
         if trash::has_leftovers(&dir)? && !Lock::is_held(&lock_path(&dir)) {
@@ -241,8 +241,8 @@ impl OpenRegistry {
         Ok(work)
     }
 
-    /// Adds to the registry crewdeck's worktrees that only git lists, because the registry was lost or a process was killed
-    /// before writing it. They are saved with the next change.
+    /// Adds crewdeck's worktrees that git lists but the registry lacks, because the registry was lost or a process was
+    /// killed before writing it. The next change saves these entries.
     fn adopt(&mut self) -> Result<(), StoreError> {
         for known in self.repo.registered()? {
             let Some(name) = self.name_of(&known.path) else {
@@ -336,7 +336,7 @@ fn index_path(dir: &Path) -> PathBuf {
     dir.join("index.json")
 }
 
-/// Reads the registry; `None` if it is damaged.
+/// Reads the registry. Returns `None` if it is damaged, and an empty registry if there is no file.
 fn read_index(dir: &Path, notices: &mut Vec<String>) -> Result<Option<WorktreeIndex>, StoreError> {
     let path = index_path(dir);
     match read_stable::read::<WorktreeIndex>(&path)? {

@@ -11,7 +11,7 @@ use crate::store::{StoreError, regular_file};
 /// Maximum size of git's list of the index, in bytes: enough for about 800,000 files.
 const INDEX_MAX: usize = 64 * 1024 * 1024;
 
-/// Maximum size of a git file that names a folder, in bytes.
+/// Maximum size of a git file that holds the path of a folder, in bytes.
 const LINK_MAX: u64 = 16 * 1024;
 
 /// The option with which `git status` and `git diff` compare only the commit of a nested repository, not its files.
@@ -52,9 +52,9 @@ pub fn add_all(git: &Git, dir: &Path) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Returns the nested repositories in which `git merge` would run git. It does so in all that are on disk if `.gitmodules`,
-/// in the worktree or in the commit `tip`, has an `ignore` setting. Leaves out repositories whose git folder is below
-/// `kept`, where agents cannot write.
+/// Returns the nested repositories in which `git merge` would run git. Git does so in every nested repository on disk
+/// if `.gitmodules`, in the worktree or in the commit `tip`, has an `ignore` setting. Leaves out repositories whose git
+/// folder is below `kept`, where agents cannot write.
 pub fn scanned_by_merge(
     git: &Git,
     dir: &Path,

@@ -156,7 +156,8 @@ impl OpenRegistry {
         Ok((fate, trash))
     }
 
-    /// Checks the worktree again after its folder was renamed, so that programs can no longer write to it by its path.
+    /// Checks the worktree again after its folder was renamed: from then on, programs can no longer write to it by its
+    /// path.
     fn check_again(
         &self,
         tree: &Worktree,

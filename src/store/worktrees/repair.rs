@@ -26,8 +26,9 @@ const COMPARE_INDEX: &str = "index.crewdeck";
 
 impl Worktrees {
     /// Repairs what killed git processes left behind: lock files that no process holds, incomplete worktrees,
-    /// interrupted merges and removals. Returns one line for each repair and for each thing that was left, with the
-    /// reason. Waits up to four seconds while git runs in the repository. Runs no git if there is nothing to repair.
+    /// interrupted merges and removals. Returns one line for each repair, and one with the reason for each thing that
+    /// was not repaired. Waits up to four seconds while git runs in the repository. Runs no git if there is nothing to
+    /// repair.
     ///
     /// # Errors
     /// When the registry cannot be read or written, or git fails.
@@ -266,8 +267,9 @@ impl OpenRegistry {
         Ok(Some(line))
     }
 
-    /// Returns whether the merge in progress in the main worktree has the message and the mode of a merge by crewdeck. Git
-    /// writes the mode before the message; if it was killed there, the last of them is cut short, empty or missing.
+    /// Returns whether the merge in progress in the main worktree has the message and the mode of a merge by crewdeck.
+    /// Git writes `MERGE_MODE` before `MERGE_MSG`. If git was killed while writing one of them, that file is truncated
+    /// or empty, and what was not written yet is missing; such a merge is recognized too.
     fn is_own_merge(&self, tree: &Worktree) -> bool {
         let text = |file: &str| {
             regular_file::read_text(&self.repo.git_dir().join(file), STATE_MAX).unwrap_or_default()
@@ -319,7 +321,8 @@ impl OpenRegistry {
                 "deleted branch {branch}: its worktree was not created"
             )));
         };
-        // The event ends this case, so it is reported only once. From now on the branch is the user's.
+        // This event records that the creation has ended, so the branch is reported only once. From now on the branch
+        // is the user's.
         let note = LogEntry::of("worktree.create.failed", &self.entry_of(name)).error(why);
         self.log.record(note, now)?;
         Ok(Some(format!("branch {branch} was kept: {why}")))

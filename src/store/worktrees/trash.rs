@@ -13,7 +13,7 @@ const CHECKING_PREFIX: &str = ".removing-";
 /// The name prefix of a folder that passed the check and is to be deleted.
 const DELETING_PREFIX: &str = ".removed-";
 
-/// A worktree's folder that was renamed for the check.
+/// A worktree's folder that was renamed, so that it can be checked before its deletion.
 #[derive(Debug)]
 pub struct TrashCandidate {
     home: PathBuf,

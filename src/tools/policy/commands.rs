@@ -4,7 +4,7 @@ use super::git;
 use super::paths::CommandDir;
 use super::words::{self, SimpleCommand, Word, has_flag};
 
-/// Programs that start another program. The words after their own options are the command of that program.
+/// Programs that run another program. What follows their own options is the command line of that program.
 const WRAPPERS: &[&str] = &[
     "env", "nohup", "nice", "ionice", "command", "exec", "builtin", "stdbuf", "setsid", "busybox",
     "time", "timeout", "xargs", "unbuffer", "chronic", "watch", "parallel",
@@ -32,7 +32,7 @@ const INTERPRETERS: &[&str] = &[
     "python", "python2", "python3", "perl", "ruby", "node", "php", "lua", "deno", "bun", "awk",
     "gawk",
 ];
-/// Words that make inline code (`python -c …`) need approval.
+/// Words whose occurrence in inline code (`python -c …`) makes the command need approval.
 const RISKY_CODE_WORDS: &[&str] = &[
     "rmtree",
     "unlink",
@@ -387,7 +387,8 @@ fn interpreter(name: &str, simple: &SimpleCommand, args: &[Word]) -> Option<Stri
     }
 }
 
-/// Returns why the program `name` needs approval if an argument is a path that it may not write; else `None`.
+/// Returns why the program `name` needs approval: an argument is a path that commands may not write. `None` if no
+/// argument is.
 fn outside(name: &str, args: &[Word], dir: &CommandDir<'_>) -> Option<String> {
     let is_path = |w: &&Word| {
         w.expands

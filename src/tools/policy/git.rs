@@ -4,7 +4,8 @@
 use super::paths::CommandDir;
 use super::words::{SimpleCommand, Word, has_flag};
 
-/// Subcommands that can change history, and whose arguments cannot make git start another program.
+/// Git subcommands that can change the history. They start no other program, except with arguments that
+/// [`is_single_flagged_command`] rejects.
 const HISTORY: &[&str] = &[
     "push",
     "fetch",
@@ -20,8 +21,8 @@ const HISTORY: &[&str] = &[
     "remote",
 ];
 
-/// Returns whether `simple` is a git command that needs approval, and that can neither start nor feed another
-/// program.
+/// Returns whether `simple` is a git command that needs approval. Returns false if it could start another program, or
+/// is part of a pipe or redirection.
 pub fn is_single_flagged_command(simple: &SimpleCommand, dir: &CommandDir<'_>) -> bool {
     let Some((program, args)) = simple.words.split_first() else {
         return false;

@@ -4,7 +4,7 @@
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HereDocument {
     end: String,
-    /// Whether the shell expands variables and commands in it: the delimiter is not quoted.
+    /// Whether the shell expands variables and commands in the text. It does so if the delimiter is not quoted.
     expands: bool,
     /// Whether the shell strips tabs at the start of a line (`<<-`).
     strips_tabs: bool,
@@ -14,7 +14,7 @@ impl HereDocument {
     /// Creates a here-document with the delimiter `end`.
     ///
     /// # Errors
-    /// If the delimiter is empty.
+    /// Fails if the delimiter is empty.
     pub fn new(end: String, expands: bool, strips_tabs: bool) -> Result<HereDocument, String> {
         if end.is_empty() {
             return Err("a here-document has no delimiter".into());
@@ -29,7 +29,8 @@ impl HereDocument {
     /// Moves `at`, an index in `chars`, from the start of the here-document's text to the position after its end.
     ///
     /// # Errors
-    /// If it does not end, if shells disagree where it ends, or if expanding it would start programs.
+    /// Fails if the here-document does not end, if shells disagree where it ends, or if expanding it would start
+    /// programs.
     pub fn skip(&self, chars: &[char], at: &mut usize) -> Result<(), String> {
         // Shells join lines that end in a backslash before they expand variables and commands.
         let (mut joined, mut lines) = (String::new(), 0);
@@ -73,7 +74,6 @@ impl HereDocument {
         )
     }
 
-    /// Returns the error for a here-document that does not end.
     pub fn unterminated_error(&self) -> String {
         format!("the here-document with delimiter {} does not end", self.end)
     }

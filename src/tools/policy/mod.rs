@@ -12,6 +12,7 @@ mod paths;
 mod scopes;
 #[cfg(test)]
 mod scopes_tests;
+pub mod servers;
 #[cfg(test)]
 mod tests;
 mod words;
@@ -38,7 +39,8 @@ pub enum PlanGate {
 /// Permissions granted in advance: by the settings, and by the user for the session.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct PermissionRules {
-    /// Commands that need no approval, by their first words, for example `docker compose`.
+    /// Commands that need no approval, by their first words, for example `docker compose`, and tools of MCP servers, for
+    /// example `mcp__git__*`.
     pub allow: Vec<String>,
     /// Permissions that the user granted until crewdeck ends.
     pub session: Vec<PermissionScope>,
@@ -65,28 +67,30 @@ pub struct PolicyContext<'a> {
 /// The policy's decision about a tool call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Ruling {
-    /// The call runs.
+    /// The call runs without approval.
     Allow,
     /// The call needs approval.
     Ask {
         /// The reason, for the user.
         why: String,
     },
-    /// The call is refused.
+    /// The call does not run, and the user is not asked.
     Deny {
         /// The reason and what to do instead, for the model.
         why: String,
     },
 }
 
-/// Decides about one tool call.
+/// Why an agent without an approved plan may not change anything.
+const NO_PLAN: &str = "your plan is not approved yet, so you can only read. Submit it with plan_approval, which waits \
+                       for the decision";
+
+/// Applies the policy to a tool call. Writing and running are refused while the plan gate is closed; otherwise only
+/// shell commands can need approval.
 pub fn decide(tool: &Tool, input: &Value, standing: &PolicyContext<'_>) -> Ruling {
     match (tool.access, standing.gate) {
         (Access::Write | Access::Run, PlanGate::Closed) => Ruling::Deny {
-            why:
-                "your plan is not approved yet, so you can only read. Submit it with plan_approval, \
-                  which waits for the decision"
-                    .into(),
+            why: NO_PLAN.into(),
         },
         // File tools cannot leave the work directory.
         (Access::Read | Access::Crew | Access::Delegate | Access::Write, _) => Ruling::Allow,
@@ -140,7 +144,7 @@ pub fn flagged(command: &str, standing: &PolicyContext<'_>) -> Vec<String> {
     out
 }
 
-/// Decides whether a shell command runs or needs approval.
+/// Decides whether a shell command runs or needs approval. A command that cannot be parsed needs approval.
 pub fn judge(command: &str, standing: &PolicyContext<'_>) -> Ruling {
     let parsed = match words::parse(command) {
         Ok(parsed) => parsed,
@@ -172,9 +176,9 @@ pub fn judge(command: &str, standing: &PolicyContext<'_>) -> Ruling {
     }
 }
 
-/// Returns whether a command in `workdir` may write the repository's git history, or only a private copy. It may
-/// write the repository only if it consists of nothing but git commands that need the user's approval. A leading
-/// request for the network is ignored.
+/// Returns what a command in `workdir` may write: the repository's git history, or only a private copy. It may write
+/// the repository only if all its parts are git commands that need the user's approval. A leading request for the
+/// network is ignored.
 pub fn history_reach(command: &str, workdir: &Path) -> HistoryReach {
     let command = command.trim_start();
     let command = command.strip_prefix(ASKS_FOR_NETWORK).unwrap_or(command);
@@ -202,8 +206,8 @@ fn flagged_commands<'a>(
         .filter_map(|simple| commands::approval_reason(simple, dir).map(|why| (simple, why)))
 }
 
-/// Returns whether `rules.allow` contains the first words of the command. A command with redirections is never
-/// allowed this way.
+/// Returns whether an entry of `rules.allow` equals the first words of the command. A command with redirections is
+/// never allowed this way.
 fn is_allowed(simple: &words::SimpleCommand, rules: &PermissionRules) -> bool {
     simple.redirects.is_empty()
         && rules.allow.iter().any(|rule| {

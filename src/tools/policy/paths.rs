@@ -5,7 +5,7 @@ use std::path::{Component, Path};
 use super::words::Word;
 use crate::domain::folders::is_reserved;
 
-/// The work directory of a command.
+/// The work directory of a command, which determines what the command may write.
 pub struct CommandDir<'a> {
     pub workdir: &'a Path,
 }

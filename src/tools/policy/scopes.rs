@@ -15,8 +15,8 @@ const STATE_BUILTINS: &[&str] = &[
     "readonly", "hash", "enable", "trap", "eval", "exec", "builtin", "command", "unset", "pushd",
     "popd", "read", "mapfile", "printf", "let", "function", "bind", "complete", "umask", "ulimit",
 ];
-/// Programs whose first argument is a target and not a subcommand. [`commands::runs_or_writes_its_arguments`] lists
-/// more of them.
+/// Programs whose first argument is not a subcommand, but for example a file.
+/// [`commands::runs_or_writes_its_arguments`] lists more of them.
 const WITHOUT_SUBCOMMANDS: &[&str] = &[
     "rm",
     "find",
@@ -117,7 +117,7 @@ pub fn cover(
         PermissionScope::Exact { command: allowed } => {
             allowed == command.trim() && all.iter().all(is_known)
         }
-        PermissionScope::Begins { .. } => false,
+        _ => false,
     };
     if scopes.iter().any(is_exact) {
         return true;
@@ -125,7 +125,7 @@ pub fn cover(
     let begins = |simple: &SimpleCommand| {
         scopes.iter().any(|s| match s {
             PermissionScope::Begins { words } => has_first(simple, words),
-            PermissionScope::Exact { .. } => false,
+            _ => false,
         })
     };
     is_alone(all)
@@ -140,7 +140,8 @@ fn is_known(simple: &SimpleCommand) -> bool {
     simple.words.iter().all(known) && simple.redirects.iter().all(known)
 }
 
-/// Returns whether the simple commands are independent of each other: no pipe, redirection, assignment or expansion.
+/// Returns whether the simple commands cannot affect each other: they have no pipe, redirection, assignment or
+/// expansion, and none is a builtin in [`STATE_BUILTINS`].
 fn is_alone(all: &[SimpleCommand]) -> bool {
     all.iter().all(|simple| {
         let name = simple.words.first().map_or("", |w| w.text.as_str());
@@ -162,7 +163,8 @@ fn keeps_directory(simple: &SimpleCommand, dir: &CommandDir<'_>) -> bool {
     }
 }
 
-/// Returns the program and its subcommand, if these two words determine what the command does.
+/// Returns the program and its subcommand, for example `docker compose`. `None` if these two words do not determine
+/// what the command does.
 fn first_words(simple: &SimpleCommand) -> Option<String> {
     let [program, sub, ..] = simple.words.as_slice() else {
         return None;
@@ -189,11 +191,11 @@ fn plain(word: &Word) -> Option<&str> {
 }
 
 fn has_first(simple: &SimpleCommand, words: &str) -> bool {
-    // The permission is checked on use too: it may come from another program.
+    // Checked on use too, because the permission may come from another program and may never have been offered.
     first_words(simple).is_some_and(|first| first == words)
 }
 
-/// Returns whether a permission is valid, so that it can be granted.
+/// Returns whether a permission for commands can be granted: its text can be parsed, and determines what runs.
 pub fn is_valid(scope: &PermissionScope) -> bool {
     match scope {
         PermissionScope::Exact { command } => {
@@ -202,5 +204,9 @@ pub fn is_valid(scope: &PermissionScope) -> bool {
         PermissionScope::Begins { words } => {
             parse(words).is_ok_and(|all| all.len() == 1 && all.iter().all(|s| has_first(s, words)))
         }
+        PermissionScope::Server { .. }
+        | PermissionScope::ServerTool { .. }
+        | PermissionScope::ServerFolder { .. }
+        | PermissionScope::ServerCall { .. } => false,
     }
 }

@@ -1,6 +1,6 @@
 //! Parses shell commands into words: enough of the grammar to find every program that a command starts. Pure.
 //!
-//! Not done by crates such as `shlex`: they split words, but know no operators, substitutions or redirections.
+//! Crates such as `shlex` cannot do this: they split words, but know no operators, substitutions or redirections.
 
 mod expansions;
 
@@ -182,7 +182,7 @@ impl Lexer<'_> {
         simple.words.push(word);
     }
 
-    /// Ends the current simple command.
+    /// Adds the current simple command to the parsed ones, unless it is empty, and begins a new one.
     fn end(&mut self, simple: &mut SimpleCommand) {
         let done = std::mem::take(simple);
         let is_empty = done.words.is_empty() && done.redirects.is_empty() && !done.assigns;
@@ -314,8 +314,8 @@ impl Lexer<'_> {
         Ok(word)
     }
 
-    /// Returns whether the brace at the current position starts a list: `{a,b}` and `{1..3}` expand to several words,
-    /// a single brace does not.
+    /// Returns whether the brace at the current position starts a list, such as `{a,b}` or `{1..3}`. A list expands to
+    /// several words; another brace does not.
     fn is_brace_list(&self) -> bool {
         let rest = &self.chars[self.at..];
         let end = rest.iter().position(|c| matches!(c, '}' | ' ' | '\n'));

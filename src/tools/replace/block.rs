@@ -1,5 +1,5 @@
-//! Rewrites a block of the file: lines that old and new text share stay as they are in the file, new lines follow the
-//! file's style.
+//! Rewrites a block of the file. Lines that the old and the new text share stay as they are in the file; new lines
+//! follow the file's style.
 
 use similar::{Algorithm, DiffTag, capture_diff_slices};
 
@@ -57,7 +57,7 @@ pub fn rebuild(
     (range, writer.text(end, file[last].end))
 }
 
-/// Returns the lines as they are compared: all blank lines count as equal.
+/// Returns the lines in a form in which all blank lines are equal.
 fn compared<'a>(lines: &[&'a str]) -> Vec<&'a str> {
     let text = |line: &&'a str| if line.trim().is_empty() { "" } else { *line };
     lines.iter().map(text).collect()
@@ -65,14 +65,16 @@ fn compared<'a>(lines: &[&'a str]) -> Vec<&'a str> {
 
 struct BlockWriter<'a> {
     file: &'a [FileLine<'a>],
-    /// Lines with their line ends. `None` means the line end that the block uses.
+    /// The lines of the result with their line ends. With `None`, the line gets the line end that the replaced block
+    /// uses.
     out: Vec<(String, Option<&'a str>)>,
     /// The index of the next line of the file to process.
     next: usize,
 }
 
 impl BlockWriter<'_> {
-    /// Keeps or drops the lines of the file before `at` that match no line of the edit.
+    /// Processes the lines of the file up to `at`, which match no line of the edit: keeps them, or drops them if
+    /// `is_dropped`.
     fn gap(&mut self, at: usize, is_dropped: bool) {
         while self.next < at {
             if !is_dropped {

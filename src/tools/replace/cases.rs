@@ -11,7 +11,7 @@ pub struct Case {
     pub file: &'static str,
     pub old: &'static str,
     pub new: &'static str,
-    /// The text of `file` to replace and its replacement, which give the expected result.
+    /// The change that the edit must make, as an exact text of `file` and its replacement.
     pub want: (&'static str, &'static str),
     /// A part of the expected text in [`Replaced::ignored`](super::Replaced::ignored); empty if the match is exact.
     pub ignored: &'static str,

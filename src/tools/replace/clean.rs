@@ -9,9 +9,7 @@ const ESCAPES: &str = "escapes";
 /// The texts of an edit, as the model sent them or after cleaning.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Variant {
-    /// The text to replace.
     pub old: String,
-    /// The replacement.
     pub new: String,
     /// What was removed, for the note in the tool result.
     pub ignored: Vec<&'static str>,

@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use super::lines::{self, FileLine};
 use super::{Occurrences, Patch, block};
 
-/// The exact matches of a text.
+/// The places where a text matches exactly, or exactly apart from line ends.
 pub struct Exact {
     /// The replacements, in the order of the file.
     pub patches: Vec<Patch>,
@@ -14,7 +14,7 @@ pub struct Exact {
     pub ignored: Option<&'static str>,
 }
 
-/// Finds all occurrences of `old` in `text`.
+/// Finds all occurrences of `old` in `text`. If no match is exact, `\r\n` and `\n` count as equal.
 pub fn find(text: &str, old: &str, new: &str) -> Exact {
     let is_plain = !text.contains("\r\n") && !old.contains('\r');
     if is_plain || old.contains('\r') {
@@ -38,7 +38,7 @@ pub fn find(text: &str, old: &str, new: &str) -> Exact {
             ignored: None,
         };
     }
-    // Converts an offset of the view to one of the text: each folded line end before it was one byte longer.
+    // Converts an offset in `view` to one in `text`: each converted line end before it has one more byte in `text`.
     let real = |at: usize| at + folded.partition_point(|end| *end < at);
     let patches = view
         .match_indices(&*old_view)
@@ -55,8 +55,8 @@ pub fn find(text: &str, old: &str, new: &str) -> Exact {
     }
 }
 
-/// Returns the replacement for the only place where the lines of `old` match, exactly or nearly. `None` if there is
-/// no such place or more than one.
+/// Returns the replacement for the place where the lines of `old` match, with the tolerance of [`lines::find`]. `None`
+/// unless there is exactly one such place.
 pub fn find_lines(text: &str, file: &[FileLine<'_>], old: &str, new: &str) -> Option<Patch> {
     let old = lines::pattern(old);
     let new = lines::pattern(new);

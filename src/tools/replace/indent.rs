@@ -1,4 +1,5 @@
-//! Converts the indentation of new lines to the style of the file, which the paired lines show.
+//! Converts the indentation of new lines to the style of the file. The lines that the model's text shares with the file
+//! show that style.
 
 use std::collections::BTreeMap;
 
@@ -110,7 +111,7 @@ impl Indents {
     }
 }
 
-/// Returns `indent` without the suffix `blanks`. If it has no such suffix, removes as many characters from its end.
+/// Removes the suffix `blanks` from `indent`. If `indent` ends differently, removes as many characters as `blanks` has.
 fn shortened(indent: &str, blanks: &str) -> String {
     if let Some(short) = indent.strip_suffix(blanks) {
         return short.into();
@@ -127,7 +128,7 @@ fn leading(line: &str) -> &str {
     &line[..line.len() - line.trim_start().len()]
 }
 
-/// Returns one level of indentation: the most frequent increase from one line to the next.
+/// Guesses one level of indentation: the most frequent increase from one line to the next.
 fn unit<'a>(lines: impl Iterator<Item = &'a str>) -> Option<String> {
     let mut steps: BTreeMap<String, usize> = BTreeMap::new();
     let mut last = "";

@@ -1,4 +1,5 @@
-//! Matches the lines of a model's text with lines of a file, ignoring more and more differences.
+//! Matches the lines of a model's text with lines of a file. If nothing matches, tries again with more differences
+//! ignored.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -29,7 +30,7 @@ impl FileLine<'_> {
 /// file lacks.
 pub type Pairs = Vec<Option<usize>>;
 
-/// Which differences are ignored when lines are compared. Each tolerance also ignores those of the tolerances before it.
+/// Which differences are ignored when lines are compared. Each variant also ignores what the variants above it ignore.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Tolerance {
     /// Ignores whitespace at the end of lines.
@@ -80,7 +81,7 @@ impl Tolerance {
     }
 }
 
-/// Splits a file into lines.
+/// Splits at `\n` and `\r\n`. A newline at the end of the file does not start another line.
 pub fn split(text: &str) -> Vec<FileLine<'_>> {
     let mut start = 0;
     text.split_inclusive('\n')
@@ -150,7 +151,7 @@ fn matches(
         .collect()
 }
 
-/// Returns the indexes of the lines to compare: all, or only those that are not blank.
+/// Returns the indexes of all lines, or only of those that are not blank.
 pub fn numbers<'a>(lines: impl Iterator<Item = &'a str>, skips_blank_lines: bool) -> Vec<usize> {
     lines
         .enumerate()
@@ -159,8 +160,8 @@ pub fn numbers<'a>(lines: impl Iterator<Item = &'a str>, skips_blank_lines: bool
         .collect()
 }
 
-/// Completes `pairs`: assigns blank lines of the pattern to the blank lines between the matched lines of the file, in
-/// order, as far as the file has any.
+/// Pairs the unmatched lines of the pattern with blank lines of the file between the matched ones, in order. Lines for
+/// which the file has no blank line stay unmatched.
 pub fn pair_blanks(file: &[FileLine<'_>], pairs: &mut [Option<usize>]) {
     let mut last: Option<usize> = None;
     for at in 0..pairs.len() {

@@ -35,11 +35,8 @@ use lines::FileLine;
 /// A text to find in the file, and its replacement.
 #[derive(Debug, Clone, Copy)]
 pub struct Edit<'a> {
-    /// The text to replace.
     pub old: &'a str,
-    /// The replacement.
     pub new: &'a str,
-    /// How many matches of `old` are allowed.
     pub occurrences: Occurrences,
 }
 
@@ -52,7 +49,7 @@ pub enum Occurrences {
     All,
 }
 
-/// The result of a replacement.
+/// The file after a replacement, and how its text was matched.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Replaced {
     /// The whole new text of the file.
@@ -84,15 +81,16 @@ impl Refusal {
 /// A byte range of the file, and the text that replaces it.
 type Patch = (Range<usize>, String);
 
-/// Minimum size of a new text, in bytes, for its presence in the file to suggest that the edit was already made.
+/// If the file already contains a new text of at least this many bytes, the edit was probably made before.
 const REPEATED_MIN: usize = 8;
 /// Maximum number of line numbers that a refusal lists.
 const LISTED_MAX: usize = 10;
 
-/// Makes one replacement in `text`.
+/// Applies `edit` to `text`.
 ///
 /// # Errors
-/// If nothing in the file matches well enough, or if several places match and only one is allowed.
+/// Fails if nothing in the file matches well enough, if several places match and only one is allowed, or if the edit
+/// would change nothing.
 pub fn replace(text: &str, edit: &Edit<'_>) -> Result<Replaced, Refusal> {
     if edit.old.is_empty() {
         return Err(Refusal::new(
@@ -213,8 +211,8 @@ fn one_or_all(
     ))
 }
 
-/// Performs step 4 of the [module documentation](self). Returns `None` if no text is omitted, or if a piece does not
-/// match exactly one place, after the previous piece.
+/// Performs step 4 of the [module documentation](self). Returns `None` if the edit omits no lines. Also returns `None`
+/// unless each piece matches exactly one place, and these places are in order.
 fn around_ellipses(text: &str, file: &[FileLine<'_>], variant: &Variant) -> Option<Vec<Patch>> {
     let old = clean::pieces(&variant.old);
     let new = clean::pieces(&variant.new);
@@ -241,7 +239,7 @@ fn around_ellipses(text: &str, file: &[FileLine<'_>], variant: &Variant) -> Opti
     (!patches.is_empty()).then_some(patches)
 }
 
-/// Applies `patches` to `text`. They must be in the order of the file.
+/// Applies `patches`, which must be in the order of the file, to `text`. Fails if that changes nothing.
 fn apply(
     text: &str,
     patches: Vec<Patch>,

@@ -49,7 +49,8 @@ pub fn help(file: &[FileLine<'_>], variants: &[Variant]) -> String {
     }
 }
 
-/// Returns the indexes of the first and the last line to show. `None` if no line is similar.
+/// Selects the lines to show for `old`: returns the indexes of the first and the last one. `None` if no line is
+/// similar.
 fn region(file: &[FileLine<'_>], old: &[&str]) -> Option<(usize, usize)> {
     let from_block = || {
         let places = similar::best(file, old);
@@ -70,11 +71,10 @@ fn region(file: &[FileLine<'_>], old: &[&str]) -> Option<(usize, usize)> {
     Some((first, last))
 }
 
-/// Returns the first and the last line of the region around the line that is most similar to the longest line of
-/// `old`.
+/// Returns the indexes of the first and the last line of a region as long as `old`. It is placed so that the longest
+/// line of `old` meets the line of the file that is most similar to it.
 ///
-/// Comparing two lines costs the product of their lengths, so only the first [`COMPARED_MAX`] characters are
-/// compared.
+/// Comparing two lines costs the product of their lengths, so only the first [`COMPARED_MAX`] characters are compared.
 fn from_line(file: &[FileLine<'_>], old: &[&str]) -> Option<(usize, usize)> {
     let begin = |line: &str| line.trim().chars().take(COMPARED_MAX).collect::<String>();
     let (nth, wanted) = old

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// Generates lines of few words, so that many lines are equal or similar.
+/// Generates lines from few different words, so that many lines are equal or similar.
 fn any_file() -> impl Strategy<Value = String> {
     let line = (
         prop::sample::select(vec!["", "  ", "    ", "\t", "\t\t", "        "]),
@@ -33,7 +33,8 @@ fn any_file() -> impl Strategy<Value = String> {
     })
 }
 
-/// Generates a file and a block of it as a model may send it.
+/// Generates a file, a block of its lines as a model may quote it (exactly or with a common mistake), and the new text
+/// for the block.
 fn any_edit() -> impl Strategy<Value = (String, String, String)> {
     (
         any_file(),
@@ -97,8 +98,8 @@ proptest! {
         }
     }
 
-    /// An inexact match replaces one run of about as many lines as the text has; every byte before and after it is
-    /// unchanged.
+    /// An inexact match replaces a single run of lines, about as many as `old` has. Every byte before and after the run
+    /// is unchanged.
     #[test]
     fn inexact_match_changes_nothing_outside_the_block((file, old, new) in any_edit()) {
         let Ok(done) = replace(&file, &edit(&old, &new, Occurrences::One)) else { return Ok(()) };
@@ -119,7 +120,7 @@ proptest! {
         }
     }
 
-    /// The new lines are in the result, apart from indentation.
+    /// The result contains the new lines, possibly with other indentation.
     #[test]
     fn replacement_appears_in_the_result((file, old, _) in any_edit(), words in "[a-z]{6,12}") {
         if old.trim().is_empty() {
@@ -139,7 +140,7 @@ proptest! {
         }
     }
 
-    /// Every input gives a result, and a refusal is short.
+    /// If an edit is refused, the explanation is shorter than 4000 bytes.
     #[test]
     fn arbitrary_input_never_panics(file in ".{0,200}", old in ".{0,60}", new in ".{0,60}") {
         for places in [Occurrences::One, Occurrences::All] {

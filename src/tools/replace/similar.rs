@@ -12,9 +12,9 @@ use std::collections::HashMap;
 
 use super::lines::{self, FileLine, Pairs};
 
-/// Minimum share of characters that must be equal.
+/// Minimum share of characters that need not change.
 pub const SIMILARITY_MIN: f64 = 0.9;
-/// Minimum difference between the similarity of the best and of the second best place.
+/// Minimum difference in similarity between the best and the second-best match. With less, the match is ambiguous.
 pub const LEAD_MIN: f64 = 0.1;
 const LINES_MIN: usize = 2;
 const LINES_MAX: usize = 200;
@@ -23,10 +23,10 @@ const PLACES_MAX: usize = 50;
 /// Maximum length, in bytes, of a line that is compared by Levenshtein distance, which takes quadratic time. Longer
 /// lines are compared by their common beginning and end.
 const LINE_MAX: usize = 200;
-/// Maximum number of occurrences of a line in the file to consider.
+/// Maximum number of occurrences of one line in the file to consider. Further ones are ignored.
 const REPEATS_MAX: usize = 500;
 
-/// Returns the most similar place, if it is similar enough and no other place is nearly as similar.
+/// Returns the most similar place; `None` if it is not similar enough, or if another place is nearly as similar.
 pub fn find(file: &[FileLine<'_>], old: &[&str]) -> Option<Pairs> {
     let places = best(file, old);
     let wanted = lines::numbers(old.iter().copied(), true);
@@ -44,9 +44,9 @@ pub fn find(file: &[FileLine<'_>], old: &[&str]) -> Option<Pairs> {
 pub struct Candidate {
     /// The line of the file for each line of the old text.
     pub pairs: Pairs,
-    /// The share of characters that are equal, from 0 to 1.
+    /// The similarity of the two texts: the share of characters that need not change, from 0 to 1.
     pub alike: f64,
-    /// The number of equal lines.
+    /// The number of lines that are equal apart from whitespace at both ends.
     same: usize,
 }
 
@@ -104,7 +104,7 @@ pub fn best(file: &[FileLine<'_>], old: &[&str]) -> Vec<Candidate> {
     places
 }
 
-/// Returns the share of equal characters in two lines, from 0 to 1.
+/// Returns the similarity of two lines: the share of characters that need not change, from 0 to 1.
 pub fn alike(a: &str, b: &str) -> f64 {
     if a == b {
         return 1.0;

@@ -1,4 +1,4 @@
-//! Decides which request is answered from the composer: that of the agent whose conversation is open. No I/O.
+//! Decides which request can be answered from the composer: one of the agent whose conversation is open. No I/O.
 
 use crate::domain::request::{Request, RequestKind};
 use crate::ui::app::App;
@@ -8,7 +8,7 @@ use crate::ui::app::role::SessionRole;
 use crate::ui::keymap::pane::Focus;
 use crate::ui::model::requests::is_for_lead;
 
-/// Returns the open requests that `is_meant` selects, oldest first. Empty if no answer can be sent.
+/// Returns the open requests for which `is_meant` is true, oldest first; none if answers cannot be sent.
 fn open(app: &App, is_meant: impl Fn(&Request) -> bool) -> impl Iterator<Item = &Request> {
     let is_heard = app.replay.is_none()
         && app.role != SessionRole::NoCrew
@@ -38,7 +38,8 @@ pub fn request(app: &App) -> Option<&Request> {
     question(app).or_else(|| open(app, decision).next())
 }
 
-/// Returns whether a digit chooses instead of being typed: in an empty draft, while a question with choices is shown.
+/// Returns whether a digit chooses an answer instead of being typed: the draft is empty and a question with choices is
+/// shown.
 pub fn takes_choice(app: &App) -> bool {
     let has_choices = |request: &Request| !request.choices.is_empty();
     app.focus == Focus::Composer
@@ -47,8 +48,8 @@ pub fn takes_choice(app: &App) -> bool {
         && question(app).is_some_and(has_choices)
 }
 
-/// Returns whether the request above the composer has been shown for at least [`SETTLE`], so that a key was meant for
-/// it.
+/// Returns whether the request above the composer has been shown for at least [`SETTLE`]. Only then can a key be meant
+/// for it.
 pub fn has_settled(app: &App) -> bool {
     let shown = app.keys.guard.shown.as_ref();
     shown.is_none_or(|shown| app.now.since(shown.since) >= SETTLE)
@@ -64,7 +65,7 @@ pub fn record_shown(app: &mut App) {
     }
 }
 
-/// Returns the answer for the typed text: the choice with that number if there is one, otherwise the text itself.
+/// Returns the answer that the typed text gives: a choice if the text is its number, otherwise the text itself.
 pub fn answer(question: &Request, words: &str) -> String {
     let number = words.parse::<usize>().ok();
     let choice = number.and_then(|n| question.choices.get(n.checked_sub(1)?));

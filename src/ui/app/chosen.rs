@@ -14,13 +14,12 @@ impl App {
         self.dirty = true;
     }
 
-    /// Applies the user's key bindings.
     pub fn set_keymap(&mut self, keymap: KeyMap) {
         self.prefs.keymap = Arc::new(keymap);
         self.dirty = true;
     }
 
-    /// Returns the display name of the key that opens the oldest request from the current focus.
+    /// Returns the key, formatted for display, that opens the oldest request when pressed in the current focus.
     pub(in crate::ui) fn waiting_key(&self) -> String {
         let context = match self.focus {
             Focus::Composer => Context::Everywhere,

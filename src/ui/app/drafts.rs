@@ -12,16 +12,16 @@ const DRAFTS_MAX: usize = 200;
 /// Maximum number of answers and comments whose delivery is not confirmed.
 const SENT_MAX: usize = 50;
 
-/// Text that the user has written and that is not delivered yet, except the draft in the composer.
+/// Texts that the user has written and that are not delivered yet, except the draft in the composer.
 #[derive(Debug, Default)]
 pub struct Drafts {
     /// Drafts of conversations that are not open, oldest first.
     others: Vec<(Name, Draft)>,
     /// The question that the draft in the composer answers; `None` if it is a message.
     pub answers_question: Option<RequestId>,
-    /// When the effect of Enter on the draft last changed: from message to answer or back, or because the text of a failed
-    /// delivery was restored. Enter sends nothing until [`SETTLE`](crate::ui::SETTLE) later, so that a double press does
-    /// not send it.
+    /// When Enter last changed its effect on the draft, because the draft turned from a message into an answer or back,
+    /// or because the text of a failed delivery was restored. Until [`SETTLE`](crate::ui::SETTLE) later, Enter sends
+    /// nothing, so that a double press does not send the draft.
     pub enter_changed_at: Option<Timestamp>,
     /// Answers and comments in delivery, oldest first.
     sent: Vec<SentText>,
@@ -38,7 +38,6 @@ struct Draft {
 /// A comment or answer sent with a decision.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SentText {
-    /// The decided request.
     pub request: RequestId,
     /// The agent that sent the request.
     pub to: Name,
@@ -125,7 +124,7 @@ impl App {
         if self.shown.same(to) {
             if self.input.composer.is_empty() {
                 self.input.composer.set(text);
-                // The delivery failed once. An Enter that follows at once was not meant for it.
+                // An Enter pressed immediately after this was not meant for the restored text.
                 self.input.drafts.answers_question = None;
                 self.input.drafts.enter_changed_at = Some(self.now);
                 return RestoredTo::Composer;
@@ -147,7 +146,7 @@ impl App {
         RestoredTo::History
     }
 
-    /// Returns the text of the draft to `to`.
+    /// Returns the unsent text to agent `to`, from the composer or from the stored drafts; empty if there is none.
     pub(in crate::ui) fn draft_to(&self, to: &Name) -> String {
         if self.shown.same(to) {
             return self.input.composer.text();
@@ -158,7 +157,7 @@ impl App {
     }
 }
 
-/// Opens the text in `$EDITOR`. Remembers the request of a comment, which may be decided in the meantime.
+/// Opens the text in `$EDITOR`. For a comment, also remembers its request, which may be decided in the meantime.
 pub fn edit_outside(app: &mut App, out: &mut Vec<Effect>) {
     let request = app.popups.last().and_then(|popup| popup.request());
     let request = request.and_then(|id| app.model.requests.get(id));

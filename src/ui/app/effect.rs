@@ -1,13 +1,12 @@
-//! The side effects of an update, which the front end runs.
+//! Side effects that an update requests and the front end runs.
 
 use crate::domain::custom_theme::ThemeChoice;
 use crate::domain::screen::ScreenSettings;
 use crate::protocol::Command;
 
-/// A side effect requested by [`update`](crate::ui::update()).
+/// A side effect that [`update`](crate::ui::update()) requests and the front end runs.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Effect {
-    /// Sends a command to the crew.
     Command(Command),
     Quit,
     /// Restores the terminal and suspends the process until the shell resumes it.
@@ -16,7 +15,7 @@ pub enum Effect {
     EditComposer,
     /// Reads the messages of earlier sessions. Answered by [`Msg::History`](crate::ui::Msg::History).
     LoadHistory,
-    /// Ends this session and starts a new one, or resumes the one with this id.
+    /// Ends this session; then resumes the session with this id, or starts a new one.
     StartSession(Option<String>),
     /// Lists the sessions of the project. Answered by `UiState::show_sessions`.
     ListSessions,
@@ -42,9 +41,9 @@ pub enum Effect {
     StartWithoutSettings,
     /// Copies the text to the clipboard.
     Copy(String),
-    /// Turns mouse capture on or off.
+    /// Whether the terminal reports mouse events to crewdeck from now on, instead of selecting text with them.
     CaptureMouse(bool),
-    /// Notifies the user with this one-line reason; the terminal may not have focus.
+    /// Calls for the user's attention, even while another window has the focus. Holds the reason in one line.
     Notify(String),
     SaveTheme(ThemeChoice),
     /// Saves the pane layout of the project.

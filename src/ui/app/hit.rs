@@ -14,7 +14,7 @@ pub enum Drag {
     Nothing,
     /// The border between two columns.
     Border,
-    /// The background of a pane. Holds the cell of the last mouse event.
+    /// The background of a pane. Holds the position of the last mouse event.
     Ground(Pane, Position),
     /// The position bar of a replay, which occupies this area.
     Replay(Rect),
@@ -32,16 +32,14 @@ pub enum ScrollTarget {
 /// The mouse state between two mouse events.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Pointer {
-    /// What is being dragged.
     pub drag: Drag,
     /// The last clicked target; a second click on it opens it. A key press clears it.
     pub clicked: Option<Hit>,
 }
 
-/// The target under the mouse.
+/// What the hit test finds at a mouse position.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Hit {
-    /// Nothing clickable.
     Nothing,
     /// The position bar of a replay.
     Replay(Rect),
@@ -54,22 +52,22 @@ pub enum Hit {
     Button(Action),
     /// A label that focuses a pane and triggers an action in it.
     In(Pane, Action),
-    /// A row of a pane's list, by its index in the list; for the board also the node of that task in the graph.
+    /// A list row of a pane, by its index. On the board also a node of the graph, by the index of its task in the list.
     Row(Pane, usize),
     /// The background of a pane, which the mouse can drag.
     Ground(Pane),
     /// A row of the conversation, counted from the first one in view.
     ConversationRow(usize),
-    /// A part of a pane that is not one of its rows.
+    /// A part of a pane for which no other variant applies. A click on it only focuses the pane.
     Pane(Pane),
     Composer,
-    /// A row of the completion list.
+    /// A row of the composer's completion list, by its index.
     CompletionRow(usize),
-    /// A row of a popup's list.
+    /// A row of the list in the topmost popup, by its index.
     PopupRow(usize),
-    /// Another part of the topmost popup, by a number that the popup gave it.
+    /// A clickable part of the topmost popup that is not a list row, by a number that the popup assigned to it.
     PopupPart(usize),
-    /// A part of a popup that is not one of its rows.
+    /// A part of the topmost popup that ignores clicks.
     Popup,
     /// A part of the screen that no popup covers, while a popup is open.
     BesidePopup,

@@ -10,7 +10,6 @@ use crate::ui::app::sent_commands::SentCommands;
 use crate::ui::model::{QUEUED_MAX, Queued};
 use crate::ui::widgets::composer::Composer;
 
-/// What the user has written: the text in the composer, the drafts and the sent commands.
 #[derive(Debug, Default)]
 pub struct UserInput {
     /// Holds the draft to the agent whose conversation is open.
@@ -20,7 +19,7 @@ pub struct UserInput {
     pub sent_commands: SentCommands,
     pub mentions: Mentions,
     pub history: SavedHistory,
-    /// The last sent message, until [`App::take_sent`](crate::ui::app::App::take_sent).
+    /// The last sent message, until [`App::take_sent`](crate::ui::app::App::take_sent) takes it.
     pub sent: Option<String>,
 }
 
@@ -53,8 +52,9 @@ impl App {
         }
     }
 
-    /// Returns the index of the queued message that can be taken back now: the last one to the shown agent, if that is
-    /// the lead and works. An idle lead reads its messages at once, and those to teammates are delivered at once.
+    /// Returns the index of the queued message that can be taken back now: the last one to the lead, while the lead
+    /// works and its conversation is shown. Other messages are delivered at once: those to an idle lead and to
+    /// teammates.
     pub(in crate::ui) fn recallable(&self) -> Option<usize> {
         let is_free = self.input.composer.is_empty() && self.replay.is_none();
         let waits = self.shown.is_lead() && self.is_running(&self.shown);
@@ -69,9 +69,9 @@ impl App {
 pub enum SavedHistory {
     #[default]
     Unread,
-    /// The front end reads it.
+    /// The front end is reading the messages.
     Requested {
-        /// Whether the user wants to go to an older message.
+        /// Whether the user has asked for the previous message; the composer shows it once the messages are loaded.
         recalls: bool,
     },
     Loaded,

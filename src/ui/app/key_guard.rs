@@ -20,22 +20,22 @@ pub struct KeyGuard {
     pub moved_at: Option<Timestamp>,
     /// Set while the focus stays in the empty Needs you pane.
     pub hold: Option<Hold>,
-    /// The request that is answered from the composer.
+    /// The request that can be answered from the composer now.
     pub shown: Option<ShownRequest>,
 }
 
-/// A request that is answered from the composer.
+/// A request that can be answered from the composer.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ShownRequest {
     pub request: RequestId,
-    /// Since when it is shown. Keys that answer it are ignored for [`SETTLE`] after that.
+    /// Since when the request is shown. Until [`SETTLE`] later, keys that answer it are ignored.
     pub since: Timestamp,
 }
 
 /// Why and how long the focus stays in Needs you.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Hold {
-    /// The agent that continues.
+    /// The agent whose request was decided last, and whose next request may follow soon.
     pub requester: Name,
     /// When the focus returns to the previous pane.
     pub until: Timestamp,

@@ -7,10 +7,10 @@ use crate::domain::mention::{self, Mention};
 use crate::ui::app::App;
 use crate::ui::keymap::pane::Focus;
 
-/// Maximum number of paths that are known to be files.
+/// Maximum number of known paths. Beyond it, further paths are not remembered.
 const KNOWN_MAX: usize = 1000;
 
-/// The files that match a query.
+/// The result of a search for project files by the text after an `@`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FoundFiles {
     /// The text after the `@`.
@@ -23,7 +23,7 @@ pub struct FoundFiles {
 /// A file or directory of the project.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileMatch {
-    /// The path relative to the project; that of a directory ends in `/`.
+    /// The path relative to the project. The path of a directory ends in `/`.
     pub path: String,
     /// The indices, in ascending order, of the characters in `path` that match the query.
     pub marked: Vec<usize>,
@@ -32,24 +32,25 @@ pub struct FileMatch {
 /// How complete the list of the project's files is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FileListState {
-    /// The files are being read; the matches are those of the files read so far.
+    /// The files are still being read. Matches among the unread files are missing.
     Reading,
     Complete,
-    /// Only the first files were read: their number.
+    /// Only the first files were read: this many.
     Cut(usize),
 }
 
-/// What is known of the project's files.
+/// The last search result, and the paths that are known to exist.
 #[derive(Debug, Default)]
 pub struct Mentions {
-    /// The answer to the last query.
+    /// The result of the last search; `None` before the first one.
     found: Option<FoundFiles>,
-    /// Paths that the user chose or typed completely: if such a file is gone when the message is sent, it is refused.
+    /// Paths that the user chose or typed completely. If such a file is missing when the message is sent, the message
+    /// is refused.
     known: BTreeSet<String>,
 }
 
 impl Mentions {
-    /// Stores the answer to a query.
+    /// Stores the search result. If the query is the whole path of a found file, also remembers that path.
     pub fn answer(&mut self, found: FoundFiles) {
         if found.files.iter().any(|file| file.path == found.query) {
             self.remember(&found.query);
@@ -69,18 +70,19 @@ impl Mentions {
         self.known.contains(path)
     }
 
-    /// Returns the mentions in a message.
+    /// Returns the mentions in the message `text`. The message is refused if a file of a known path is missing when it
+    /// is sent.
     pub fn of(&self, text: &str) -> Vec<Mention> {
         mention::mentions(text, |path| self.is_known(path))
     }
 
-    /// Returns the state of the list, once the first answer is there.
+    /// Returns how complete the list of files is; `None` before the first answer.
     pub fn state(&self) -> Option<FileListState> {
         self.found.as_ref().map(|found| found.state)
     }
 
-    /// Returns the matches for `query`. Until they are there, those of the query before it that still match. Empty if
-    /// the query is the whole path of a file.
+    /// Returns the matches for `query`. Until the front end has searched for `query`, returns those matches of the
+    /// previous query for which `still_matches` is true. Empty if the query is the whole path of a file.
     pub fn matches(&self, query: &str, still_matches: impl Fn(&str) -> bool) -> Vec<&FileMatch> {
         let Some(found) = &self.found else {
             return Vec::new();
@@ -109,8 +111,8 @@ impl App {
     }
 }
 
-/// Returns pasted text that is the path of an image as a mention. Terminals paste the path of a dropped file quoted, with
-/// escaped blanks, or as an address.
+/// Returns pasted text as a mention if it is the path of an image. Terminals paste the path of a dropped file in
+/// quotes, with escaped blanks, or as a `file:` URL.
 pub fn pasted_image(text: &str) -> Option<String> {
     let text = text.trim();
     let quoted = |quote: char| text.strip_prefix(quote)?.strip_suffix(quote);

@@ -76,7 +76,6 @@ pub struct App {
     pub(in crate::ui) dirty: bool,
 }
 
-/// The layout of the panes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PaneArrangement {
     /// The pane shown full screen, if any.
@@ -90,13 +89,12 @@ pub struct PaneArrangement {
 /// The user's settings for the screen.
 #[derive(Debug, Clone)]
 pub struct Preferences {
-    /// The key bindings, including the user's changes.
+    /// The built-in key bindings with the user's changes applied.
     pub keymap: Arc<KeyMap>,
     /// Whether crewdeck receives mouse events; otherwise the terminal selects text with them.
     pub captures_mouse: bool,
     /// The saved theme. [`App::theme`] returns the theme in use, which may be a preview.
     pub theme: ThemeChoice,
-    /// The user's own themes.
     pub own_themes: Vec<Arc<CustomTheme>>,
     /// The time zone in which times of day are shown.
     pub zone: TimeZone,
@@ -113,14 +111,14 @@ pub struct KeyState {
     pub interrupted: Option<Name>,
     /// Keeps keys from acting on something that the user has not seen yet.
     pub guard: KeyGuard,
-    /// Whether the last key left the composer, so that the user did not choose the focused pane. The key of that pane
-    /// then focuses it instead of showing it full screen.
+    /// Whether the last key left the composer. The user has then not chosen the focused pane, so the key of that pane
+    /// focuses it instead of showing it full screen.
     pub left_composer: bool,
-    /// Whether the message about Option and its symbols was shown.
+    /// Whether the explanation was shown that Option may type symbols instead of acting as Alt.
     pub explained_option: bool,
-    /// Whether the message about permission modes was shown.
+    /// Whether the explanation was shown that there are no permission modes.
     pub explained_modes: bool,
-    /// The focus before it moved to Needs you. It moves back when no request is open.
+    /// The focus before it moved to the "Needs you" pane. It returns there when no request is open any more.
     pub before_needs: Option<Focus>,
 }
 
@@ -190,7 +188,7 @@ impl App {
         written.unwrap_or(&self.input.composer).text()
     }
 
-    /// Returns the todo list of the shown agent.
+    /// Returns the todo list of the agent whose conversation is shown; empty if it has none.
     pub(in crate::ui) fn shown_todo(&self) -> &[TodoItem] {
         let agent = self.model.agents.get(&self.shown);
         agent.map_or(&[], |a| a.todo.items())
@@ -218,12 +216,13 @@ impl App {
         Some(&setup.session)
     }
 
-    /// Sets whether crewdeck receives mouse events at the start.
+    /// Records whether the terminal reports mouse events when the screen starts.
     pub fn set_mouse_capture(&mut self, is_on: bool) {
         self.prefs.captures_mouse = is_on;
     }
 
-    /// Returns the terminal's title.
+    /// Returns the title for the terminal window: the program, the number of requests that need the user, and the
+    /// project.
     pub fn title(&self) -> String {
         let name = if self.role.is_crew() {
             "crewdeck"
@@ -253,7 +252,7 @@ impl CrewModel {
         std::iter::once(Name::lead()).chain(members).collect()
     }
 
-    /// Returns whether `name` can be interrupted.
+    /// Returns whether agent `name` is in a turn, runs a command or waits for the user, so that it can be interrupted.
     pub(in crate::ui) fn is_running(&self, name: &Name) -> bool {
         let in_turn = self.agents.get(name).is_some_and(|a| a.in_turn);
         let activity = self.activity(name);
@@ -267,7 +266,7 @@ impl CrewModel {
             || matches!(activity, Activity::NeedsYou { .. })
     }
 
-    /// Returns the number of busy agents.
+    /// Returns how many of the present agents are in a busy [`Activity`].
     pub(in crate::ui) fn busy(&self) -> usize {
         let busy = |name: &&Name| self.activity(name).is_busy();
         self.present().iter().filter(busy).count()

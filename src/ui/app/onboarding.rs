@@ -1,5 +1,5 @@
 //! The setup page: what prevents the first prompt, what that means, and the next step. It is shown in the conversation
-//! pane while the conversation is empty, and disappears when its cause is solved. Pure.
+//! pane while the conversation is empty, and disappears when the problem is solved. Pure.
 
 use crate::domain::ids::Name;
 use crate::domain::text::{clip, one_line};
@@ -14,9 +14,9 @@ use crate::ui::keymap::{Action, Context};
 use crate::ui::model::CrewModel;
 use crate::ui::text::width;
 
-/// Maximum number of steps on a page.
+/// Maximum number of steps on a setup page. Further steps are not shown.
 const STEPS_MAX: usize = 40;
-/// Maximum length of a text on a page, in characters.
+/// Maximum length of a text on a setup page, in characters. Longer texts are truncated.
 const WORDS_MAX: usize = 2000;
 /// Maximum size of a prompt that is restored after a failure, in bytes.
 const PROMPT_MAX: usize = 256 * 1024;
@@ -24,9 +24,9 @@ const PROMPT_MAX: usize = 256 * 1024;
 /// The content of a setup page.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OnboardingPage {
-    /// The severity. A page replaces an earlier one with the same severity.
+    /// A page replaces an earlier one with the same severity.
     pub severity: PageSeverity,
-    /// The cause, in one sentence.
+    /// What is wrong or recommended, in one sentence.
     pub cause: String,
     /// The consequence for the user; may be empty.
     pub consequence: String,
@@ -36,7 +36,6 @@ pub struct OnboardingPage {
     pub offers: Vec<OfferedAction>,
 }
 
-/// The severity of a page's cause.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum PageSeverity {
     /// No crew is running: prompts cannot be delivered.
@@ -49,7 +48,6 @@ pub enum PageSeverity {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OfferedAction {
-    /// The action. The page shows its key.
     pub action: Action,
     /// The label next to the key.
     pub words: String,
@@ -62,20 +60,21 @@ impl OfferedAction {
     }
 }
 
-/// The current setup pages, and the lead's last prompt, which is restored if the model fails to answer it.
+/// The current setup pages, and the user's last prompt to the lead, which returns to the composer if the model fails to
+/// answer it.
 #[derive(Debug, Default)]
 pub struct Onboarding {
     /// The pages, at most one of each severity, most severe first.
     pages: Vec<OnboardingPage>,
-    /// The last prompt to the lead; empty once the lead has answered for the first time.
+    /// The prompt of the lead's current turn; empty once the lead has answered for the first time.
     pending_prompt: String,
     /// The address that the API key is sent to, if it is not the vendor's.
     key_address: Option<String>,
 }
 
 impl App {
-    /// Shows a page, replacing one of the same severity. If no crew is running, queued prompts return to the composer and
-    /// submitted task forms become drafts again.
+    /// Shows a page, replacing one of the same severity. If no crew is running, queued prompts return to the composer
+    /// and submitted task forms become drafts again.
     pub fn show_onboarding(&mut self, page: OnboardingPage) {
         let line = |text: &str| clip(&one_line(text), WORDS_MAX);
         let page = OnboardingPage {
@@ -111,8 +110,8 @@ impl App {
         self.dirty = true;
     }
 
-    /// Shows a page that needs approval. Starts the key guard at `now`, so that keys typed before the page was visible do
-    /// not approve it.
+    /// Shows a page that needs approval. Starts the key guard at `now`, so that keys typed before the page was visible
+    /// do not approve it.
     pub fn show_approval(&mut self, page: OnboardingPage, now: Timestamp) {
         self.show_onboarding(page);
         if self.focus != Focus::Composer {
@@ -120,7 +119,7 @@ impl App {
         }
     }
 
-    /// Shows from now on that the API key is sent to `address` instead of the vendor's address.
+    /// Sets the address that is shown as the recipient of the API key, because it is not the vendor's.
     pub fn set_key_address(&mut self, address: &str) {
         self.onboarding.key_address = Some(clip(&one_line(address), WORDS_MAX));
         self.dirty = true;
@@ -131,7 +130,8 @@ impl App {
         self.onboarding.key_address.as_deref()
     }
 
-    /// Whether a restart would lose nothing: a page is shown, no prompt is queued, no popup is open and no agent is busy.
+    /// Returns whether a restart would lose nothing: a page is shown, no prompt is queued, no popup is open and no
+    /// agent is busy.
     pub fn is_at_the_beginning(&self) -> bool {
         let is_idle = self.model.queued.is_empty() && self.popups.is_empty() && self.busy() == 0;
         self.onboarding_page().is_some() && is_idle
@@ -147,15 +147,15 @@ impl App {
         self.input.composer.set(text);
     }
 
-    /// Returns the most severe page. It applies only while the lead's conversation is empty or no crew is running; else,
-    /// and always in a replay, returns `None`.
+    /// Returns the most severe page. Returns `None` in a replay, and if a crew is running and the lead's conversation
+    /// has an entry.
     pub fn onboarding_page(&self) -> Option<&OnboardingPage> {
         let page = self.onboarding.pages.first()?;
         let counts = page.severity == PageSeverity::Missing || !has_spoken(self);
         (counts && self.replay.is_none()).then_some(page)
     }
 
-    /// Returns the causes of all current pages that prevent an answer, without recommendations.
+    /// Returns the causes of all pages except recommendations; none if no page applies.
     pub(in crate::ui) fn onboarding_causes(&self) -> impl Iterator<Item = &str> {
         let pages = self
             .onboarding_page()
@@ -178,15 +178,16 @@ impl App {
         }
     }
 
-    /// Stores a prompt to the lead until the lead answers for the first time. See [`App::handle_turn_end`].
+    /// Stores a prompt to the lead until the end of the turn, unless the lead has answered before. See
+    /// [`App::handle_turn_end`].
     pub(in crate::ui) fn remember_prompt(&mut self, agent: &Name, text: &str) {
         if agent.is_lead() && !has_answered(self) && text.len() <= PROMPT_MAX {
             self.onboarding.pending_prompt = text.to_string();
         }
     }
 
-    /// Handles the end of a turn. If the turn failed and the model has never answered, the prompt returns to the composer,
-    /// so that the user does not have to type it again.
+    /// Handles the end of a turn. If the turn failed and the model has never answered, the prompt returns to the
+    /// composer, so that the user does not have to type it again.
     pub(in crate::ui) fn handle_turn_end(&mut self, agent: &Name, end: &TurnEnd) {
         if !agent.is_lead() {
             return;
@@ -216,13 +217,13 @@ impl App {
     }
 }
 
-/// Whether the lead's conversation has any entry.
+/// Returns whether the lead's conversation has any entry.
 fn has_spoken(model: &CrewModel) -> bool {
     let lead = model.agents.get(&Name::lead());
     lead.is_some_and(|a| a.has_entries)
 }
 
-/// Whether the lead's model has ever answered in this session.
+/// Returns whether the lead's model has ever answered in this session.
 fn has_answered(model: &CrewModel) -> bool {
     let lead = model.agents.get(&Name::lead());
     lead.is_some_and(|a| !a.last_answer.is_empty() || a.usage != Usage::default())
@@ -257,26 +258,26 @@ pub fn refuses(app: &App, action: Action) -> Option<String> {
         .then(|| format!("No crew is running yet. {}", keys_line(app)))
 }
 
-/// Returns the page that is drawn in the conversation pane, if any.
+/// Returns the setup page that is drawn in place of the lead's empty conversation, if any.
 pub fn drawn(app: &App) -> Option<&OnboardingPage> {
     let page = app.onboarding_page().filter(|_| app.shown.is_lead());
     page.filter(|_| !has_spoken(app))
 }
 
-/// Whether the page has the keyboard focus.
+/// Returns whether keys that the setup page offers have an effect now: the lead's conversation has the focus, and no
+/// popup or search takes the keys.
 pub fn has_keys(app: &App) -> bool {
     let here = app.focus == Focus::Pane(Pane::Lead) && app.shown.is_lead();
     here && app.popups.is_empty() && !app.is_searching() && app.onboarding_page().is_some()
 }
 
-/// Whether the page offers `action`.
 pub fn offers(app: &App, action: Action) -> bool {
     let page = app.onboarding_page();
     page.is_some_and(|p| p.offers.iter().any(|o| o.action == action))
 }
 
-/// Returns the keys of a page's offers with their labels. If the page does not have the focus, each key is preceded by the
-/// one that moves the focus there.
+/// Returns the keys of a page's offers with their labels. If the page does not have the focus, each key is preceded by
+/// the key that focuses the page.
 pub fn keys(app: &App, page: &OnboardingPage) -> Vec<(String, String)> {
     let before = if has_keys(app) {
         String::new()

@@ -6,15 +6,12 @@ use crate::ui::app::App;
 /// A request to all panes. A pane ignores the requests that do not concern it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PaneRequest {
-    /// Select a task.
     SelectTask(TaskId),
-    /// Select an open request.
     SelectRequest(RequestId),
     /// Select an open request and show it from its first line.
     ShowRequest(RequestId),
-    /// The user opened a conversation.
     ConversationOpened {
-        /// Whether another conversation was shown before.
+        /// False if the opened conversation was already shown.
         is_other: bool,
     },
 }

@@ -48,22 +48,23 @@ pub trait Popup: Any + Debug {
 
     fn select(&mut self, _app: &App, _row: usize) {}
 
-    /// Applies a dragged scrollbar: `first` is the first visible line, `row` the row to select.
+    /// Handles a drag of the scrollbar. `first` is the new first visible line, `row` the row to select.
     fn jump(&mut self, app: &App, _first: usize, row: usize) {
         self.select(app, row);
     }
 
-    /// Handles a click at `at` on a [`Hit::PopupPart`].
+    /// Handles a click at the screen position `at` on the [`Hit::PopupPart`] with the number `part`.
     fn press(&mut self, _app: &mut App, _part: usize, _at: Position) -> Next {
         Next::Stay
     }
 
-    /// Returns the action of a second click on the selected row.
+    /// Returns the action that a second click on the selected row triggers.
     fn click_again(&self) -> Action {
         Action::Accept
     }
 
-    /// Whether the mouse wheel scrolls text by several lines. A list moves one row per notch.
+    /// Returns whether the popup is a text, which the mouse wheel scrolls by several lines. In a list, the wheel moves
+    /// the selection by one row per notch.
     fn is_text(&self) -> bool {
         false
     }
@@ -76,17 +77,17 @@ pub trait Popup: Any + Debug {
         &[]
     }
 
-    /// Whether the panes below are dimmed. A popup about something visible beside it does not dim.
+    /// Returns whether the panes below are dimmed. They are not if the popup is about something visible beside it.
     fn dims(&self) -> bool {
         true
     }
 
-    /// Whether keys still reach the pane below.
+    /// Returns whether keys still reach the pane below.
     fn shares_keys(&self) -> bool {
         false
     }
 
-    /// Whether the popup holds text of the user that must not be lost.
+    /// Returns whether the popup holds text of the user that must not be lost.
     fn holds_text(&self) -> bool {
         false
     }
@@ -101,7 +102,7 @@ pub trait Popup: Any + Debug {
         &[]
     }
 
-    /// Whether `action` has an effect now; `None` if the popup does not handle it.
+    /// Returns whether `action` has an effect now; `None` if the popup does not handle it.
     fn offers(&self, _app: &App, _action: Action) -> Option<bool> {
         None
     }
@@ -111,22 +112,24 @@ pub trait Popup: Any + Debug {
         None
     }
 
-    /// Returns the action of a key that the popup recommends but does not bind. Such a key also closes all popups.
+    /// Returns the action of a key that the popup's text recommends but the popup does not bind. The key closes all
+    /// popups and then runs the action.
     fn recommended(&self, _prefs: &Preferences, _key: &str) -> Option<Action> {
         None
     }
 
-    /// Returns the text that the action `Copy` puts on the clipboard.
+    /// Returns what the action `Copy` puts on the clipboard while the popup is on top.
     fn copied(&self, _app: &App) -> Copied {
         Copied::Below
     }
 
-    /// Returns the ages, such as `5m`, that the popup shows now or later. The screen is redrawn when one of them changes.
+    /// Returns the ages, such as `5m`, that the popup shows now or later. The screen is redrawn when one of them
+    /// changes.
     fn ages(&self, _app: &App) -> Vec<ShownAge> {
         Vec::new()
     }
 
-    /// Whether the popup shows a time that changes every second.
+    /// Returns whether the popup shows a time that changes every second.
     fn counts_seconds(&self, _app: &App) -> bool {
         false
     }
@@ -143,7 +146,7 @@ pub trait Popup: Any + Debug {
     /// Called on the topmost popup after an event: selects the remembered item.
     fn after_event(&mut self, _app: &App) {}
 
-    /// Returns the text input with the focus.
+    /// Returns the text input that receives typed characters; `None` if the popup has none with the focus.
     fn text_input(&mut self) -> Option<TextInput<'_>> {
         None
     }
@@ -162,13 +165,13 @@ pub trait Popup: Any + Debug {
     fn text_changed(&mut self, _app: &App) {}
 }
 
-/// What happens after a popup was offered an input.
+/// What happens after an input was passed to a popup.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use]
 pub enum Next {
     /// There is no popup, or it does not handle the input.
     Pass,
-    /// The popup stays open.
+    /// The popup has handled the input and stays open.
     Stay,
     Close,
     CloseAll,
@@ -179,7 +182,7 @@ pub enum Next {
 }
 
 impl Next {
-    /// Returns the action to run.
+    /// Returns the action to run after the popup has handled the input, if any.
     pub fn action(self) -> Option<Action> {
         match self {
             Next::Run(action) | Next::CloseAndRun(action) => Some(action),
@@ -188,7 +191,7 @@ impl Next {
     }
 }
 
-/// The text input of a popup or the composer that receives typed text.
+/// The text input that receives typed text: one of a popup, or the composer.
 #[derive(Debug)]
 pub enum TextInput<'a> {
     /// A single line: a search or a filter.
@@ -202,7 +205,7 @@ pub enum TextInput<'a> {
 }
 
 impl TextInput<'_> {
-    /// Returns `text` as it can be inserted: a single-line text has its lines joined.
+    /// Returns `text` in the form that this input accepts: without line breaks if the input is a single line.
     pub fn fit(&self, text: &str) -> String {
         if let TextInput::Area {
             is_multiline: false,
@@ -221,7 +224,6 @@ impl TextInput<'_> {
 pub enum Copied {
     /// A description and the text.
     Text(String, String),
-    /// There is nothing to copy.
     Nothing,
     /// The selection of the pane below.
     Below,
@@ -232,7 +234,7 @@ pub enum Copied {
 pub struct Targets {
     /// The popup with its frame.
     pub area: Rect,
-    /// Its buttons and rows.
+    /// The areas of the popup's buttons and rows, each with what a click on it hits.
     pub inside: Vec<PlacedPart<Hit>>,
     pub bar: Option<Scrollbar>,
     /// The target of a click outside the popup.
@@ -250,7 +252,7 @@ impl Targets {
         }
     }
 
-    /// Returns the targets of a list of `len` rows. A click outside closes it.
+    /// Returns the targets of a list of `len` rows. A click outside closes the popup.
     pub fn list(place: PopupListLayout, len: usize) -> Targets {
         let rows = listed(place.list, place.first, len);
         Targets {
@@ -280,8 +282,8 @@ pub fn open_once<P: Popup>(app: &mut App, popup: P) {
 }
 
 impl App {
-    /// Lets the topmost popup handle an input, and closes popups as the returned [`Next`] says. Returns [`Next::Pass`] if
-    /// no popup is open.
+    /// Lets the topmost popup handle an input, and closes popups as the returned [`Next`] says. Returns [`Next::Pass`]
+    /// if no popup is open.
     pub fn with_popup(&mut self, handle: impl FnOnce(&mut dyn Popup, &mut App) -> Next) -> Next {
         let Some((at, mut popup)) = self.popups.lend() else {
             return Next::Pass;

@@ -11,12 +11,12 @@ use crate::ui::app::popup::{Popup, Targets, TextCursor};
 use crate::ui::keymap::Context;
 use crate::ui::theme::Theme;
 
-/// Maximum number of stacked popups.
+/// Maximum number of stacked popups. Beyond it, no popup is opened.
 pub const POPUPS_MAX: usize = 4;
 
-/// State that outlives a popup, such as a draft, for the next popup of the same type.
+/// State that outlives a popup, such as a draft. The next popup of the same type finds it.
 pub trait PopupMemory: Any + Debug {
-    /// Called when the crew will not answer the commands sent so far.
+    /// Called when the commands sent so far will get no answer from the crew.
     fn answers_will_not_come(&mut self);
 }
 
@@ -47,22 +47,20 @@ impl PopupStack {
         self.open.last().map(AsRef::as_ref)
     }
 
-    /// Returns the topmost popup.
     pub fn last_mut(&mut self) -> Option<&mut dyn Popup> {
         Some(self.open.last_mut()?.as_mut())
     }
 
-    /// Returns the topmost popup if it is a `P`.
+    /// Returns the topmost popup if its type is `P`.
     pub fn top<P: Popup>(&self) -> Option<&P> {
         (self.last()? as &dyn Any).downcast_ref()
     }
 
-    /// Returns the topmost popup if it is a `P`.
     pub fn top_mut<P: Popup>(&mut self) -> Option<&mut P> {
         (self.last_mut()? as &mut dyn Any).downcast_mut()
     }
 
-    /// Returns the topmost `P`, even if other popups cover it.
+    /// Returns the topmost popup of type `P`, even if other popups cover it.
     pub fn find<P: Popup>(&self) -> Option<&P> {
         let mut all = self.iter().rev();
         all.find_map(|popup| (popup as &dyn Any).downcast_ref())
@@ -88,19 +86,20 @@ impl PopupStack {
         self.open.retain(|popup| keeps(popup.as_ref()));
     }
 
-    /// Removes every `P`.
+    /// Removes every popup of type `P`, including covered ones.
     pub fn close_all<P: Popup>(&mut self) {
         self.retain(|popup| !(popup as &dyn Any).is::<P>());
     }
 
-    /// Takes the topmost popup out, so that it can change the `App` that owns the stack. A placeholder keeps its place.
+    /// Removes the topmost popup temporarily, so that it can change the `App` that owns the stack. A placeholder takes
+    /// its place.
     pub(super) fn lend(&mut self) -> Option<(usize, Box<dyn Popup>)> {
         let popup = self.open.last_mut()?;
         let lent = std::mem::replace(popup, Box::new(Placeholder));
         Some((self.open.len() - 1, lent))
     }
 
-    /// Puts a lent popup back.
+    /// Puts a popup returned by [`PopupStack::lend`] back at its index `at`, in place of the placeholder.
     pub(super) fn put_back(&mut self, at: usize, popup: Box<dyn Popup>) {
         if let Some(place) = self.open.get_mut(at) {
             *place = popup;

@@ -13,13 +13,14 @@ pub enum SessionRole {
     Crew,
     /// The crew is starting in this process; earlier output may still be loading.
     Starting,
-    /// The crew runs in another process with this id, if known.
+    /// The crew runs in another process, which has this id, if it is known.
     Viewer(Option<u32>),
-    /// The other process has ended, and this one is taking over its crew.
+    /// The process that ran the crew has ended, and this process is taking over its crew.
     Taking,
-    /// The crew was taken over from that process. Reset to [`SessionRole::Crew`] by the user's first action.
+    /// The crew was taken over from the process with this id. Reset to [`SessionRole::Crew`] by the user's first
+    /// action.
     Taken(Option<u32>),
-    /// The other process has ended, and its crew could not be taken over.
+    /// The process that ran the crew has ended, and its crew could not be taken over.
     NoCrew,
 }
 
@@ -51,6 +52,9 @@ impl SessionRole {
                 | Action::NewSession
                 | Action::Sessions
                 | Action::Kill
+                | Action::RestartServer
+                | Action::ToggleServer
+                | Action::LogIn
                 | Action::ApproveForTeam
                 | Action::KillTeammate
         );
@@ -77,8 +81,8 @@ impl SessionRole {
         let texts: Vec<String> = match self {
             SessionRole::Crew | SessionRole::Starting | SessionRole::Taking => return None,
             SessionRole::Viewer(_) => own(&[
-                "You can answer, write messages, change the board and merge here, but not stop agents or choose models. Takes over when that process ends",
-                "You can answer, write messages, change the board and merge, but not stop agents. Takes over when that process ends",
+                "You can answer, write messages, change the board and merge here, but not stop agents or choose models. The viewer takes over when the crew's process ends",
+                "You can answer, write messages, change the board and merge, but not stop agents. The viewer takes over when the crew's process ends",
                 "You can answer, write, merge. The viewer takes over if the crew's process ends",
                 "You can answer, write and merge, not stop agents",
                 "You can answer, write and merge",
@@ -103,8 +107,8 @@ impl SessionRole {
         fits.or(texts.last()).cloned()
     }
 
-    /// Returns the text, possibly empty, that follows the quit prompt when quitting only leaves the crew; `None` if
-    /// quitting ends the crew.
+    /// Returns the text that the quit prompt adds if quitting does not end a crew; it may be empty. Returns `None` if
+    /// quitting ends a crew.
     pub(in crate::ui) fn quit_suffix(self) -> Option<&'static str> {
         match self {
             SessionRole::Viewer(_) => Some(" The crew keeps running."),
@@ -120,7 +124,7 @@ impl SessionRole {
 }
 
 impl App {
-    /// Returns whether quitting ends the shown crew: not for a viewer or a replay.
+    /// Returns whether quitting ends the shown crew. It does not in a viewer or a replay.
     pub(in crate::ui) fn holds_crew(&self) -> bool {
         self.role.is_crew() && self.replay.is_none()
     }

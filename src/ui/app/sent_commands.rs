@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use crate::protocol::{Command, CommandId, CommandIds, SentCommand};
 
 /// Maximum number of commands kept. The crew queues and runs fewer at once, so every rejected command is still found.
-/// If an older one were rejected, the reason would be shown, but its text could not be restored.
+/// If a rejected command were no longer kept, the reason would be shown, but its text could not be restored.
 const COMMANDS_MAX: usize = 300;
 
 /// The last [`COMMANDS_MAX`] commands, oldest first. The crew does not report accepted commands by id, so they stay

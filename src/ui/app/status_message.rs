@@ -10,12 +10,12 @@ use crate::protocol::event::NoticeLevel;
 use crate::ui::app::App;
 use crate::ui::keymap::pane::Pane;
 
-/// Maximum length of a notice, in characters.
+/// Maximum length of a notice in the status line, in characters.
 pub const NOTICE_MAX: usize = 2000;
-/// How long a status message stays.
+/// How long a status message stays if no key press or other message removes it.
 const MESSAGE_TIME: Duration = Duration::from_secs(5);
-/// How long an informational message stays at least, even if a key is pressed; three times as long for warnings and
-/// errors.
+/// Minimum time for which an informational message stays, even if a key is pressed. Warnings and errors stay three
+/// times as long.
 const MESSAGE_TIME_MIN: Duration = Duration::from_millis(1500);
 
 /// A status message in place of the key hints.
@@ -24,16 +24,17 @@ pub struct StatusMessage {
     pub level: NoticeLevel,
     /// The text, on one line.
     pub text: String,
-    /// When it expires.
+    /// When the message is removed, even if no key was pressed.
     pub until: Timestamp,
-    /// The related request.
+    /// The request that the message warns about, if any.
     pub request: Option<RequestId>,
-    /// Set if the message says that this pane has nothing to preview. The message is removed once the pane has something.
+    /// Set if the message says that this pane has nothing to preview. The message is removed once the pane has
+    /// something.
     pub nothing_in: Option<Pane>,
     holds: Holds,
 }
 
-/// The condition under which a message is still true; `None` for a past event, which stays true.
+/// The condition under which a message stays true; `None` for a message about a past event, which stays true forever.
 struct Holds(Option<Box<Condition>>);
 
 type Condition = dyn Fn(&App) -> bool + Send + Sync;
@@ -61,7 +62,7 @@ impl App {
         self.show_message(NoticeLevel::Info, &text.into());
     }
 
-    /// Shows a warning about an event.
+    /// Shows a warning about an event. Key presses remove it later than a message of [`App::say`].
     pub fn warn(&mut self, text: impl Into<String>) {
         self.show_message(NoticeLevel::Warn, &text.into());
     }

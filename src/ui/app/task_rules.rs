@@ -9,18 +9,17 @@ use crate::ui::app::App;
 use crate::ui::model::CrewModel;
 use crate::ui::text::display_name;
 
-/// An action of the user on a task.
+/// An action that the user can do with a task and that the rules of the board can refuse.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TaskAction {
     /// The user becomes the owner.
     Claim,
     /// The owner is removed; others can claim the task.
     Release,
-    /// The task is marked as completed.
     Complete,
 }
 
-/// Whether `task` is open and owned by the user.
+/// Returns whether `task` is open and owned by the user.
 pub fn is_own(task: &Task) -> bool {
     task.is_open_for(Name::user().as_str())
 }
@@ -30,7 +29,7 @@ pub fn owner(task: &Task) -> Option<Name> {
     Name::party(&task.owner).ok()
 }
 
-/// Whether `owner` is currently on the team.
+/// Returns whether `owner` is currently on the team.
 pub fn owner_is_here(model: &CrewModel, owner: &Name) -> bool {
     model.present().iter().any(|name| name.same(owner))
 }
@@ -59,8 +58,8 @@ pub fn why_not(app: &App, task: &Task, action: TaskAction) -> Option<String> {
     Some(app.prefs.keymap.expand_keys(&refusal_message(task, &error)))
 }
 
-/// Returns why a dialog that asks to confirm `action` no longer applies, or `None` if it still does. `from` is the owner
-/// that the task had when the dialog was opened.
+/// Returns why a dialog that asks to confirm `action` no longer applies, or `None` if it still does. `from` is the
+/// owner of the task at the time when the dialog was opened.
 pub fn outdated(app: &App, id: TaskId, action: TaskAction, from: Option<&Name>) -> Option<String> {
     let Some(task) = app.model.board.get(id) else {
         return Some(format!("{id} is no longer on the board."));
@@ -71,14 +70,14 @@ pub fn outdated(app: &App, id: TaskId, action: TaskAction, from: Option<&Name>) 
     why_not(app, task, action).or_else(|| is_other.then(other))
 }
 
-/// Returns why the user cannot edit that task, or `None` if it can be edited.
+/// Returns why the user cannot edit task `id`, or `None` if it can be edited.
 pub fn why_no_edit(model: &CrewModel, id: TaskId) -> Option<String> {
     let task = model.board.get(id)?;
     let is_done = task.status == TaskStatus::Completed;
     is_done.then(|| format!("Cannot edit {id}: it is completed."))
 }
 
-/// Returns why the worktree of that task cannot be removed now, or `None` if it can, as far as this screen knows.
+/// Returns why the worktree of task `id` cannot be removed now, or `None` if it can, as far as this screen knows.
 pub fn why_no_removal(model: &CrewModel, id: TaskId) -> Option<String> {
     let tree = &model.board.get(id)?.worktree;
     let mut tasks = model.board.tasks();

@@ -4,7 +4,7 @@ use crate::domain::ids::Name;
 use crate::ui::app::App;
 
 impl App {
-    /// Returns whether the draft is a command: sending it runs it in a shell.
+    /// Returns whether the draft is a shell command, so that sending it runs the command.
     pub(in crate::ui) fn is_shell_mode(&self) -> bool {
         self.input.composer.begins_with('!')
     }

@@ -10,21 +10,20 @@ use crate::ui::text::wrap::{Break, Margin, Row, width, wrap};
 use crate::ui::theme::Theme;
 
 /// Maximum size of a diff, in bytes. A longer diff is cut in the middle. The crew already truncates git's output; this
-/// limit is a second check.
+/// limit is a safeguard.
 const DIFF_MAX: usize = 257 * 1024;
 /// Maximum number of files in the list above the diff.
 const FILES_MAX: usize = 30;
 /// Maximum size of the list of untracked files, in bytes.
 const NAMES_MAX: usize = 4 * 1024;
 
-/// The changes of a branch.
+/// The diff of a branch as the diff page shows it, and the untracked files in its worktree.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Changes {
-    /// The totals as git counts them, including truncated parts; all 0 if git did not report them.
+    /// The totals as git reports them, which include parts that are truncated here; all 0 if git did not report them.
     size: ChangeSize,
     /// The diff in git's format, truncated to [`DIFF_MAX`].
     text: String,
-    /// The paths of the files in the diff.
     files: Vec<String>,
     /// The names of untracked files, separated by commas and truncated to [`NAMES_MAX`].
     untracked: String,
@@ -50,12 +49,12 @@ impl Changes {
         self.size == ChangeSize::default() && self.text.is_empty() && self.untracked.is_empty()
     }
 
-    /// Returns the diff in git's format, for other programs.
+    /// Returns the diff in git's format, truncated to [`DIFF_MAX`]. Control characters are not escaped.
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// Returns the paths of the files in the diff.
+    /// Returns the paths of the files in the diff, each as one line for display.
     pub fn files(&self) -> &[String] {
         &self.files
     }
@@ -73,12 +72,12 @@ pub struct PageRow {
 pub enum FileMark {
     /// The heading of a file's changes.
     Begins(usize),
-    /// An entry of the file list.
+    /// An entry of the file list at the top of the page.
     LeadsTo(usize),
 }
 
-/// Returns the index of the file that row `line` belongs to. Rows above the first file count as part of it. `None` if
-/// the diff has no files.
+/// Returns the index of the file that row `line` of the page belongs to. Rows above the first file belong to the first
+/// file. `None` if the diff has no files.
 pub fn file_at(spots: impl Iterator<Item = Option<FileMark>>, line: usize) -> Option<usize> {
     let mut found = None;
     for (at, spot) in spots.enumerate() {
@@ -91,7 +90,6 @@ pub fn file_at(spots: impl Iterator<Item = Option<FileMark>>, line: usize) -> Op
     found
 }
 
-/// Renders the diff page, `columns` columns wide.
 pub fn page(changes: &Changes, columns: usize, theme: &Theme) -> Vec<PageRow> {
     let lines = read(&changes.text);
     let look = DiffParams {
@@ -153,7 +151,7 @@ fn summary(changes: &Changes, lines: &[DiffLine<'_>], look: DiffParams<'_>) -> V
         seen.added += file.added as u64;
         seen.removed += file.removed as u64;
     }
-    // Git's totals include truncated parts.
+    // Only git's totals include truncated parts.
     let is_cut = lines
         .iter()
         .any(|l| matches!(l, DiffLine::Other(t) if t.starts_with(CUT)));
@@ -235,7 +233,7 @@ mod tests {
 
     use super::*;
 
-    /// Renders a page: the text of each row and its role in navigation.
+    /// Returns the text of each row of a rendered page, and the role of the row in navigation.
     fn shown(changes: &Changes, columns: usize) -> Vec<(String, Option<FileMark>)> {
         let theme = Theme::default();
         let rows = page(changes, columns, &theme).into_iter();

@@ -1,5 +1,5 @@
 //! Renders diff lines as rows with sign and line number, so that they are readable without colour. Changed words are
-//! marked; wide areas show both versions side by side. Pure.
+//! marked. If there is room, the old and the new version are side by side. Pure.
 
 use std::ops::Range;
 
@@ -13,11 +13,13 @@ use crate::ui::highlight::{Language, OpenToken};
 use crate::ui::text::wrap::{Break, Margin, Row, wrap};
 use crate::ui::theme::Theme;
 
-/// Maximum number of digits of a line number.
+/// Maximum width of the column for line numbers, in digits.
 const DIGITS_MAX: usize = 7;
-/// Minimum width for both versions side by side, in columns. Below it, most lines of code would wrap.
+/// Minimum width, in columns, to show the old and the new version side by side. Below it, most lines of code would
+/// wrap.
 const SIDE_BY_SIDE_MIN: usize = 110;
-/// Maximum number of highlighted lines of a diff. Further lines are shown in one colour, so that a long diff opens at once.
+/// Maximum number of lines of a diff with syntax highlighting. Further lines are shown in one colour, so that a long
+/// diff opens at once.
 const HIGHLIGHTED_MAX: usize = 1000;
 /// Maximum length of a shown line, in bytes. A longer line is cut in the middle.
 const LINE_MAX: usize = 4 * 1024;
@@ -27,25 +29,23 @@ pub(super) const CUT: &str = "[… ";
 /// Where a diff is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DiffPlacement {
-    /// Below a tool call, whose own line shows the file and the size of the change.
+    /// Below the line of a tool call, which shows the file and the size of the change.
     Conversation,
     /// On a page of its own.
     Page,
 }
 
-/// How to render a diff.
 #[derive(Debug, Clone, Copy)]
 pub struct DiffParams<'a> {
-    /// The available width, in columns.
     pub columns: usize,
     pub theme: &'a Theme,
     pub place: DiffPlacement,
-    /// The width of line numbers: see [`digits`].
+    /// The width of the column for line numbers, in digits. [`digits`] computes it.
     pub digits: usize,
 }
 
 impl DiffParams<'_> {
-    /// Returns the indentation of all rows.
+    /// Returns the blanks before each row: two in a conversation, none on the diff page.
     pub(super) fn indent(&self) -> &'static str {
         match self.place {
             DiffPlacement::Conversation => "  ",
@@ -72,19 +72,21 @@ pub fn digits(lines: &[DiffLine<'_>]) -> usize {
 /// Renders the lines of a diff in order.
 pub struct DiffPainter<'a> {
     look: DiffParams<'a>,
-    /// The language of the current file.
+    /// The language of the current file; `None` if it is unknown, so that the file gets no syntax highlighting.
     language: Option<Language>,
-    /// The tokens that the last line left open, in the old and the new version.
+    /// The comment or string that is open after the last processed line, in the old and the new version.
     open: [OpenToken; 2],
-    /// The number of lines that may still be highlighted.
+    /// The number of lines that may still get syntax highlighting.
     highlighted: usize,
-    /// Whether both versions are side by side.
+    /// Whether the old and the new version are side by side: the width is at least [`SIDE_BY_SIDE_MIN`], and the lines
+    /// to render are not all from one version.
     is_side_by_side: bool,
-    /// The number of lines that the new version of the current file has more than the old one, up to here.
+    /// How many more lines the new version of the current file has than the old one, counted in the lines processed so
+    /// far.
     growth: isize,
 }
 
-/// The version of a line.
+/// The version of the file that contains a line.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum DiffSide {
     Old,
@@ -92,13 +94,13 @@ enum DiffSide {
     Both,
 }
 
-/// A line of the changed file.
+/// A line of a file with what is needed to render it: its version, its number in that version, and its text.
 struct SourceLine {
     side: DiffSide,
     number: usize,
-    /// The text without control characters.
+    /// The text with control characters escaped, at most about [`LINE_MAX`] bytes.
     text: String,
-    /// The byte ranges of changed words.
+    /// The byte ranges in `text` of the words that differ from the line's other version.
     words: Vec<Range<usize>>,
 }
 
@@ -125,8 +127,8 @@ impl<'a> DiffPainter<'a> {
         }
     }
 
-    /// Renders `lines`, wrapped into rows. `text_offset` is the number of visible characters in all lines before them;
-    /// the number of those in the lines is added to it.
+    /// Renders `lines`, wrapped into rows. `text_offset` is the number of visible characters in all earlier lines; the
+    /// function increases it by the number of visible characters in `lines`.
     pub fn rows(&mut self, lines: &[DiffLine<'_>], text_offset: &mut usize) -> Vec<Row> {
         // A new or deleted file has only one version.
         let has = |is: fn(&DiffLine) -> bool| lines.iter().any(is);
@@ -174,7 +176,7 @@ impl<'a> DiffPainter<'a> {
         out
     }
 
-    /// Passes `lines` without rendering them.
+    /// Processes `lines` without rendering them, so that rendering can continue after them.
     pub fn skip(&mut self, lines: &[DiffLine<'_>]) {
         for line in lines {
             match line {
@@ -193,7 +195,8 @@ impl<'a> DiffPainter<'a> {
         self.growth = 0;
     }
 
-    /// Renders the heading of a file, such as `path  new  +3 −1`. In a conversation the call's own line shows it.
+    /// Renders the heading of a file, such as `path  new  +3 −1`. Returns no rows in a conversation, where the line of
+    /// the tool call shows the file.
     fn heading(&mut self, file: &DiffFile<'_>, text_offset: &mut usize) -> Vec<Row> {
         self.begin(file);
         let look = self.look;
@@ -214,7 +217,7 @@ impl<'a> DiffPainter<'a> {
         wrap(&spans, look.columns, &margin, Break::Words, text_offset)
     }
 
-    /// Renders text that is not a line of a file.
+    /// Renders text that is not a line of a file, such as a note about truncation.
     fn plain(
         &self,
         first: Vec<Span<'static>>,
@@ -251,7 +254,7 @@ impl<'a> DiffPainter<'a> {
             let offset = left.text_offset;
             let end = 1 + left.spans.len();
             let mut row = self.look.join(Some(left), Some(right), offset);
-            // The text counts once.
+            // The line is drawn on both sides, but counts only once as text.
             row.aside = end..row.spans.len();
             row
         });
@@ -297,7 +300,7 @@ impl<'a> DiffPainter<'a> {
         out
     }
 
-    /// Renders a line of the file: over the whole width, or side by side over one half and without indentation.
+    /// Renders a line of a file. If both versions are side by side, the rows have half the width and no indentation.
     fn line_rows(&mut self, line: &SourceLine, text_offset: &mut usize) -> Vec<Row> {
         let theme = self.look.theme;
         let (sign, style, ground) = match line.side {
@@ -340,8 +343,8 @@ impl<'a> DiffPainter<'a> {
         rows.into_iter().map(fill).collect()
     }
 
-    /// Returns the text of a line in the colours of its language, or in `style` if the theme has no backgrounds for
-    /// changes, with marked words.
+    /// Returns the text of a line with its changed words marked. Syntax highlighting colours the text; if the theme has
+    /// no backgrounds for changes, the whole line has `style` instead.
     fn spans(&mut self, line: &SourceLine, style: Style) -> Vec<Span<'static>> {
         let theme = self.look.theme;
         let whole = |style| vec![Span::styled(line.text.clone(), style)];
@@ -366,7 +369,7 @@ impl<'a> DiffPainter<'a> {
     }
 }
 
-/// Patches the style of the byte ranges `words` of a line with `mark`.
+/// Applies the style `mark` to the byte ranges `words` of a line, on top of its own styles.
 fn marked(spans: Vec<Span<'static>>, words: &[Range<usize>], mark: Style) -> Vec<Span<'static>> {
     if words.is_empty() {
         return spans;

@@ -11,7 +11,7 @@ use crate::ui::diff::path::{git_header_path, path, unquoted};
 pub enum DiffLine<'a> {
     /// The heading of a file's changes.
     File(DiffFile<'a>),
-    /// The place of unchanged lines that the diff omits, with the section heading of the next hunk.
+    /// A gap where the diff omits unchanged lines. Holds the section heading of the next hunk.
     Gap(&'a str),
     /// A context line and its number in the new file.
     Same(usize, &'a str),
@@ -19,7 +19,7 @@ pub enum DiffLine<'a> {
     Added(usize, &'a str),
     /// A removed line and its number in the old file.
     Removed(usize, &'a str),
-    /// A line that is not part of a diff, unchanged.
+    /// Text that is neither a line of a file nor a diff header, kept as it is.
     Other(&'a str),
 }
 
@@ -32,9 +32,7 @@ pub struct DiffFile<'a> {
     pub is_binary: bool,
     /// The file modes before and after the change; empty if unknown.
     pub modes: (&'a str, &'a str),
-    /// The number of added lines in the diff.
     pub added: usize,
-    /// The number of removed lines in the diff.
     pub removed: usize,
 }
 
@@ -52,8 +50,7 @@ pub enum FileChange<'a> {
 }
 
 impl DiffFile<'_> {
-    /// Returns a description of the change, such as `new, executable`; empty for a normal edit. The screen shows it
-    /// beside the path.
+    /// Returns a description of the change, shown beside the path, such as `new, executable`; empty for a normal edit.
     pub fn words(&self) -> String {
         let mut words = Vec::new();
         match &self.change {
@@ -79,7 +76,7 @@ impl DiffFile<'_> {
     }
 }
 
-/// Parses a unified diff. Other lines are returned as [`DiffLine::Other`].
+/// Parses a unified diff, including git's combined diffs. Text that is not part of a diff becomes [`DiffLine::Other`].
 pub fn read(text: &str) -> Vec<DiffLine<'_>> {
     let mut reader = Reader::default();
     for line in text.split_terminator('\n') {
@@ -94,19 +91,19 @@ struct Reader<'a> {
     /// The index in `out` of the current file.
     file: Option<usize>,
     part: ParserState,
-    /// Whether a hunk of the current file was read.
+    /// Whether a hunk of the current file has begun. Before further hunks, a gap is shown.
     has_hunk: bool,
-    /// The path of the last `---` line.
+    /// The path in the last `---` line, until the `+++` line follows.
     before: Option<Cow<'a, str>>,
 }
 
-/// The state of the parser: what the next line may be.
+/// The state of the parser, named after what the next line may be.
 #[derive(Default, Clone, Copy)]
 enum ParserState {
-    /// The header of a file, or any other text.
+    /// No hunk and no git header is open: the start of a file or hunk, or any other text.
     #[default]
     Outside,
-    /// A line of git's extended header.
+    /// A line of git's extended header, such as `new file mode 100755`.
     Head,
     /// A line of a hunk. Holds the next line number and the number of remaining lines, for the old and the new file.
     Hunk((usize, usize), (usize, usize)),
@@ -127,7 +124,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Parses `line` as part of a hunk. Returns false if it is not.
+    /// Parses `line` as part of a hunk. Returns `false` if it is not part of one.
     fn hunk(&mut self, line: &'a str, old: (usize, usize), new: (usize, usize)) -> bool {
         let rest = line.get(1..).unwrap_or_default();
         let next = |at: (usize, usize)| (at.0.saturating_add(1), at.1 - 1);
@@ -152,7 +149,8 @@ impl<'a> Reader<'a> {
         true
     }
 
-    /// Parses `line` as part of a combined diff's hunk, which has one sign per old file. Returns false if it is not.
+    /// Parses `line` as part of a combined diff's hunk, where a line begins with one sign per old file. Returns `false`
+    /// if it is not part of one.
     fn combined(&mut self, line: &'a str, signs: usize, new: usize) -> bool {
         let Some((marks, rest)) = line.split_at_checked(signs) else {
             return false;
@@ -161,7 +159,8 @@ impl<'a> Reader<'a> {
             return false;
         }
         if marks.contains('-') {
-            // A removed line has no number in the new file: use that of the next line.
+            // In a combined diff, the numbers of removed lines are not tracked: use the number of the next line of the
+            // new file.
             self.removed(new, rest);
             return true;
         }
@@ -190,7 +189,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Parses `line` as part of git's extended header. Returns false if it is not.
+    /// Parses `line` as part of git's extended header. Returns `false` if it is not part of one.
     fn head(&mut self, line: &'a str) -> bool {
         let after = |start: &str| line.strip_prefix(start);
         if let Some(mode) = after("old mode ") {
@@ -283,7 +282,8 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Returns a context line without a trailing carriage return, which is not a change.
+/// Removes a trailing carriage return from a context line. In an unchanged line, the kind of line ending does not
+/// matter.
 fn text_of(line: &str) -> &str {
     line.strip_suffix('\r').unwrap_or(line)
 }

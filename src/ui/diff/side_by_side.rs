@@ -6,7 +6,8 @@ use crate::ui::diff::painter::DiffParams;
 use crate::ui::text::wrap::Row;
 
 impl DiffParams<'_> {
-    /// Joins the rows of a removed and an added line. `start` is the number of visible characters before both.
+    /// Joins the rows of a removed line (`left`) and of the added line that replaces it (`right`). `start` is the
+    /// number of visible characters before both.
     pub(super) fn side_by_side(self, left: Vec<Row>, right: Vec<Row>, start: usize) -> Vec<Row> {
         let middle = right.first().map_or(start, |row| row.text_offset);
         let (mut left, mut right) = (left.into_iter(), right.into_iter());
@@ -27,7 +28,7 @@ impl DiffParams<'_> {
         }
     }
 
-    /// Joins a row of each version; a blank one stands for a missing one.
+    /// Joins a row of the old version and a row of the new version into one row. The side of a missing row is blank.
     pub(super) fn join(self, left: Option<Row>, right: Option<Row>, text_offset: usize) -> Row {
         let (has_left, left) = (left.is_some(), left.unwrap_or_default());
         let right = right.unwrap_or_default();
@@ -56,7 +57,7 @@ impl DiffParams<'_> {
         }
     }
 
-    /// Returns the width of one version, side by side.
+    /// Returns the width that each version has side by side, in columns.
     pub(super) fn half(self) -> usize {
         (self.columns - self.indent().len() - 2) / 2
     }

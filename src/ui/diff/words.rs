@@ -4,12 +4,13 @@ use std::ops::Range;
 
 use similar::{Algorithm, capture_diff_slices};
 
-/// Maximum length of a compared line, in bytes.
+/// Maximum length of a line, in bytes, for the comparison of its words. In longer lines, no words are marked.
 const LINE_MAX: usize = 400;
-/// Minimum share of the shorter line that both lines have in common, in percent. Lines with less in common are different
-/// lines, in which single words say nothing.
+/// Minimum share of the shorter line that both lines have in common, in percent. Lines with less in common are treated
+/// as unrelated, and no words are marked in them.
 const COMMON_MIN: usize = 40;
-/// Maximum number of comparisons to find similar lines in one change. In a larger one, lines are paired by position.
+/// Maximum number of comparisons to find similar lines in one change. In a change that would need more, lines are
+/// paired by position.
 const COMPARED_MAX: usize = 256;
 
 /// Returns the byte ranges that differ in two versions of a line, in order; none if the lines have little in common.
@@ -53,11 +54,13 @@ pub fn changed(old: &str, new: &str) -> [Vec<Range<usize>>; 2] {
     }
 }
 
-/// The indexes of an old and a new line that belong together; one of them may be alone.
+/// The index of an old line and the index of the new line that replaces it. One of them is `None` if the line was only
+/// added or only removed.
 pub type Pair = (Option<usize>, Option<usize>);
 
-/// Returns which lines of two versions belong together, as pairs of indexes in order. Similar lines are paired; the lines
-/// between such pairs belong together by their position.
+/// Returns which old lines are replaced by which new lines, as pairs of indexes in order. If there are as many old as
+/// new lines, they are paired by position. Otherwise similar lines are paired first, then the lines between two such
+/// pairs by position.
 pub fn pairs<T: AsRef<str>>(old: &[T], new: &[T]) -> Vec<Pair> {
     let mut similar = Vec::new();
     if old.len() != new.len() && old.len() * new.len() <= COMPARED_MAX {
@@ -89,7 +92,8 @@ pub fn pairs<T: AsRef<str>>(old: &[T], new: &[T]) -> Vec<Pair> {
     out
 }
 
-/// Appends a range of `line`. Joins it with the last one if only blanks are between them.
+/// Appends `range`, a byte range of `line`, to `ranges`. If only blanks separate it from the last range, extends the
+/// last range instead.
 fn extend(ranges: &mut Vec<Range<usize>>, range: Option<Range<usize>>, line: &str) {
     let Some(range) = range else { return };
     match ranges.last_mut() {
@@ -98,7 +102,7 @@ fn extend(ranges: &mut Vec<Range<usize>>, range: Option<Range<usize>>, line: &st
     }
 }
 
-/// Returns the byte range of some words of a line; `None` if there are none.
+/// Returns the byte range that spans the words with indexes in `range`; `None` if `range` is empty.
 fn bytes(words: &[Range<usize>], range: Range<usize>) -> Option<Range<usize>> {
     let some = words.get(range)?;
     Some(some.first()?.start..some.last()?.end)

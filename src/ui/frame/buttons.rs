@@ -2,13 +2,12 @@
 
 use crate::ui::keymap::Action;
 
-/// A button of a card or dialog.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Button {
     /// The key, formatted for display.
     pub key: String,
     /// The label, which says what the button does.
     pub words: &'static str,
-    /// The action; `None` for a range of number keys, where a number must be chosen.
+    /// The action that a click runs; `None` for a button that stands for a range of number keys, such as `1-3`.
     pub action: Option<Action>,
 }

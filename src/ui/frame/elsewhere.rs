@@ -4,8 +4,8 @@ use crate::ui::app::Preferences;
 use crate::ui::keymap::pane::Pane;
 use crate::ui::keymap::{Action, Context};
 
-/// Returns the pane of `context`, its key and the first part of the action's description `words`, such as
-/// `Board (3): show the task.` Returns `None` if `context` is not that of a pane.
+/// Returns where a key works and what it does, such as `Board (3): show the task.` Only the part of the description
+/// `words` before the first `;` or `:` is used. Returns `None` if `context` is not that of a pane.
 pub fn pane_hint(prefs: &Preferences, context: Context, words: &str) -> Option<String> {
     let Context::In(pane) = context else {
         return None;

@@ -26,7 +26,7 @@ pub const MIDDLE: u16 = 100;
 pub enum SizeClass {
     /// Too narrow or too low for panes.
     Small,
-    /// Room for one pane at a time; for two, if the screen has at least [`TALL`] rows.
+    /// Room for one pane at a time, or for two if the screen has at least [`TALL`] rows.
     Narrow,
     /// The conversation and a column with tabs.
     Middle,
@@ -34,7 +34,6 @@ pub enum SizeClass {
     Wide,
 }
 
-/// Returns the size class of a screen with this area.
 pub fn class(area: Rect) -> SizeClass {
     if area.width < WIDTH_MIN || area.height < HEIGHT_MIN {
         SizeClass::Small
@@ -61,14 +60,14 @@ pub struct Layout {
     pub replay: Option<Rect>,
     /// The tab line, and the panes that it lists.
     pub tabs: Option<(Rect, Vec<Pane>)>,
-    /// The line that announces requests, if the pane Needs you is not in view.
+    /// The line that announces open requests while the pane "Needs you" is not in view.
     pub banner: Option<Rect>,
     /// The border between two columns, which the mouse can drag.
     pub border: Option<Rect>,
     /// The panes in view and their areas.
     pub panes: Vec<(Pane, Rect)>,
     pub composer: Option<Rect>,
-    /// The card of the request that is answered from the composer, above it.
+    /// The card, above the composer, of the request that the user answers from the composer.
     pub request: Option<Rect>,
     /// The preview of the selected item, if it is open.
     pub peek: Option<Rect>,
@@ -83,7 +82,7 @@ impl Layout {
             .map(|(_, area)| *area)
     }
 
-    /// Returns what gets the focus by a click on a cell.
+    /// Returns the part of the screen that a click on a cell focuses.
     pub fn at(&self, column: u16, row: u16) -> Option<Focus> {
         let here = Position::new(column, row);
         let inputs = [self.composer, self.request];
@@ -125,8 +124,8 @@ pub fn shows_one(app: &App) -> bool {
     )
 }
 
-/// Returns whether a line of its own announces open requests with the key that shows them: on a narrow screen with one
-/// pane. The status line and the hints do not repeat it there.
+/// Returns whether open requests, if any, are announced on a separate line. That is the case on a narrow screen that
+/// shows one pane, unless that pane is "Needs you". The status line and the hints then do not announce them.
 pub fn has_request_line(app: &App) -> bool {
     class(app.size) == SizeClass::Narrow && shows_one(app) && app.focus.pane() != Pane::Needs
 }

@@ -10,7 +10,7 @@ use crate::ui::theme::Theme;
 use crate::ui::widgets::cut::cut_top;
 use crate::ui::widgets::line_input::LineInput;
 
-/// The filter of a list, which may be unset.
+/// A filter that the user types for a list. It is unset until the user starts typing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ListFilter {
     /// A hint at the syntax, shown while the text is empty.
@@ -25,7 +25,6 @@ struct Filter {
 }
 
 impl ListFilter {
-    /// Creates an unset filter with a hint at its syntax.
     pub fn new(syntax: &'static str) -> ListFilter {
         ListFilter {
             syntax,
@@ -38,7 +37,6 @@ impl ListFilter {
         self.filter.is_some()
     }
 
-    /// Returns whether the text is being typed.
     pub fn is_typing(&self) -> bool {
         self.filter.as_ref().is_some_and(|f| f.is_typing)
     }
@@ -59,7 +57,7 @@ impl ListFilter {
         filter.map(|f| &mut f.words)
     }
 
-    /// Starts typing; an existing text is edited.
+    /// Starts typing. If the filter is already set, its text is edited.
     pub fn start(&mut self) {
         let words = self
             .filter
@@ -71,7 +69,7 @@ impl ListFilter {
         });
     }
 
-    /// Finishes typing and keeps the filter; a blank one is removed.
+    /// Finishes typing and keeps the filter. A blank filter is removed.
     pub fn finish(&mut self) {
         self.filter.take_if(|f| f.words.text().trim().is_empty());
         if let Some(filter) = &mut self.filter {
@@ -84,7 +82,7 @@ impl ListFilter {
         self.filter.take().is_some()
     }
 
-    /// Returns the row of the filter, if it is set, and the area below it.
+    /// Returns the row of the filter, or `None` if it is not set, and the area of the list below.
     pub fn areas(&self, inside: Rect) -> (Option<Rect>, Rect) {
         if self.is_set() {
             let (row, list) = cut_top(inside, 1);
@@ -94,7 +92,6 @@ impl ListFilter {
         }
     }
 
-    /// Draws the filter in `row`.
     pub fn draw(&self, theme: &Theme, row: Rect, buffer: &mut Buffer) {
         let cursor = if self.is_typing() { "▏" } else { "" };
         let room = usize::from(row.width).saturating_sub(4);

@@ -26,17 +26,17 @@ use crate::ui::widgets::composer::Overflow;
 use crate::ui::widgets::scrollbar;
 use crate::ui::widgets::scrollbar::Scrollbar;
 
-/// The label of `Back` in a filtered list.
+/// The label of the action `Back` while a list is filtered.
 pub const CLEAR_FILTER: &str = "clear filter";
-/// The label of `Back` in a searched text.
+/// The label of the action `Back` while a text is searched.
 pub const END_SEARCH: &str = "end search";
 
 const THUMB: &str = "┃";
 
-/// Width of the title, in columns, before the placeholder of a pane of one row.
+/// A pane of one row shows its placeholder beside its title. Shorter titles are padded to this number of columns, which
+/// aligns the placeholders of such panes.
 const PLACEHOLDER_FROM: usize = 6;
 
-/// The titles on a pane's border.
 #[derive(Debug, Clone, Default)]
 pub struct Titles {
     /// The title at the upper left, after the pane's number.
@@ -51,12 +51,13 @@ pub struct Titles {
     pub bar: Option<Scrollbar>,
     /// Whether the border shows that something waits for the user.
     pub calls: bool,
-    /// What an empty pane shows: sentences that say what will appear there.
+    /// The sentences that an empty pane shows, which say what will appear there.
     pub placeholder: Option<String>,
 }
 
-/// Draws a pane's titles and scrollbar on a line above its content. Only the pane with the focus has a border on all
-/// sides. A pane of one row is its title, with the placeholder beside it. Returns the area of the content.
+/// Draws a pane's border, titles, scrollbar and placeholder. The focused pane has a border on all sides, other panes
+/// only at the top. A pane of one row has no content; its placeholder is beside the title. Returns the area of the
+/// content.
 pub fn pane(
     app: &App,
     pane: Pane,
@@ -78,11 +79,11 @@ pub fn pane(
     let mut name = vec![
         Span::styled(format!(" {} ", pane_key(&app.prefs, pane)), theme.dim),
         Span::styled(fit(&titles.name, room), title),
-        // Not part of the name, since a title may be shown reversed.
+        // A separate span, because the name may be shown reversed.
         Span::raw(" "),
     ];
     if let (1, Some(words)) = (area.height, &titles.placeholder) {
-        // Placeholders of lines below each other begin in the same column.
+        // Aligns the placeholders of several panes of one row.
         let missing = PLACEHOLDER_FROM.saturating_sub(width(&titles.name));
         name.push(Span::raw(" ".repeat(missing)));
         let used: usize = name.iter().map(|s| width(&s.content)).sum();
@@ -98,7 +99,7 @@ pub fn pane(
         })
         .border_type(BorderType::Rounded)
         .border_style(border)
-        // Titles do not inherit the border's style.
+        // Without this, titles would inherit the border's style.
         .title_style(theme.ground)
         .title_top(Line::from(name));
     let below = edge(titles.below).filter(|_| area.height > 1);
@@ -108,7 +109,7 @@ pub fn pane(
         .fold(block, |block, line| block.title_top(line.right_aligned()));
     let bottom = below.map(Line::right_aligned).into_iter().chain(foot);
     let block = bottom.fold(block, Block::title_bottom);
-    // Without a border at the sides, the titles are where they are with one.
+    // Without side borders, the titles stay in the columns where they are with side borders.
     let drawn = if has_keys && area.height > 1 {
         area
     } else {
@@ -136,7 +137,7 @@ fn whole_sentences(words: &str, columns: usize) -> &str {
     found.copied().unwrap_or_default()
 }
 
-/// Returns a text for the edge of a frame, with a space on both sides; `None` if it is empty.
+/// Returns `spans` as a title for the edge of a frame, with a space on both sides; `None` if `spans` is empty.
 fn edge(mut spans: Vec<Span<'static>>) -> Option<Line<'static>> {
     if spans.is_empty() {
         return None;
@@ -157,7 +158,7 @@ pub fn empty(words: &str, theme: &Theme, area: Rect, buffer: &mut Buffer) {
     }
 }
 
-/// Returns a pane's title. If the pane is filtered, the number of matching rows follows.
+/// Returns a pane's title. If the pane is filtered, the numbers of matching rows and of all rows follow.
 pub fn filtered(pane: Pane, filter: &ListFilter, rows: usize, all: usize) -> String {
     match filter.words() {
         "" => pane.title().into(),
@@ -172,7 +173,7 @@ pub fn no_match(prefs: &Preferences, what: &str) -> String {
 }
 
 /// Draws the search text, the number of the current match and the match count on the lower border. Returns the cursor
-/// position for typing.
+/// position for typing in the search text.
 pub fn search_edge(
     mut words: &str,
     (here, all): (usize, usize),
@@ -192,7 +193,7 @@ pub fn search_edge(
         (0, all) => format!("{all} "),
         (here, all) => format!("{here}/{all} "),
     };
-    // Leaves room for the follow mark on the right.
+    // Leaves room for the hint at the right that says how to follow new output.
     let room = usize::from(row.width)
         .saturating_sub(width(&count) + 26)
         .max(8);
@@ -233,11 +234,11 @@ pub fn position(
     }
 }
 
-/// Draws the thumb of a scrollbar as a heavy line in the border, which takes no column of its own and is visible
-/// without colour.
+/// Draws a scrollbar's thumb as a heavy line on the border. The thumb takes no column of its own and is visible without
+/// colour.
 pub fn scrollbar(bar: Option<Scrollbar>, style: Style, buffer: &mut Buffer) {
     let Some(bar) = bar else { return };
-    // The border may be dim.
+    // The border cell may have the modifier for dim text.
     let style = Style::new().remove_modifier(Modifier::DIM).patch(style);
     for at in bar.thumb().intersection(buffer.area).positions() {
         buffer[at].set_symbol(THUMB).set_style(style);
@@ -269,7 +270,8 @@ pub fn beyond(len: usize, first: usize, height: u16, theme: &Theme) -> Vec<Span<
     vec![Span::styled(words.join(" "), theme.dim)]
 }
 
-/// Draws a mark on the lower right border that shows in which directions the typed text continues.
+/// Draws a mark on the lower right border that shows whether the text that the user is typing continues above or below
+/// the visible rows.
 pub fn text_beyond(beyond: Overflow, theme: &Theme, area: Rect, buffer: &mut Buffer) {
     if beyond == Overflow::Nowhere {
         return;
@@ -285,14 +287,13 @@ pub fn text_beyond(beyond: Overflow, theme: &Theme, area: Rect, buffer: &mut Buf
     Line::styled(words, theme.dim).render(place.intersection(area), buffer);
 }
 
-/// How a row is highlighted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RowHighlight {
     /// Selected in the focused pane.
     Selected,
     /// Selected, but a popup has the focus.
     Covered,
-    /// Not selected.
+    /// Not selected, or in a pane without the focus.
     Plain,
 }
 
@@ -309,7 +310,7 @@ impl RowHighlight {
     }
 }
 
-/// Draws a row of a list. A selected row has a bar and a mark on its left, a covered one only the mark.
+/// Draws a row of a list. A selected or covered row has a mark at its left. A selected one is also highlighted.
 pub fn row(
     row: RowHighlight,
     spans: Vec<Span<'static>>,
@@ -329,8 +330,8 @@ pub fn row(
     }
 }
 
-/// Returns `text` padded or cut to exactly `columns` columns. The padding has no style, because an underline or
-/// background would be visible.
+/// Returns `text` padded or cut to exactly `columns` columns, in two spans: the text and the padding. The padding has
+/// no style, because an underline or background would be visible.
 pub fn cell(text: &str, columns: usize, style: Style) -> [Span<'static>; 2] {
     let text = fit(text, columns);
     let blanks = " ".repeat(columns.saturating_sub(width(&text)));

@@ -6,7 +6,7 @@ use crate::ui::app::pane_request::PaneRequest;
 use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::keymap::{Action, Context};
 
-/// Focuses a pane. Ends the full screen of another pane, and selects the tab of the pane if it has one.
+/// Focuses a pane. If another pane is full screen, ends its full screen. If the pane has a tab, selects the tab.
 pub fn focus(app: &mut App, pane: Pane) {
     if pane == Pane::Needs && app.focus != Focus::Pane(Pane::Needs) {
         app.keys.before_needs = Some(app.focus);
@@ -36,7 +36,7 @@ pub fn compose(app: &mut App) {
     app.focus = Focus::Composer;
 }
 
-/// Shows and focuses an open request.
+/// Shows the request `id` in the pane "Needs you" and focuses the pane.
 pub fn show_request(app: &mut App, id: RequestId) {
     app.ask_panes(PaneRequest::ShowRequest(id));
     focus(app, Pane::Needs);

@@ -1,4 +1,4 @@
-//! The rows of a picker.
+//! A row of a picker or of the completion list.
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PickerRow<T> {

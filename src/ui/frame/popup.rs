@@ -36,7 +36,7 @@ pub fn open(
     inner
 }
 
-/// Clears the columns beside a popup if they are too few to be readable.
+/// Clears the columns to the left and right of a popup if they are too few for readable text.
 pub fn clear_beside(theme: &Theme, area: Rect, buffer: &mut Buffer) {
     let screen = buffer.area;
     let sides = [
@@ -142,7 +142,7 @@ pub fn search(
     (at, rest)
 }
 
-/// Underlines the characters of the first span whose indices are in `marked`, which is sorted.
+/// Underlines the characters of the first span whose indices are in `marked`. `marked` must be sorted.
 pub fn emphasised(
     mut spans: Vec<Span<'static>>,
     marked: &[usize],

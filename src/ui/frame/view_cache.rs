@@ -1,11 +1,11 @@
-//! Caches that drawing keeps between two frames.
+//! Caches that drawing keeps from one frame to the next.
 
 use std::collections::BTreeMap;
 
 use crate::domain::ids::Name;
 use crate::ui::transcript::TranscriptCache;
 
-/// Caches between two frames. Dropping them changes no output.
+/// What drawing keeps from one frame to the next. Dropping it changes no output.
 #[derive(Debug, Default)]
 pub struct ViewCache {
     transcripts: BTreeMap<Name, TranscriptCache>,
@@ -14,7 +14,7 @@ pub struct ViewCache {
 }
 
 impl ViewCache {
-    /// Returns how many rows of the shown conversation were laid out so far.
+    /// Returns the total number of rows that were laid out so far for the shown conversation.
     pub fn rows_laid(&self) -> usize {
         self.transcripts
             .values()

@@ -17,7 +17,7 @@ pub(super) const EAST: u8 = 2;
 pub(super) const SOUTH: u8 = 4;
 pub(super) const WEST: u8 = 8;
 
-/// The horizontal position of each layer.
+/// The horizontal positions and widths of the layers.
 struct Columns {
     /// The first column of each layer.
     start: Vec<usize>,
@@ -42,7 +42,8 @@ const GAPS: [Gap; 3] = [
     Gap { step: 1, beside: 4 },
 ];
 
-/// A wider gap is chosen only if it leaves this many columns for each node that needs them.
+/// A gap wider than the narrowest one is chosen only if each layer still gets its preferred width or at least this many
+/// columns.
 const WIDE_GAP_NODE_WIDTH: usize = 24;
 
 impl Gap {
@@ -91,7 +92,7 @@ impl Columns {
                 .map(|most| capped(least, most))
                 .find(|widths| widths.iter().sum::<usize>() <= room)
         };
-        // First try to keep the minimum widths, else share the room equally.
+        // First tries to keep the minimum widths, otherwise shares the room equally.
         let none = vec![0; natural.len()];
         let width = within(&least)
             .or_else(|| within(&none))
@@ -110,16 +111,19 @@ impl Columns {
         self.start[layer] + self.width[layer] + 2 + track * self.gap.step
     }
 
-    /// Returns the width of `node` in the drawing, in columns.
+    /// Returns the width of `node`, in columns: its preferred width, at most that of its layer.
     fn node_width(&self, wanted: &GraphInput, node: usize, layer: usize) -> usize {
         wanted.widths[node].max(1).min(self.width[layer])
     }
 }
 
-/// The part of one line that is in a cell. Its arms are the sides of the cell that the line reaches, as bits.
+/// The part of one line that is in a cell.
 struct Stroke {
+    /// The line: its layer, and the index of its wire in the channel after the layer.
     line: (usize, usize),
+    /// The sides of the cell that the line reaches, as bits.
     arms: u8,
+    /// The source nodes of the edges in the line.
     sources: Vec<usize>,
 }
 
@@ -144,7 +148,8 @@ impl Cells {
         }
     }
 
-    /// Adds the cells of one link, a polyline with these corners.
+    /// Adds the cells of one link, the part of a line between two points in adjacent layers. `corners` are the corners
+    /// of its polyline.
     fn link(&mut self, corners: &[(usize, usize)], line: (usize, usize), source: usize) {
         let way: Vec<(usize, usize)> = walk(corners).collect();
         for pair in way.windows(2) {
@@ -157,7 +162,7 @@ impl Cells {
             self.add(a, line, out, source);
             self.add(b, line, back, source);
         }
-        // Both ends continue horizontally, to a node or to the next link.
+        // At both ends, the line continues horizontally, to a node or to the next link.
         for (end, arm) in [(way.first(), WEST), (way.last(), EAST)] {
             if let Some(end) = end {
                 self.add(*end, line, arm, source);
@@ -184,7 +189,7 @@ pub fn walk(corners: &[(usize, usize)]) -> impl Iterator<Item = (usize, usize)> 
     first.into_iter().chain(rest)
 }
 
-/// Draws a connected component, number `part`, below the existing content of `out`.
+/// Draws the connected component number `part` below the existing content of `out`.
 pub fn add(
     out: &mut Drawing,
     part: usize,
@@ -220,7 +225,7 @@ pub fn add(
         };
         used.extend((0..heights[at]).map(|row| spread(routed.rows[at]) + row));
     }
-    // Rows that contain only vertical lines are omitted.
+    // Rows without nodes are omitted if they contain only vertical lines.
     let is_upright = |s: &Stroke| s.arms & (EAST | WEST) == 0;
     let crossed = cells
         .0
@@ -278,13 +283,14 @@ pub fn add(
     }
 }
 
-/// Maps a row of points to a row of cells before empty rows are omitted. Each row of points has room for a node of
-/// [`ROWS_MAX`] rows.
+/// Returns the first row of cells that belongs to a row of points, before empty rows are omitted. Each row of points
+/// has room for a node of [`ROWS_MAX`] rows.
 fn spread(row: usize) -> usize {
     row * ROWS_MAX
 }
 
-/// Returns the corners of the link between two points, as column and row. The rows are those of [`spread`].
+/// Returns the corners of the link between two points, as column and row. The rows are those of [`spread`]: empty rows
+/// are not omitted yet.
 fn corners(
     web: &LayeredGraph,
     routed: &Routed,
@@ -318,8 +324,8 @@ fn corners(
     out
 }
 
-/// Combines the lines in a cell into one [`LineCell`]. A line with a vertical arm is drawn over lines that pass
-/// horizontally.
+/// Combines the lines in a cell into one [`LineCell`]. A line that runs or turns vertically is drawn over lines that
+/// only pass horizontally.
 fn line_cell(x: usize, strokes: &[Stroke]) -> LineCell {
     let upright = strokes.iter().find(|s| s.arms & (NORTH | SOUTH) != 0);
     match upright {

@@ -1,9 +1,10 @@
-//! Assigns a row to each point. Points keep the order of their layer and are placed close to their neighbours in the
-//! adjacent layers.
+//! Assigns a row to each point of the layered graph (a node, or a bend of an edge). Points keep the order of their
+//! layer and are placed close to their neighbours in the adjacent layers.
 
 use crate::ui::graph::layers::LayeredGraph;
 
-/// Number of passes over the layers, each forward and backward, that move points towards their neighbours.
+/// Number of rounds that move points towards their neighbours. Each round goes over all layers forward, then backward.
+/// A last pass considers both sides at once.
 const ROUNDS: usize = 3;
 
 /// Returns the row of each point, from 0.
@@ -31,7 +32,7 @@ pub fn rows(web: &LayeredGraph) -> Vec<usize> {
 }
 
 /// Moves the points of a layer towards the median row of their neighbours. Points stay in order and at least one row
-/// apart. `near` and `also` return the neighbours of a point in one layer each.
+/// apart. `near` and `also` each return the neighbours of a point in one adjacent layer, or none.
 fn settle<'a>(
     web: &LayeredGraph,
     layer: usize,
@@ -39,7 +40,8 @@ fn settle<'a>(
     near: impl Fn(usize) -> &'a [usize],
     also: impl Fn(usize) -> &'a [usize],
 ) {
-    // With each point's index subtracted, "in order and a row apart" becomes "non-decreasing" (isotonic regression).
+    // If each point's index is subtracted from its target row, "in order and at least one row apart" becomes
+    // "non-decreasing". That is isotonic regression, solved here by merging adjacent blocks of points.
     let points = &web.layers[layer];
     let mut blocks: Vec<Vec<isize>> = Vec::new();
     for (at, point) in points.iter().enumerate() {
@@ -51,7 +53,7 @@ fn settle<'a>(
         seen.sort_unstable();
         let target = middle(&seen).unwrap_or(rows[*point]) - at.cast_signed();
         let mut block = vec![target];
-        // Points whose targets are out of order share the median of their targets.
+        // Adjacent points whose targets are out of order form a block that moves to the median of all their targets.
         while let Some(above) = blocks.pop_if(|b| middle(b) > middle(&block)) {
             block.extend(above);
             block.sort_unstable();

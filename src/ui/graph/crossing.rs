@@ -5,8 +5,8 @@ use crate::ui::graph::layers::LayeredGraph;
 /// Number of sweeps over the layers. More sweeps rarely improve the result.
 const SWEEPS: usize = 10;
 
-/// Orders the points of each layer by the mean position of their neighbours, in alternating sweeps, and keeps the order
-/// with the fewest crossings.
+/// Orders the points of each layer by the mean position of their neighbours in the adjacent layer, sweeping forward and
+/// backward in turn. Keeps the order with the fewest crossings.
 pub fn reduce_crossings(web: &mut LayeredGraph) {
     let mut best = (crossings(web), web.layers.clone());
     for sweep in 0..SWEEPS {
@@ -81,7 +81,7 @@ fn swap(web: &mut LayeredGraph) {
     }
 }
 
-/// Returns the number of line crossings between adjacent layers.
+/// Counts the pairs of links that cross between adjacent layers.
 pub fn crossings(web: &LayeredGraph) -> usize {
     let place = positions(web);
     let mut all = 0;
@@ -110,7 +110,7 @@ pub fn crossings(web: &LayeredGraph) -> usize {
     all
 }
 
-/// A collection of numbers that can count how many of them are at most a given number (a Fenwick tree).
+/// A collection of numbers that can quickly count those up to a given number (a Fenwick tree).
 struct Counter(Vec<usize>);
 
 impl Counter {

@@ -18,7 +18,7 @@ const ARMS: [(char, u8); 11] = [
     ('┼', NORTH | EAST | SOUTH | WEST),
 ];
 
-/// The characters with heavy arms. An entry holds all arms of the character, the heavy ones among them, and the
+/// The line characters with heavy arms. Each entry holds all arms as bits, the heavy ones among them, and the
 /// character.
 const HEAVY: [(u8, u8, char); 51] = {
     const N: u8 = NORTH;
@@ -98,7 +98,7 @@ impl Path {
             () if to.1 > from.1 => SOUTH,
             () => NORTH,
         };
-        // Both ends continue horizontally to a node.
+        // At both ends, the path continues horizontally to a node.
         let arms = |(at, here): (usize, &(usize, usize))| {
             let before = at.checked_sub(1).and_then(|at| way.get(at));
             let back = before.map_or(WEST, |before| toward(*here, *before));

@@ -1,4 +1,4 @@
-//! Assigns nodes to layers, and adds a point to each layer that an edge passes on its way.
+//! Assigns nodes to layers, and adds a bend to each layer that an edge crosses between its two nodes.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -13,8 +13,8 @@ pub struct Layering {
     pub removed_edges: usize,
 }
 
-/// Assigns a layer to each node, in topological order. If all remaining nodes depend on a cycle, the one with the
-/// lowest index is taken next, and its remaining incoming edges are removed.
+/// Assigns a layer to each node, in topological order. If every remaining node has a remaining predecessor (a cycle),
+/// takes the node with the lowest index next and removes its remaining incoming edges.
 pub fn assign_layers(count: usize, edges: &[(usize, usize)]) -> Layering {
     let all: BTreeSet<(usize, usize)> = edges
         .iter()
@@ -34,7 +34,7 @@ pub fn assign_layers(count: usize, edges: &[(usize, usize)]) -> Layering {
     while let Some(node) = ready.pop_first().or_else(|| left.first().copied()) {
         left.remove(&node);
         for to in &next[node] {
-            // An edge to an assigned node closes a cycle.
+            // The target already has a layer, so this edge closes a cycle and is removed.
             if !left.contains(to) {
                 continue;
             }
@@ -80,27 +80,28 @@ fn find(root: &mut [usize], mut node: usize) -> usize {
     node
 }
 
-/// A point of the layered graph: a node, or a bend where edges of a node pass a layer.
+/// A point of the layered graph: a node, or a bend where edges of one source node cross a layer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Point {
     /// Index of the node; `None` for a bend.
     pub node: Option<usize>,
     pub layer: usize,
-    /// The source node of the edges that pass the bend; for a node, the node itself.
+    /// The source node of the edges that go through the bend; for a node, the node itself.
     pub source: usize,
 }
 
-/// A connected component, with a bend in each layer that an edge passes, so that every link leads to the next layer.
+/// A connected component of the graph. Edges have a bend in each layer that they cross, so that every link leads to the
+/// next layer.
 #[derive(Debug, Clone, Default)]
 pub struct LayeredGraph {
     pub points: Vec<Point>,
     /// The indexes in `points` of each layer's points, from the top.
     pub layers: Vec<Vec<usize>>,
-    /// The successors of each point.
+    /// For each point, the points in the next layer to which a link leads.
     pub next: Vec<Vec<usize>>,
-    /// The predecessors of each point.
+    /// For each point, the points in the previous layer from which a link comes.
     pub prev: Vec<Vec<usize>>,
-    /// The points that each edge passes, from its source node to its target node.
+    /// The points of each edge, from its source node over its bends to its target node.
     pub paths: Vec<Vec<usize>>,
 }
 
@@ -119,7 +120,7 @@ impl LayeredGraph {
         for (from, to) in ranked.edges.iter().filter(own) {
             let mut path = vec![of_node[from]];
             for layer in ranked.layer[*from] + 1..ranked.layer[*to] {
-                // All edges of a node share one line for as long as possible.
+                // All edges of a node share their bends, so that they are one line for as long as possible.
                 let at = *passing
                     .entry((*from, layer))
                     .or_insert_with(|| web.add(None, layer, *from));

@@ -3,7 +3,7 @@
 //! General layout libraries are not used, because a pane is wide and low, so that nodes need flat boxes, and because a
 //! line must never seem to lead to a wrong node. The steps are: longest-path layers ([`layers`]), crossing reduction by
 //! barycentres ([`crossing`]), rows close to their neighbours ([`coordinates`]), lines in channels between the columns
-//! ([`route`]), and the cells ([`canvas`]), in which lines that turn are drawn over lines that pass.
+//! ([`route`]), and the cells ([`canvas`]), where lines that turn are drawn over lines that only pass through.
 
 mod canvas;
 mod coordinates;
@@ -37,12 +37,13 @@ pub struct GraphInput {
     pub widths: Vec<usize>,
     /// The edges, from node to node.
     pub edges: Vec<(usize, usize)>,
-    /// Maximum width of the drawing, in columns. The drawing is wider if nodes of [`NODE_MIN`] columns do not fit.
+    /// The wanted maximum width of the drawing, in columns. The drawing is wider if its layers do not fit even with
+    /// nodes of [`NODE_MIN`] columns.
     pub columns: usize,
     /// How to show a node that gets fewer columns than preferred.
     pub overflow: NodeOverflow,
-    /// The minimum width of each wrapped node, in columns, if there is room for all. Empty means [`NODE_MIN`] for all
-    /// nodes.
+    /// The minimum width of each node, in columns, which is kept if there is room for all of them. Empty means
+    /// [`NODE_MIN`] for all nodes.
     pub min_widths: Vec<usize>,
 }
 
@@ -56,7 +57,7 @@ pub enum NodeOverflow {
     Wrapped(usize),
 }
 
-/// Returns the height, in rows, of a node that prefers `natural` columns and gets `columns`. At most `most`.
+/// Returns the height, in rows, of a node that prefers a width of `natural` columns and gets `columns`. At most `most`.
 pub fn rows_for(natural: usize, columns: usize, most: usize) -> usize {
     let missing = natural.saturating_sub(columns);
     // Continuation rows are indented and break at words, so they hold fewer characters.
@@ -91,14 +92,14 @@ pub struct LineCell {
     pub sources: Vec<usize>,
 }
 
-/// The path of one edge.
+/// The drawn line of one edge, as a polyline.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Path {
     /// Index of the source node.
     pub from: usize,
     /// Index of the target node.
     pub to: usize,
-    /// The corners of the path as column and row, from the cell after the source to the arrow before the target.
+    /// The corners of the path, as column and row, from the cell after the source to the arrow before the target.
     pub corners: Vec<(usize, usize)>,
 }
 

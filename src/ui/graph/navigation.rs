@@ -3,7 +3,7 @@
 use crate::ui::graph::{Drawing, Node};
 use crate::ui::keymap::direction::VerticalDirection;
 
-/// A move of the selection.
+/// A movement of the selection from one node to another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum GraphMove {
     /// To a blocker of the selected task, or to the nearest node on the left if it has none.
@@ -14,13 +14,13 @@ pub enum GraphMove {
     Up(usize),
     /// Down by a number of nodes.
     Down(usize),
-    /// To the first node.
+    /// To the topmost node in the first layer of the first connected component.
     First,
-    /// To the last node.
+    /// To the lowest node in the last layer of the last connected component.
     Last,
 }
 
-/// Returns the node that a move from node `at` leads to, or `at` if there is none in that direction.
+/// Returns the index of the node to which a move from node `at` leads, or `at` if there is none in that direction.
 pub fn step(drawing: &Drawing, at: usize, step: GraphMove) -> usize {
     let Some(here) = drawing.nodes.get(at) else {
         return 0;
@@ -64,8 +64,8 @@ pub fn step(drawing: &Drawing, at: usize, step: GraphMove) -> usize {
     }
 }
 
-/// Returns the next node of the same layer in that direction. At the end of the layer, returns the nearest node of the
-/// next connected component; `at` if there is none.
+/// Returns the next node of the same layer above or below node `at`. At the end of the layer, returns the nearest node
+/// of the next connected component, or `at` if there is none.
 fn above_or_below(drawing: &Drawing, at: usize, direction: VerticalDirection) -> usize {
     let here = drawing.nodes[at];
     let is_beyond = |n: &Node| match direction {
@@ -79,7 +79,7 @@ fn above_or_below(drawing: &Drawing, at: usize, direction: VerticalDirection) ->
         .filter(|(_, n)| is_beyond(n));
     let key = |n: &Node| {
         let same = n.component == here.component && n.layer == here.layer;
-        // Within a part, only nodes of the same layer count.
+        // Within the connected component of `at`, only nodes of the same layer count.
         let rank = match (same, n.component == here.component) {
             (true, _) => Some((0, 0, 0)),
             (false, true) => None,

@@ -1,8 +1,8 @@
 //! Routes the lines between two layers: the vertical lines, their endpoints and their order.
 //!
-//! Points with exactly the same successors share one vertical line. A line that ends on a row must be to the right of the
-//! line that begins on that row; otherwise it would seem to lead to the other line's targets. If these constraints form a
-//! cycle, rows are spaced out and lines take a detour over an empty row.
+//! Points with exactly the same successors share one vertical line. A line that ends on a row must be to the right of
+//! the line that begins on that row; otherwise it would seem to lead to the other line's targets. If these constraints
+//! form a cycle, rows are spaced out and some lines reach their targets by a detour over an empty row.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -17,7 +17,8 @@ pub enum Spacing {
     Loose,
 }
 
-/// The error for lines whose order constraints form a cycle, so that they need empty rows.
+/// The error of [`route`] when the order constraints of the lines form a cycle, so that detours over empty rows are
+/// needed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Tangled;
 
@@ -26,14 +27,14 @@ pub struct Tangled;
 pub struct Wire {
     from: Vec<usize>,
     to: Vec<usize>,
-    /// The rows at which the line ends. For a target with a detour, the detour's empty row.
+    /// The rows on which the line ends. For a target with a detour, it is the empty row of the detour.
     ends: BTreeSet<usize>,
     /// Position of the line among the vertical lines of its channel, from 0 at the left.
     pub track: usize,
 }
 
-/// The last part of a path to a target whose row is taken by the beginning of another line: the path first leads to an
-/// empty row, and reaches the target to the right of that line.
+/// The last part of a path to a target, needed if another line begins on the target's row: the path first leads to an
+/// empty row, passes that line, and reaches the target to the right of it.
 #[derive(Debug, Clone, Copy)]
 pub struct Detour {
     /// The empty row over which the detour leads.
@@ -57,7 +58,7 @@ pub struct Channel {
 /// The rows and lines of a connected component.
 #[derive(Debug, Clone, Default)]
 pub struct Routed {
-    /// The row of each point.
+    /// The row of each point, by the index of the point.
     pub rows: Vec<usize>,
     /// The channels, each between one layer and the next.
     pub channels: Vec<Channel>,
@@ -66,8 +67,8 @@ pub struct Routed {
 /// Routes all lines of a connected component.
 ///
 /// # Errors
-/// When the order constraints of the lines form a cycle and `spacing` is [`Spacing::Tight`], which has no empty rows for
-/// detours.
+/// Returns [`Tangled`] if the order constraints of the lines form a cycle and `spacing` is [`Spacing::Tight`], which
+/// has no empty rows for detours.
 pub fn route(web: &LayeredGraph, rows: &[usize], spacing: Spacing) -> Result<Routed, Tangled> {
     let rows: Vec<usize> = match spacing {
         Spacing::Tight => rows.to_vec(),
@@ -119,7 +120,7 @@ struct VerticalLine {
     before: Vec<usize>,
     /// Number of lines without a track that must be to the left of this one.
     waits: usize,
-    /// Order among lines that can be placed next. The smallest is placed first.
+    /// Order among the lines that can be placed next: the line with the smallest rank is placed first.
     rank: isize,
     done: bool,
     /// The leftmost track that the line may take.
@@ -183,7 +184,7 @@ impl Planner {
         let (first, (top, bottom)) = (self.lines[at].first, self.lines[at].span);
         self.lines[at].done = true;
         if top == bottom {
-            // A horizontal line needs no track.
+            // A purely horizontal line needs no track.
             self.release(at, first);
             return;
         }
@@ -205,7 +206,8 @@ impl Planner {
         }
     }
 
-    /// Breaks a cycle of order constraints: leads the line `stuck` to empty rows, from which detours reach its targets.
+    /// Breaks a cycle of order constraints: lets the line `stuck` end on empty rows, from which detours reach its
+    /// targets.
     fn detour(&mut self, stuck: usize, out: &mut Channel, rows: &[usize]) {
         let begins = begins(&out.wires, rows);
         let top = out.wires[stuck].from.iter().map(|p| rows[*p]).min();
@@ -255,7 +257,7 @@ impl Planner {
     }
 }
 
-/// Returns, for each row, the index of the wire that begins on it and has a vertical part.
+/// Returns, for each row on which a wire with a vertical part begins, the index of that wire.
 fn begins(wires: &[Wire], rows: &[usize]) -> HashMap<usize, usize> {
     let mut out = HashMap::new();
     for (at, wire) in wires.iter().enumerate() {

@@ -109,8 +109,8 @@ fn cells(drawing: &Drawing) -> HashMap<(usize, usize), char> {
     out
 }
 
-/// Follows the lines from each node as a reader would, and returns the edges found. A line continues to the right, or up or
-/// down at a turn; where a glyph has no left arm, the line from the left continues behind it.
+/// Follows the lines from each node as a reader would, and returns the edges found. A line continues to the right, or
+/// up or down at a turn; where a glyph has no left arm, the line from the left continues behind it.
 fn seen(drawing: &Drawing) -> BTreeSet<(usize, usize)> {
     let cells = cells(drawing);
     let at_node: BTreeMap<(usize, usize), usize> = drawing

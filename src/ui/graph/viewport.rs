@@ -62,7 +62,7 @@ pub struct Camera {
 }
 
 impl Camera {
-    /// Returns the first visible column and row of a drawing, including the user's scroll offset.
+    /// Returns the first visible column and row of a drawing: the default position, moved by the user's scroll offset.
     pub fn window(self, drawing: &Drawing, selected: usize, room: Rect) -> (usize, usize) {
         let (left, top) = window(drawing, selected, room);
         let most = |whole: usize, room: u16, at: usize| at.max(whole.saturating_sub(room.into()));
@@ -101,7 +101,7 @@ impl Camera {
             offset: (self.offset.0 + x, self.offset.1 + y),
             ..self
         };
-        // The offset is clamped, so that scrolling back takes effect at once.
+        // The offset is limited to the drawing, so that scrolling back takes effect at once.
         let (left, top) = wished.window(drawing, selected, room);
         let own = window(drawing, selected, room);
         let from = |at: usize, own: usize| at.cast_signed() - own.cast_signed();
@@ -112,9 +112,9 @@ impl Camera {
     }
 }
 
-/// Returns the default scroll position: the first visible column and row of a drawing at which node `selected` is in
-/// view and, if there is room, the nodes that it blocks. The first column is the first column of a node, so that no
-/// node is cut off at the left.
+/// Returns the default scroll position (the first visible column and row of a drawing), in which node `selected` and,
+/// if there is room, the nodes that it blocks are in view. The first visible column is the first column of a node, so
+/// that no node is cut off at the left.
 pub fn window(drawing: &Drawing, selected: usize, room: Rect) -> (usize, usize) {
     let node = drawing.nodes.get(selected).copied().unwrap_or_default();
     let (columns, height) = (usize::from(room.width), usize::from(room.height));

@@ -1,7 +1,7 @@
 //! Syntax highlighting of code, line by line, with the rules of `synoptic`.
 //!
-//! Nothing is set up before the first line of a language is drawn; its rules are then kept. A wrong guess changes the
-//! style, never the text. Without the feature `highlight`, no language is known.
+//! The rules of a language are compiled when its first line is drawn, and then kept. A wrongly guessed language changes
+//! only the style, never the text. Without the feature `highlight`, no language is known.
 
 #[cfg(feature = "highlight")]
 mod rules;
@@ -20,8 +20,8 @@ use crate::ui::theme::Theme;
 /// Maximum length of a highlighted line, in bytes. The cost of a line grows with its length times the number of rules.
 const LINE_MAX: usize = 400;
 
-/// The names of languages in code fences and the endings of their files, each with the ending for which `synoptic` has
-/// rules.
+/// The known languages. For each: the file ending that selects its rules in the crate `synoptic`, then the names in
+/// code fences and the file endings that mean this language.
 const NAMES: &[(&str, &[&str])] = &[
     ("rs", &["rs", "rust"]),
     ("py", &["py", "pyw", "pyi", "python", "python3"]),
@@ -99,8 +99,9 @@ impl Language {
         found.next().map(|(ending, _)| Language(ending))
     }
 
-    /// Returns the styled spans of one line of code without control characters. `open` is what the line before left open;
-    /// it becomes what this line leaves open. A line of more than [`LINE_MAX`] bytes has one style.
+    /// Returns the styled spans of one line of code without control characters. `open` is the comment or string that is
+    /// open at the start of the line; it is set to the one that is open at the end. A line of more than [`LINE_MAX`]
+    /// bytes has one style.
     pub fn spans(self, line: &str, open: &mut OpenToken, theme: &Theme) -> Vec<Span<'static>> {
         let plain = theme.text;
         let mut out = Vec::new();

@@ -9,7 +9,7 @@ use synoptic::{Highlighter, TokOpt, TokenRef, from_extension};
 use crate::ui::highlight::{Token, TokenKind};
 
 thread_local! {
-    /// The rules by file ending. Rules are compiled when their first line is highlighted.
+    /// The rules by file ending. Those of a language are compiled when its first line is highlighted.
     static RULES: RefCell<HashMap<&'static str, Highlighter>> = RefCell::default();
 }
 
@@ -39,7 +39,8 @@ fn of_line(
     line: &str,
     open: Option<&str>,
 ) -> (Vec<Token>, Option<Arc<str>>) {
-    // The text that opened a token is read again, which restores the state at its end.
+    // The highlighter first reads the text of the open token again, so that it is in the right state at the start of
+    // `line`.
     let mut lines: Vec<String> = open.map(str::to_string).into_iter().collect();
     lines.push(line.to_string());
     rules.run(&lines);
@@ -64,7 +65,7 @@ fn of_line(
     );
     let next = match (open, parts.last()) {
         _ if !is_open => None,
-        // The first token is the one of `open`.
+        // The only token is the one that was open at the start of the line.
         (Some(open), _) if rules.tokens.len() == 1 => Some(open.into()),
         (_, Some(last @ TokOpt::Some(..))) => Some(Arc::from(last.text().as_str())),
         _ => None,
@@ -72,8 +73,8 @@ fn of_line(
     (out, next.filter(|text: &Arc<str>| continues(ending, text)))
 }
 
-/// Returns whether a token that begins with `text` may continue on the next line. A single quote is an apostrophe more
-/// often than a string of several lines.
+/// Returns whether a token that begins with `text` may continue on the next line. Except in shell scripts, a token that
+/// begins with one single quote may not, because the quote is more often an apostrophe.
 fn continues(ending: &str, text: &str) -> bool {
     !text.starts_with('\'') || text.starts_with("'''") || ending == "sh"
 }

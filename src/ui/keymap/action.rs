@@ -3,7 +3,7 @@
 use crate::ui::keymap::direction::{PanDirection, Scroll};
 use crate::ui::keymap::pane::Pane;
 
-/// A user action. The settings name it in `snake_case`.
+/// A user action. The settings name actions in `snake_case`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Action {
     /// Show the help with all key bindings.
@@ -12,7 +12,7 @@ pub enum Action {
     Palette,
     /// Go to the oldest request that waits for the user.
     Waiting,
-    /// Focus a pane; if it has the focus, enlarge it to full screen.
+    /// Focus a pane; if it already has the focus, enlarge it to full screen.
     Focus(Pane),
     /// Enlarge the focused pane to full screen; if one is enlarged, show all panes again.
     Enlarge,
@@ -28,7 +28,6 @@ pub enum Action {
     Prev,
     /// Select the next item: request, tool call or task.
     Next,
-    /// Open the selected item.
     Open,
     /// Go one step back, for example from a filter or a popup.
     Back,
@@ -36,7 +35,6 @@ pub enum Action {
     Close,
     /// Scroll to the newest entry and follow further ones.
     Follow,
-    /// Copy the selection.
     Copy,
     /// Choose which part of the conversation to copy.
     CopyMenu,
@@ -48,9 +46,7 @@ pub enum Action {
     Search,
     NextMatch,
     PrevMatch,
-    /// Go to the user's next prompt.
     NextPrompt,
-    /// Go to the user's previous prompt.
     PrevPrompt,
     /// Go to the next file of a diff.
     NextFile,
@@ -64,7 +60,6 @@ pub enum Action {
     ToggleGraph,
     /// Switch to the next layout.
     Layout,
-    /// Pan the graph.
     Pan(PanDirection),
     /// Show more of each task in the graph.
     ZoomIn,
@@ -82,13 +77,18 @@ pub enum Action {
     Models,
     /// Stop the selected background job.
     Kill,
+    /// Restart the selected MCP server.
+    RestartServer,
+    /// Disable the selected MCP server, or enable it again.
+    ToggleServer,
+    /// Log in to the selected MCP server.
+    LogIn,
     /// Show the transcript of the subagent that the selected tool call started.
     Subagent,
     /// Summarise the conversation of the shown agent.
     Compact,
     /// Empty the conversation of the shown agent.
     Clear,
-    /// Start a new session.
     NewSession,
     /// Choose an earlier session to resume.
     Sessions,
@@ -118,14 +118,10 @@ pub enum Action {
     RejectShown,
     /// Decide with a comment, or answer a question in free text.
     Comment,
-    /// Claim the selected task.
     Claim,
-    /// Release the selected task.
     Release,
-    /// Complete the selected task.
     CompleteTask,
     AddTask,
-    /// Edit the selected task.
     EditTask,
     /// Go to the next field of the task form.
     NextField,
@@ -149,7 +145,6 @@ pub enum Action {
     Choose(usize),
     /// Ask the selected teammate to shut down.
     AskShutdown,
-    /// Kill the selected teammate.
     KillTeammate,
     /// Ask the selected teammate for its status.
     Nudge,
@@ -157,7 +152,6 @@ pub enum Action {
     Send,
     /// Insert the selected completion.
     Complete,
-    /// Insert a line break.
     Newline,
     /// Move up a row; from the first row, recall an older message.
     Older,
@@ -167,9 +161,7 @@ pub enum Action {
     DeleteToStart,
     /// Search the history of sent messages.
     SearchHistory,
-    /// Undo the last edit of the text.
     Undo,
-    /// Redo the edit that was undone last.
     Redo,
     /// Delete to the end of the line.
     DeleteToEnd,
@@ -198,9 +190,7 @@ pub enum Action {
     ApproveSettings,
     /// Start crewdeck without the project settings that need approval.
     SkipSettings,
-    /// Hide or show the tips.
     ToggleTips,
-    /// Play or pause the recording.
     PauseOrPlay,
     /// Go one event forward in the recording.
     Step,
@@ -216,7 +206,7 @@ pub enum Action {
     Slower,
 }
 
-/// Names of actions in earlier versions, which settings may still use, and today's names.
+/// Former names of actions, which settings may still use, each with the current name.
 pub(super) const FORMER_NAMES: &[(&str, &str)] = &[
     ("copy_place", "copy_worktree_path"),
     ("dismiss_tour", "toggle_tips"),
@@ -290,6 +280,9 @@ impl Action {
                 | Action::Compose
                 | Action::Models
                 | Action::Kill
+                | Action::RestartServer
+                | Action::ToggleServer
+                | Action::LogIn
                 | Action::Interrupt
                 | Action::Compact
                 | Action::Clear
@@ -309,6 +302,9 @@ impl Action {
             self,
             Action::ProblemsOnly
                 | Action::Kill
+                | Action::RestartServer
+                | Action::ToggleServer
+                | Action::LogIn
                 | Action::NextFile
                 | Action::PrevFile
                 | Action::NextField

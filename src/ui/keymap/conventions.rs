@@ -1,10 +1,11 @@
-//! Rules that all default key bindings follow: one meaning for each key, a way without Alt, words as hints.
+//! Rules that all default key bindings follow: each key has one meaning, each action can be reached without Alt, and
+//! hints are words.
 
 use std::collections::BTreeMap;
 
 use crate::ui::keymap::{Action, Context, SLASH, TABLE};
 
-/// What an action means. Keys with the same meaning may stand for different actions.
+/// Returns the meaning of an action. One key may be bound to different actions with the same meaning.
 fn meaning(action: Action) -> String {
     use Action as A;
     let group = match action {
@@ -28,7 +29,7 @@ fn meaning(action: Action) -> String {
     group.into()
 }
 
-/// Keys with a second meaning in one context, and the reason.
+/// Keys that may have a second meaning in one context, with the reason.
 const EXCEPTIONS: &[(Context, &[&str], &str)] = &[
     (
         Context::Choices,
@@ -94,7 +95,7 @@ fn alt_key_has_another_way() {
 fn hint_labels_are_words() {
     for line in TABLE.iter().filter(|line| !line.hint.is_empty()) {
         let is_word = line.hint.chars().any(char::is_lowercase) && line.hint.len() > 1;
-        // A replay jumps by a time.
+        // The hint of a replay jump is a duration, such as `10 s`.
         assert!(is_word || line.hint.ends_with(" s"), "{line:?}");
     }
 }

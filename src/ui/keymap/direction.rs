@@ -9,13 +9,11 @@ pub enum Scroll {
     PageDown,
     HalfUp,
     HalfDown,
-    /// To the first row.
     Top,
     /// To the last row. In a list that grows, the view then follows new rows and the selection is cleared.
     Bottom,
 }
 
-/// A direction in which to pan the task graph.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PanDirection {
     Left,
@@ -37,7 +35,6 @@ impl PanDirection {
     }
 }
 
-/// A vertical direction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum VerticalDirection {
     Up,

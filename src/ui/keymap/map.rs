@@ -10,8 +10,8 @@ const NO_KEY: &str = "no key";
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeyBinding {
     pub context: Context,
-    /// The keys in the syntax of `keys::parse`. The screen shows the first one. If empty, only the palette offers the
-    /// action.
+    /// The keys in the syntax of `keys::parse`. The screen shows the first one. If there are none, the action is
+    /// available only in the palette.
     pub keys: Vec<String>,
     pub action: Action,
     /// The description in the help and the palette.
@@ -30,11 +30,10 @@ impl KeyBinding {
     }
 }
 
-/// The result of a key lookup.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KeyLookup {
     Action(Action),
-    /// The name is the first key of a two-key sequence.
+    /// `name` is the first key of a two-key sequence.
     Prefix,
     /// The key is not bound. A text input inserts it as text.
     Nothing,

@@ -57,13 +57,14 @@ pub enum Context {
     CommentVerdict,
     /// In the list of background jobs.
     Jobs,
+    /// In the list of MCP servers.
+    Servers,
     Costs,
     /// While a preview is open.
     Peek,
     EventLog,
     /// In the dialog that confirms an irreversible action. Enter does not confirm it.
     Confirm,
-    /// In the dialog that confirms a merge.
     ConfirmMerge,
     /// In the dialog that confirms an action that loses work.
     ConfirmLoss,
@@ -95,6 +96,7 @@ impl Context {
             Context::TaskForm => "Task form",
             Context::CommentVerdict => "Comment decision",
             Context::Jobs => "Background jobs",
+            Context::Servers => "MCP servers",
             Context::Costs => "Cost",
             Context::Peek => "Preview",
             Context::EventLog => "Event log",
@@ -336,6 +338,17 @@ pub const TABLE: &[Binding] = &[
     bind(Context::Jobs, &["g", "home"], Action::Move(Scroll::Top), "to the top", ""),
     bind(Context::Jobs, &["G", "end"], Action::Move(Scroll::Bottom), "to the bottom", ""),
     bind(Context::Jobs, &["esc", "q", "b"], Action::Back, "close", "close"),
+
+    bind(Context::Servers, &["enter", "o"], Action::Open, "show the end of its log", "log"),
+    bind(Context::Servers, &["r"], Action::RestartServer, "restart the selected server", "restart"),
+    bind(Context::Servers, &["d"], Action::ToggleServer, "disable the server, or enable it again", "disable or enable"),
+    bind(Context::Servers, &["L"], Action::LogIn, "log in to the server: shows the address of its login page", "log in"),
+    bind(Context::Servers, &["y"], Action::Copy, "copy its log", "copy"),
+    bind(Context::Servers, &["j", "down"], Action::Move(Scroll::LineDown), "down", "select"),
+    bind(Context::Servers, &["k", "up"], Action::Move(Scroll::LineUp), "up", ""),
+    bind(Context::Servers, &["g", "home"], Action::Move(Scroll::Top), "to the top", ""),
+    bind(Context::Servers, &["G", "end"], Action::Move(Scroll::Bottom), "to the bottom", ""),
+    bind(Context::Servers, &["esc", "q"], Action::Back, "close", "close"),
 
     bind(Context::Costs, &["enter", "o"], Action::Open, "open the agent or task", "open"),
     bind(Context::Costs, &["s"], Action::Sort, "sort the tables by the next column", "sort"),

@@ -116,7 +116,7 @@ impl Context {
         )
     }
 
-    /// Returns whether a key that types text, such as `a`, must not be bound in this context, because a text input may
+    /// Returns whether keys that type text, such as `a`, must not be bound in this context, because a text input may
     /// have the focus.
     fn is_writing(self) -> bool {
         let may_type = [Context::EmptyComposer, Context::Search, Context::TaskForm];
@@ -149,14 +149,14 @@ impl KeyMap {
             let works_elsewhere = rows.iter().any(|at| !map.bound[*at].context.is_writing());
             for at in rows {
                 let line = &mut map.bound[at];
-                // Where a key would type text, it does not apply if it works elsewhere.
+                // A key that types text is not bound where it must stay text, if it is bound elsewhere.
                 let skips_text = works_elsewhere && line.context.is_writing();
                 let mut here = keys.clone();
                 here.retain(|key| !skips_text || !is_text(key));
                 if here.is_empty() && !keys.is_empty() {
                     continue;
                 }
-                // If the table binds the action twice in a context, the first row gets all keys.
+                // If the table binds the action several times in a context, the first binding gets all keys.
                 let is_first = !given.contains(&line.context);
                 line.keys = if is_first { here } else { Vec::new() };
                 given.push(line.context);

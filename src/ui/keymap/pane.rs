@@ -7,7 +7,6 @@ pub enum Pane {
     Lead,
     /// The todo list of the shown agent.
     Todo,
-    /// The board with all tasks.
     Board,
     /// The list of teammates with their activity.
     Team,

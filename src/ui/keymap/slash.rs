@@ -1,9 +1,10 @@
-//! The slash commands of the composer, their other names, and what stands for commands of similar programs.
+//! The slash commands of the composer, their aliases, and replacements for slash commands of similar programs.
 
 use crate::ui::keymap::Action;
 use crate::ui::keymap::pane::Pane;
 
-/// The slash commands of the composer: command, action and description. The palette lists those that have no key.
+/// The slash commands of the composer: command, action and description. The palette lists the commands whose action has
+/// no key.
 #[rustfmt::skip]
 pub const SLASH: &[(&str, Action, &str)] = &[
     ("/model", Action::Models, "choose another model"),
@@ -26,24 +27,25 @@ pub const SLASH: &[(&str, Action, &str)] = &[
     ("/jobs", Action::Popup("jobs"), "show the background jobs"),
     ("/log", Action::Popup("event_log"), "show the event log: what happened, when, by whom and why"),
     ("/problems", Action::Popup("problems"), "show problems and fixes: agents that wait, failed or are stuck"),
+    ("/mcp", Action::Popup("servers"), "show the MCP servers: state, tools, calls, log"),
     ("/skills", Action::Popup("skills"), "show the skills that agents can load"),
     ("/help", Action::Help, "show the keys"),
     ("/quit", Action::Close, "quit"),
 ];
 
-/// Other names of slash commands, which the completion does not list.
+/// Aliases of slash commands. The completion does not list them.
 #[rustfmt::skip]
 pub const SLASH_ALIASES: &[(&str, &str)] = &[
     ("/agents", "/team"), ("/approvals", "/permissions"), ("/bashes", "/jobs"), ("/board", "/tasks"), ("/budget", "/cost"),
     ("/commands", "/help"), ("/continue", "/resume"), ("/events", "/log"), ("/exit", "/quit"), ("/history", "/log"),
-    ("/keybindings", "/help"), ("/keys", "/help"), ("/models", "/model"), ("/ps", "/jobs"), ("/q", "/quit"),
+    ("/keybindings", "/help"), ("/keys", "/help"), ("/mcps", "/mcp"), ("/models", "/model"), ("/ps", "/jobs"), ("/q", "/quit"),
     ("/reset", "/clear"), ("/rules", "/permissions"), ("/save", "/export"), ("/sessions", "/resume"), ("/shortcuts", "/help"),
     ("/stats", "/cost"), ("/subagents", "/team"), ("/summarize", "/compact"), ("/teammates", "/team"), ("/themes", "/theme"), ("/tokens", "/cost"),
     ("/usage", "/cost"),
 ];
 
-/// Slash commands of similar programs that crewdeck does not have, with what to use instead. `{board.diff}` stands for
-/// the key of an action.
+/// Slash commands of similar programs that crewdeck does not have, with what to use instead. In the text,
+/// `{board.diff}` stands for the key of an action.
 #[rustfmt::skip]
 pub const SLASH_ELSEWHERE: &[(&[&str], &str)] = &[
     (&["/add-dir"], "Folders outside the project are named in the setting write, which is read at the start."),
@@ -58,7 +60,7 @@ pub const SLASH_ELSEWHERE: &[(&[&str], &str)] = &[
     (&["/editor"], "{composer.edit_in_editor} edits the draft in $EDITOR; {composer.focus_lead}, then {lead.read_in_editor} opens the conversation there."),
     (&["/effort", "/fast", "/reasoning"], "The reasoning effort is that of the model: /model chooses another one."),
     (&["/find", "/search"], "{composer.focus_lead}, then {lead.search} searches the conversation."),
-    (&["/hooks", "/mcp", "/mcps", "/plugins"], "The tools are built in; /permissions lists what they may do, /skills the reusable instructions."),
+    (&["/hooks", "/plugins"], "The tools are built in; /permissions lists what they may do, /skills the reusable instructions."),
     (&["/keymap"], "Keys are changed in [keys] of ~/.config/crewdeck/config.toml; /help lists them."),
     (&["/output-style", "/personality"], "AGENTS.md holds what agents know about the project; /init writes it."),
     (&["/mention"], "Type @ and a part of the name to attach a file."),
@@ -70,7 +72,7 @@ pub const SLASH_ELSEWHERE: &[(&[&str], &str)] = &[
     (&["/share"], "/export writes the conversation to a file: NAME.md or NAME.html."),
     (&["/status", "/statusline"], "The status line shows model and agents; /cost shows usage, /doctor checks the setup, /problems what is stuck."),
     (&["/stop"], "{everywhere.interrupt} stops the shown agent; /jobs lists the background jobs and stops them."),
-    (&["/terminal-setup"], "{composer.newline} inserts a line break in every terminal; where Option types symbols, /help names a key without Alt."),
+    (&["/terminal-setup"], "{composer.newline} inserts a line break in every terminal. If Option types symbols, /help names other keys than Alt."),
     (&["/timeline"], "{composer.focus_lead}, then {lead.prev_prompt} goes to your previous message."),
     (&["/todo", "/todos"], "{everywhere.todo} shows or hides the todo list."),
     (&["/vim"], "{composer.edit_in_editor} edits the draft in $EDITOR."),

@@ -22,18 +22,18 @@ use crate::ui::transcript::Transcript;
 /// Maximum number of agents in memory, including those that have left.
 pub const AGENTS_MAX: usize = 1024;
 
-/// Maximum total size of the conversations of all agents except the lead, in bytes. With 15 teammates this is about half
-/// an hour of continuous output of each. Beyond it, the longest conversation loses its oldest entries. The lead's
+/// Maximum total size of the conversations of all agents except the lead, in bytes. With 15 teammates this is about
+/// half an hour of continuous output of each. Beyond it, the longest conversation loses its oldest entries. The lead's
 /// conversation has a separate limit.
 const OTHERS_MAX: usize = 12 * 1024 * 1024;
 
 /// Maximum length of a subagent's prompt in memory, in characters. A longer prompt is cut.
 const SUBAGENT_PROMPT_MAX: usize = 200;
 
-/// Maximum size of the last answer in memory, in bytes, which the key `y` copies. A longer answer is cut in the middle.
+/// Maximum size of the last answer in memory, in bytes. A longer answer is cut in the middle. The key `y` copies the
+/// last answer.
 const LAST_ANSWER_MAX: usize = 256 * 1024;
 
-/// The view model of one agent.
 #[derive(Debug, Default)]
 pub struct AgentView {
     pub transcript: Transcript,
@@ -58,24 +58,20 @@ pub struct AgentView {
     earlier: Used,
     /// The usage of this agent's subagents that were dropped from memory.
     pub past_subagents: Used,
-    /// The last complete answer.
     pub last_answer: String,
     /// The prompt of a subagent, in one line; empty for other agents.
     pub subagent_prompt: String,
     /// The recent activity, for the activity bars.
     pub pulse: Pulse,
-    /// Whether the conversation has any entry.
     pub has_entries: bool,
-    /// Whether a turn is running.
     pub in_turn: bool,
-    /// The command of the user that runs in the conversation.
+    /// The user's shell command that is running in the conversation, if any.
     pub user_command: Option<CallId>,
     /// The number of turns and compactions of the agent that have ended.
     pub ended: u64,
 }
 
 impl AgentView {
-    /// Applies an event of this agent.
     pub fn apply(&mut self, at: Timestamp, event: &AgentEvent) {
         self.transcript.apply(event);
         match event {
@@ -184,7 +180,7 @@ impl AgentView {
 #[derive(Debug, Default)]
 pub struct Agents {
     known: BTreeMap<Name, AgentView>,
-    /// The number of agents that were dropped from memory, not counting subagents, and the usage of these agents.
+    /// The number of agents that were dropped from memory, without subagents, and the usage of these agents.
     past: (usize, Used),
     /// The time zone of timestamps in conversations; `None` is UTC.
     zone: Option<TimeZone>,
@@ -199,13 +195,12 @@ impl Agents {
         }
     }
 
-    /// Returns the agent with that name, if it is known.
     pub fn get(&self, name: &Name) -> Option<&AgentView> {
         self.known.get(name)
     }
 
-    /// Returns the agent with that name. An unknown agent is added; if there are [`AGENTS_MAX`] already, one is
-    /// dropped, if possible one that has left.
+    /// Returns the agent with that name. An unknown agent is added. If there are [`AGENTS_MAX`] already, another one is
+    /// dropped for it, if possible one that has left.
     pub fn entry(&mut self, name: &Name) -> &mut AgentView {
         if !self.known.contains_key(name) && self.known.len() >= AGENTS_MAX {
             let gone = |a: &AgentView| a.activity == Some(Activity::Gone);
@@ -226,8 +221,8 @@ impl Agents {
         })
     }
 
-    /// Drops an agent from memory but keeps its usage. The usage of a subagent is added to its parent, that of another
-    /// agent to the total of dropped agents.
+    /// Drops an agent from memory but keeps its usage. The usage of a subagent is added to its parent, the usage of
+    /// another agent to the total of dropped agents.
     fn forget(&mut self, name: &Name) {
         let Some(agent) = self.known.remove(name) else {
             return;
@@ -243,7 +238,6 @@ impl Agents {
         }
     }
 
-    /// Applies an event of `name`.
     pub fn apply(&mut self, name: &Name, at: Timestamp, event: &AgentEvent) {
         self.change(name, |agent| agent.apply(at, event));
     }
@@ -270,8 +264,8 @@ impl Agents {
         }
     }
 
-    /// Drops the oldest entries of the longest conversations until those of all agents except the lead fit
-    /// [`OTHERS_MAX`].
+    /// Drops the oldest entries of the longest conversations until all conversations except the lead's have at most
+    /// [`OTHERS_MAX`] bytes together.
     fn make_room(&mut self) {
         let is_other = |name: &Name| !name.is_lead();
         let others = self.known.iter().filter(|(name, _)| is_other(name));
@@ -336,13 +330,12 @@ impl Agents {
         all.into_iter().cloned().collect::<Vec<_>>().into_iter()
     }
 
-    /// Returns all known agents, by name.
+    /// Returns all agents in memory, in the order of their names.
     pub fn all(&self) -> impl Iterator<Item = (&Name, &AgentView)> {
         self.known.iter()
     }
 
-    /// Returns the number of agents that were dropped from memory, not counting subagents, and the usage of these
-    /// agents.
+    /// Returns the number of agents that were dropped from memory, without subagents, and the usage of these agents.
     pub fn past(&self) -> (usize, Used) {
         self.past
     }

@@ -8,8 +8,8 @@ use crate::domain::ids::{Name, TaskId};
 use crate::domain::usage::Usage;
 use crate::ui::model::{CrewModel, board as model_board};
 
-/// Maximum number of tasks that are tracked. Beyond it, the task with the lowest number is dropped; its usage then counts
-/// as usage outside tasks.
+/// Maximum number of tasks that are tracked. Beyond it, the task with the lowest number is dropped; its usage then
+/// counts as usage outside tasks.
 const TASKS_MAX: usize = 1000;
 
 /// The usage of each task.
@@ -44,7 +44,7 @@ impl TaskBook {
 }
 
 /// Records additional usage of `agent`. A subagent's usage counts for its parent's task. An increase by more than one
-/// call is ignored: it happened before this screen was attached, so its task is unknown.
+/// call is ignored: it was accumulated before this screen was attached, so its task is unknown.
 pub fn record_usage(model: &mut CrewModel, agent: &Name, more: Used) {
     if more.usage.total() == 0 || more.calls > 1 {
         return;
@@ -99,7 +99,7 @@ impl Used {
         }
     }
 
-    /// Returns the sort key for "most expensive": the cost, then the tokens.
+    /// Returns the key for sorting by expense: the cost, then the tokens.
     pub fn weight(&self) -> (f64, u64) {
         (self.cost.unwrap_or(0.0), self.usage.total())
     }

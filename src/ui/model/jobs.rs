@@ -1,4 +1,4 @@
-//! The view model of background jobs: the running jobs and those that ended last.
+//! The view model of background jobs: the running jobs and the jobs that ended most recently.
 
 use std::collections::VecDeque;
 
@@ -56,7 +56,6 @@ impl JobBook {
         running.chain(ended).collect()
     }
 
-    /// Returns the number of running jobs.
     pub fn running(&self) -> usize {
         self.all.iter().filter(|j| j.is_running()).count()
     }

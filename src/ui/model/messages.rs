@@ -28,10 +28,9 @@ pub struct TrackedMessage {
     pub step: DeliveryState,
 }
 
-/// The delivery status of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MessageStatus {
-    /// The message reached this step.
+    /// The last step that the message has reached.
     At(DeliveryState),
     /// The recipient left without reading the message.
     Unread,

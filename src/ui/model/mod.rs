@@ -10,6 +10,7 @@ pub(super) mod plan_pages;
 pub(super) mod pulse;
 pub(super) mod requests;
 pub(super) mod sentence;
+pub(super) mod servers;
 pub(in crate::ui) mod style;
 
 use std::sync::Arc;
@@ -33,6 +34,7 @@ use crate::ui::model::event_log::EventLog;
 use crate::ui::model::jobs::JobBook;
 use crate::ui::model::messages::MessageLog;
 use crate::ui::model::requests::RequestBook;
+use crate::ui::model::servers::ServerBook;
 
 /// The list of the provider's models, which is requested when the user first opens the model picker.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -42,7 +44,6 @@ pub enum ModelList {
     Unknown,
     /// The list was requested and has not arrived.
     Asked,
-    /// The list has arrived.
     Listed(Vec<String>),
 }
 
@@ -56,7 +57,7 @@ pub struct Queued {
 /// Maximum number of unread messages of the user that are shown.
 pub const QUEUED_MAX: usize = 50;
 
-/// Maximum number of models in the list.
+/// Maximum number of models in the list. Further ones are dropped.
 pub const MODELS_MAX: usize = 1000;
 
 /// The state of the crew as its events report it. Panes and popups read it; only events change it.
@@ -67,9 +68,7 @@ pub struct CrewModel {
     pub(in crate::ui) board: Arc<TaskGraph>,
     /// Cached values derived from the board.
     pub(in crate::ui) memo: BoardMemos,
-    /// The history of each task.
     pub(in crate::ui) history: History,
-    /// The usage of each task.
     pub(in crate::ui) costs: TaskBook,
     /// The limit on concurrent model calls, and the usage budgets.
     pub(in crate::ui) limits: Limits,
@@ -85,6 +84,8 @@ pub struct CrewModel {
     pub(in crate::ui) event_log: EventLog,
     pub(in crate::ui) models: ModelList,
     pub(in crate::ui) jobs: JobBook,
+    /// The MCP servers.
+    pub(in crate::ui) servers: ServerBook,
     pub(in crate::ui) skills: SkillCatalog,
     pub(in crate::ui) queued: Vec<Queued>,
 }
@@ -109,6 +110,7 @@ impl CrewModel {
             event_log: EventLog::default(),
             models: ModelList::Unknown,
             jobs: JobBook::default(),
+            servers: ServerBook::default(),
             skills: SkillCatalog::default(),
             queued: Vec::new(),
         }

@@ -25,8 +25,8 @@ pub struct RequestBook {
     waiting: VecDeque<Request>,
     /// The cards, each as the index in `waiting` of its first request.
     cards: Vec<usize>,
-    /// The requests that the user has answered and the crew has not confirmed. The value is the request of the same
-    /// card that the answer was given to.
+    /// The requests that wait for the crew to confirm the user's answer. Each is mapped to the request on the same card
+    /// that the answer was sent for.
     answered: BTreeMap<RequestId, RequestId>,
     pages: PlanPages,
 }
@@ -45,7 +45,7 @@ impl RequestBook {
         }
         let mut request = request.clone();
         request.body = head_and_tail(&request.body, BODY_MAX);
-        // The file may have been written by another program, so its limits are not trusted.
+        // Another program may have written the file, so the choices may exceed the limits.
         request.choices.truncate(CHOICES_MAX);
         for choice in &mut request.choices {
             *choice = clip(choice, CHOICE_MAX);
@@ -85,7 +85,6 @@ impl RequestBook {
         self.cards().filter(|r| !is_for_lead(r)).count()
     }
 
-    /// Returns whether no request is pending.
     pub fn is_empty(&self) -> bool {
         self.waiting.is_empty()
     }
@@ -95,7 +94,6 @@ impl RequestBook {
         self.cards.iter().filter_map(|at| self.waiting.get(*at))
     }
 
-    /// Returns the pending request with that id.
     pub fn get(&self, id: &RequestId) -> Option<&Request> {
         self.waiting.iter().find(|r| r.id == *id)
     }
@@ -139,7 +137,8 @@ impl RequestBook {
         self.answered.contains_key(id)
     }
 
-    /// Marks the requests of a refused answer as not answered, so that the user can answer again.
+    /// Marks the request `id`, whose answer was refused, and all others on its card as not answered, so that the user
+    /// can answer again.
     pub fn forget_answer(&mut self, id: &RequestId) {
         self.answered.retain(|_, given| given != id);
     }

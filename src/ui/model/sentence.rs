@@ -88,8 +88,8 @@ pub fn about(request: &Request) -> Option<String> {
     (!words.trim().is_empty()).then_some(words)
 }
 
-/// Returns what the user has decided, as a line of the conversation. `None` if the request is open, another decided, or
-/// the conversation shows it anyway, as it does the answer to a question.
+/// Returns the user's decision on a request as a line of the conversation. `None` if the request is open, someone else
+/// decided it, or it is a question, whose answer the conversation shows anyway.
 pub fn decision(request: &Request) -> Option<String> {
     let is_approved = match request.status {
         RequestStatus::Approved => true,
@@ -123,7 +123,7 @@ fn brief(request: &Request) -> String {
     }
 }
 
-/// Returns `sentence: words`. If the words already begin with the sentence, it is not repeated.
+/// Returns `sentence: words`. If `words` already begin with the sentence, does not repeat it.
 fn with(sentence: &str, words: &str) -> String {
     let words = match words.get(..sentence.len()) {
         Some(start) if start.eq_ignore_ascii_case(sentence) => {

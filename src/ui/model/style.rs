@@ -153,7 +153,8 @@ pub fn spinner(now: Timestamp) -> &'static str {
     picture.copied().unwrap_or("⠋")
 }
 
-/// Returns the end and the cause of the back-off that ends last in the team; `None` if no agent backs off.
+/// Returns the end and the cause of the team's back-off. If several agents back off, returns those of the back-off that
+/// ends last. `None` if no agent backs off.
 pub fn backoff(model: &CrewModel) -> Option<(Timestamp, String)> {
     let waits = model
         .present()

@@ -1,4 +1,4 @@
-//! The interface between the shell and the panes.
+//! The interface that each pane implements: drawing, mouse, keys and preview.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -26,14 +26,14 @@ use crate::ui::widgets::scrollbar::Scrollbar;
 /// Number of lines that one notch of the mouse wheel scrolls.
 pub const NOTCH: usize = 3;
 
-/// What a pane is drawn with.
+/// The buffer that a pane is drawn into, with the theme and caches for drawing.
 pub struct PaneCanvas<'a> {
     pub cache: &'a mut ViewCache,
     pub theme: &'a Theme,
     pub buffer: &'a mut Buffer,
 }
 
-/// A pane with its state. `area` is its frame on the screen; `None` if the pane is not visible.
+/// A pane with its state. In all methods, `area` is the pane's frame on the screen; `None` if the pane is not visible.
 pub trait PaneFeature {
     fn draw(&self, app: &App, area: Rect, canvas: PaneCanvas<'_>) -> TextCursor;
 
@@ -43,14 +43,14 @@ pub trait PaneFeature {
     /// Adds the mouse targets on the frame, besides the title and the scrollbar.
     fn frame_targets(&self, _app: &App, _area: Rect, _out: &mut Vec<PlacedPart<Hit>>) {}
 
-    /// Returns the scrollbar; `None` if all content is visible.
+    /// Returns the pane's scrollbar; `None` if all content is visible.
     fn scrollbar(&self, app: &App, area: Rect) -> Option<Scrollbar>;
 
-    /// Returns the number of rows of the whole content. The layout uses it to choose the height of some panes.
+    /// Returns the number of rows of the whole content. For some panes, the layout chooses the height by it.
     fn content_rows(&self, app: &App) -> usize;
 
-    /// Returns the height, with the frame and at most `most` rows, that the pane wants in a column of `width` columns. The
-    /// layout asks only the panes whose height depends on nothing but their content.
+    /// Returns the height that the pane wants in a column of `width` columns, including the frame, at most `most` rows.
+    /// Called only for panes whose height depends on nothing but their content.
     fn wanted_height(&self, _app: &App, _width: u16, most: u16) -> u16 {
         most
     }
@@ -58,16 +58,16 @@ pub trait PaneFeature {
     /// Scrolls the content, or moves the selection of a list.
     fn scroll(&mut self, app: &mut App, area: Option<Rect>, by: Scroll);
 
-    /// Selects a row of the pane's list.
+    /// Selects row `_row` of the pane's list. Does nothing in a pane without a list.
     fn select(&mut self, _app: &App, _row: usize) {}
 
-    /// Returns whether a click on the row opens it if the pane already has the focus. `is_second` says whether the
-    /// previous click was on the same row.
+    /// Returns whether a click on the row opens its item if the pane already has the focus. `_is_second` says whether
+    /// the previous click was on the same row.
     fn opens(&self, _app: &App, _row: usize, _is_second: bool) -> bool {
         false
     }
 
-    /// Scrolls to where the user dragged the scrollbar `bar`: to `row`, a row of the screen.
+    /// Scrolls to where the user has dragged the thumb of the scrollbar `bar`: to the screen row `row`.
     fn jump(&mut self, app: &mut App, _area: Option<Rect>, bar: Scrollbar, row: u16) {
         self.select(app, bar.row_at(row));
     }
@@ -87,11 +87,11 @@ pub trait PaneFeature {
     /// Pans the content after the user dragged its background by some columns and rows.
     fn drag(&mut self, _app: &App, _area: Option<Rect>, _by: (isize, isize)) {}
 
-    /// Selects the next or previous item in a second direction, for example a blocker of the selected task or another
+    /// Selects the next or previous item in a second direction, for example a blocker of the selected task, or another
     /// request.
     fn neighbour(&mut self, _app: &mut App, _area: Option<Rect>, _way: Way) {}
 
-    /// Returns whether [`PaneFeature::neighbour`] has an item to select.
+    /// Returns whether [`PaneFeature::neighbour`] can select another item.
     fn has_neighbour(&self, _app: &App) -> bool {
         false
     }
@@ -99,7 +99,7 @@ pub trait PaneFeature {
     /// Scrolls to the newest content and keeps new content in view.
     fn follow(&mut self, _app: &mut App, _area: Option<Rect>) {}
 
-    /// Returns whether [`PaneFeature::follow`] would have an effect: the pane does not follow new content now.
+    /// Returns whether [`PaneFeature::follow`] would have an effect, because the pane does not follow new content now.
     fn can_follow(&self, app: &App) -> bool {
         let agent = app.model.agents.get(&app.shown);
         agent.is_some_and(|agent| !agent.transcript.is_following())
@@ -111,8 +111,9 @@ pub trait PaneFeature {
     /// Returns whether there is an item that [`PaneFeature::open`] can open.
     fn can_open(&self, app: &App) -> bool;
 
-    /// Runs an action that only this pane has, even without the focus. Returns `false` if the pane does not have it. While
-    /// a list of the pane covers other panes, `Action::Move` is such an action.
+    /// Runs an action that only this pane handles, even if the pane does not have the focus. Returns `false` if the
+    /// pane does not handle the action. While a list of the pane covers other panes, `Action::Move` is such an action:
+    /// it moves the selection in that list.
     fn act(
         &mut self,
         _app: &mut App,
@@ -123,13 +124,12 @@ pub trait PaneFeature {
         false
     }
 
-    /// Returns whether an action that only this pane has would have an effect now; `None` if the pane does not have the
-    /// action.
+    /// Returns whether an action would have an effect now; `None` if the action is not one that only this pane handles.
     fn offers(&self, _app: &App, _action: Action) -> Option<bool> {
         None
     }
 
-    /// Returns the label of a key in the hint line; `None` for the label in the key table.
+    /// Returns the label of a key in the hint line; `None` to use the label in the key table.
     fn hint(&self, _app: &App, _binding: &KeyBinding) -> Option<String> {
         None
     }
@@ -152,12 +152,11 @@ pub trait PaneFeature {
         None
     }
 
-    /// Returns the filter of the pane's list for changes; `None` if the list cannot be filtered.
     fn filter_mut(&mut self) -> Option<&mut ListFilter> {
         None
     }
 
-    /// Called after the user has typed into the text of the pane, such as its filter: resets the selection in the list
+    /// Called after the user has typed into a text of the pane, such as its filter: resets the selection in the list
     /// that depends on the text.
     fn text_changed(&mut self) {}
 
@@ -176,14 +175,15 @@ pub trait PaneFeature {
         true
     }
 
-    /// Finishes the text that is being typed in the pane, and keeps it in effect. Returns the action to run if the text
-    /// stands for one.
+    /// Ends the typing of a text in the pane, such as a filter, and keeps the text in effect. If the text stands for an
+    /// action, returns the action, which the caller runs.
     fn accept(&mut self, _app: &mut App) -> Option<Action> {
         self.filter_mut()?.finish();
         None
     }
 
-    /// Goes one step back inside the focused pane, such as removing its filter. Returns `false` if there is no such step.
+    /// Goes one step back inside the focused pane, such as removing its filter. Returns `false` if there is no such
+    /// step.
     fn step_back(&mut self, _app: &mut App) -> bool {
         self.filter_mut().is_some_and(ListFilter::remove)
     }
@@ -199,7 +199,6 @@ pub trait PaneFeature {
         false
     }
 
-    /// Returns whether there is something to copy.
     fn can_copy(&self, app: &App) -> bool {
         self.can_open(app)
     }
@@ -212,7 +211,7 @@ pub trait PaneFeature {
         None
     }
 
-    /// Returns whether a preview can be opened.
+    /// Returns whether there is a selected item whose preview can be opened.
     fn can_peek(&self, app: &App) -> bool {
         self.selected_item(app).is_some()
     }
@@ -252,18 +251,18 @@ pub trait PaneFeature {
         String::new()
     }
 
-    /// Returns whether the pane has a tab in the layout that shows only one pane and has tabs for the others.
+    /// Returns whether the pane has a tab in the layout that shows one pane and tabs for the others.
     fn has_tab(&self, _app: &App) -> bool {
         true
     }
 
-    /// Returns whether the pane's tab is highlighted while the pane is not visible.
+    /// Returns whether the pane's tab is highlighted as long as the pane is not visible.
     fn highlights_tab(&self) -> bool {
         false
     }
 
-    /// Returns whether the keys that switch to the next or previous pane stop at this pane. They skip a pane without
-    /// content.
+    /// Returns whether the keys that focus the next or previous pane stop at this pane. A pane without content is
+    /// skipped.
     fn is_stop(&self, _app: &App) -> bool {
         true
     }
@@ -271,7 +270,7 @@ pub trait PaneFeature {
     /// Handles a request from a popup or another pane, if it concerns this pane.
     fn requested(&mut self, _request: &PaneRequest) {}
 
-    /// Called before each event except deltas: remembers the selected item, because the event may change its row.
+    /// Called before each event, except text deltas: remembers the selected item, because the event may change its row.
     fn before_event(&mut self, _app: &App, _event: &EventKind) {}
 
     /// Called after the event: selects the remembered item, or the item that took its place.
@@ -288,13 +287,12 @@ pub enum SelectedItem {
     Agent(Name),
 }
 
-/// The content of a preview.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Preview {
     pub title: String,
-    /// The lines of the item.
+    /// The description of the item, wrapped to the width of the preview.
     pub lines: Vec<Line<'static>>,
-    /// The index of the first visible line if not all lines fit.
+    /// The index of the first line to show if not all lines fit.
     pub begin: usize,
     /// The agent whose conversation is shown below the lines; `None` for other items.
     pub agent: Option<Name>,
@@ -311,8 +309,8 @@ pub fn rows(pane: Pane, list: Rect, (len, first): (usize, usize)) -> Vec<PlacedP
     .collect()
 }
 
-/// Returns the number of list rows that are visible in a pane with the frame `area`, at least 1. `list` returns the
-/// area of the list for the area inside the frame.
+/// Returns the number of visible list rows in a pane with the frame `area`, at least 1. `list` computes the area of the
+/// list from the area inside the frame.
 pub fn page(area: Option<Rect>, list: impl FnOnce(Rect) -> Rect) -> usize {
     let list = area.map(|area| list(layout::inside(area)));
     usize::from(list.map_or(1, |list| list.height)).max(1)

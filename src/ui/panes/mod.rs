@@ -20,7 +20,6 @@ use crate::ui::panes::todo::TodoListPane;
 
 macro_rules! panes {
     ($($pane:ident => $field:ident: $state:ty,)*) => {
-        /// The panes, each with its state.
         #[derive(Debug, Default)]
         pub struct Panes {
             $(pub(in crate::ui) $field: $state,)*

@@ -25,7 +25,7 @@ fn row(area: Rect) -> Rect {
     }
 }
 
-/// Returns the buttons of a dialog in `area`.
+/// Places the buttons of a dialog side by side in its last row. `area` includes the frame.
 fn buttons(app: &App, popup: &dyn Popup, area: Rect) -> Vec<PlacedPart<Button>> {
     let parts = popup.buttons(app).iter().map(|(action, words)| {
         let button = Button {
@@ -38,7 +38,7 @@ fn buttons(app: &App, popup: &dyn Popup, area: Rect) -> Vec<PlacedPart<Button>> 
     place(row(area), parts)
 }
 
-/// Draws the buttons of a dialog in `area`.
+/// Draws the buttons of a dialog, each as its key and label. `area` includes the frame.
 pub fn draw(app: &App, popup: &dyn Popup, area: Rect, theme: &Theme, buffer: &mut Buffer) {
     for placed in buttons(app, popup, area) {
         let button = placed.what;
@@ -55,7 +55,8 @@ pub fn draw(app: &App, popup: &dyn Popup, area: Rect, theme: &Theme, buffer: &mu
     }
 }
 
-/// Returns the mouse targets of a dialog in `area`: its buttons. A click outside does not close the dialog.
+/// Returns the mouse targets of a dialog in `area`: its buttons. There is no target that closes the dialog on a click
+/// outside.
 pub fn targets(app: &App, popup: &dyn Popup, area: Rect) -> Targets {
     let buttons = buttons(app, popup, area).into_iter();
     let buttons = buttons.filter_map(|button| {

@@ -15,7 +15,7 @@ const ROWS_MAX: u16 = 12;
 #[derive(Debug)]
 pub struct CopyChoices;
 
-/// Opens the menu.
+/// Opens the picker, or shows a status message if there is nothing to copy.
 pub fn open(app: &mut App) {
     if portions(app).is_empty() {
         let is_empty = |app: &App| portions(app).is_empty();
@@ -61,7 +61,7 @@ impl Choices for CopyChoices {
     }
 
     fn area(&self, app: &App, screen: Rect) -> Rect {
-        // Only as tall as its rows, so that the text to copy stays visible.
+        // The picker is only as high as its rows, so that the text to copy stays visible.
         low_area(screen, portions(app).len(), ROWS_MAX)
     }
 

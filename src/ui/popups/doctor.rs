@@ -13,32 +13,32 @@ use crate::ui::theme::Theme;
 
 /// Width of the column with the name of the check, in columns.
 const NAME_WIDTH: usize = 10;
-/// Width of everything before the text of a result: the symbol and the name.
+/// Width of everything before the text of a result (the symbol and the name), in columns.
 const INDENT: usize = 2 + NAME_WIDTH;
 
-/// What a check has found.
+/// What one check of `crewdeck doctor` has found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DoctorResult {
-    /// [`NoticeLevel::Info`] if all is well.
+    /// The severity; [`NoticeLevel::Info`] if the check found no problem.
     pub level: NoticeLevel,
     pub check: String,
     pub text: String,
-    /// What to do about it; may be empty.
+    /// How to fix the problem; may be empty.
     pub remedy: String,
 }
 
-/// The report; `None` while the checks run.
+/// The page with the results of `crewdeck doctor`; `None` while the checks run.
 #[derive(Debug)]
 pub struct DoctorPage(Option<Vec<DoctorResult>>);
 
-/// Opens the report and asks the front end to run the checks.
+/// Opens a pager for the results of `crewdeck doctor`, and asks the front end to run the checks.
 pub fn open(app: &mut App, out: &mut Vec<Effect>) {
     open_popup(app, Pager::new(DoctorPage(None)));
     out.push(Effect::Diagnose);
 }
 
 impl App {
-    /// Shows the results in the report, if it is still open.
+    /// Shows the results of `crewdeck doctor` in the pager that waits for them, if it is the topmost popup.
     pub fn show_findings(&mut self, results: Vec<DoctorResult>) {
         if let Some(pager) = self.popups.top_mut::<Pager<DoctorPage>>() {
             pager.page.0 = Some(results);

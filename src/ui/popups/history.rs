@@ -19,7 +19,6 @@ const ROWS_MAX: u16 = 12;
 #[derive(Debug)]
 pub struct HistoryChoices;
 
-/// Opens the search.
 pub fn open(app: &mut App) {
     open_once(app, Picker::new(HistoryChoices, 0));
 }
@@ -43,7 +42,8 @@ impl Choices for HistoryChoices {
         out
     }
 
-    /// Finds `typed` as it is, so that the newest message that contains it comes first.
+    /// Finds `typed` as a substring instead of a fuzzy match, with equal scores, so that the matches stay in order:
+    /// newest first.
     fn find(&self, typed: &str, text: &str) -> Option<FuzzyMatch> {
         let lower = |text: &str| -> Vec<char> {
             let lower = |c: char| c.to_lowercase().next().unwrap_or(c);

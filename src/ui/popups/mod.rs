@@ -18,6 +18,7 @@ pub(in crate::ui) mod permissions;
 pub(in crate::ui) mod picker;
 pub(in crate::ui) mod problems;
 pub(in crate::ui) mod scopes;
+pub(in crate::ui) mod servers;
 pub(in crate::ui) mod sessions;
 pub(in crate::ui) mod skills;
 pub(in crate::ui) mod task_form;
@@ -34,7 +35,7 @@ pub struct NamedPopup {
     /// The name in [`Action::Popup`](crate::ui::keymap::Action::Popup) and in the settings.
     pub name: &'static str,
     pub open: fn(&mut App),
-    /// Returns whether the popup has something to show. The hint line shows its key only then.
+    /// Returns whether the popup has something to show. If not, the hint line omits its key.
     pub has_content: fn(&App) -> bool,
 }
 
@@ -63,6 +64,7 @@ const BY_NAME: &[NamedPopup] = &[
     named("jobs", jobs::open).shown_if(|app| jobs::is_any_running(app)),
     named("problems", problems::open),
     named("rules", permissions::open),
+    named("servers", servers::open),
     named("skills", skills::open),
     named("themes", themes::open),
 ];

@@ -63,7 +63,7 @@ impl Choices for ModelChoices {
         Next::Close
     }
 
-    /// A server may not list all its models, so a typed name is accepted.
+    /// Accepts the typed name as a model, because a server may not list all its models.
     fn item_of(&self, typed: &str) -> Option<String> {
         (!typed.is_empty()).then(|| typed.into())
     }

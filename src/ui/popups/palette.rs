@@ -17,7 +17,7 @@ pub struct PaletteChoices {
     focus: Focus,
 }
 
-/// An action, and the pane that must have the focus if it does not work where the palette was opened.
+/// An action. If it does not work where the palette was opened, also holds the pane that must get the focus first.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct PaletteAction(Action, Option<Pane>);
 

@@ -1,4 +1,4 @@
-//! The list of the permissions that the whole team has until crewdeck ends. The user can revoke them.
+//! The list of session permissions: what the whole team may do until crewdeck ends. The user can revoke each.
 
 use crate::domain::text::one_line;
 use crate::protocol::Command;
@@ -13,13 +13,12 @@ use crate::ui::popups::picker::{Choices, Picker, PickerRow};
 #[derive(Debug)]
 pub struct PermissionChoices;
 
-/// Opens the list of session permissions.
 pub fn open(app: &mut App) {
     open_popup(app, Picker::new(PermissionChoices, 0));
 }
 
 impl Choices for PermissionChoices {
-    /// The number of the session permission.
+    /// The number that identifies the session permission.
     type Item = u64;
 
     const TIP: &'static str = "Permissions of the whole team";

@@ -1,4 +1,4 @@
-//! The picker of the scope in which a permission is granted to the whole team.
+//! The picker of the scope of a permission for the whole team.
 
 use ratatui::layout::Rect;
 
@@ -19,7 +19,7 @@ use crate::ui::widgets::area::bottom_centered;
 pub struct ScopeChoices(RequestId);
 
 impl ScopeChoices {
-    /// Creates the picker for a request.
+    /// Creates the picker for the permission request `id`, with the first scope selected.
     pub fn picker(id: RequestId) -> Picker<ScopeChoices> {
         Picker::new(ScopeChoices(id), 0)
     }
@@ -39,11 +39,15 @@ impl Choices for ScopeChoices {
         let call = request.and_then(|request| request.call.as_ref());
         let scopes = call.map_or(&[][..], |c| c.scopes.as_slice()).iter();
         let words = |scope: &PermissionScope| match scope {
-            // A small screen covers the card with the list, so the command is repeated here.
+            // On a small screen the list covers the card, so the command is repeated here.
             PermissionScope::Exact { command } => {
                 format!("this exact command: {}", one_line(command))
             }
-            PermissionScope::Begins { .. } => one_line(&scope.to_string()),
+            PermissionScope::Begins { .. }
+            | PermissionScope::Server { .. }
+            | PermissionScope::ServerTool { .. }
+            | PermissionScope::ServerFolder { .. }
+            | PermissionScope::ServerCall { .. } => one_line(&scope.to_string()),
         };
         scopes
             .map(|scope| PickerRow::new(words(scope), String::new(), scope.clone()))
@@ -64,7 +68,7 @@ impl Choices for ScopeChoices {
     }
 
     fn area(&self, _app: &App, screen: Rect) -> Rect {
-        // Low enough to leave the card above readable.
+        // A low popup, so that the card above stays readable.
         bottom_centered(screen, width(screen), height(screen, 6))
     }
 

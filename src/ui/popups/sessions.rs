@@ -16,15 +16,15 @@ use crate::ui::text::age;
 /// Maximum number of visible rows.
 const ROWS_MAX: u16 = 16;
 
-/// A session of the project.
+/// An entry of the session picker.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SessionSummary {
     pub id: String,
     /// The first prompt; empty if there is none.
     pub prompt: String,
-    /// The time of its last event; `None` if unknown.
+    /// The time of the last event; `None` if unknown.
     pub last: Option<Timestamp>,
-    /// The completed tasks and all tasks of the board at that time; `None` if unknown.
+    /// The numbers of completed tasks and of all tasks at the last event; `None` if unknown.
     pub tasks: Option<(usize, usize)>,
 }
 
@@ -39,7 +39,7 @@ pub fn open(app: &mut App, out: &mut Vec<Effect>) {
 }
 
 impl App {
-    /// Shows the sessions of the project in the picker, if it is still open.
+    /// Shows the sessions of the project, except the current one, in the picker if it is still open.
     pub fn show_sessions(&mut self, mut sessions: Vec<SessionSummary>) {
         let own = self.own_session().map(str::to_string);
         sessions.retain(|session| Some(&session.id) != own.as_ref());

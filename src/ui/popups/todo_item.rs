@@ -10,16 +10,16 @@ use crate::ui::popups::pager::{Page, Pager, PagerRow, text_rows};
 use crate::ui::text::wrap;
 use crate::ui::theme::Theme;
 
-/// The page with the full text of an item.
+/// The page with the full text of a todo item.
 #[derive(Debug)]
 pub struct TodoPage {
     at: usize,
-    /// The text of the item before the current event, by which the item is found again.
+    /// The text of the item before the current event. It identifies the item if the list changes.
     remembered: Option<String>,
 }
 
 impl TodoPage {
-    /// Creates the pager of the item with that index.
+    /// Creates the pager that shows the todo item at index `at` of the shown agent.
     pub fn pager(at: usize) -> Pager<TodoPage> {
         Pager::new(TodoPage {
             at,

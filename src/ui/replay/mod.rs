@@ -24,7 +24,7 @@ pub struct Player {
     events: Vec<Event>,
     /// The time of each event since the start of the recording.
     times: Vec<Duration>,
-    /// Number of events up to the position.
+    /// Number of events at or before the position; also the index of the next event.
     next_event: usize,
     /// The position in the recording.
     time: Duration,
@@ -35,7 +35,7 @@ pub struct Player {
 }
 
 impl Player {
-    /// Creates a player at the start of the recording, which plays at once.
+    /// Creates a player that starts playing at the beginning of the recording.
     pub fn new(mut events: Vec<Event>, speed: f64) -> Player {
         let surplus = events.len().saturating_sub(EVENTS_MAX);
         events.drain(..surplus);
@@ -66,12 +66,11 @@ impl Player {
         self.events.is_empty()
     }
 
-    /// Returns the number of events up to the position.
+    /// Returns the number of events at or before the position.
     pub fn happened(&self) -> usize {
         self.next_event
     }
 
-    /// Returns the position in the recording.
     pub fn time(&self) -> Duration {
         self.time
     }
@@ -86,12 +85,12 @@ impl Player {
         self.speed
     }
 
-    /// Returns whether the replay runs. At the end of the recording it never runs.
+    /// Returns whether the replay is running, that is, neither paused nor at the end of the recording.
     pub fn is_playing(&self) -> bool {
         self.is_playing && self.next_event < self.events.len()
     }
 
-    /// Returns the events up to the position, oldest first.
+    /// Returns the events at or before the position, oldest first.
     pub fn past(&self) -> &[Event] {
         self.events.get(..self.next_event).unwrap_or_default()
     }
@@ -112,7 +111,8 @@ impl Player {
             .then(|| next.saturating_sub(self.time).div_f64(self.speed))
     }
 
-    /// Advances the position to the wall-clock time `now`. Returns the events passed.
+    /// Advances the position by the wall-clock time from the last call until `now`, times the speed. Returns the events
+    /// between the old and the new position.
     pub fn advance(&mut self, now: Timestamp) -> &[Event] {
         let before = self.next_event;
         let passed = self.last_advance.map_or(Duration::ZERO, |at| now.since(at));
@@ -124,7 +124,7 @@ impl Player {
         self.events.get(before..self.next_event).unwrap_or_default()
     }
 
-    /// Switches between play and pause. At the end of the recording, plays it again from the start.
+    /// Switches between playing and paused. At the end of the recording, starts again from the beginning.
     pub fn pause_or_play(&mut self) -> Seek {
         if self.next_event == self.events.len() && !self.is_empty() {
             self.is_playing = true;
@@ -146,17 +146,15 @@ impl Player {
         self.happen(self.next_event.saturating_sub(1))
     }
 
-    /// Goes [`JUMP`] forward.
     pub fn jump(&mut self) -> Seek {
         self.seek(self.time + JUMP)
     }
 
-    /// Goes [`JUMP`] back.
     pub fn jump_back(&mut self) -> Seek {
         self.seek(self.time.saturating_sub(JUMP))
     }
 
-    /// Goes to a position given as a share of the duration, from 0 to 1.
+    /// Goes to the position at `share` of the duration, from 0 to 1.
     pub fn seek_share(&mut self, share: f64) -> Seek {
         self.seek(self.length().mul_f64(share.clamp(0.0, 1.0)))
     }

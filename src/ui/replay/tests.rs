@@ -18,7 +18,7 @@ fn player(seconds: &[f64]) -> Player {
 #[test]
 fn passing_time_returns_the_passed_events() {
     let mut player = player(&[0.0, 1.0, 1.5, 4.0]);
-    // Only differences of the wall-clock time matter.
+    // Wall-clock times; only the differences between them matter.
     let cases = [
         (50.0, 1),
         (50.5, 0),

@@ -1,4 +1,4 @@
-//! Pure: the ages on the screen (such as "2m") and when the next one changes.
+//! The ages on the screen, such as `2m`, and the time until one of them changes. Pure.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use crate::ui::shell::peek::Peek;
 use crate::ui::shell::state::UiState;
 use crate::ui::text::aging::ShownAge;
 
-/// Returns the ages that the screen may show now.
+/// Returns all ages that the screen may show now.
 fn shown(state: &UiState) -> Vec<ShownAge> {
     let under_way = model_board::start_times(state);
     let mut all: Vec<ShownAge> = under_way.iter().copied().map(ShownAge::at_once).collect();
@@ -26,7 +26,7 @@ fn shown(state: &UiState) -> Vec<ShownAge> {
     all
 }
 
-/// Returns the time until the text of the next age changes; `None` if the screen shows no ages.
+/// Returns the time until the text of an age changes; `None` if the screen shows no ages.
 pub(in crate::ui) fn next_change_in(state: &UiState) -> Option<Duration> {
     let left = |age: &ShownAge| age.valid_for(state.now);
     shown(state).iter().map(left).min()
@@ -115,7 +115,7 @@ mod tests {
         assert_eq!((wakes, frames), (59, 59));
     }
 
-    /// The same with a message to the lead at the given step, and an open popup.
+    /// Like `idle_screen`, with a message to the lead at the step `step`, and an open popup.
     fn message_read(popup: impl Popup, step: DeliveryState, passed: f64) -> UiState {
         let mut state = idle_screen(TaskStatus::Completed, 0.0);
         let mut one = mail_message("1", MailKind::Message, "bob", "lead", "hello");

@@ -1,4 +1,4 @@
-//! Pure: the key contexts that are active, derived from popups, focus and text fields.
+//! The key contexts that are active, derived from popups, focus and text fields. Pure.
 
 use crate::ui::keymap::Context;
 use crate::ui::keymap::pane::Focus;

@@ -23,7 +23,6 @@ pub struct UiState {
     pub(in crate::ui) panes: Panes,
     /// What the mouse is dragging, and the target of its last click.
     pub(in crate::ui) pointer: Pointer,
-    /// Whether the user has hidden the tour line.
     pub(in crate::ui) is_tour_dismissed: bool,
     pub(in crate::ui) notifier: Notifier,
 }
@@ -78,8 +77,8 @@ impl UiState {
         }
     }
 
-    /// Handles the end of the crewdeck process that sent the events so far: no agent or job runs any more, and no request
-    /// is open.
+    /// Handles the end of the crewdeck process that sent the events so far: no agent or job is running any more, and no
+    /// request is open.
     pub fn end_of_session(&mut self, now: Timestamp) {
         self.now = now;
         self.model.agents.end_of_session();
@@ -99,7 +98,6 @@ impl UiState {
         self.dirty = true;
     }
 
-    /// Sets the kinds of events that notify the user.
     pub fn set_notify_kinds(&mut self, kinds: &[NotifyKind]) {
         self.notifier.set_kinds(kinds);
     }
@@ -119,7 +117,8 @@ impl UiState {
         self.app.model.event_log.begins_late();
     }
 
-    /// Like [`UiState::end_of_session`], but keeps the focus unless it is in Needs you. For a viewer, whose user continues.
+    /// Like [`UiState::end_of_session`], but keeps the focus unless it is in Needs you. For a viewer, which stays open
+    /// after the crew has ended.
     pub fn end_crew(&mut self, now: Timestamp) {
         let focus = self.focus;
         self.end_of_session(now);

@@ -1,4 +1,4 @@
-//! Pure: when the screen next changes without input.
+//! When the screen changes next without input. Pure.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use crate::ui::model::style::SPINNER_INTERVAL;
 use crate::ui::shell::ages;
 use crate::ui::shell::state::UiState;
 
-/// Returns the time until the screen next changes without input; `None` if it does not.
+/// Returns the time until the screen changes next without input; `None` if it does not change.
 pub fn next_tick(state: &UiState) -> Option<Duration> {
     if let Some(player) = &state.replay
         && !player.is_playing()

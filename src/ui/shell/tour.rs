@@ -20,18 +20,17 @@ use crate::ui::text::width;
 const DEMO: &str = "demo";
 /// Maximum length of an agent's name in the tour line, in characters.
 const NAME_MAX: usize = 16;
-/// Number of columns reserved for the mark before the line and the hint after it, without the key of the hint.
+/// Number of columns reserved for the mark before the line and the hint after it, except the key in the hint.
 const MARGIN: usize = 11;
 /// The number of completed tasks after which the tour points to the board.
 const SOME_DONE: usize = 2;
 /// The number of completed tasks after which the tour points to the event log.
 const MOST_DONE: usize = 6;
 
-/// The mark before the line.
 pub const MARK: &str = " ▸ ";
 
-/// Returns the line: the setup page in short, what a viewer can do, or the next step of the demo. `None` if none of
-/// these applies or the user has hidden the line.
+/// Returns the tour line: a short form of the setup page, what a viewer can do, or the next step of the demo. `None` if
+/// none of these applies or the user has hidden the line.
 pub fn line(state: &UiState) -> Option<String> {
     if state.is_tour_dismissed {
         return None;
@@ -79,7 +78,7 @@ fn is_demo(model: &CrewModel) -> bool {
     setup.is_some_and(|setup| setup.provider == DEMO)
 }
 
-/// Returns whether the line says which request waits for the user, and how to decide it.
+/// Returns whether the tour line says which request waits for the user, and how to decide it.
 pub fn is_about_request(state: &UiState) -> bool {
     is_demo(state)
         && !state.is_tour_dismissed
@@ -92,12 +91,12 @@ fn request_for_user(state: &UiState) -> Option<&Request> {
     selected.filter(|request| request.approver != Approver::Lead)
 }
 
-/// Whether `agent` may still add to its conversation.
+/// Returns whether `agent` may still add to its conversation.
 fn is_live(model: &CrewModel, agent: &Name) -> bool {
     model.activity(agent) != Activity::Gone
 }
 
-/// Returns the number of columns for the text of the line, between the mark and the hint that hides the line.
+/// Returns the number of columns for the text of the tour line, between the mark and the hint that hides the line.
 fn room(app: &App) -> usize {
     usize::from(app.size.width).saturating_sub(width(&dismissed_by(&app.prefs)) + MARGIN)
 }
@@ -142,8 +141,8 @@ fn waiting(app: &App, request: &Request) -> String {
     format!("{what}: {}, then {yes}", waiting_keys(app))
 }
 
-/// Returns the key that goes to Needs you. If it is one with Alt, adds one without, for terminals in which Option types
-/// symbols.
+/// Returns the key that goes to Needs you. If it is an Alt key, adds one without Alt, for terminals in which Option
+/// types symbols.
 fn waiting_keys(app: &App) -> String {
     let key = app.waiting_key();
     let mut bound = app.prefs.keymap.in_context(Context::Everywhere);
@@ -174,7 +173,7 @@ fn stage(app: &App) -> String {
     let is_lead_busy = app.activity(&Name::lead()).is_busy();
     if all == 0 {
         return match app.focus {
-            // The user has not typed the message above.
+            // The user did not type the message in the conversation, so the tip says that the demo did.
             _ if is_lead_busy => {
                 let context = match app.focus {
                     Focus::Composer if app.input.composer.is_empty() => Context::EmptyComposer,
@@ -182,7 +181,7 @@ fn stage(app: &App) -> String {
                     Focus::Pane(_) => Context::Panes,
                 };
                 let help = app.prefs.keymap.key(context, Action::Help);
-                format!("The demo wrote (›), the lead plans; {help} shows the keys")
+                format!("The demo sent the prompt (›); {help} shows the keys")
             }
             Focus::Composer => {
                 let send = app.prefs.keymap.key(Context::Composer, Action::Send);

@@ -30,55 +30,43 @@ fn demo() -> EventKind {
     }
 }
 
-/// A board of six tasks, the first `done` of them completed; the last one resolves a conflict.
-fn six(done: u64) -> EventKind {
+fn complete(board: &mut TaskGraph, id: u64) {
+    let claimer = Claimer {
+        name: name("alice"),
+        tags: vec![],
+    };
+    board.claim(TaskId(id), &claimer, Timestamp(2.0)).unwrap();
+    board
+        .complete(TaskId(id), &claimer.name, Timestamp(3.0))
+        .unwrap();
+}
+
+/// A board with a task for each subject, the first `done` of them completed.
+fn with_tasks(subjects: &[&str], done: u64) -> EventKind {
     let mut board = TaskGraph::default();
-    for id in 1..=6 {
-        let subject = if id == 6 {
-            "Merge main into wt/task-5: conflict in a"
-        } else {
-            "Work"
-        };
+    for (id, subject) in (1..).zip(subjects) {
         let new = NewTask {
-            subject: subject.into(),
+            subject: (*subject).into(),
             ..NewTask::default()
         };
         board.create(TaskId(id), new, Timestamp(1.0)).unwrap();
         if id <= done {
-            let who = name("alice");
-            let claimer = crate::domain::graph::Claimer {
-                name: who.clone(),
-                tags: vec![],
-            };
-            board.claim(TaskId(id), &claimer, Timestamp(2.0)).unwrap();
-            board.complete(TaskId(id), &who, Timestamp(3.0)).unwrap();
+            complete(&mut board, id);
         }
     }
     board_event(&board)
 }
 
+/// A board of six tasks, the first `done` of them completed; the last one resolves a conflict.
+fn six(done: u64) -> EventKind {
+    let mut subjects = ["Work"; 6];
+    subjects[5] = "Merge main into wt/task-5: conflict in a";
+    with_tasks(&subjects, done)
+}
+
 /// A board of eight tasks, the first `done` of them completed.
 fn eight(done: u64) -> Vec<EventKind> {
-    let mut board = TaskGraph::default();
-    for id in 1..=8 {
-        let subject = "Work".into();
-        let new = NewTask {
-            subject,
-            ..NewTask::default()
-        };
-        board.create(TaskId(id), new, Timestamp(1.0)).unwrap();
-        if id <= done {
-            let claimer = Claimer {
-                name: name("alice"),
-                tags: vec![],
-            };
-            board.claim(TaskId(id), &claimer, Timestamp(2.0)).unwrap();
-            board
-                .complete(TaskId(id), &claimer.name, Timestamp(3.0))
-                .unwrap();
-        }
-    }
-    vec![demo(), board_event(&board), has_team()]
+    vec![demo(), with_tasks(&["Work"; 8], done), has_team()]
 }
 
 fn without_conflict(done: u64) -> Vec<EventKind> {
@@ -159,14 +147,7 @@ fn branches(unmerged: &[u64]) -> Vec<EventKind> {
             ..NewTask::default()
         };
         board.create(TaskId(id), new, Timestamp(1.0)).unwrap();
-        let claimer = Claimer {
-            name: name("alice"),
-            tags: vec![],
-        };
-        board.claim(TaskId(id), &claimer, Timestamp(2.0)).unwrap();
-        board
-            .complete(TaskId(id), &claimer.name, Timestamp(3.0))
-            .unwrap();
+        complete(&mut board, id);
     }
     let branch = |id: u64| Branch {
         worktree: WorktreeName::new(&format!("task-{id}")).unwrap(),
@@ -236,7 +217,7 @@ fn keys_in(text: &str) -> Vec<String> {
         1 => word.to_string(),
         _ => word.to_lowercase(),
     };
-    // The article "a", and counts of tasks.
+    // Words that look like keys: the article "a", and counts of tasks.
     let is_prose = |word: &&str| {
         let article = *word == "a" && !text.contains("then a") && !text.starts_with("a ");
         let article = article || *word == "A" && text.starts_with("A ");

@@ -4,10 +4,11 @@ use crate::ui::fixture::top_popup;
 use crate::ui::panes::board::view_state::Shape;
 use crate::ui::shell::tour::tests::*;
 
-/// Checks whether the keys of a tip did what it says.
+/// Checks whether the keys of a tip had the effect that the tip promises.
 pub type DidIt = fn(&UiState, &[Effect]) -> bool;
 
-/// A tip: the events and keys before it, its text, and for each key sequence that it names a check of the effect.
+/// A tip: the events and keys that lead to it, its text, and each key sequence that the text names, with a check of the
+/// effect.
 pub struct Tip {
     pub events: Vec<EventKind>,
     pub before: &'static str,
@@ -65,7 +66,7 @@ pub fn tips() -> Vec<Tip> {
         tip(
             vec![demo(), busy_lead()],
             "",
-            "The demo wrote (›), the lead plans; ? shows the keys",
+            "The demo sent the prompt (›); ? shows the keys",
         )
         .does("?", |state, _| top_popup(state) == "HelpPopup"),
         tip(
@@ -134,7 +135,8 @@ pub fn tips() -> Vec<Tip> {
             "@: what happened so far, and why",
         )
         .does("@", |state, _| top_popup(state) == "EventLogPopup"),
-        // The end: the lead is named only while it is busy, merging only while there are unmerged branches.
+        // The end of the demo: a tip names the lead only while it is busy, and merging only while branches are
+        // unmerged.
         tip(
             with(branches(&[4, 5]), vec![busy_lead()]),
             "",

@@ -11,7 +11,7 @@ use crate::ui::tests::scenes::Shows;
 use crate::ui::text::width;
 use crate::ui::theme::test_theme;
 
-/// Maximum columns beside a popup that are too few to be readable.
+/// Maximum number of columns beside a popup that count as too few to be readable.
 const FEW: u16 = 4;
 
 fn over(buffer: &Buffer) -> Option<Rect> {

@@ -218,11 +218,11 @@ fn click_equals_key_press() {
     }
 }
 
-/// Checks all targets that have a key, on the screens made by `make`. A button is checked once for each context:
-/// `checked` has those of the screens before.
+/// Checks all targets that have a key, on the screen made by `make`. Each button is checked once per context; `checked`
+/// holds those that were checked on earlier screens.
 fn check_keys(make: &dyn Fn() -> UiState, look: &str, checked: &mut BTreeSet<String>) {
     let state = make();
-    // The help has many similar rows.
+    // The help has many similar rows, so only some are checked.
     let mut rows_of_help = 0;
     for (here, what) in cells(&state) {
         let words = format!("{look}: {what:?}");
@@ -320,7 +320,7 @@ fn rows_select(mut state: UiState, pane: Pane, at: usize, here: (u16, u16)) {
         },
     );
     if hit_test::at(&state, here.0, here.1) != Hit::Row(pane, at) {
-        // The pane changes its size when focused.
+        // The pane changes its size when focused, so the row has moved.
         return;
     }
     click(&mut state, here);
@@ -381,7 +381,7 @@ fn status_line_shows_branch_if_room() {
     assert!(line(240, branch(name)).contains(&format!(" on {name} ")));
     let narrow = line(160, branch(name));
     assert!(!narrow.contains("names-that-are-longer"), "{narrow}");
-    // It is dropped first.
+    // On a narrow screen, the branch is dropped before all other pieces.
     for width in [70, 100, 112] {
         assert_eq!(line(width, branch(&"b".repeat(90))), line(width, None));
     }

@@ -43,7 +43,7 @@ fn backslash_before_enter_inserts_a_line_break() {
     let mut state = started(160, 45);
     assert_eq!(press(&mut state, "\"one\\\" enter \"two\""), []);
     assert_eq!(state.input.composer.text(), "one\ntwo");
-    // One that is not directly before the cursor is text.
+    // A backslash that is not directly before the cursor is text.
     let effects = press(&mut state, "\"\\ \" enter");
     let [Effect::Command(Command::Prompt { text, .. })] = effects.as_slice() else {
         panic!("{effects:?}")

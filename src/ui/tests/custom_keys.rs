@@ -13,12 +13,12 @@ const NAMED: &[&str] = &[
     "Enter", "Esc", "Tab", "Space", "PgUp", "PgDn", "F1", "F2", "F3",
 ];
 
-/// A key map in which each action shows its own key, an accented character; the old keys still work.
+/// A key map in which each action shows a key of its own, a character without case. The old keys still work.
 fn own() -> KeyMap {
     let mut changes = KeyOverrides::new();
     for bound in KeyMap::default().lines() {
         let place = u32::try_from(changes.len()).unwrap();
-        let character = char::from_u32(0x1e00 + place * 2 + 1).unwrap();
+        let character = char::from_u32(0x1401 + place).unwrap();
         let mut keys = vec![format!("alt+{character}")];
         keys.extend(bound.keys.iter().cloned());
         changes.entry(bound.name()).or_insert(keys);
@@ -85,7 +85,7 @@ fn check_finds_old_keys() {
 
 #[test]
 fn no_screen_shows_rebound_key() {
-    // The help and the hints for the second key of a sequence list all keys of an action.
+    // These screens list all keys of an action: the help, and the hints for the second key of a sequence.
     let lists = |look: &str| look.contains('?') || ["f1", "ctrl+x"].contains(&look);
     let looks = LOOKS.iter().filter(|look| !lists(look));
     let own = own();

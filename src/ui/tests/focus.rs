@@ -3,13 +3,15 @@
 use pretty_assertions::assert_eq;
 
 use crate::domain::ids::{Name, RequestId};
-use crate::domain::request::{Decision, Request, RequestStatus, Verdict};
+use crate::domain::request::{Request, RequestStatus, Verdict};
 use crate::domain::team::Activity;
 use crate::domain::timestamp::Timestamp;
 use crate::protocol::event::TurnEnd;
 use crate::protocol::{AgentEvent, BoardEvent, Command, Event, EventKind, TeamEvent};
 use crate::ui::app::key_guard::{HOLD, SETTLE};
-use crate::ui::fixture::{apply_events, busy, permission, picture, press, question, started};
+use crate::ui::fixture::{
+    apply_events, busy, changed, decision, permission, picture, press, question, started,
+};
 use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::shell::tick::next_tick;
 use crate::ui::{Effect, Msg, UiState, keys, update};
@@ -27,26 +29,11 @@ fn asked(id: &str, after: f64) -> Request {
     request
 }
 
-fn changed(request: &Request) -> EventKind {
-    EventKind::Team(TeamEvent::RequestChanged {
-        request: request.clone(),
-    })
-}
-
 fn decided(request: &Request) -> EventKind {
     let mut request = request.clone();
     request.status = RequestStatus::Rejected;
     request.decided_by = "user".into();
-    EventKind::Team(TeamEvent::RequestChanged { request })
-}
-
-fn decision(request: &Request, verdict: Verdict) -> Effect {
-    Effect::Command(Command::Decide(Decision::on(
-        request,
-        verdict,
-        Name::user(),
-        String::new(),
-    )))
+    changed(&request)
 }
 
 /// A state in which the lead is in a turn and has an open request.
@@ -101,7 +88,7 @@ fn focus_stays_in_needs_you_between_requests() {
     let mut state = asking(&one);
     assert_eq!(
         press(&mut state, "alt+w r"),
-        [decision(&one, Verdict::Reject)]
+        [decision(&one, Verdict::Reject, "")]
     );
     event(&mut state, 0.1, decided(&one));
     assert_eq!(state.focus, NEEDS);
@@ -112,7 +99,10 @@ fn focus_stays_in_needs_you_between_requests() {
     );
     event(&mut state, 2.0, changed(&two));
     assert_eq!(state.focus, NEEDS);
-    assert_eq!(press(&mut state, "r"), [decision(&two, Verdict::Reject)]);
+    assert_eq!(
+        press(&mut state, "r"),
+        [decision(&two, Verdict::Reject, "")]
+    );
     assert_eq!(state.input.composer.text(), "");
 }
 
@@ -234,7 +224,7 @@ fn keys_for_auto_closed_dialog_are_ignored() {
     assert_eq!(state.panes.needs.selected, Some(RequestId("two".into())));
     assert_eq!(
         key(&mut state, SETTLE.as_secs_f64(), "a"),
-        [decision(&two, Verdict::Approve)]
+        [decision(&two, Verdict::Approve, "")]
     );
 }
 

@@ -73,7 +73,7 @@ fn board_selection_keeps_task_then_row() {
         })],
     );
     assert_eq!(selected(&state), Some(first));
-    // It is removed: the task now in its row is selected, not the first one.
+    // The selected task is removed: the task now in its row is selected, not the first one.
     press(&mut state, "j j");
     let (row, gone) = state.panes.board.selected(&state).unwrap();
     assert!(row > 0);

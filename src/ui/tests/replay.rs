@@ -97,7 +97,7 @@ fn live_replayed_and_restarted_screens_are_equal() {
             update(&mut live, Msg::Event(event));
         }
         let end = live.now;
-        // All at once, step by step, and back and forth.
+        // Seeks at once, step by step, and back and forth.
         let mut steps = replay(width, height);
         for _ in 0..recorded().len() {
             press(&mut steps, ".");

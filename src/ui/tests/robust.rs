@@ -139,7 +139,7 @@ fn any_mouse() -> impl Strategy<Value = Msg> {
     kinds.extend(buttons.map(MouseEventKind::Down));
     kinds.extend(buttons.map(MouseEventKind::Up));
     kinds.extend(buttons.map(MouseEventKind::Drag));
-    // Mostly the left button.
+    // Most presses and drags use the left button.
     kinds.extend([MouseEventKind::Down(MouseButton::Left); 6]);
     kinds.extend([MouseEventKind::Drag(MouseButton::Left); 4]);
     let modifiers = vec![

@@ -101,7 +101,7 @@ fn option_symbol_names_the_other_key_once() {
         let text = state.status.as_ref().map(|f| f.text.clone());
         assert!(text.is_none_or(|t| !t.contains("Option")), "{keys}");
     }
-    // The symbol is also text. Behind other text it is nothing else.
+    // The symbol is typed as text, too. Behind other text, it is text only.
     press(&mut state, "x ∑");
     assert_eq!(state.status.as_ref().map(|f| &f.text), None);
     assert_eq!(state.input.composer.text(), "x∑");
@@ -112,7 +112,7 @@ fn option_symbol_names_the_other_key_once() {
         ("å", "If Option typed å: /approve does the same as Alt+a."),
         ("®", "If Option typed ®: /reject does the same as Alt+r."),
     ] {
-        // The conversation of the agent that waits.
+        // With the conversation of the agent that waits open.
         let mut state = busy(160, 45);
         press(&mut state, "alt+w o i");
         press(&mut state, symbol);
@@ -134,7 +134,7 @@ fn unread_warning_is_kept() {
     );
     press(&mut state, "z");
     assert_eq!(text(&state).as_deref(), Some("the disk is full"));
-    // A less severe notice does not replace it before it can be read.
+    // A less severe notice does not replace it before the user can have read it.
     let less = || vec![EventKind::notice(NoticeLevel::Info, "alice has shut down")];
     apply_events(&mut state, less());
     assert_eq!(text(&state).as_deref(), Some("the disk is full"));

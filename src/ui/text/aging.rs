@@ -1,11 +1,11 @@
-//! Ages on the screen, such as `5m`, and how long their text stays the same.
+//! Ages on the screen, such as `5m`, and how long their text stays unchanged.
 
 use std::time::Duration;
 
 use crate::domain::timestamp::Timestamp;
 use crate::ui::text::{age, age_valid_for};
 
-/// An age that the screen shows, possibly only from a minimum age on.
+/// An age that the screen shows. It may be shown only once it has reached a minimum.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ShownAge {
     /// The time at which the age is zero.
@@ -15,7 +15,7 @@ pub struct ShownAge {
 }
 
 impl ShownAge {
-    /// Creates an age that the screen shows from the beginning.
+    /// Creates an age that is shown from zero on.
     pub fn at_once(since: Timestamp) -> ShownAge {
         ShownAge {
             since,

@@ -31,8 +31,9 @@ pub struct RenderedCommand {
     pub cut_bytes: usize,
 }
 
-/// Renders the body of a request. Comments are folded only in the command, which starts at the first line that begins
-/// with `$ `, and only up to the first quote or construct of [`OPENINGS`]: after it, a `#` may be part of the command.
+/// Renders the body of a request. The command starts at the first line that begins with `$ `. Only comments in the
+/// command are folded, and only up to the first quote or construct of [`OPENINGS`], because a `#` after it may be part
+/// of the command.
 pub fn render_command(text: &str) -> RenderedCommand {
     let mut out = RenderedCommand {
         cut_bytes: bytes_cut(text),
@@ -90,7 +91,8 @@ fn comment(line: &str) -> Option<usize> {
     })
 }
 
-/// Returns whether `text` contains a quote or a construct after which a `#` does not always start a comment.
+/// Returns whether `text` contains a quote, a backslash or one of [`OPENINGS`]. A `#` after it does not always start a
+/// comment.
 fn has_quotes(text: &str) -> bool {
     text.contains(['"', '\'', '`', '\\']) || OPENINGS.iter().any(|open| text.contains(open))
 }
@@ -109,7 +111,7 @@ fn push_escaped(out: &mut String, text: &str) {
         }
         blanks = 0;
         match c {
-            // Marks the end of the text. A NUL inside the text was escaped before.
+            // The NUL that was appended as an end mark. NULs in the text itself were escaped before.
             '\u{0}' => {}
             '\t' => out.push_str("\\t"),
             '\r' => out.push_str("\\r"),

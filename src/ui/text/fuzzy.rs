@@ -15,12 +15,10 @@ const WORD_START_BONUS: i32 = 14;
 const CONSECUTIVE_BONUS: i32 = 14;
 /// Cost of each skipped character between two matches, up to [`GAP_COST_MAX`] per gap.
 const GAP_COST: i32 = 1;
-/// Maximum cost of one gap.
 const GAP_COST_MAX: i32 = 12;
 /// Maximum number of characters of a text that are searched; the rest is ignored.
 const TEXT_MAX: usize = 200;
 
-/// The score and the positions of a match.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct FuzzyMatch {
     /// The quality of the match; a higher score is better.
@@ -56,8 +54,8 @@ pub fn fuzzy_match(pattern: &str, text: &str) -> Option<FuzzyMatch> {
     Some(out)
 }
 
-/// Finds the highest-scoring match of `word` in `text`. Dynamic programming: for each character of the word and each
-/// position in the text, it keeps the best score and the position of the previous match.
+/// Finds the highest-scoring match of `word` in `text` with dynamic programming: for each character of the word and
+/// each position in the text, it keeps the best score and the position of the previous matched character.
 fn best_match(word: &[char], text: &[char], starts: &[bool]) -> Option<FuzzyMatch> {
     let mut rows: Vec<Vec<Option<(i32, usize)>>> = Vec::new();
     for (nth, character) in word.iter().enumerate() {

@@ -33,7 +33,8 @@ pub fn pad(text: &str, columns: usize) -> String {
 }
 
 /// Escapes control characters and wraps `text` into lines of at most `columns` columns, at blanks where possible.
-/// Continuation lines are indented like the text of their first line, after a list marker such as `- ` or `3. `.
+/// Continuation lines are indented to the column where the text of their first line begins, after its indentation and a
+/// list marker such as `- ` or `3. `.
 pub fn wrap(text: &str, columns: usize) -> Vec<String> {
     wrap_first_lines(text, columns, usize::MAX)
 }
@@ -78,7 +79,7 @@ fn wrap_line(line: &str, columns: usize, out: &mut Vec<String>) {
             continue;
         }
         if word.trim().is_empty() {
-            // The blank at the break is not drawn.
+            // The blank at which the line breaks is dropped.
             out.push(
                 std::mem::replace(&mut row, indent.clone())
                     .trim_end()
@@ -126,7 +127,7 @@ pub fn age(passed: Duration) -> String {
     }
 }
 
-/// Returns how long the text that [`age`] returns for `passed` stays correct, from that moment on.
+/// Returns for how much longer [`age`] returns the same text as it does for `passed`.
 pub fn age_valid_for(passed: Duration) -> Duration {
     let unit = match passed.as_secs() {
         0..60 => 1,
@@ -177,8 +178,8 @@ pub fn format_time_with_seconds(at: Timestamp, zone: &TimeZone) -> String {
     )
 }
 
-/// Returns the display name of an agent or approver. The name of the user is `you`, and that of a policy is `a standing
-/// rule`.
+/// Returns the display name of an agent or approver: `you` for the user, `a standing rule` for a policy, otherwise
+/// `name` as one line.
 pub fn display_name(name: &str) -> String {
     match name {
         "user" => "you".into(),

@@ -3,15 +3,15 @@
 /// One filter term, in lower case.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Term {
-    /// Whether a row must not match the term.
+    /// Whether the term began with `!`: rows that match it are excluded.
     pub is_negated: bool,
-    /// The key before the colon; `None` for a plain word.
+    /// The key before the colon, such as `owner`; `None` for a plain word.
     pub key: Option<String>,
     /// The word, or the value after the colon; may be empty.
     pub value: String,
 }
 
-/// Splits `text` into terms.
+/// Splits `text` at whitespace into terms.
 pub fn terms(text: &str) -> Vec<Term> {
     let text = text.to_lowercase();
     text.split_whitespace().map(term).collect()
@@ -51,9 +51,10 @@ impl FilterTerms {
         FilterTerms(all.filter(|term| !term.value.is_empty()).collect())
     }
 
-    /// Returns whether a row matches: all required terms and none of the negated ones are found. A plain word is
-    /// searched in `hay`. A term with a key is searched in the text that `keyed` returns for the key; if it returns
-    /// `None`, the whole term is searched in `hay`. `hay` and the result of `keyed` must be in lower case.
+    /// Returns whether a row matches: it contains all terms that are not negated and none of the negated ones. A plain
+    /// word is searched in `hay`. A term with a key is searched in the text that `keyed` returns for the key; if
+    /// `keyed` returns `None`, the whole term is searched in `hay`. `hay` and the result of `keyed` must be in lower
+    /// case.
     pub fn matches<'a>(&self, hay: &str, keyed: impl Fn(&str) -> Option<&'a str>) -> bool {
         self.0.iter().all(|term| {
             let value = term.value.as_str();
@@ -116,7 +117,7 @@ mod tests {
             ("from:bob", false),
             ("!from:bob", true),
             ("std::fs", true),
-            // Unknown key: a plain word.
+            // A term with an unknown key is searched as a plain word.
             ("note:9", true),
             ("note:8", false),
         ];

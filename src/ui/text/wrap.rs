@@ -12,16 +12,17 @@ use unicode_segmentation::UnicodeSegmentation;
 
 use crate::domain::text::CLUSTER_MAX;
 
-/// One row on the screen.
+/// A row on the screen, with its position in the text from which it was wrapped.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Row {
     pub spans: Vec<Span<'static>>,
-    /// Number of visible characters of the text before this row. It does not depend on the width, so it identifies a
-    /// position in the text across different wrappings. Margins and decoration do not count.
+    /// Number of visible characters of the text that precede this row. It does not depend on the width, so it
+    /// identifies a position in the text across different wrappings. Margins and decoration do not count.
     pub text_offset: usize,
     /// Number of leading spans that are margin, not text.
     pub margin: usize,
-    /// The spans after the margin that are decoration, not text, such as padding or the line number between two columns.
+    /// The index range of spans after the margin that are decoration, not text, such as padding or the line number
+    /// between two columns.
     pub aside: Range<usize>,
 }
 
@@ -40,7 +41,8 @@ impl Row {
         self.spans.iter().map(|s| width(&s.content)).sum()
     }
 
-    /// Fills the row up to `columns` columns. All spans from index `from` on without a background get that of `style`.
+    /// Pads the row with blanks to `columns` columns. The padding and all spans from index `from` on that have no
+    /// background get the background of `style`.
     #[must_use]
     pub fn on_ground(mut self, style: Style, from: usize, columns: usize) -> Row {
         for span in self.spans.iter_mut().skip(from) {
@@ -122,7 +124,8 @@ pub fn fit(text: &str, columns: usize) -> String {
 
 /// Wraps `spans` into rows of at most `columns` columns. A newline always breaks. No visible character is lost; blanks
 /// are dropped only at a [`Break::Words`] break and at the end of a line. `text_offset` is the number of visible
-/// characters before `spans`, as in [`Row::text_offset`]; the number of those in `spans` is added to it.
+/// characters before `spans`, as in [`Row::text_offset`]; the function increases it by the number of visible characters
+/// in `spans`.
 ///
 /// The margin is omitted if it leaves fewer than two columns for text.
 pub fn wrap(
@@ -340,7 +343,7 @@ impl<'a> RowWriter<'a> {
         self.row.append(&mut self.word);
     }
 
-    /// Ends the row after a pending word that fills it, so that the word continues on the next row.
+    /// Ends the row with the pending word, which fills the row, so that the word continues on the next row.
     fn split_word(&mut self) {
         self.commit();
         self.end_row(RowKind::Rest);
@@ -384,7 +387,6 @@ impl<'a> RowWriter<'a> {
     }
 }
 
-/// Returns whether a line may break between two adjacent clusters.
 pub(in crate::ui) fn can_break_between(last: BreakClass, next: BreakClass) -> bool {
     match (last, next) {
         (BreakClass::Opening, _)

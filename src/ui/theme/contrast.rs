@@ -33,7 +33,7 @@ const CODE_STYLES: [&str; 12] = [
     "assistant",
 ];
 
-/// Returns an error text for each style of the theme that has too little contrast at this colour depth.
+/// Returns a message for each style of the theme that has too little contrast at this colour depth.
 fn problems(name: ThemeName, depth: ColorDepth) -> Vec<String> {
     let theme = Theme::new(name, depth);
     let mut out = Vec::new();
@@ -45,7 +45,8 @@ fn problems(name: ThemeName, depth: ColorDepth) -> Vec<String> {
         ("added_line", theme.added_line),
         ("removed_line", theme.removed_line),
     ];
-    // A reversed row takes the text colour as its background; fewer colours have no background for changes.
+    // Excludes a reversed row, whose background is the text colour, and the backgrounds that a smaller colour depth
+    // lacks.
     let plain = |(_, style): &(&str, ratatui::style::Style)| {
         !style.add_modifier.contains(Modifier::REVERSED) && style.bg.is_some()
     };

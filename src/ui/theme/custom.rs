@@ -75,7 +75,7 @@ fn set_color(theme: &mut Theme, meaning: ColorRole, color: Color) {
         | ColorRole::Tool => {
             for style in text_styles(theme, meaning) {
                 style.fg = Some(color);
-                // The user's colour alone decides how dim the text is.
+                // Without the modifier, only the user's colour determines how dim the text is.
                 style.add_modifier.remove(Modifier::DIM);
             }
         }
@@ -179,11 +179,11 @@ fn is_reversed(style: Style) -> bool {
 /// Replaces unreadable text colours by the colour of normal text, and adds their roles to `hidden`. Frames are exempt.
 fn fix_words(theme: &mut Theme, hidden: &mut Vec<ColorRole>) {
     let mut grounds = vec![theme.ground.bg, theme.panel.bg];
-    // A selection with its own text colour overrides the other text colours.
+    // A selection with its own text colour overrides the colours of the text, so only others are checked.
     if !is_reversed(theme.selection) && theme.selection.fg.is_none() {
         grounds.push(theme.selection.bg);
     }
-    // `None` keeps the text colour of the background style.
+    // If `text` is `None`, the style keeps the text colour of the style under it.
     let text = theme.text.fg;
     for meaning in ColorRole::ALL {
         if matches!(meaning, ColorRole::Text | ColorRole::Border) {
@@ -212,7 +212,7 @@ mod tests {
     use super::*;
     use crate::ui::theme::{ThemeChoice, ThemeName};
 
-    /// The entries of a theme, the colour depth, and the meanings that are unreadable.
+    /// The entries of a theme, the colour depth, and the roles that are unreadable.
     type Case<'a> = (&'a [(&'a str, &'a str)], ColorDepth, &'a [ColorRole]);
 
     fn own(entries: &[(&str, &str)]) -> CustomTheme {

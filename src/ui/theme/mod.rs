@@ -1,7 +1,7 @@
 //! Themes. A theme holds all styles of the screen, each named by its meaning. No other folder of `ui` uses colours.
 //!
-//! Headings are bold, secondary text is dim, and colour is used for meaning only. Symbols and words repeat that meaning,
-//! so that the screen also works without colour (`NO_COLOR`) and for colour-blind users.
+//! Headings are bold, secondary text is dim, and colour is used for meaning only. Symbols and words repeat that
+//! meaning, so that the screen also works without colour (`NO_COLOR`) and for colour-blind users.
 //!
 //! A new theme needs a name in [`ThemeName`], its tones in `palettes.rs`, and an arm in [`Theme::new`];
 //! `contrast.rs` then checks its contrast. `custom.rs` builds the users' own themes, which set a colour per
@@ -91,11 +91,9 @@ pub struct Theme {
     pub dim: Style,
     /// Title of a pane.
     pub title: Style,
-    /// Title of the focused pane.
     pub title_focused: Style,
     /// Frame of a pane.
     pub border: Style,
-    /// Frame of the focused pane.
     pub border_focused: Style,
     /// Frame of a pane that waits for the user.
     pub border_waiting: Style,
@@ -107,7 +105,6 @@ pub struct Theme {
     pub ok: Style,
     /// A problem that does not stop the work.
     pub warn: Style,
-    /// A failure.
     pub error: Style,
     /// An agent at work.
     pub working: Style,
@@ -129,16 +126,16 @@ pub struct Theme {
     pub added: Style,
     /// Removed line of a diff.
     pub removed: Style,
-    /// Background of an added line. A theme without one shows the line in the style `added`, not in the colours of its
+    /// Background of an added line. Without one, the line is shown in the style `added` instead of the colours of its
     /// language.
     pub added_line: Style,
-    /// Background of a removed line, like `added_line`.
+    /// Background of a removed line. Without one, the line is shown in the style `removed`, like `added_line`.
     pub removed_line: Style,
     /// Changed words of an added line.
     pub added_word: Style,
     /// Changed words of a removed line.
     pub removed_word: Style,
-    /// Background of a block of code. A theme without one shows a bar beside the code.
+    /// Background of a block of code. Without one, a bar is shown beside the code.
     pub code_ground: Style,
     /// Keyword in code.
     pub keyword: Style,
@@ -160,7 +157,6 @@ pub struct Theme {
     pub user: Style,
     /// Text of a model.
     pub assistant: Style,
-    /// A tool call.
     pub tool: Style,
 }
 
@@ -214,12 +210,11 @@ impl Theme {
         }
     }
 
-    /// Returns the style of the screen behind a popup: dim text on the background of the screen.
+    /// Returns the style of the screen behind a popup: dim text on the normal background.
     pub fn backdrop(&self) -> Style {
         Style::reset().patch(self.ground).patch(self.dim)
     }
 
-    /// Returns all styles with their names.
     #[cfg(test)]
     fn styles(&self) -> Vec<(&'static str, Style)> {
         macro_rules! named {

@@ -18,7 +18,7 @@ pub fn theme() -> Theme {
         border: dim,
         border_focused: bold,
         border_waiting: plain,
-        // Dim text would be hard to read on the selected row.
+        // The selection is not dim: dim text would be hard to read on it.
         selection: plain
             .add_modifier(Modifier::REVERSED)
             .remove_modifier(Modifier::DIM),

@@ -1,7 +1,7 @@
 //! Well-known palettes, mapped on the roles of a theme. Colours with too little contrast for text are lighter or darker
 //! than in the original; `contrast.rs` checks all of them.
 
-// Colours as they are written on the web.
+// Colours are written without separators, as in CSS.
 #![allow(clippy::unreadable_literal)]
 
 use crate::ui::theme::tones::{Tone, Tones};
@@ -11,7 +11,7 @@ use crate::ui::theme::{dark, light};
 /// strong, text; dim, border, accent, ok, warn; error, working, waiting, code, tool.
 type Colors = [(u32, u8); 15];
 
-/// Returns the tones of a palette. A terminal with sixteen colours cannot show a palette, so they are those of `base`.
+/// Returns the tones of a palette. Terminals with sixteen colours cannot show it and get those of `base`.
 const fn tones(base: Tones, colors: Colors) -> Tones {
     const fn tone(base: Tone, (rgb, indexed): (u32, u8)) -> Tone {
         let [_, red, green, blue] = rgb.to_be_bytes();

@@ -12,8 +12,8 @@ pub fn theme() -> Theme {
         title_focused: bold.fg(Color::Cyan),
         border_focused: plain.fg(Color::Cyan),
         border_waiting: plain.fg(Color::Magenta),
-        // White on dark gray is readable on light and on dark terminals. The selected row has one colour, whatever the
-        // colours of its parts: some of them would be hard to read on it.
+        // White on dark gray is readable on light and on dark terminals. The selected row has only these two colours,
+        // because some colours of its parts would be hard to read on dark gray.
         selection: bold
             .fg(Color::White)
             .bg(Color::DarkGray)

@@ -5,8 +5,8 @@ use ratatui::style::{Color, Style};
 
 use crate::ui::theme::Theme;
 
-/// The character of each text style: in lower case, because upper case marks the selected row. The styles of borders have
-/// signs, because a border is never on a selected row.
+/// The character of each text style: in lower case, because upper case marks the selected row. The styles of borders
+/// have signs, because a border is never on a selected row.
 const CHARACTERS: &[(&str, char)] = &[
     ("text", 't'),
     ("dim", 'd'),
@@ -75,12 +75,11 @@ pub fn theme() -> Theme {
     each_style!(unique_styles)
 }
 
-/// Whether a cell belongs to a popup.
 pub fn is_popup(cell: &Cell) -> bool {
     cell.bg == GROUNDS[0].1
 }
 
-/// Whether a cell belongs to the selected row.
+/// Returns whether a cell belongs to the selected row.
 pub fn is_selected(cell: &Cell) -> bool {
     cell.bg == GROUNDS[1].1
 }

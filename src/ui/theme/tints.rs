@@ -4,8 +4,8 @@ use ratatui::style::{Color, Modifier, Style};
 
 use crate::ui::theme::{Theme, color_math};
 
-/// Share of the text colour in the background of code, in percent. The other share is the background of the screen or of
-/// popups, whichever is closer to the text, so that code stands out on both.
+/// Share of the text colour in the background of code, in percent. The rest is the background of the screen or of
+/// popups, whichever has less contrast to the text, so that code stands out on both.
 const CODE: u16 = 6;
 /// Share of the colour of a change in the background of a changed line, in percent.
 const LINE: u16 = 14;
@@ -15,8 +15,9 @@ const WORD: u16 = 34;
 /// Minimum contrast of code on its background. The built-in themes have more.
 const CONTRAST_MIN: f64 = 2.0;
 
-/// Sets the backgrounds of code and changed lines. Only 24-bit colours are fine enough for those of changed lines;
-/// otherwise changed words are reversed. No background is known in the terminal's own colours.
+/// Sets the backgrounds of code and of changed lines and words. Changed lines have one only with 24-bit colours,
+/// because others are not fine enough; changed words are then reversed instead. In the terminal's own colours, whose
+/// values are unknown, code has no background either.
 pub fn set(theme: &mut Theme) {
     let on_code = [
         theme.text,
@@ -30,7 +31,7 @@ pub fn set(theme: &mut Theme) {
         theme.function,
         theme.type_name,
     ];
-    // In a user's theme the colours may leave no room for another background.
+    // The colours of a custom theme may not allow another readable background.
     let is_readable = |ground: &Color| {
         let contrast = |style: Style| color_math::contrast(style.fg?, *ground);
         on_code
@@ -52,7 +53,7 @@ pub fn set(theme: &mut Theme) {
     theme.code_ground = under(mixed(base, theme.text, CODE));
     let changes = [theme.added, theme.removed];
     let line = changes.map(|of| mixed(theme.ground, of, LINE).filter(is_true));
-    // Changed words have the colour of text.
+    // Changed words are in the colour of normal text.
     let word = changes.map(|of| {
         let ground = mix(theme.ground.bg?, of.fg?, WORD).filter(is_true)?;
         let contrast = color_math::contrast(theme.text.fg?, ground)?;
@@ -65,8 +66,8 @@ pub fn set(theme: &mut Theme) {
     });
 }
 
-/// Mixes `percent` of one colour into another: a 24-bit colour if both are, else one of 256. `None` if one is one of the
-/// terminal's own colours.
+/// Mixes `percent` of one colour into another. The result is a 24-bit colour if both are, else one of 256 colours;
+/// `None` if either is one of the terminal's own colours.
 fn mix(ground: Color, of: Color, percent: u16) -> Option<Color> {
     let is_own = |color| !matches!(color, Color::Rgb(..) | Color::Indexed(16..));
     if is_own(ground) || is_own(of) {

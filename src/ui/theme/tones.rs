@@ -6,7 +6,7 @@ use crate::ui::theme::depth::ColorDepth;
 use crate::ui::theme::{Theme, tints};
 
 /// A colour for each colour depth: 24-bit RGB, an xterm colour from 16 to 255, and one of the sixteen ANSI colours. All
-/// three are chosen by hand, because the nearest colour does not always have enough contrast.
+/// three are chosen by hand, because the nearest colour of a smaller depth does not always have enough contrast.
 #[derive(Debug, Clone, Copy)]
 pub struct Tone(pub [u8; 3], pub u8, pub Color);
 
@@ -45,7 +45,6 @@ pub struct Tones {
     pub ok: Tone,
     /// A problem that does not stop the work.
     pub warn: Tone,
-    /// A failure.
     pub error: Tone,
     /// An agent at work.
     pub working: Tone,
@@ -53,12 +52,10 @@ pub struct Tones {
     pub waiting: Tone,
     /// Code and commands.
     pub code: Tone,
-    /// A tool call.
     pub tool: Tone,
 }
 
 impl Tones {
-    /// Returns the theme with these colours for a colour depth.
     pub fn theme(&self, depth: ColorDepth) -> Theme {
         let on = |tone: Tone| Style::new().fg(tone.color(depth));
         let under = |tone: Tone| Style::new().bg(tone.color(depth));
@@ -74,7 +71,7 @@ impl Tones {
             border_focused: accent,
             border_waiting: on(self.waiting),
             selection: match depth {
-                // None of the sixteen colours is a background on which all others are readable.
+                // With sixteen colours, no background leaves all other colours readable.
                 ColorDepth::None | ColorDepth::Sixteen => text
                     .patch(under(self.ground))
                     .add_modifier(Modifier::REVERSED),

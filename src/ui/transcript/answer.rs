@@ -6,21 +6,21 @@ use crate::ui::transcript::cell::Fold;
 use crate::ui::transcript::head_tail_text::HeadTailText;
 use crate::ui::transcript::markdown::{Piece, Pieces};
 
-/// Maximum number of positions in a text at which JSON is parsed as a possible tool call.
+/// Maximum number of positions in a text at which the search for a tool call parses JSON.
 const LOOKS_MAX: usize = 16;
 
 #[derive(Debug, Default)]
 pub struct Answer {
     pub text: HeadTailText,
-    /// The model's thinking before the answer.
+    /// What the model has thought before it wrote `text`; may be empty.
     pub thinking: HeadTailText,
     /// How long the model was thinking, in milliseconds; 0 if unknown.
     pub thought_ms: u64,
     /// Whether the thinking is folded to one line or shown completely.
     pub fold: Fold,
     pub progress: StreamState,
-    /// Identifies the text of this answer within the transcript, as part of the key of cached layouts. Answers with the
-    /// same text may share it.
+    /// Identifies the text of this answer within the transcript, as part of the key of cached layouts. Two answers may
+    /// have the same `origin` if their texts are equal.
     pub origin: u64,
     pieces: Pieces,
 }
@@ -58,7 +58,8 @@ impl Answer {
         out
     }
 
-    /// Appends text to the answer.
+    /// Appends text to the answer and splits it into pieces. If the text was cut because it is too long, splits all of
+    /// it again.
     pub fn push_text(&mut self, more: &str) {
         let before = self.text.epoch();
         self.text.push(more);
@@ -68,12 +69,11 @@ impl Answer {
         self.pieces.read(self.text.as_str());
     }
 
-    /// Appends text to the model's thinking.
     pub fn push_thinking(&mut self, more: &str) {
         self.thinking.push(more);
     }
 
-    /// Marks the answer as ended.
+    /// Marks a streamed answer as ended. An answer that is already closed keeps its state.
     pub fn close(&mut self) {
         if self.progress == StreamState::Open {
             self.progress = StreamState::Closed;
@@ -91,9 +91,9 @@ impl Answer {
     }
 }
 
-/// Returns whether a text contains a tool call as plain text: with some chat templates, models write calls into the
-/// answer as JSON, bare or in tags. Only a call at the start of a line counts, so that a text about calls does not
-/// match.
+/// Returns whether a text contains a tool call as plain text. With some chat templates, models write calls into the
+/// answer as JSON, bare or in tags. A call counts only at the start of a line, so that prose that mentions a call does
+/// not match.
 pub fn contains_tool_call(text: &str) -> bool {
     const TAGS: [&str; 4] = [
         "<tool_call>",

@@ -18,7 +18,8 @@ const PROMPT_MAX: usize = 256 * 1024;
 const LABELS_MAX: usize = 100;
 /// Maximum length of the line of an attachment, in characters.
 const LABEL_MAX: usize = 500;
-/// Maximum number of running calls that are tracked. Beyond it, the oldest is no longer updated by its result.
+/// Maximum number of running calls that are tracked. Beyond it, the oldest is no longer tracked: its result gets a new
+/// cell.
 const RUNNING_MAX: usize = 256;
 
 impl Transcript {
@@ -84,7 +85,7 @@ impl Transcript {
                 });
             }
             AgentEvent::UserCommandStarted { call, command } => {
-                // The answer that is being streamed goes on above the command.
+                // Does not close the streamed answer: its further text is added above the command.
                 self.track_run(call, ToolRun::user_command(command));
             }
             AgentEvent::UserCommandEnded {
@@ -122,8 +123,7 @@ impl Transcript {
         self.log.push(kind)
     }
 
-    /// Changes the answer that is being streamed with `add`. Starts a new answer if none is open; a notice does not end
-    /// an answer.
+    /// Changes the streamed answer with `add`. If no answer is open, starts a new one. Notices do not end an answer.
     fn stream(&mut self, add: impl FnOnce(&mut Answer)) {
         let number = match self.open {
             Some(open) if self.log.index(open).is_some() => open,
@@ -191,7 +191,7 @@ impl Transcript {
         }
     }
 
-    /// Ends a call. A result without a known call gets a cell of its own.
+    /// Ends a call with `end`. If the call is unknown, its result gets a new cell.
     fn end_run(&mut self, call: &CallId, tool: &str, end: impl FnOnce(&mut ToolRun)) {
         let at = self.running.iter().position(|(id, _)| id == call);
         let known = at.and_then(|at| self.running.remove(at));
@@ -209,14 +209,15 @@ impl Transcript {
         });
     }
 
-    /// Closes the open answer and the running calls because the session ended.
+    /// Closes the open answer and marks the running calls as abandoned, because the session has ended.
     pub fn close_open_entries(&mut self) {
         self.close_answer();
         self.abandon_runs();
         self.running.clear();
     }
 
-    /// Marks the running calls as abandoned, because their turn has ended and their results are late or missing.
+    /// Marks the running tool calls as abandoned, because their turn has ended and their results are late or missing.
+    /// Commands of the user are not part of a turn and keep running.
     fn abandon_runs(&mut self) {
         for (_, number) in &self.running {
             self.log.change(*number, |kind| {

@@ -9,15 +9,12 @@ use crate::ui::transcript::run::{ToolCallState, ToolRun};
 /// Minimum number of calls for which the group has a visible header.
 pub const GROUP_MIN: usize = 3;
 
-/// The header of a call group.
+/// The header of a group of consecutive calls of the same tool, with the counts that it shows.
 #[derive(Debug, Default, Clone)]
 pub struct CallGroup {
     pub tool: String,
-    /// Number of calls.
     pub len: usize,
-    /// Number of running calls.
     pub running: usize,
-    /// Number of failed calls.
     pub failed: usize,
     /// Number of calls whose turn ended before their result arrived.
     pub abandoned: usize,
@@ -42,7 +39,7 @@ impl CallGroup {
         }
     }
 
-    /// Returns whether the header is shown.
+    /// Returns whether the group has enough calls for a visible header: at least [`GROUP_MIN`].
     pub fn is_shown(&self) -> bool {
         self.len >= GROUP_MIN
     }

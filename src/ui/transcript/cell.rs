@@ -24,7 +24,6 @@ pub struct TranscriptCell {
     pub entries: u64,
 }
 
-/// Content of a cell.
 #[derive(Debug)]
 pub enum CellKind {
     /// A prompt of the user, and the labels of the attached files.
@@ -39,13 +38,11 @@ pub enum CellKind {
     Notice(NoticeLevel, String, String),
 }
 
-/// Whether a cell is shown as one line or completely.
+/// Whether the foldable part of a cell, such as the thinking of an answer, is shown as one line or completely.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Fold {
-    /// Shown as one line.
     #[default]
     Folded,
-    /// Shown completely.
     Open,
 }
 
@@ -58,7 +55,7 @@ impl Fold {
     }
 }
 
-/// The group of a cell for spacing. A blank row separates adjacent cells of different groups.
+/// Determines the spacing between cells: a blank row separates adjacent cells, unless both belong to `Activity`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SpacingGroup {
     User,
@@ -96,7 +93,8 @@ impl CellKind {
         }
     }
 
-    /// Returns whether the cell can be folded.
+    /// Returns whether the cell has a part that can be folded. A call group can be folded only while its header is
+    /// visible.
     pub fn is_foldable(&self) -> bool {
         match self {
             CellKind::Tool(_) => true,
@@ -119,8 +117,8 @@ impl CellKind {
         }
     }
 
-    /// Returns the number of matches in the cell, whether it is folded or not. The original text is searched. Of a long
-    /// output, only the lines that an open cell shows are searched.
+    /// Returns the number of matches in the cell, whether it is folded or not. Searches the original text; of a long
+    /// output, only the lines that an open cell shows.
     pub fn count(&self, needle: &Needle) -> usize {
         let count = |text: &str| needle.count(text);
         match self {
@@ -176,7 +174,7 @@ impl CellKind {
         }
     }
 
-    /// Returns the progress if the cell is a tool call.
+    /// Returns the state of a tool call; `None` for other cells.
     pub fn progress(&self) -> Option<ToolCallState> {
         match self {
             CellKind::Tool(run) => Some(run.state),

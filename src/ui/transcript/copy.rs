@@ -6,7 +6,7 @@ use crate::ui::transcript::{Transcript, markdown};
 
 /// Maximum number of code blocks in the list of copyable parts. The newest are listed.
 const BLOCKS_MAX: usize = 20;
-/// Maximum number of answers, from the newest, that are searched for code blocks.
+/// Maximum number of answers that are searched for code blocks. The newest are searched.
 const ANSWERS_MAX: usize = 50;
 /// Maximum length of a copied conversation, in bytes. Of a longer conversation, the newest entries are copied.
 const WHOLE_MAX: usize = 1024 * 1024;
@@ -18,12 +18,12 @@ pub enum Portion {
     Cell(u64),
     /// A code block of an answer: the number of the answer's cell and the index of the block, from 0.
     Code(u64, usize),
-    /// The whole conversation.
     Whole,
 }
 
 impl Transcript {
-    /// Returns the parts that can be copied, most likely first, each with a label and its first line.
+    /// Returns the parts that can be copied, the most useful ones first, each with a label and its first line. Instead
+    /// of a first line, the whole conversation has the number of its entries.
     pub fn copyable_portions(&self) -> Vec<(Portion, String, String)> {
         let mut out = Vec::new();
         let gist = |text: &str| one_line(text.trim_start().lines().next().unwrap_or_default());
@@ -70,7 +70,8 @@ impl Transcript {
         out
     }
 
-    /// Returns the text of a portion; `None` if it was dropped from the conversation.
+    /// Returns the text of a portion with control characters escaped; `None` if its cell was dropped from the
+    /// conversation.
     pub fn portion_text(&self, portion: &Portion) -> Option<String> {
         match portion {
             Portion::Cell(number) => self
@@ -84,7 +85,8 @@ impl Transcript {
         }
     }
 
-    /// Returns a noun for the selected cell, such as `the answer`, and the text of the cell.
+    /// Returns a noun for the selected cell, such as `the answer`, and the text of the cell. `None` if no cell is
+    /// selected.
     pub fn selected_text(&self) -> Option<(&'static str, String)> {
         let number = self.log.selected?;
         let name = self.kind(number)?.name();

@@ -41,7 +41,7 @@ impl InsertedEntry {
         }
     }
 
-    /// Returns whether the entry has a text, which an open entry shows.
+    /// Returns whether the entry can be opened to show its text.
     pub fn is_foldable(&self) -> bool {
         !self.text.is_empty()
     }
@@ -76,8 +76,8 @@ impl InsertedEntry {
         }
     }
 
-    /// Returns the rows of the entry: the description, followed by a preview of the text if folded, or by the whole
-    /// text below it if open.
+    /// Returns the rows of the entry: the description, followed by a preview of the text if folded. If open, the text
+    /// is below the description, shortened to [`ROWS_MAX`] rows.
     pub(super) fn rows(
         &self,
         is_selected: bool,

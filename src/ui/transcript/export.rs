@@ -1,5 +1,5 @@
-//! Exports a conversation as a Markdown or HTML file. The HTML needs no other file, loads nothing and runs no script. No
-//! I/O.
+//! Exports a conversation as a Markdown or HTML file. The HTML needs no other file, loads nothing and runs no script.
+//! No I/O.
 
 mod page;
 
@@ -16,7 +16,7 @@ pub enum ExportFormat {
 }
 
 impl ExportFormat {
-    /// Returns the format for the ending of a file name; `None` if there is none for it.
+    /// Returns the export format for the extension of a file name; `None` if no format has that extension.
     pub fn of(path: &str) -> Option<ExportFormat> {
         match path.rsplit_once('.')?.1.to_ascii_lowercase().as_str() {
             "md" | "markdown" => Some(ExportFormat::Markdown),
@@ -26,7 +26,7 @@ impl ExportFormat {
     }
 }
 
-/// What the head of an export says about the conversation. Empty values are left out.
+/// The facts about the conversation at the top of an export. Empty values are left out.
 #[derive(Debug, Clone, Default)]
 pub struct ExportHead {
     pub agent: String,
@@ -35,19 +35,18 @@ pub struct ExportHead {
     pub model: String,
     /// The time of the export or of its newest entry.
     pub at: String,
-    /// What `at` is.
+    /// The label of `at`, which says whether it is the time of the export or of the newest entry.
     pub at_label: &'static str,
 }
 
-/// An entry of an export.
 struct Entry {
-    /// The class in HTML.
+    /// CSS class in the HTML export.
     class: &'static str,
-    /// Who speaks, or the line of a folded entry.
+    /// The speaker, or the one-line summary of a folded entry.
     heading: String,
-    /// A remark behind the line of a folded entry; may be empty.
+    /// A remark after the summary of a folded entry; may be empty.
     remark: String,
-    /// Whether the parts are hidden at first.
+    /// Whether `parts` are hidden until the reader opens the entry.
     is_folded: bool,
     parts: Vec<Part>,
 }
@@ -63,7 +62,7 @@ enum Part {
 }
 
 impl Transcript {
-    /// Returns the conversation as a file; `None` if it is empty.
+    /// Renders the conversation as the text of a Markdown or HTML file; `None` if it is empty.
     pub fn export(&self, head: &ExportHead, format: ExportFormat) -> Option<String> {
         let cells = (0..self.log.len()).map(|at| self.log.cell(at));
         let entries: Vec<Entry> = cells.flat_map(|cell| entries(&cell.kind, head)).collect();
@@ -75,7 +74,7 @@ impl Transcript {
     }
 }
 
-/// Returns the entries of a cell: for an answer, its thinking comes first.
+/// Returns the export entries of a cell. An answer with thinking has two, the thinking first.
 fn entries(kind: &CellKind, head: &ExportHead) -> Vec<Entry> {
     let clean = |text: &str| escape_control_chars(text.trim_end());
     let entry = |class, heading: &str, parts| Entry {
@@ -213,7 +212,6 @@ fn markdown(head: &ExportHead, dropped: u64, entries: &[Entry]) -> String {
     out
 }
 
-/// Returns the length of the longest run of `c` in `text`.
 fn longest_run(text: &str, c: char) -> usize {
     let runs = text.split(|other| other != c).map(str::len);
     runs.max().unwrap_or(0)

@@ -11,14 +11,15 @@ use crate::domain::task::{Task, TaskStatus};
 use crate::domain::text::head_and_tail;
 use crate::domain::timestamp::Timestamp;
 
-/// Maximum number of fields of one call. Of more fields, the first are shown, with a note about the number of others.
+/// Maximum number of fields that are shown of one call. If there are more, the first are shown, with a note about the
+/// number of the rest.
 const FIELDS_MAX: usize = 100;
 /// Maximum nesting depth of fields. Deeper values are shown as JSON.
 const DEPTH_MAX: usize = 3;
-/// Numbers in this range are shown as times if the field's name is that of a time. In seconds since the epoch, from
-/// 2001 to 2286.
+/// Numbers in this range, in seconds since the epoch (2001 to 2286), are shown as times if the field has the name of a
+/// time.
 const TIMES: std::ops::Range<f64> = 1e9..1e10;
-/// Names that are omitted before their values in a list item.
+/// Fields of a list item that are shown without their names.
 const PLAIN: [&str; 6] = ["id", "text", "name", "subject", "content", "status"];
 
 /// A name and its value. The name is empty if the value is a whole sentence.

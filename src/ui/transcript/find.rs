@@ -96,7 +96,7 @@ fn lower(sign: char) -> char {
 /// Returns the matches in the rows of a cell. Margins are not searched.
 pub fn find_matches<'a>(needle: &Needle, rows: impl Iterator<Item = &'a Row>) -> Vec<SearchMatch> {
     let mut text = String::new();
-    // Of each text in the rows: its byte offset in `text`, its row and its first column.
+    // For each piece of text in the rows: its byte offset in `text`, its row and its first column.
     let mut starts = Vec::new();
     for (at, row) in rows.enumerate() {
         let (mut column, mut is_in_text, start) = (0, false, text.len());

@@ -14,7 +14,8 @@ use crate::ui::transcript::layout::LayoutParams;
 use crate::ui::transcript::run::{ToolCallState, ToolRun};
 use crate::ui::transcript::tool_display::{OutputKind, tool_display};
 
-/// Maximum number of lines of output or diff of an open call. Of more lines, the first and the last are shown.
+/// Maximum number of lines of a diff or of an output that an open call shows. Of more lines, the first and the last are
+/// shown.
 const LINES_MAX: usize = 200;
 /// Maximum number of rows of one field of an open call.
 const FIELD_ROWS: usize = 60;
@@ -24,7 +25,7 @@ const NAME_MAX: usize = 16;
 const ROWS_OF_LINE: usize = 60;
 /// Maximum number of rows of the user's answer below a folded call.
 const ANSWER_ROWS: usize = 8;
-/// Maximum number of output lines shown of a running call: the last ones.
+/// Maximum number of output lines that are shown of a running call. The last ones are shown.
 const LIVE_LINES: usize = 5;
 /// Minimum width, in columns, for the subject of a call. If the result leaves less, the result is not shown.
 const SUBJECT_WIDTH_MIN: usize = 16;
@@ -90,7 +91,7 @@ pub fn rows(
     out
 }
 
-/// Draws the changes of a call: the first and the last lines of a long diff.
+/// Draws the changes of a call. Of a diff that is longer than [`LINES_MAX`] lines, draws the first and the last lines.
 fn diff_rows(diff: &str, page: LayoutParams<'_>, text_offset: &mut usize) -> Vec<Row> {
     let lines = diff::read(diff.trim_end());
     let mut painter = DiffPainter::new(diff::DiffParams {
@@ -111,7 +112,8 @@ fn diff_rows(diff: &str, page: LayoutParams<'_>, text_offset: &mut usize) -> Vec
     out
 }
 
-/// Returns the row that stands for `omitted` lines below `above`.
+/// Returns a row that says how many lines are omitted. `above` are the rows before it, from which it gets its text
+/// offset.
 fn omission_row(omitted: usize, above: &[Row], page: LayoutParams<'_>) -> Row {
     let mark = format!("… {omitted} lines are not shown …");
     let at = above.last().map_or(0, |row| row.text_offset);
@@ -154,7 +156,7 @@ pub fn call_group(calls: &CallGroup, is_selected: bool, page: LayoutParams<'_>) 
         Fold::Open => "expanded".to_string(),
         Fold::Folded if calls.is_same => calls.first.clone(),
         Fold::Folded => {
-            // The first and the last subject share the room equally; one takes what the other does not need.
+            // The first and the last subject share the room equally; if one needs less, the other gets the rest.
             let other_width = width(&name) + width(&result) + 12;
             let each = page.columns.saturating_sub(other_width) / 2;
             let (first, last) = shorten_pair(calls, each * 2);
@@ -264,7 +266,7 @@ fn call_line_row(run: &CallLine<'_>, is_selected: bool, page: LayoutParams<'_>) 
     Row::decoration(row.spans, 0)
 }
 
-/// Builds a row of limited width from parts. Parts that do not fit are cut.
+/// Builds a row of limited width from parts. What does not fit is cut.
 struct RowBuilder {
     spans: Vec<Span<'static>>,
     room: usize,
@@ -293,7 +295,7 @@ fn visible_part(line: &str) -> &str {
         .unwrap_or_default()
 }
 
-/// Draws one line of text in one row. A longer text is cut.
+/// Draws the start of one line of text, as much as fits into one row.
 fn cut_line(text: &str, style: Style, page: LayoutParams<'_>) -> Row {
     let mut row = RowBuilder::new(page.columns);
     row.put("  ", Style::default());
@@ -347,7 +349,7 @@ fn field_rows(
     out
 }
 
-/// Returns the lines of a long text that an open call shows: the first and the last.
+/// Returns the lines of a long text that an open call shows: the first and the last ones.
 pub fn shown_lines(text: &str) -> impl Iterator<Item = &str> {
     let text = text.trim_end();
     let (head, tail) = split_ends(text);
@@ -406,7 +408,7 @@ fn elide_lines<T>(
     out
 }
 
-/// Reduces `rows` to at most `max` rows and a row with the number of omitted ones between the first and the last.
+/// Keeps at most `max` of the rows. If there are more, replaces those in the middle by one row with their number.
 pub fn elide_rows(mut rows: Vec<Row>, max: usize, page: LayoutParams<'_>) -> Vec<Row> {
     if rows.len() <= max {
         return rows;

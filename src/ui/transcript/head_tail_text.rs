@@ -2,17 +2,18 @@
 
 /// Number of bytes kept from the beginning.
 const HEAD: usize = 128 * 1024;
-/// Minimum number of bytes kept from the end.
+/// Minimum number of bytes kept from the end, once text was cut.
 const TAIL: usize = 96 * 1024;
-/// Number of bytes that one cut removes. The end does not move between cuts, so its layout stays valid.
+/// Number of bytes that one cut removes. Between two cuts, the kept end stays at its byte offset, so that its layout
+/// can be reused.
 const STEP: usize = 32 * 1024;
 
-/// A text of at most 256 KiB plus a mark. Its content depends only on the whole text pushed, not on how the text was
-/// split into chunks.
+/// A text of at most 256 KiB, plus a mark that replaces what was cut from the middle. Its content depends only on the
+/// whole text pushed, not on how the text was split into chunks.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct HeadTailText {
     text: String,
-    /// Byte offset at which the end begins: after the mark.
+    /// Byte offset at which the kept end begins, directly after the mark; unused as long as nothing was cut.
     tail: usize,
     cut: usize,
     /// Number of cuts. A byte offset into the text is valid until this number changes.
@@ -34,7 +35,7 @@ impl HeadTailText {
         self.text.trim().is_empty()
     }
 
-    /// Appends text and cuts the middle if necessary.
+    /// Appends text. Whenever the limit is reached, cuts [`STEP`] bytes from the middle.
     pub fn push(&mut self, mut more: &str) {
         loop {
             let tail = if self.cut == 0 { HEAD } else { self.tail };

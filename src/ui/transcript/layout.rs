@@ -25,18 +25,16 @@ pub enum Above {
     Nothing,
     /// This number of entries was dropped from the transcript.
     Dropped(u64),
-    /// A cell of the same spacing group: no blank row.
+    /// Both cells belong to [`SpacingGroup::Activity`](crate::ui::transcript::cell::SpacingGroup): no blank row.
     Close,
-    /// A cell of another spacing group: one blank row.
+    /// Any other cell: one blank row.
     Apart,
     /// The header of the call group that hides the cell, so that the cell has no rows.
     Hidden,
 }
 
-/// The width and the theme of a layout.
 #[derive(Debug, Clone, Copy)]
 pub struct LayoutParams<'a> {
-    /// Width in columns.
     pub columns: usize,
     pub theme: &'a Theme,
 }
@@ -54,13 +52,12 @@ struct LayoutPart {
     /// The piece of the answer that the part shows; `None` for other text.
     piece: Option<PieceKey>,
     rows: Vec<Row>,
-    /// Number of visible characters in the part.
     visible_chars: usize,
     /// The state that the next part continues from, such as an open list.
     continuation: Continuation,
     /// Column measurements of the first table in the part.
     measured: Option<TableMeasure>,
-    /// The layout that the part shares with the other pieces of its table.
+    /// If the part shows a piece of a table, the layout that all pieces of the table share.
     shared: Option<TableLayout>,
 }
 
@@ -235,7 +232,7 @@ fn answer_rows(
     let pieces = answer.pieces();
     let goes_on = |_: &markdown::Piece, next: &markdown::Piece| is_table(next);
     for run in pieces.chunk_by(goes_on) {
-        // After the head, the parts correspond to the pieces, in order.
+        // The first part is what precedes the text, such as the thinking. Each further part shows the next piece.
         let at = out.parts.len();
         let wanted = |place: &markdown::Piece| PieceKey {
             origin: answer.origin,
@@ -285,7 +282,7 @@ fn is_table(piece: &markdown::Piece) -> bool {
     matches!(piece.joint, Joint::Table(_))
 }
 
-/// Lays out again the pieces of one table whose column widths or rules differ from those that all pieces need together.
+/// Lays out again each piece of a table whose column widths or rules differ from those that the table as a whole needs.
 /// Returns the number of rows that were laid out.
 fn align_table_pieces(
     parts: &mut [LayoutPart],
@@ -319,7 +316,7 @@ fn align_table_pieces(
             if part.shared.as_ref() != Some(&common)
                 && let Some(piece) = part.piece.take()
             {
-                // Neither a list nor code continues into a table or between its pieces.
+                // No list or code block of an earlier piece continues into a table.
                 let before = (Continuation::default(), Some(common.clone()));
                 *part = lay_out_piece(answer, piece, before, has_text_above, page);
                 fresh += part.rows.len();
@@ -332,7 +329,7 @@ fn align_table_pieces(
 
 /// Returns whether an earlier piece of the same answer drew any rows.
 fn text_before(parts: &[LayoutPart]) -> bool {
-    // The first part is the head.
+    // The first part shows what precedes the text, such as the thinking.
     parts.iter().skip(1).any(|part| !part.rows.is_empty())
 }
 

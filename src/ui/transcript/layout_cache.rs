@@ -6,7 +6,7 @@ use crate::ui::theme::Theme;
 use crate::ui::transcript::layout::{Above, CellLayout, LayoutParams, lay_out};
 use crate::ui::transcript::log::CellLog;
 
-/// Maximum number of cached rows. Beyond it, all layouts are dropped that the last frame did not use.
+/// Maximum number of cached rows. Beyond it, the layouts that the last frame did not use are dropped.
 const ROWS_KEPT: usize = 8_000;
 
 /// Cached layouts for one width and one theme.
@@ -59,7 +59,6 @@ impl LayoutCache {
         self.work
     }
 
-    /// Returns the number of cached layouts.
     #[cfg(test)]
     pub fn len(&self) -> usize {
         self.cached.len()

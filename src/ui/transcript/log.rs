@@ -30,7 +30,7 @@ pub struct CellLog {
     entries: u64,
     /// The last [`TranscriptCell::version`] that was assigned.
     version: u64,
-    /// The number of the selected cell.
+    /// The number of the selected cell, which stays valid when older cells are dropped.
     pub selected: Option<u64>,
     /// The search pattern, if a search is active.
     needle: Option<Needle>,
@@ -109,7 +109,7 @@ impl CellLog {
         }
     }
 
-    /// Returns the index of the visible cell that stands for the cell at index `at`: the cell itself, or the group
+    /// Returns the index of the visible cell that represents the cell at index `at`: the cell itself, or the group
     /// header that hides it.
     pub fn shown(&self, at: usize) -> usize {
         self.hidden_by(at).unwrap_or(at)
@@ -163,7 +163,7 @@ impl CellLog {
         self.selected = self.selected.filter(|n| *n >= first);
     }
 
-    /// Drops all cells. They do not count as older entries, but their numbers are not used again.
+    /// Drops all cells. They do not count as dropped older entries, and their numbers are not used again.
     pub fn clear(&mut self) {
         self.dropped += self.cells.len() as u64;
         self.cells.clear();
@@ -171,7 +171,8 @@ impl CellLog {
         self.selected = None;
     }
 
-    /// Modifies the cell `number`, unless it was dropped. Updates its group header and the selection.
+    /// Applies `change` to the cell `number`, unless the cell was dropped, and updates its group header. If the group
+    /// now hides the selected cell, selects the group header instead.
     pub fn change(&mut self, number: u64, change: impl FnOnce(&mut CellKind)) {
         let Some(at) = self.index(number) else {
             return;
@@ -189,7 +190,7 @@ impl CellLog {
             calls.update(before, run);
             self.change_one(line, |kind| *kind = CellKind::CallGroup(Box::new(calls)));
         }
-        // A hidden cell cannot be selected; its group header is selected instead.
+        // A cell hidden by its group cannot be selected; the group header is selected instead.
         let selected = self.selected.and_then(|n| self.hidden_by(self.index(n)?));
         if let Some(line) = selected {
             self.selected = Some(self.number(line));
@@ -267,7 +268,7 @@ impl CellLog {
         }
     }
 
-    /// Returns the cell numbers of the prompts, oldest first.
+    /// Returns the numbers of the cells that contain prompts, oldest first.
     pub fn prompts(&self) -> impl DoubleEndedIterator<Item = u64> + '_ {
         let is_prompt =
             |(_, cell): &(usize, &TranscriptCell)| matches!(cell.kind, CellKind::Prompt(..));
@@ -308,7 +309,8 @@ impl CellLog {
         cells.map(|(at, _)| self.number(at))
     }
 
-    /// Opens all tool calls and their groups; folds them if all are open. Returns what it did; `None` if there is none.
+    /// Opens all tool calls and call groups; if all are open already, folds them. Returns their new state; `None` if
+    /// there is no tool call.
     pub fn toggle_all(&mut self) -> Option<Fold> {
         let (mut calls, mut to) = (Vec::new(), Fold::Folded);
         let first = self.dropped;
@@ -332,7 +334,8 @@ impl CellLog {
         (!calls.is_empty()).then_some(to)
     }
 
-    /// Returns what is above the cell at index `at`, for the spacing before it.
+    /// Returns what determines the spacing before the cell at index `at`, such as the nearest cell above it that draws
+    /// something.
     pub fn above(&self, at: usize) -> Above {
         if self.hidden_by(at).is_some() {
             return Above::Hidden;
@@ -354,7 +357,6 @@ impl CellLog {
         }
     }
 
-    /// Returns whether the cell at index `at` is selected.
     pub fn is_selected(&self, at: usize) -> bool {
         self.selected == Some(self.number(at))
     }

@@ -105,7 +105,7 @@ impl Transcript {
         self.log.bytes()
     }
 
-    /// Returns whether the newest cell ends with a text.
+    /// Returns whether the text of the newest cell ends with `words`.
     #[cfg(test)]
     pub(crate) fn ends_with(&self, words: &str) -> bool {
         let last = self.log.len().checked_sub(1);
@@ -177,7 +177,7 @@ impl Transcript {
     }
 
     /// Returns the scroll position at which `above` scrollbar units are above the view. [`Transcript::scroll_state_at`]
-    /// uses the same units.
+    /// has the same unit: 1/1000 cell.
     pub fn anchor_at_offset(&self, above: usize, viewport: Viewport) -> ScrollAnchor {
         let mut layouts = LayoutCache::default();
         layouts.begin(viewport.columns(), &Theme::default());
@@ -186,7 +186,8 @@ impl Transcript {
         place
     }
 
-    /// Scrolls so that `above` scrollbar units are above the view. [`Transcript::scroll_state`] uses the same units.
+    /// Scrolls so that `above` scrollbar units are above the view. [`Transcript::scroll_state`] has the same unit:
+    /// 1/1000 cell.
     pub fn jump(&mut self, above: usize, viewport: Viewport) {
         self.with_layouts(viewport, |place, log, layouts, rows| {
             place.jump(above, log, layouts, rows);
@@ -244,7 +245,8 @@ impl Transcript {
         }
     }
 
-    /// Opens all tool calls; folds them if all are open. Returns what it did; `None` if there is no tool call.
+    /// Opens all tool calls and call groups; if all are open already, folds them. Returns their new state; `None` if
+    /// there is no tool call.
     pub fn toggle_all(&mut self) -> Option<Fold> {
         self.log.toggle_all()
     }

@@ -12,8 +12,8 @@ use crate::ui::transcript::fields as transcript_fields;
 use crate::ui::transcript::fields::{Field, OutputFields};
 use crate::ui::transcript::tool_display::{OutputKind, USER_COMMAND, tool_display};
 
-/// The starts of the note in a tool result about a program that the command left running, in its current and its older
-/// form.
+/// How a certain note in a tool result begins, today and in older versions. The note says that the command has exited
+/// but left a program running.
 const LEFT_RUNNING: &[&str] = &[
     "[The command exited but left a program running.",
     "[The command left a program running;",
@@ -22,12 +22,12 @@ const LEFT_RUNNING: &[&str] = &[
 /// Maximum length of the stored output of a finished call, and of its diff, in bytes. Longer texts are cut in the
 /// middle.
 const OUTPUT_MAX: usize = 256 * 1024;
-/// Minimum number of bytes that are kept from the end of a running call's output. The stored output is cut to this
-/// length when it is longer than twice as many.
+/// Minimum number of bytes that are kept from the end of a running call's output. When the stored output is longer than
+/// twice this length, it is cut to this length.
 const LIVE_MAX: usize = 16 * 1024;
 /// Maximum length of the stored input, in bytes. Longer values are cut.
 const INPUT_MAX: usize = 16 * 1024;
-/// Maximum number of lines of a diff that is open from the start, with its three header lines.
+/// Maximum number of lines, including the three header lines, of a diff that is open from the start.
 const OPEN_DIFF_LINES: usize = 24;
 /// Maximum size of a diff that is open from the start, in bytes.
 const OPEN_DIFF_BYTES: usize = 4 * 1024;
@@ -54,8 +54,8 @@ pub struct ToolRun {
     /// The input as fields; may be empty.
     pub input: Vec<Field>,
     pub state: ToolCallState,
-    /// While the call runs, the end of its output. Afterward the whole output, shortened if too long, or empty if
-    /// `output_fields` has it.
+    /// While the call runs, the end of its output. Later the whole output, shortened if too long; empty if
+    /// `output_fields` holds the output.
     pub output: String,
     /// The output as fields if it was JSON; otherwise empty.
     pub output_fields: Vec<Field>,
@@ -71,7 +71,7 @@ pub struct ToolRun {
 }
 
 impl ToolRun {
-    /// Creates a running call.
+    /// Creates a call that is running and folded, without output.
     pub fn started(tool: &str, on: &str, input: &Value, zone: &TimeZone) -> ToolRun {
         ToolRun {
             tool: one_line(tool),
@@ -88,7 +88,7 @@ impl ToolRun {
         }
     }
 
-    /// Creates a running command of the user. Its output is shown.
+    /// Creates the entry of a shell command that the user started, in the running state and unfolded.
     pub fn user_command(command: &str) -> ToolRun {
         ToolRun {
             fold: Fold::Open,
@@ -105,7 +105,7 @@ impl ToolRun {
         }
     }
 
-    /// Ends the call with its outcome, output, diff and duration.
+    /// Ends the call with its outcome, output, diff and duration. A short diff is shown open.
     pub fn end(
         &mut self,
         outcome: Outcome,
@@ -175,8 +175,8 @@ impl ToolRun {
         (!self.diff.is_empty()).then(|| diff_counts(&self.diff))
     }
 
-    /// Returns the output that an open call shows: all of it, if the call has no diff. Otherwise the first line, if
-    /// more follow it: a single line and the lines after the first only repeat what the diff shows.
+    /// Returns the part of the output that an open call shows. Without a diff, it is the whole output. With a diff, it
+    /// is the first line if the output has several lines, else nothing: the rest only repeats the diff.
     pub fn shown_output(&self) -> &str {
         match self.output.split_once('\n') {
             _ if self.diff.is_empty() => &self.output,
@@ -185,10 +185,10 @@ impl ToolRun {
         }
     }
 
-    /// Returns a summary of the result and the duration, separated by `·`: `exit 1`, `12 lines`, or a short output
-    /// itself. [`ToolRun::changes`] is not part of it.
+    /// Returns a summary of the result, followed by the duration if it is at least a second. The summary is, for
+    /// example, `exit 1`, `12 lines`, or the output itself if it is short. [`ToolRun::changes`] is not part of it.
     pub fn result(&self) -> String {
-        // For a subagent, Enter opens its answer and `o` its conversation.
+        // A subagent is shown by its name only: Enter opens its answer and `o` its conversation.
         let mut words: Vec<String> = self.subagent.iter().map(ToString::to_string).collect();
         match self.state {
             ToolCallState::Running => {}
@@ -223,7 +223,7 @@ impl ToolRun {
     }
 }
 
-/// Returns how a command ended, such as `exit 1` or `timed out`, from the last line of its output if that is in
+/// Returns how a command ended, such as `exit 1` or `timed out`: the last line of its output, if that line is in
 /// brackets.
 fn ended_by(output: &str) -> Option<String> {
     let last = output.trim_end().lines().next_back()?;

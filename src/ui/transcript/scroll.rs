@@ -10,9 +10,7 @@ use crate::ui::widgets::scrollbar::ScrollPosition;
 /// Size of the visible part of a transcript, in terminal cells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Viewport {
-    /// Width in columns.
     pub width: u16,
-    /// Height in rows.
     pub height: u16,
 }
 
@@ -28,8 +26,8 @@ impl Viewport {
     }
 }
 
-/// Number of scrollbar units per cell. The scrollbar counts fractions of cells, because the height in rows of cells that
-/// were never visible is unknown.
+/// Number of scrollbar units per cell. The scrollbar counts in fractions of cells instead of rows, because the height
+/// of cells that were never visible is unknown.
 const PARTS: usize = 1000;
 
 /// The scroll position of a transcript.
@@ -42,7 +40,7 @@ pub enum ScrollAnchor {
     Anchored(AnchoredRow),
 }
 
-/// The row at the top of the view.
+/// The row at the top of the view, in a form that stays valid when older cells are dropped or the width changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AnchoredRow {
     /// Number of the cell that contains the row.
@@ -57,7 +55,6 @@ pub struct AnchoredRow {
     unseen: u64,
 }
 
-/// Position of a row in the transcript.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct RowPosition {
     /// Index of the cell that contains the row.
@@ -104,7 +101,7 @@ impl ScrollAnchor {
         } else {
             laid.line_of(anchor.text_offset)
         };
-        // If too little follows, the view is filled from above.
+        // If too few rows follow, the view is filled with rows from above.
         Some(RowPosition { at, line }.min(end))
     }
 
@@ -201,8 +198,8 @@ impl ScrollAnchor {
         Some((top.at, last))
     }
 
-    /// Returns the scroll position for the scrollbar, in fractions of cells, because the height of cells that were
-    /// never visible is unknown.
+    /// Returns the scroll position for the scrollbar. It counts in fractions of cells, because the height of cells that
+    /// were never visible is unknown.
     pub fn scrolled(
         &self,
         log: &CellLog,

@@ -13,7 +13,7 @@ use crate::ui::transcript::scroll::{RowPosition, ScrollAnchor, Viewport};
 use crate::ui::transcript::{Transcript, find};
 use crate::ui::widgets::line_input::LineInput;
 
-/// A text search in a transcript.
+/// The active search in a transcript, and what it has opened and must fold or restore again.
 #[derive(Debug, Default)]
 pub struct Search {
     words: LineInput,
@@ -33,7 +33,6 @@ pub struct Search {
 /// The result of moving to another match.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MatchStep {
-    /// There is no match.
     NoMatch,
     /// Moved to a match in the requested direction.
     Moved,
@@ -54,7 +53,6 @@ impl Search {
 }
 
 impl Transcript {
-    /// Returns the active search; `None` if no search is active.
     pub fn search(&self) -> Option<&Search> {
         self.search.as_deref()
     }

@@ -15,7 +15,7 @@ const PREVIEW_WIDTH_MIN: usize = 12;
 /// Maximum number of rows of open thinking. Of more rows, the first and the last are shown.
 const ROWS_MAX: usize = 400;
 
-/// Returns the rows of an answer's thinking: one row if folded, the whole text if open.
+/// Returns the rows of an answer's thinking: one row if folded; if open, the text, shortened to [`ROWS_MAX`] rows.
 pub fn thinking_rows(
     answer: &Answer,
     is_selected: bool,

@@ -1,6 +1,5 @@
 //! How the calls of each tool are displayed. Unlisted tools get the default: their JSON output is rendered as fields.
 
-/// How the calls of a tool are displayed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ToolDisplay {
     pub output: OutputKind,
@@ -12,7 +11,7 @@ pub struct ToolDisplay {
 pub enum OutputKind {
     /// Text that crewdeck writes. JSON is rendered as fields.
     Crewdeck,
-    /// Text that crewdeck writes and that repeats the input, so that the input is hidden.
+    /// Text that crewdeck writes and that repeats the input. As soon as the call has succeeded, the input is hidden.
     RepeatsInput,
     /// Text of a program, a file or another agent. It is shown unchanged.
     External,
@@ -32,7 +31,7 @@ pub enum Grouping {
 /// The name under which commands of the user are displayed.
 pub const USER_COMMAND: &str = "!";
 
-/// The tools with a display other than the default. `tests/it/tools.rs` checks that the tools exist.
+/// The tools whose display differs from the default. `tests/it/tools.rs` checks that the tools exist.
 pub const TOOL_DISPLAYS: &[(&str, OutputKind, Grouping)] = &[
     ("bash", OutputKind::External, Grouping::Separate),
     ("background_run", OutputKind::External, Grouping::Separate),

@@ -102,12 +102,12 @@ impl Transcript {
     }
 }
 
-/// The position of a cell's visible rows, or of those of another text, on the screen.
+/// The position on the screen of the visible rows of a cell or another text.
 #[derive(Debug, Clone, Copy)]
 pub struct VisibleRows {
     /// The area in which the rows are drawn.
     pub area: Rect,
-    /// Number of rows of the text above the visible ones.
+    /// Number of rows above the visible ones.
     pub skip: usize,
 }
 
@@ -134,7 +134,7 @@ impl VisibleRows {
         theme: &Theme,
         buffer: &mut Buffer,
     ) {
-        // The original text can contain more matches than the rows. The last visible match then stands for the rest.
+        // The original text can contain more matches than the rows. The last visible match then represents the others.
         let here = here.map(|nth| nth.min(hits.len().saturating_sub(1)));
         for (nth, hit) in hits.iter().enumerate() {
             let style = if here == Some(nth) {
@@ -162,7 +162,7 @@ fn to_u16(count: usize) -> u16 {
     u16::try_from(count).unwrap_or(u16::MAX)
 }
 
-/// Draws the spans of a row side by side. The buffer decides how many columns each span takes.
+/// Draws the spans of a row side by side. The buffer determines how many columns each span takes.
 fn draw(row: &Row, area: Rect, y: u16, buffer: &mut Buffer) {
     let mut x = area.x;
     for span in &row.spans {

@@ -15,8 +15,7 @@ pub fn centered(screen: Rect, width: u16, height: u16) -> Rect {
     }
 }
 
-/// Returns the height of a popup with a border around `lines` rows of text, or around [`ROWS_MIN`] rows if these are
-/// more.
+/// Returns the height of a popup with a border around `lines` rows of text, at least [`ROWS_MIN`].
 pub fn height_with_border(lines: usize) -> u16 {
     let wanted = u16::try_from(lines).unwrap_or(u16::MAX);
     wanted.max(ROWS_MIN).saturating_add(2)
@@ -71,7 +70,7 @@ pub fn close_mark(area: Rect) -> Rect {
     .intersection(area)
 }
 
-/// Returns the area inside the border of a popup.
+/// Returns the area inside the border of a popup and the blank column beside each vertical border.
 pub fn inside(area: Rect) -> Rect {
     area.inner(Margin::new(2, 1))
 }

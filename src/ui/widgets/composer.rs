@@ -35,7 +35,8 @@ pub enum PasteResult {
     Cut {
         /// Number of bytes that were inserted.
         kept: usize,
-        /// Number of bytes that the whole text would need; a tab counts as the blanks that replace it.
+        /// Number of bytes that the whole text would need. A tab counts as the blanks that replace it; of the text
+        /// beyond the limit, the pasted bytes count.
         of: usize,
     },
 }
@@ -44,7 +45,7 @@ pub enum PasteResult {
 #[derive(Debug)]
 pub struct Composer {
     area: TextArea<'static>,
-    /// Size of the message: of the text with the pasted texts that chips stand for.
+    /// Size of the message, in bytes: the draft, with the pasted text in place of each chip.
     bytes: usize,
     pastes: Pastes,
     history: VecDeque<String>,
@@ -82,7 +83,7 @@ fn new_area() -> TextArea<'static> {
 }
 
 impl Composer {
-    /// Returns the message: the draft with the pasted texts that chips stand for.
+    /// Returns the message: the draft, with the pasted text in place of each chip.
     pub fn text(&self) -> String {
         self.expand(&self.draft())
     }
@@ -92,12 +93,12 @@ impl Composer {
         self.area.lines().join("\n")
     }
 
-    /// Returns the cursor and the draft, to find out whether a key changed them.
+    /// Returns the cursor and the draft, for finding out whether a key has changed them.
     pub fn cursor_and_text(&self) -> ((usize, usize), String) {
         (self.cursor(), self.draft())
     }
 
-    /// Returns a part of the draft with the pasted texts that chips stand for.
+    /// Returns a part of the draft with the pasted text in place of each chip.
     pub fn expand(&self, draft: &str) -> String {
         self.pastes.expand(draft).into_owned()
     }
@@ -140,7 +141,8 @@ impl Composer {
         }
     }
 
-    /// Handles a key that has no other binding. `width` is the width of the text area in columns.
+    /// Inserts or deletes text, or moves the cursor, for a key that has no other binding. `width` is the width of the
+    /// text area in columns.
     pub fn key(&mut self, key: KeyEvent, width: u16) {
         if self.bytes >= COMPOSER_MAX && matches!(key.code, KeyCode::Char(_)) {
             return;
@@ -179,7 +181,7 @@ impl Composer {
                     if !is_text {
                         composer.snap_to_cluster(before);
                     }
-                    // A selection is not drawn, so it is dropped.
+                    // The selection is not drawn, so it is dropped.
                     composer.area.cancel_selection();
                 });
             }
@@ -233,8 +235,8 @@ impl Composer {
     }
 
     /// Moves the cursor before character `chars` of line `line`; both must exist. The text area can jump only to 16-bit
-    /// coordinates. A position beyond them is reached in single steps from the closest of the current position, the
-    /// farthest jump and the end of the line. Steps are kept few, because each step reads the whole line.
+    /// coordinates. To reach a position beyond them, the cursor first jumps close to it, then moves in single steps.
+    /// Each step reads the whole line, so the start with the fewest steps is chosen.
     fn move_cursor_to(&mut self, line: usize, chars: usize) {
         const MAX: usize = u16::MAX as usize;
         let narrow = |n: usize| u16::try_from(n).unwrap_or(u16::MAX);
@@ -300,7 +302,8 @@ impl Composer {
         result
     }
 
-    /// Returns pasted text as it is inserted, cut so that the whole text has at most `most` bytes.
+    /// Returns pasted text in the form in which it is inserted, cut so that the message with it has at most `most`
+    /// bytes.
     fn clean(&self, text: &str, most: usize) -> (String, PasteResult) {
         let room = most.saturating_sub(self.bytes);
         let (clean, of) = clean(text, room);
@@ -322,7 +325,7 @@ impl Composer {
         }
     }
 
-    /// Inserts a newline at the cursor.
+    /// Inserts a newline at the cursor, unless the text has its maximum length.
     pub fn newline(&mut self) {
         if self.bytes < COMPOSER_MAX {
             self.edit(EditKind::Other, |composer| {
@@ -363,7 +366,8 @@ impl Composer {
     }
 }
 
-/// Returns at most `room` bytes of `text` as it can be inserted, and the number of bytes that the whole text would need.
+/// Returns at most `room` bytes of `text`, in the form in which they are inserted, and about how many bytes the whole
+/// text would need.
 fn clean(text: &str, room: usize) -> (String, usize) {
     // Cuts first, so that the cost depends on the text that is kept and not on the size of the paste.
     let end = text.floor_char_boundary(room);

@@ -2,7 +2,7 @@
 
 use crate::ui::keymap::direction::Scroll;
 
-/// Returns the first visible row of a list so that the selected row is visible, centered where possible.
+/// Returns the first visible row of a list, chosen so that the selected row is visible and, where possible, centered.
 pub fn first_row(len: usize, selected: usize, height: u16) -> usize {
     let height = usize::from(height);
     selected

@@ -4,7 +4,6 @@ use ratatui::layout::Rect;
 
 use crate::ui::text::width;
 
-/// A part of a line and its area.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PlacedPart<T> {
     /// The area on the screen.

@@ -56,8 +56,8 @@ impl Scrollbar {
         )
     }
 
-    /// Returns the cells of the thumb. Its share of the scrollbar is the visible share of the content. It touches an
-    /// end only if the content is scrolled to that end.
+    /// Returns the cells of the thumb. Its share of the scrollbar is the visible share of the content. The thumb
+    /// touches an end only if the content is scrolled to that end.
     pub fn thumb(self) -> Rect {
         let ScrollPosition {
             len,
@@ -87,7 +87,7 @@ impl Scrollbar {
         self.scale(row, self.scrolled.most())
     }
 
-    /// Maps a screen row to a list row: the top to the first row, the bottom to the last one.
+    /// Maps a screen row to a list row: the top of the scrollbar to the first row, the bottom to the last one.
     pub fn row_at(self, row: u16) -> usize {
         self.scale(row, self.scrolled.len.saturating_sub(1))
     }

@@ -1,6 +1,6 @@
 //! Source text as the tests of the architecture read it: without comments, literals and test code.
 
-/// Replaces comments and the content of literals by spaces, so that what is left is code only.
+/// Replaces comments and the content of literals by spaces, so that searches find code only.
 pub fn mask(text: &str) -> String {
     let bytes: Vec<char> = text.chars().collect();
     let mut out = String::with_capacity(text.len());
@@ -33,7 +33,7 @@ pub fn mask(text: &str) -> String {
     out
 }
 
-/// Returns the end of a string or character literal that starts at `at`.
+/// Returns the index after the string or character literal that starts at `at`.
 fn literal_end(text: &[char], at: usize) -> Option<usize> {
     let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
     let get = |i: usize| text.get(i).copied().unwrap_or('\0');
@@ -65,7 +65,7 @@ fn literal_end(text: &[char], at: usize) -> Option<usize> {
     }
 }
 
-/// Removes the items with `#[cfg(test)]` from masked code.
+/// Removes the items with `#[cfg(test)]` from code that [`mask`] has returned.
 pub fn without_tests(masked: &str) -> String {
     const MARK: &str = "#[cfg(test)]";
     let mut out = String::new();
@@ -79,7 +79,7 @@ pub fn without_tests(masked: &str) -> String {
     out
 }
 
-/// Returns the end of the first item: its semicolon, or its last brace.
+/// Returns the index after the first item, which ends with a semicolon or a closing brace.
 fn item_end(text: &str) -> usize {
     let (mut braces, mut brackets) = (0_usize, 0_usize);
     for (at, c) in text.char_indices() {
@@ -96,7 +96,7 @@ fn item_end(text: &str) -> usize {
     text.len()
 }
 
-/// Returns the names of the submodules that exist only for tests, as their files are called.
+/// Returns the submodules that exist only for tests. The names are those of their files, without `.rs`.
 pub fn test_modules(text: &str) -> Vec<String> {
     let mut out = Vec::new();
     for part in text.split("#[cfg(test)]").skip(1) {

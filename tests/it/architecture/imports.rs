@@ -8,7 +8,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::code::{mask, test_modules, without_tests};
 use super::{Source, assert_no_problems, sources};
 
-/// The layers in which no two files may import each other, directly or through others.
+/// The layers that must be free of cycles: no two of their files may import each other, directly or through other
+/// files.
 const WITHOUT_CYCLES: &[&str] = &[
     "agent",
     "crew",
@@ -22,7 +23,7 @@ const WITHOUT_CYCLES: &[&str] = &[
 
 type Graph = BTreeMap<String, BTreeSet<String>>;
 
-/// Returns the imports between the files of a layer, without those of tests.
+/// Returns which files of a layer each of its files imports. Ignores test modules.
 fn imports_within(layer: &str, all: &[Source]) -> Graph {
     let below = format!("{layer}/");
     let mine: Vec<&Source> = all.iter().filter(|s| s.path.starts_with(&below)).collect();
@@ -72,7 +73,8 @@ fn module_of(path: &str) -> Vec<String> {
     path.split('/').map(String::from).collect()
 }
 
-/// Returns the paths that `code` imports, from the root of the crate.
+/// Returns the paths in `code` that name items of this crate, each from the root of the crate. `module` contains
+/// `code`.
 fn paths_of(code: &str, module: &[String]) -> Vec<Vec<String>> {
     let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
     let (mut trees, mut rest) = (Vec::new(), String::new());
@@ -102,7 +104,7 @@ fn paths_of(code: &str, module: &[String]) -> Vec<Vec<String>> {
         .collect()
 }
 
-/// Writes the paths of a tree like `a::{b, c::{d, e}}`, one by one.
+/// Appends each path of a `use` tree such as `a::{b, c::{d, e}}` to `out`.
 fn expand(before: &mut Vec<String>, tree: &str, out: &mut Vec<Vec<String>>) {
     let (head, branches) = match tree.split_once('{') {
         Some((head, body)) => (head, body.rsplit_once('}').map(|(body, _)| body)),
@@ -134,7 +136,7 @@ fn expand(before: &mut Vec<String>, tree: &str, out: &mut Vec<Vec<String>>) {
     before.truncate(depth);
 }
 
-/// Returns `path` as a path from the root of the crate; `None` if it does not start with `crate`, `self` or `super`.
+/// Converts `path` to a path from the root of the crate. `None` if it does not start with `crate`, `self` or `super`.
 fn from_root(path: &[String], module: &[String]) -> Option<Vec<String>> {
     let up = path.iter().take_while(|s| *s == "super").count();
     let base = match path.first()?.as_str() {

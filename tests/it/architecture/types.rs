@@ -8,13 +8,13 @@ use super::{Source, assert_no_problems, sources};
 /// Maximum number of fields of a struct. A larger struct usually has more than one responsibility.
 const FIELDS_MAX: usize = 20;
 
-/// Structs with one value per setting or role, which may have more fields.
+/// Structs that may have more fields, because they contain one value for each setting or role.
 const TABLES: &[&str] = &["Theme"];
 
-/// Structs that are still too large. Remove those that became small enough; add none.
+/// Structs that may still exceed [`FIELDS_MAX`]. Add none.
 const TOO_LARGE: &[&str] = &[];
 
-/// Type names that may stand for several types, with the reason.
+/// Type names that more than one type may have, with the reason.
 const SHARED_NAMES: &[(&str, &str)] = &[
     ("Decoder", "one per provider"),
     (
@@ -23,7 +23,7 @@ const SHARED_NAMES: &[(&str, &str)] = &[
     ),
 ];
 
-/// Returns path and code of all files that are part of the program, without tests.
+/// Returns the path and the masked code of each source file, without tests.
 fn program() -> Vec<(String, String)> {
     let all = sources();
     let is_for_tests = |source: &Source| {
@@ -45,7 +45,7 @@ fn program() -> Vec<(String, String)> {
         .collect()
 }
 
-/// Returns the name after each `keyword` in `code`, and the code that follows the name.
+/// Returns the name after each `keyword` in `code`, with the code that follows that name.
 fn declared<'a>(code: &'a str, keyword: &'a str) -> impl Iterator<Item = (&'a str, &'a str)> {
     code.match_indices(keyword).filter_map(move |(at, _)| {
         let starts = code[..at]

@@ -5,7 +5,6 @@ use serde_json::{Value, json};
 use super::request::Wire;
 use super::scripted_model::Reply;
 
-/// Body of an error response.
 pub fn error_body(wire: Wire, kind: &str, message: &str) -> String {
     match wire {
         Wire::Messages => json!({"type": "error", "error": {"type": kind, "message": message}}),
@@ -14,7 +13,7 @@ pub fn error_body(wire: Wire, kind: &str, message: &str) -> String {
     .to_string()
 }
 
-/// Encodes one reply. `id` makes its ids differ from those of all other replies.
+/// Encodes one reply as server-sent events. `id` must be unique, because the ids in the reply are built from it.
 pub struct ResponseEncoder {
     wire: Wire,
     id: String,
@@ -35,7 +34,8 @@ impl ResponseEncoder {
         }
     }
 
-    /// Replaces the token counts with invalid ones.
+    /// Replaces the token counts by an invalid value (negative, too large or a text) or leaves them out, depending on
+    /// `nth`.
     pub fn set_invalid_usage(&mut self, nth: u64) {
         let bad = match nth % 4 {
             0 => json!(-5),
@@ -89,7 +89,7 @@ impl ResponseEncoder {
         }
     }
 
-    /// Returns the start of a tool call that is never completed.
+    /// Returns the start of a call of `write_file` that is never completed.
     pub fn begin_tool_call(&self) -> String {
         match self.wire {
             Wire::Messages => self.event(&json!({"type": "content_block_start", "index": 7, "content_block": {"type": "tool_use", "id": "never", "name": "write_file", "input": {}}})),
@@ -100,7 +100,7 @@ impl ResponseEncoder {
         }
     }
 
-    /// Returns a part of that tool call's input.
+    /// Returns an event that adds `text` to the input of the call from [`Self::begin_tool_call`].
     pub fn tool_input_delta(&self, text: &str) -> String {
         match self.wire {
             Wire::Messages => self.event(&json!({"type": "content_block_delta", "index": 7, "delta": {"type": "input_json_delta", "partial_json": text}})),
@@ -111,7 +111,7 @@ impl ResponseEncoder {
         }
     }
 
-    /// Returns an error inside a stream.
+    /// Returns an error that a server reports within a stream, after status 200.
     pub fn error_event(&self) -> String {
         match self.wire {
             Wire::Messages => self.event(&json!({"type": "error", "error": {"details": null, "type": "overloaded_error", "message": "Overloaded"}})),
@@ -119,7 +119,7 @@ impl ResponseEncoder {
         }
     }
 
-    /// Returns events of unknown types.
+    /// Returns events of a type that the API does not have; clients must ignore them.
     pub fn unknown_event(&self) -> String {
         match self.wire {
             Wire::Messages => "event: weather\ndata: {\"type\": \"weather\", \"index\": 3}\n\nevent: ping\ndata: {\"type\": \"ping\"}\n\n".into(),
@@ -127,7 +127,7 @@ impl ResponseEncoder {
         }
     }
 
-    /// Returns all events of a reply, the closing one last.
+    /// Returns all events of a reply, with the closing event last.
     pub fn encode(&self, reply: &Reply) -> Vec<String> {
         match self.wire {
             Wire::Messages => self.messages(reply),

@@ -4,10 +4,11 @@
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::time::Duration;
 
-/// What goes wrong with a call.
+/// What goes wrong with a call. Not every fault makes the call fail, see [`Fault::fails`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Fault {
-    /// Status 429 with `retry-after` in seconds; the next four in milliseconds, as a date, as zero, and without the header.
+    /// Status 429 with the header `retry-after` in seconds. The next four variants give the wait in milliseconds, as a
+    /// date, as zero, and not at all.
     LimitSeconds,
     LimitMs,
     LimitDate,
@@ -17,13 +18,13 @@ pub enum Fault {
     Overloaded529,
     /// Status 200, some text, then an error event in the stream.
     OverloadedInside,
-    /// Accepts the request and never answers.
+    /// The server reads the request and never answers.
     Silent,
-    /// Begins to answer and then stops, without closing the connection.
+    /// The server begins to answer and then stops, without closing the connection.
     Stalled,
-    /// Resets the connection before the answer.
+    /// The server resets the connection before the answer.
     Reset,
-    /// Resets the connection and stops listening for a while.
+    /// The server resets the connection and stops listening for a while.
     Away,
     Cut,
     Doubled,
@@ -31,21 +32,20 @@ pub enum Fault {
     Garbage,
     /// A tool call whose input is incomplete when the stream closes.
     Unfinished,
-    /// A tool call whose input never ends.
+    /// A tool call whose input grows until the client closes the connection.
     Endless,
     Slow,
-    /// Negative, huge or missing token counts.
+    /// The token counts are negative, huge or missing.
     WrongUsage,
     Empty,
     Unknown,
     HugeLine,
-    /// The complete answer with its closing event; then the connection stays open.
+    /// The complete answer with its closing event, after which the connection stays open.
     LeftOpen,
 }
 
 use Fault::*;
 
-/// All kinds.
 pub const ALL: [Fault; 24] = [
     LimitSeconds,
     LimitMs,
@@ -74,7 +74,7 @@ pub const ALL: [Fault; 24] = [
 ];
 
 impl Fault {
-    /// Whether the call must fail, so that the client waits and tries again.
+    /// Returns whether the call must fail, so that the client waits and tries again.
     pub fn fails(self) -> bool {
         match self {
             Doubled | Slow | WrongUsage | Empty | Unknown | LeftOpen => false,
@@ -85,14 +85,14 @@ impl Fault {
     }
 }
 
-/// Deterministic pseudo-random number from its input.
+/// Returns a pseudo-random number that depends only on `parts`.
 pub fn hash_number(parts: impl Hash) -> u64 {
     let mut hash = DefaultHasher::new();
     parts.hash(&mut hash);
     hash.finish()
 }
 
-/// Which calls meet which fault.
+/// Decides from a seed which calls meet which fault.
 #[derive(Debug, Clone, Copy)]
 pub struct FaultPlan {
     pub seed: u64,
@@ -101,12 +101,11 @@ pub struct FaultPlan {
 }
 
 impl FaultPlan {
-    /// Whether the `nth` call of `agent` meets a fault.
     pub fn has_fault(self, agent: &str, nth: u64) -> bool {
         hash_number((self.seed, agent, nth)) % 100 < self.percent
     }
 
-    /// Returns the kind of the fault number `index` of this run.
+    /// Returns the fault with the number `index` in the run. Each fault occurs once before any of them occurs again.
     pub fn fault_at(self, index: usize) -> Fault {
         let (round, at) = (index / ALL.len(), index % ALL.len());
         let mut shuffled = ALL;

@@ -11,7 +11,7 @@ pub enum Wire {
     Completions,
 }
 
-/// One part of a conversation.
+/// One part of a conversation: a text of the user or the model, a tool call, or its result.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Step {
     UserText(String),
@@ -27,7 +27,7 @@ pub enum Step {
     },
 }
 
-/// A parsed request.
+/// A request after it was checked and parsed: the calling agent and the conversation.
 #[derive(Debug)]
 pub struct ModelRequest {
     pub agent: String,
@@ -52,7 +52,7 @@ impl ModelRequest {
         Ok(ModelRequest { agent, steps })
     }
 
-    /// Returns each answered call with its result, in order.
+    /// Returns name, input and result of each tool call that has a result, in order.
     pub fn finished_calls(&self) -> impl Iterator<Item = (&str, &Value, &str)> {
         finished_calls(&self.steps)
     }
@@ -68,7 +68,7 @@ impl ModelRequest {
     }
 }
 
-/// Returns each answered call among `steps` with its result.
+/// Returns name, input and result of each tool call among `steps` that has a result.
 pub fn finished_calls(steps: &[Step]) -> impl Iterator<Item = (&str, &Value, &str)> {
     steps.iter().filter_map(|step| {
         let Step::Call { id, name, input } = step else {
@@ -93,7 +93,7 @@ fn list<'a>(value: &'a Value, key: &str) -> Result<&'a Vec<Value>, String> {
         .ok_or(format!("no {key} in {value:.200}"))
 }
 
-/// Records the id of a call. Ids must be unique in the conversation.
+/// Records the id of a call and returns it. Fails if it is empty or already used in the conversation.
 fn register_id(seen: &mut HashSet<String>, id: &str) -> Result<String, String> {
     if id.is_empty() || !seen.insert(id.into()) {
         return Err(format!("the call id '{id}' is empty or used twice"));
@@ -101,7 +101,7 @@ fn register_id(seen: &mut HashSet<String>, id: &str) -> Result<String, String> {
     Ok(id.into())
 }
 
-/// Removes `id` from the calls without a result.
+/// Removes `id` from the calls without a result and returns it. Fails if it is not among them.
 fn take_open_call(open: &mut Vec<String>, id: &str) -> Result<String, String> {
     let at = open.iter().position(|o| o == id);
     let at = at.ok_or(format!("a result for '{id}', which is not an open call"))?;

@@ -10,7 +10,7 @@ use super::fault::Fault;
 use super::scripted_model::Reply;
 use super::server::{KeepAlive, ServerState, http_response, unix_now};
 
-/// A call that is being answered.
+/// A model call that the server answers, with or without a fault.
 pub struct Call<'a> {
     pub server: &'a ServerState,
     pub number: u64,
@@ -33,7 +33,7 @@ impl Call<'_> {
         }
     }
 
-    /// Answers with a fault that fails the call.
+    /// Answers with a fault after which the client must retry the call.
     async fn fail(&mut self, reply: &Reply, fault: Fault) -> KeepAlive {
         match fault {
             Fault::LimitSeconds
@@ -239,7 +239,7 @@ impl Call<'_> {
             .await
     }
 
-    /// Sends `some` and then nothing until the client closes the connection.
+    /// Sends `some`, then waits until the client closes the connection.
     async fn wait_for_client(&mut self, fault: Fault, some: &str) -> KeepAlive {
         self.server.mark_hanging(self.number);
         if !some.is_empty() {
@@ -256,7 +256,8 @@ impl Call<'_> {
         while self.stream.read(&mut buffer).await.is_ok_and(|n| n > 0) {}
     }
 
-    /// Sends `begin` and then `more` again and again until the client closes the connection. Records a violation after 512 MiB.
+    /// Sends `begin` and then `more`, over and over, until the client closes the connection. Records a violation and
+    /// stops after 512 MiB.
     async fn send_endlessly(&mut self, fault: Fault, begin: &str, more: &str) -> KeepAlive {
         self.server.mark_hanging(self.number);
         self.open_stream().await;

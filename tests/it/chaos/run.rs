@@ -13,12 +13,11 @@ use super::fault::FaultPlan;
 use super::request::Wire;
 use super::server::{FakeServer, ObservedCall};
 
-/// Maximum number of concurrent calls of the whole team.
+/// The limit for concurrent model calls of the team, which the server checks.
 pub const CAP: usize = 4;
 /// A run that takes longer counts as hanging.
 const DEADLINE: Duration = Duration::from_secs(180);
 
-/// Result of a run.
 pub struct RunResult {
     pub code: Option<i32>,
     pub stderr: String,
@@ -31,7 +30,7 @@ pub struct RunResult {
     dir: tempfile::TempDir,
 }
 
-/// Runs a crew with one prompt until it ends.
+/// Runs a crew against a server with these faults until it ends.
 pub fn run_crew(wire: Wire, faults: FaultPlan) -> RunResult {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(1)
@@ -125,7 +124,7 @@ pub fn run_crew(wire: Wire, faults: FaultPlan) -> RunResult {
     }
 }
 
-/// Peak memory of a process, in KiB; zero if the system does not report it.
+/// Returns the peak memory of a process, in KiB; zero if the system does not report it.
 fn peak_memory_kib(pid: u32) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
     let line = status.lines().find_map(|l| l.strip_prefix("VmHWM:"));
@@ -134,7 +133,7 @@ fn peak_memory_kib(pid: u32) -> u64 {
 }
 
 impl RunResult {
-    /// Returns all tasks on disk.
+    /// Reads the board from disk.
     pub fn board(&self) -> Vec<Value> {
         let out = Command::new(env!("CARGO_BIN_EXE_crewdeck"))
             .args(["task", "list", "--json"])
@@ -151,7 +150,7 @@ impl RunResult {
         self.calls.iter().map(|s| s.agent.clone()).collect()
     }
 
-    /// Returns the last `count` events that are not deltas.
+    /// Returns the last `count` events, without deltas, as lines of at most 300 characters.
     pub fn tail(&self, count: usize) -> String {
         let all: Vec<String> = (self.events.iter())
             .filter(|e| !e["type"].as_str().unwrap_or_default().ends_with("_delta"))

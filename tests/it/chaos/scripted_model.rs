@@ -6,12 +6,11 @@ use serde_json::{Value, json};
 
 use super::request::{ModelRequest, Step, finished_calls};
 
-/// Number of tasks that the lead creates.
 pub const TASKS: usize = 20;
 /// Teammates that the lead spawns.
 pub const TEAMMATES: [&str; 7] = ["ann", "bea", "cid", "dan", "eve", "fay", "gus"];
 
-/// A model's reply: text and tool calls.
+/// What the model answers to a request: text and tool calls.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Reply {
     pub text: String,
@@ -34,7 +33,7 @@ impl Reply {
     }
 }
 
-/// Returns the reply to a request.
+/// Returns the reply, which depends only on the agent and the conversation in the request.
 pub fn next_reply(request: &ModelRequest) -> Reply {
     if request.agent == "lead" {
         lead(request)

@@ -21,30 +21,30 @@ const AWAY_TIME: Duration = Duration::from_millis(400);
 /// Delay before each answer, so that calls overlap.
 const THINKING_TIME: Duration = Duration::from_millis(40);
 
-/// A call as the server saw it.
+/// A call as the server observed it.
 #[derive(Debug, Clone)]
 pub struct ObservedCall {
     pub agent: String,
     pub fault: Option<Fault>,
     /// When the request was complete, as Unix time in seconds.
     pub received_at: f64,
-    /// When the fault had happened, as Unix time in seconds.
+    /// When the fault was over for the server, as Unix time in seconds.
     pub finished_at: f64,
-    /// The wait that the server asked for.
+    /// The wait for which the server asked the client.
     pub retry_after: Option<Duration>,
 }
 
-/// Everything that the server observed.
+/// What the server has observed of its clients.
 #[derive(Debug, Default)]
 pub struct Log {
     pub calls: Vec<ObservedCall>,
-    /// Violations of the protocol by the client.
+    /// What the client did against the protocol or the limits.
     pub violations: Vec<String>,
     /// Largest number of concurrent calls so far.
     pub max_in_flight: usize,
     call_counts: BTreeMap<String, u64>,
     fault_count: usize,
-    /// Calls in flight by number.
+    /// The calls that are being answered, by number.
     in_flight: BTreeMap<u64, CallState>,
     next_number: u64,
 }
@@ -52,11 +52,10 @@ pub struct Log {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum CallState {
     Active,
-    /// Only the client can end it.
+    /// Lasts until the client closes the connection; does not count towards the cap.
     Hanging,
 }
 
-/// A running server.
 pub struct FakeServer {
     pub port: u16,
     pub log: Arc<Mutex<Log>>,
@@ -77,7 +76,7 @@ pub fn unix_now() -> f64 {
 }
 
 impl FakeServer {
-    /// Starts a server for `wire`. More than `cap` calls in flight are a violation.
+    /// Starts a server for `wire`. If more than `cap` calls are in flight, it records a violation.
     pub async fn open(wire: Wire, faults: FaultPlan, cap: usize) -> FakeServer {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
@@ -139,7 +138,7 @@ async fn connection(state: ServerState, mut stream: TcpStream) {
     }
 }
 
-/// Whether a connection takes another request.
+/// Whether a connection stays open for another request.
 #[derive(PartialEq, Eq)]
 pub enum KeepAlive {
     Yes,
@@ -195,12 +194,13 @@ impl ServerState {
         number
     }
 
-    /// Removes a call from those in flight. Called before the last bytes are sent, so that the server never counts too many.
+    /// Removes a call from those in flight. Must be called before the last bytes are sent: the client may start its
+    /// next call as soon as it has them.
     pub fn end_call(&self, number: u64) {
         self.log.lock().unwrap().in_flight.remove(&number);
     }
 
-    /// Excludes a call from the cap, because only the client can end it from now on.
+    /// Excludes a call from the cap. From now on, only the client can end it.
     pub fn mark_hanging(&self, number: u64) {
         let mut log = self.log.lock().unwrap();
         if let Some(state) = log.in_flight.get_mut(&number) {

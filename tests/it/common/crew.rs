@@ -15,7 +15,8 @@ use crewdeck::protocol::event::SessionInfo;
 use crewdeck::store::{Roles, Skills};
 use crewdeck::tools::policy::PermissionRules;
 
-/// Returns the parts of a crew in `root` that has no user and calls `model`.
+/// Returns the parts of a crew that runs in `root` and calls `model`. Without a user, plans, tools and shutdowns are
+/// approved, but questions and larger budgets are denied.
 pub fn crew_parts(
     root: &Path,
     publisher: EventSender,
@@ -70,6 +71,7 @@ pub fn crew_parts(
             roles: Roles::open(root, None),
         },
         preset: None,
+        servers: None,
         worktrees: None,
         publisher,
         clock,

@@ -13,7 +13,7 @@ use crewdeck::domain::conversation::{Conversation, LogRecord};
 /// A command that takes longer counts as hanging.
 const TIMEOUT: Duration = Duration::from_secs(120);
 
-/// Whether the tests run as root, which ignores permission bits.
+/// Returns whether the tests run as root, for which permission bits have no effect.
 pub fn is_root() -> bool {
     fs::metadata("/proc/self").is_ok_and(|meta| meta.uid() == 0)
 }
@@ -26,7 +26,8 @@ pub fn crewdeck(dir: &Path, args: &[&str]) -> Command {
     command
 }
 
-/// Returns a command that starts crewdeck through another program: `before` are its arguments, followed by those of crewdeck.
+/// Returns a command that starts crewdeck through another program. `before` is that program with its first arguments;
+/// the path and the arguments of crewdeck follow.
 pub fn crewdeck_through(before: &[&str], dir: &Path, args: &[&str]) -> Command {
     let mut command = Command::new(before[0]);
     set_environment(&mut command, dir);
@@ -47,7 +48,8 @@ fn set_environment(command: &mut Command, dir: &Path) {
         .stdin(Stdio::null());
 }
 
-/// The arguments of `crewdeck run go` with the model `script.yaml`. All requests are approved.
+/// The arguments of `crewdeck run go` with the scripted model in `script.yaml`. All requests are approved
+/// automatically.
 pub const RUN_ARGS: &[&str] = &[
     "run",
     "go",
@@ -71,19 +73,18 @@ pub fn write_script(dir: &Path, rules: &str) {
     }
 }
 
-/// Result of a command.
 pub struct CommandResult {
     pub code: i32,
     pub out: String,
     pub err: String,
 }
 
-/// Runs a command and waits for its end. Panics if it hangs.
+/// Runs a command, captures its output and waits for its end. Panics if it takes longer than [`TIMEOUT`].
 pub fn run_to_end(command: Command) -> CommandResult {
     wait_for_end(start(command))
 }
 
-/// Starts a command and captures its output.
+/// Starts a command whose output [`wait_for_end`] returns.
 pub fn start(mut command: Command) -> Child {
     command
         .stdout(Stdio::piped())
@@ -92,7 +93,7 @@ pub fn start(mut command: Command) -> Child {
         .unwrap()
 }
 
-/// Waits for the end of a command. Kills it and panics if it hangs.
+/// Waits for the end of a command. Kills it and panics if it takes longer than [`TIMEOUT`].
 pub fn wait_for_end(child: Child) -> CommandResult {
     let id = child.id();
     let (sender, receiver) = std::sync::mpsc::channel();
@@ -116,13 +117,13 @@ impl CommandResult {
         }
     }
 
-    /// Checks for success, or for open tasks (exit code 4).
+    /// Asserts that the command succeeded, or left open tasks (exit code 4).
     pub fn ok(self) -> CommandResult {
         assert!([0, 4].contains(&self.code), "{}{}", self.out, self.err);
         self.check_stderr()
     }
 
-    /// Checks that the command failed with a one-line error, and returns the line.
+    /// Asserts that the command failed with a one-line error, and returns the line.
     pub fn expect_refusal(self) -> String {
         assert_eq!((self.code, self.out.as_str()), (1, ""), "{}", self.err);
         let run = self.check_stderr();
@@ -130,7 +131,7 @@ impl CommandResult {
         run.err
     }
 
-    /// Checks that stderr has no panic and no raw error of the operating system.
+    /// Asserts that stderr contains no panic and no error text of the operating system.
     fn check_stderr(self) -> CommandResult {
         for bad in ["panicked", "os error", "RUST_BACKTRACE"] {
             assert!(!self.err.contains(bad), "{bad}: {}", self.err);
@@ -138,7 +139,7 @@ impl CommandResult {
         self
     }
 
-    /// Returns the only stderr line that contains all of `parts`.
+    /// Returns the stderr line that contains all of `parts`. Panics unless there is exactly one.
     pub fn only_line_with(&self, parts: &[&str]) -> &str {
         let has_all = |line: &&str| parts.iter().all(|part| line.contains(part));
         let lines: Vec<&str> = self.err.lines().filter(has_all).collect();
@@ -147,7 +148,7 @@ impl CommandResult {
     }
 }
 
-/// Waits until the condition holds. `what` describes it in the failure message.
+/// Waits until `is_so` returns true; panics after [`TIMEOUT`]. `what` describes the condition in the panic message.
 pub fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
     let until = Instant::now() + TIMEOUT;
     while !is_so() {
@@ -156,7 +157,7 @@ pub fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
     }
 }
 
-/// Returns the subjects on the board of `root`, by task id. Every task file must be valid.
+/// Returns the subjects on the board of `root`, in the order of the task ids. Panics if a task file is invalid.
 pub fn subjects(root: &Path) -> Vec<String> {
     let mut found: Vec<(u64, String)> = files(&root.join(".tasks"))
         .iter()
@@ -173,7 +174,8 @@ pub fn subjects(root: &Path) -> Vec<String> {
     found.into_iter().map(|(_, subject)| subject).collect()
 }
 
-/// Returns the conversation of an agent, which must be valid. Exactly `torn` lines of its log must be damaged.
+/// Returns the conversation of an agent. Panics if it is invalid, or if its log does not have exactly `torn` damaged
+/// lines.
 pub fn conversation(root: &Path, agent: &str, torn: usize) -> Vec<Message> {
     let log = files(&root.join(".transcripts"))
         .into_iter()
@@ -194,13 +196,12 @@ pub fn conversation(root: &Path, agent: &str, torn: usize) -> Vec<Message> {
     messages
 }
 
-/// Returns the entries of a folder.
 pub fn files(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).unwrap();
     entries.map(|e| e.unwrap().path()).collect()
 }
 
-/// A separate file system in a mount namespace, which ends when this value is dropped.
+/// A folder on a file system of its own in a mount namespace. Dropping this value ends both.
 pub struct SmallDisk {
     holder: Child,
     /// The command and arguments that start a program inside the namespace.
@@ -220,7 +221,8 @@ impl SmallDisk {
         ))
     }
 
-    /// Runs the shell command `mount` on the folder `$1` in a new namespace.
+    /// Runs the shell command `mount` in a new mount namespace, with a new folder as `$1`. Returns `None` and prints a
+    /// note if this machine has no mount namespaces.
     pub fn mounted(mount: &str) -> Option<SmallDisk> {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().canonicalize().unwrap();
@@ -276,14 +278,13 @@ impl SmallDisk {
         command
     }
 
-    /// Fills the disk to the last byte.
     pub fn fill(&self) {
         let mut file = fs::File::create(self.outside_path.join("fill")).unwrap();
         while file.write_all(&[0; 4096]).is_ok() {}
         while file.write_all(&[0]).is_ok() {}
     }
 
-    /// Frees the space again.
+    /// Frees the space that [`SmallDisk::fill`] has used.
     pub fn make_room(&self) {
         fs::remove_file(self.outside_path.join("fill")).unwrap();
     }

@@ -17,7 +17,7 @@ pub fn kill_tree(mut process: Child) {
     wait_for_end(&all);
 }
 
-/// Kills the descendants of a process, which itself goes on.
+/// Kills the descendants of a process, but not the process itself.
 pub fn kill_children(process: &Child) {
     wait_for_end(&kill_descendants(i32::try_from(process.id()).unwrap()));
 }
@@ -31,7 +31,7 @@ fn kill_descendants(id: i32) -> Vec<i32> {
     all
 }
 
-/// Waits until the kernel has ended the processes: a git process holds the worktree lock until then.
+/// Waits until the processes have ended. A killed git process holds the lock of its worktree until then.
 fn wait_for_end(all: &[i32]) {
     wait_until("a killed process does not end", || {
         !all.iter().any(|id| is_alive(*id))
@@ -46,7 +46,7 @@ fn wait_until(problem: &str, is_reached: impl Fn() -> bool) {
     }
 }
 
-/// Whether all threads of a process are stopped, or have ended.
+/// Returns whether each thread of a process is stopped or has ended.
 fn is_stopped(id: i32) -> bool {
     let tasks = std::fs::read_dir(format!("/proc/{id}/task"));
     tasks.into_iter().flatten().flatten().all(|task| {
@@ -56,14 +56,14 @@ fn is_stopped(id: i32) -> bool {
     })
 }
 
-/// Whether the process may still have open files, which a zombie does not.
+/// Returns whether the process can still have open files: it exists and is not a zombie.
 fn is_alive(id: i32) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/{id}/stat")).unwrap_or_default();
     let state = stat.rsplit_once(") ").map_or("", |(_, rest)| rest);
     !state.is_empty() && !state.starts_with(['Z', 'X'])
 }
 
-/// Sends a signal to a process that may have ended.
+/// Sends a signal. Does nothing if the process has already ended.
 pub fn signal(id: i32, signal: Signal) {
     if let Some(id) = Pid::from_raw(id) {
         let _ = kill_process(id, signal);

@@ -5,7 +5,6 @@ use std::process::{Command, Output};
 
 use serde_json::Value;
 
-/// A temporary project folder.
 pub struct Project {
     dir: tempfile::TempDir,
 }
@@ -22,7 +21,7 @@ impl Project {
     pub fn git() -> Project {
         let project = Project::new();
         let status = Command::new("git")
-            .args(["init", "--quiet"])
+            .args(["init", "--quiet", "--template="])
             .current_dir(project.path())
             .status();
         assert!(status.unwrap().success());
@@ -44,17 +43,15 @@ impl Project {
         project
     }
 
-    /// The root of the project.
     pub fn path(&self) -> &Path {
         self.dir.path()
     }
 
-    /// Returns the path of a file in the project.
     pub fn file(&self, name: &str) -> PathBuf {
         self.dir.path().join(name)
     }
 
-    /// Writes a file in the project, and returns its path.
+    /// Writes a file in the project, with its parent folders, and returns its path.
     pub fn write(&self, name: &str, content: &str) -> PathBuf {
         let path = self.file(name);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -62,12 +59,12 @@ impl Project {
         path
     }
 
-    /// Writes the user settings. The home of [`Project::command`] is the project.
+    /// Writes the user settings; [`Project::command`] uses the project as the home. Returns the path.
     pub fn write_user_settings(&self, text: &str) -> PathBuf {
         self.write(".config/crewdeck/config.toml", text)
     }
 
-    /// Returns a crewdeck command without API keys in the environment.
+    /// Returns a crewdeck command with the project as current directory and home. Its environment has no API keys.
     pub fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_crewdeck"));
         command.args(args).current_dir(self.path()).env_clear();
@@ -77,12 +74,11 @@ impl Project {
         command
     }
 
-    /// Runs crewdeck and waits for its end.
     pub fn run(&self, args: &[&str]) -> RunResult {
         RunResult(self.command(args).output().unwrap())
     }
 
-    /// Runs crewdeck with `--json`, which must succeed, and returns the output.
+    /// Runs crewdeck with `--json` and returns its output. Panics if it fails.
     pub fn json(&self, args: &[&str]) -> Value {
         let mut all = args.to_vec();
         all.push("--json");
@@ -91,7 +87,7 @@ impl Project {
         serde_json::from_str(&ran.out()).unwrap()
     }
 
-    /// Runs crewdeck, which must fail with one line on stderr and no output, and returns the line.
+    /// Runs crewdeck and returns its only line on stderr. Panics unless it fails with exit code 1 and no output.
     pub fn expect_refusal(&self, args: &[&str]) -> String {
         let ran = self.run(args);
         assert_eq!(
@@ -106,7 +102,7 @@ impl Project {
     }
 }
 
-/// Runs git in a project, which is also its home. It must succeed. Returns its output.
+/// Runs git with the project as current directory and home, and returns its output. Panics if git fails.
 pub fn git(project: &Project, args: &[&str]) -> String {
     let out = Command::new("git")
         .args(args)
@@ -118,21 +114,20 @@ pub fn git(project: &Project, args: &[&str]) -> String {
     String::from_utf8_lossy(&out.stdout).into_owned()
 }
 
-/// Result of a run.
 pub struct RunResult(pub Output);
 
 impl RunResult {
-    /// The exit code; -1 after a signal.
+    /// Returns the exit code; -1 after a signal.
     pub fn code(&self) -> i32 {
         self.0.status.code().unwrap_or(-1)
     }
 
-    /// Standard output.
+    /// Returns what the program wrote to standard output.
     pub fn out(&self) -> String {
         String::from_utf8_lossy(&self.0.stdout).into_owned()
     }
 
-    /// Standard error.
+    /// Returns what the program wrote to standard error.
     pub fn err(&self) -> String {
         String::from_utf8_lossy(&self.0.stderr).into_owned()
     }

@@ -17,7 +17,7 @@ struct TerminalState {
     has_ended: bool,
 }
 
-/// A program in a terminal.
+/// A program that runs in a pseudoterminal.
 pub struct Screen {
     state: Arc<(Mutex<TerminalState>, Condvar)>,
     writer: Box<dyn Write + Send>,
@@ -32,7 +32,7 @@ impl Screen {
         Screen::start_program(program, dir, cols, rows, args, &[])
     }
 
-    /// Starts any program, with additional environment variables.
+    /// Starts `program` like [`Screen::start`], with additional environment variables.
     pub fn start_program(
         program: &Path,
         dir: &Path,
@@ -102,23 +102,23 @@ impl Screen {
         self.wait("a whole frame", |_| true)
     }
 
-    /// Returns everything that the program wrote.
+    /// Returns all bytes that the program has written so far.
     pub fn raw(&self) -> Vec<u8> {
         self.state.0.lock().unwrap().raw.clone()
     }
 
-    /// Waits until the screen satisfies `wanted`, and returns its text. Panics with the screen after the timeout. It checks complete
-    /// frames only: inside a frame, an old line could satisfy `wanted` too early.
+    /// Waits until the screen satisfies `wanted`, and returns its text. Panics with the text after [`TIMEOUT`]. Checks
+    /// complete frames only: in the middle of a frame, an old line could satisfy `wanted` too early.
     pub fn wait(&self, what: &str, wanted: impl Fn(&str) -> bool) -> String {
         self.wait_frame(what, &wanted, vt100::Screen::contents)
     }
 
-    /// Waits until the screen shows `text`.
+    /// Waits until the screen shows `text`, and returns the text of the whole screen.
     pub fn wait_for(&self, text: &str) -> String {
         self.wait(text, |screen| screen.contains(text))
     }
 
-    /// Waits until a complete frame satisfies `wanted`, and returns `take` of it.
+    /// Waits until a complete frame satisfies `wanted`, and returns what `take` extracts from it.
     pub fn wait_frame<T>(
         &self,
         what: &str,
@@ -142,7 +142,7 @@ impl Screen {
         }
     }
 
-    /// Waits until everything that the program wrote satisfies `wanted`.
+    /// Waits until the bytes that the program has written so far satisfy `wanted`.
     pub fn wait_raw(&self, what: &str, wanted: impl Fn(&[u8]) -> bool) {
         let until = Instant::now() + TIMEOUT;
         let mut state = self.state.0.lock().unwrap();
@@ -156,14 +156,14 @@ impl Screen {
         }
     }
 
-    /// Sends keys.
+    /// Writes `keys` to the program's terminal. Special keys are escape sequences.
     pub fn send(&mut self, keys: &str) {
         self.writer.write_all(keys.as_bytes()).unwrap();
         self.writer.flush().unwrap();
     }
 
-    /// Sends keys and waits until the screen shows `words`. They must not be on the screen before, or the wait would end before the
-    /// keys have an effect.
+    /// Sends keys and waits until the screen shows `words`. Panics if the screen already shows them, because the wait
+    /// would then end before the keys have an effect.
     pub fn send_and_wait_for(&mut self, keys: &str, words: &str) -> String {
         let before = self.text();
         assert!(
@@ -174,7 +174,7 @@ impl Screen {
         self.wait_for(words)
     }
 
-    /// Sends keys and waits until the screen no longer shows `words`. They must be on the screen before.
+    /// Sends keys and waits until the screen no longer shows `words`. Panics if it does not show them before.
     pub fn send_until_gone(&mut self, keys: &str, words: &str) -> String {
         let before = self.text();
         assert!(
@@ -185,7 +185,6 @@ impl Screen {
         self.wait(&format!("no {words}"), |text| !text.contains(words))
     }
 
-    /// Resizes the terminal.
     pub fn resize(&self, cols: u16, rows: u16) {
         self.state
             .0
@@ -204,7 +203,6 @@ impl Screen {
             .unwrap();
     }
 
-    /// Returns the process id of the program.
     pub fn pid(&self) -> u32 {
         self.child.process_id().unwrap()
     }
@@ -219,8 +217,8 @@ impl Screen {
         self.child.wait().unwrap();
     }
 
-    /// Waits for the end of the program. Returns the status, and whether the terminal is restored: main screen, cursor shown, no
-    /// bracketed paste, no mouse.
+    /// Waits for the end of the program. Returns its exit status, and whether it has restored the terminal: main
+    /// screen, cursor shown, no bracketed paste, no mouse.
     pub fn wait_for_exit(mut self) -> (ExitStatus, bool) {
         let until = Instant::now() + TIMEOUT;
         let status = loop {
@@ -251,7 +249,7 @@ fn size_of(cells: u16) -> NonZeroU16 {
     NonZeroU16::new(cells).unwrap()
 }
 
-/// Whether the output ends outside a frame (synchronized update, DEC mode 2026).
+/// Returns whether the last frame (synchronized update, DEC mode 2026) in the output is complete.
 fn is_frame_complete(raw: &[u8]) -> bool {
     const BEGIN: &[u8] = b"\x1b[?2026h";
     const END: &[u8] = b"\x1b[?2026l";

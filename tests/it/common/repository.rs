@@ -8,10 +8,10 @@ use crewdeck::domain::timestamp::Timestamp;
 use crewdeck::domain::worktree::{Created, WorktreeError, WorktreeName};
 use crewdeck::store::{NewWorktree, StoreError, Worktrees};
 
-/// The timestamp of all changes.
+/// The timestamp of all worktree changes.
 pub const NOW: Timestamp = Timestamp(7.0);
 
-/// A repository on branch `main`.
+/// A temporary git repository on branch `main`.
 pub struct Repository {
     _dir: tempfile::TempDir,
     root: PathBuf,
@@ -23,14 +23,14 @@ impl Repository {
         Repository::named("r")
     }
 
-    /// Creates the repository of [`Repository::new`] in a folder with that name.
+    /// Like [`Repository::new`], but the folder of the repository is called `name`.
     pub fn named(name: &str) -> Repository {
         let repository = Repository::empty(name);
         repository.commit("a.txt", "one\n");
         repository
     }
 
-    /// Creates the repository of [`Repository::new`] below `parent`.
+    /// Like [`Repository::new`], but in a temporary folder below `parent`.
     pub fn new_in(parent: &Path) -> Repository {
         let repository = Repository::init(tempfile::tempdir_in(parent).unwrap(), "r");
         repository.commit("a.txt", "one\n");
@@ -46,7 +46,11 @@ impl Repository {
         let root = dir.path().canonicalize().unwrap().join(name);
         std::fs::create_dir(&root).unwrap();
         let repository = Repository { _dir: dir, root };
-        repository.git(&["init", "--quiet", "--initial-branch=main"]);
+        // Without the template's samples, which are a dozen files per test.
+        repository.git(&["init", "--quiet", "--template=", "--initial-branch=main"]);
+        for folder in ["hooks", "info"] {
+            std::fs::create_dir(repository.root().join(".git").join(folder)).unwrap();
+        }
         repository.git(&["config", "user.name", "Ada"]);
         repository.git(&["config", "user.email", "ada@example.org"]);
         repository.git(&["config", "commit.gpgsign", "false"]);
@@ -63,22 +67,21 @@ impl Repository {
         Worktrees::open(&self.root)
     }
 
-    /// Returns the folder of a worktree.
     pub fn worktree_path(&self, name: &str) -> PathBuf {
         self.root.join(".worktrees").join(name)
     }
 
-    /// Runs git in the root, which must succeed, and returns its trimmed output.
+    /// Runs git in the root and returns its trimmed output. Panics if git fails.
     pub fn git(&self, args: &[&str]) -> String {
         git(&self.root, args)
     }
 
-    /// Writes a file in the root and commits it.
+    /// Writes a file in the root and commits all changes there.
     pub fn commit(&self, file: &str, content: &str) {
         commit(&self.root, file, content);
     }
 
-    /// Tries to create a worktree for a task that builds on the branches `needs`.
+    /// Tries to create the worktree of a task that needs the changes on the branches `needs`.
     pub fn try_create(&self, task: u64, needs: &[&str]) -> Result<Created, StoreError> {
         let new = NewWorktree {
             task: TaskId(task),
@@ -90,12 +93,12 @@ impl Repository {
         self.worktrees().create(&new, NOW)
     }
 
-    /// Creates a worktree for a task that builds on the branches `needs`, and returns its name.
+    /// Creates the worktree of a task that needs the changes on the branches `needs`, and returns its name.
     pub fn create(&self, task: u64, needs: &[&str]) -> String {
         self.try_create(task, needs).unwrap().worktree.name.into()
     }
 
-    /// Returns the names of the events in the worktree log.
+    /// Returns the name of each event in the worktree log.
     pub fn events(&self) -> Vec<String> {
         let text = std::fs::read_to_string(self.root.join(".worktrees/events.jsonl")).unwrap();
         let event = |line: &str| {
@@ -105,7 +108,8 @@ impl Repository {
         text.lines().map(event).collect()
     }
 
-    /// Returns everything that a change could affect: status, refs, HEAD, diff, worktrees, and whether a merge is in progress.
+    /// Returns a text that shows changes to the repository: status, refs, HEAD, diff, worktrees, and whether a merge is
+    /// in progress.
     pub fn state_snapshot(&self) -> String {
         [
             &["status", "--porcelain", "--branch"][..],
@@ -120,12 +124,12 @@ impl Repository {
     }
 }
 
-/// Returns a worktree name.
+/// Converts `text` to a worktree name. Panics if it is invalid.
 pub fn name(text: &str) -> WorktreeName {
     WorktreeName::new(text).unwrap()
 }
 
-/// Returns the worktree error of a failed result.
+/// Returns the error of a result. Panics unless it is a worktree error.
 pub fn refusal<T: std::fmt::Debug>(result: Result<T, StoreError>) -> WorktreeError {
     match result.unwrap_err() {
         StoreError::Worktree(why) => why,
@@ -146,7 +150,7 @@ pub fn git_output(dir: &Path, args: &[&str]) -> Output {
         .unwrap()
 }
 
-/// Runs git in `dir`, which must succeed, and returns its trimmed output.
+/// Runs git in `dir` and returns its trimmed output. Panics if git fails.
 pub fn git(dir: &Path, args: &[&str]) -> String {
     let output = git_output(dir, args);
     assert!(
@@ -157,7 +161,7 @@ pub fn git(dir: &Path, args: &[&str]) -> String {
     String::from_utf8_lossy(&output.stdout).trim_end().into()
 }
 
-/// Writes a file in `dir` and commits it.
+/// Writes a file in `dir` and commits all changes there.
 pub fn commit(dir: &Path, file: &str, content: &str) {
     std::fs::write(dir.join(file), content).unwrap();
     git(dir, &["add", "--all"]);

@@ -10,13 +10,13 @@ use crewdeck::process::supervisor::Supervisor;
 use crewdeck::process::{self, CommandSpec, JobReport, Reach};
 use tokio_util::sync::CancellationToken;
 
-/// The crewdeck program, which also runs as the supervisor.
+/// Returns the path of crewdeck, which also runs as the supervisor.
 pub fn program() -> PathBuf {
     env!("CARGO_BIN_EXE_crewdeck").into()
 }
 
-/// Returns whether a sandbox test can run. `missing` is what this machine lacks for it. With `CREWDECK_TESTS_NEED_SANDBOX` set, a
-/// missing sandbox fails the test instead of skipping it.
+/// Returns whether a test of the sandbox can run. `missing` names what this machine lacks for it. If
+/// `CREWDECK_TESTS_NEED_SANDBOX` is set, panics instead of returning false.
 pub fn check_available(missing: Option<String>) -> bool {
     let Some(missing) = missing else { return true };
     let is_needed = std::env::var_os("CREWDECK_TESTS_NEED_SANDBOX").is_some();
@@ -30,7 +30,6 @@ pub const NO_LIMITS: CommandLimits = CommandLimits {
     memory_mb: None,
 };
 
-/// Returns a supervisor without a sandbox.
 pub fn unconfined_supervisor() -> Arc<Supervisor> {
     Arc::new(Supervisor {
         program: program(),
@@ -40,7 +39,8 @@ pub fn unconfined_supervisor() -> Arc<Supervisor> {
     })
 }
 
-/// Returns a supervisor with the sandbox of a crew in `root`.
+/// Returns a supervisor with the sandbox of a crew in `root`. `temp` are its temporary folders, `write` further folders
+/// that commands may write to.
 pub fn sandboxed_supervisor(root: &Path, temp: &[PathBuf], write: &[PathBuf]) -> Arc<Supervisor> {
     let git = crewdeck::store::git_dirs(root).map(|(own, common)| GitDirs { own, common });
     Arc::new(Supervisor {
@@ -63,7 +63,7 @@ pub fn job(supervisor: &Arc<Supervisor>, dir: &Path, command: &str) -> CommandSp
     }
 }
 
-/// Runs a shell command and waits for its end.
+/// Runs a shell command with the defaults of [`job`] and waits for its end.
 pub fn run(supervisor: &Arc<Supervisor>, dir: &Path, command: &str) -> JobReport {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let job = job(supervisor, dir, command);
@@ -71,7 +71,7 @@ pub fn run(supervisor: &Arc<Supervisor>, dir: &Path, command: &str) -> JobReport
     report.unwrap()
 }
 
-/// A `sleep` command with a unique duration, by which its processes are found.
+/// A `sleep` command with a unique duration, which identifies its processes.
 pub struct Sleep(String);
 
 impl Sleep {
@@ -80,12 +80,11 @@ impl Sleep {
         Sleep(format!("1000.{unique}"))
     }
 
-    /// Returns the shell command.
     pub fn command(&self) -> String {
         format!("sleep {}", self.0)
     }
 
-    /// Returns the ids of the running processes with this command.
+    /// Returns the ids of all processes that have the unique duration as an argument.
     pub fn sleepers(&self) -> Vec<i32> {
         let entries = std::fs::read_dir("/proc").unwrap().flatten();
         entries
@@ -98,7 +97,7 @@ impl Sleep {
             .collect()
     }
 
-    /// Waits until a process runs, and returns its id.
+    /// Waits until a process of the command runs, and returns its id. Panics after 30 s.
     pub fn wait_for_one(&self) -> i32 {
         let until = Instant::now() + Duration::from_secs(30);
         loop {
@@ -114,7 +113,7 @@ impl Sleep {
         }
     }
 
-    /// Waits until no process runs.
+    /// Waits until no process of the command runs any more. Panics after 30 s.
     pub fn wait_for_none(&self) {
         let until = Instant::now() + Duration::from_secs(30);
         while !self.sleepers().is_empty() {
@@ -137,14 +136,13 @@ fn unique_seconds() -> u128 {
         + u128::from(count % 1000)
 }
 
-/// Returns the parent of a process.
 pub fn parent_of(pid: i32) -> i32 {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
     let (_, rest) = stat.rsplit_once(')').unwrap();
     rest.split_whitespace().nth(1).unwrap().parse().unwrap()
 }
 
-/// Sends a signal by number or name.
+/// Sends `signal`, a number or a name such as `STOP`, to a process.
 pub fn kill(signal: &str, pid: i32) {
     let sent = std::process::Command::new("kill")
         .args([format!("-{signal}"), pid.to_string()])

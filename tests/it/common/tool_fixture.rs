@@ -22,12 +22,12 @@ use futures::future::BoxFuture;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-/// A crew that only records calls.
+/// A host for tools that records calls instead of running a crew.
 #[derive(Default)]
 pub struct FakeHost {
-    /// The todo lists that were set.
+    /// The todo lists that the tools have set, in order.
     pub lists: Mutex<Vec<TodoList>>,
-    /// Number of bytes of output events.
+    /// Total size of the output that was reported while tools ran, in bytes.
     pub output: Mutex<usize>,
 }
 
@@ -103,9 +103,9 @@ pub struct ToolFixture {
     pub dir: tempfile::TempDir,
     pub host: Arc<FakeHost>,
     pub board: Board,
-    /// The supervisor of the tools' programs.
+    /// The supervisor that runs the tools' programs; without it they run directly.
     pub guard: Option<Arc<Supervisor>>,
-    /// The files that each agent has read.
+    /// The files as each agent last read them, by the agent's name.
     snapshots: Mutex<HashMap<String, Arc<FileSnapshots>>>,
     runtime: tokio::runtime::Runtime,
 }
@@ -171,14 +171,14 @@ impl ToolFixture {
         self.runtime.block_on((tool.run)(context, input))
     }
 
-    /// Calls a tool as alice, which must succeed, and returns the result.
+    /// Calls a tool as alice and returns the result. Panics if the call fails.
     pub fn ok(&self, tool: &str, input: Value) -> String {
         let out = self.call_as("alice", tool, input);
         assert_eq!(out.outcome, Outcome::Ok, "{out:?}");
         out.text
     }
 
-    /// Calls a tool as alice, which must fail, and returns the error.
+    /// Calls a tool as alice and returns the error. Panics unless the call fails.
     pub fn expect_error(&self, tool: &str, input: Value) -> String {
         let out = self.call_as("alice", tool, input);
         assert_eq!(out.outcome, Outcome::Error, "{out:?}");

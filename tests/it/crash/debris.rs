@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::state_check::{self, all_files, try_git};
 use crate::common::process_tree::{kill_tree, signal};
 
-/// Returns the debris of killed git processes in the repository of `project`.
+/// Returns what killed git processes have left behind in the repository of `project`.
 pub fn check(project: &Path) -> Vec<String> {
     let mut problems = Vec::new();
     let (ok, output) = try_git(project, &["fsck", "--no-dangling", "--no-progress"]);
@@ -38,7 +38,7 @@ pub fn check(project: &Path) -> Vec<String> {
     problems
 }
 
-/// Checks that the worktree registry, git's own list, the folders and the branches agree.
+/// Checks that the worktree registry, git's list of worktrees, the folders and the branches agree.
 fn worktrees(project: &Path, common: &Path, problems: &mut Vec<String>) {
     let dir = project.join(".worktrees");
     let index = std::fs::read_to_string(dir.join("index.json")).unwrap_or_default();
@@ -85,7 +85,7 @@ fn folders(dir: &Path) -> BTreeSet<String> {
         .collect()
 }
 
-/// Names of the worktrees in git's administrative folder, including incomplete ones.
+/// Returns the names of the worktrees in git's administrative folder, including incomplete ones.
 fn git_worktree_names(common: &Path) -> BTreeSet<String> {
     let worktree_name = |name: String| -> String {
         let link = common.join("worktrees").join(&name).join("gitdir");
@@ -100,7 +100,7 @@ fn git_worktree_names(common: &Path) -> BTreeSet<String> {
         .collect()
 }
 
-/// Kills a crew with every process that it has started. All of them have `variable=home` in their environment.
+/// Kills a crew and every process that it has started. These are found by `variable=home` in their environment.
 pub fn kill_crew_and_programs(crew: Child, variable: &str, home: &Path) {
     kill_tree(crew);
     // Processes that left the tree or were just being started.

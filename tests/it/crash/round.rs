@@ -10,15 +10,15 @@ use crate::common::repository;
 
 const SCRIPT: &str = include_str!("script.yaml");
 const LOOK: &str = include_str!("look.sh");
-/// Maximum duration of a run that is not killed; far more than it needs.
+/// Maximum duration of a run that is not killed. Far longer than such a run takes.
 const DEADLINE: Duration = Duration::from_secs(180);
-/// Latest moment of an early kill after the start.
+/// Maximum time between the start of a run and an early kill.
 const EARLY: Duration = Duration::from_millis(60);
 
-/// Environment variable that all programs of a crew inherit. Its value is the home of the round.
+/// Environment variable by which the programs of a crew are found. They inherit it; its value is the home of the round.
 pub const HOME_VARIABLE: &str = "CREWDECK_CRASH_PLACE";
 
-/// What runs, and how it is killed.
+/// What is run in a round, and how it is killed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scenario {
     /// The scripted crew, killed at any moment.
@@ -30,26 +30,25 @@ pub enum Scenario {
     Demo,
 }
 
-/// The plan of a round.
+/// When the crew is killed in a round.
 pub struct Plan {
     scenario: Scenario,
-    /// Time between start and kill of each run.
+    /// For each run that is killed, the time between its start and the kill.
     lifetimes: Vec<Duration>,
     seed: u64,
 }
 
-/// Result of a run without kills, to compare with.
+/// Result of a run without kills, with which the rounds are compared.
 pub struct Baseline {
-    /// The tree of the base branch.
+    /// The files of the base branch, as [`state_check::tree`] returns them.
     pub tree: String,
     pub duration: Duration,
 }
 
-/// Result of a round.
 pub struct Outcome {
     pub kills: u32,
     pub findings: Vec<String>,
-    /// The kept folder of a failed round; empty otherwise.
+    /// The folder of a failed round, kept for inspection; empty if the round succeeded.
     pub dir: String,
 }
 
@@ -72,7 +71,7 @@ impl Random {
 }
 
 impl Plan {
-    /// Creates the plan of `seed`. `duration` is how long the work takes without kills.
+    /// Derives the plan from `seed`. `duration` is the time that the work takes without kills.
     pub fn new(scenario: Scenario, seed: u64, duration: Duration) -> Plan {
         let mut random = Random(seed);
         let kills = 2 + random.next() % 4;
@@ -99,7 +98,7 @@ impl Plan {
     }
 }
 
-/// Runs a crew without kills.
+/// Runs a crew to its end without kills. Panics if it fails or leaves an inconsistent state.
 pub fn run_without_kills(scenario: Scenario) -> Baseline {
     let dir = tempfile::tempdir().unwrap();
     let workspace = Workspace::new(scenario, dir.path());
@@ -118,7 +117,7 @@ pub fn run_without_kills(scenario: Scenario) -> Baseline {
     }
 }
 
-/// Runs a round.
+/// Starts and kills a crew as `plan` says, lets the last run end, and checks what it leaves behind.
 pub fn run(plan: &Plan, baseline: &Baseline) -> Outcome {
     let dir = tempfile::Builder::new()
         .prefix(&format!("crash-{}-", plan.seed))
@@ -184,7 +183,8 @@ pub fn run(plan: &Plan, baseline: &Baseline) -> Outcome {
     }
 }
 
-/// Kills a crew while it runs a command and a background job. Both must end within the deadline.
+/// Kills a crew while it runs a command and a background job. Panics if one of these is still running after the
+/// deadline.
 pub fn check_no_program_outlives_the_crew() {
     let dir = tempfile::tempdir().unwrap();
     let workspace = Workspace::new(Scenario::Crew, dir.path());
@@ -216,13 +216,12 @@ rules:
     assert_eq!(left, Vec::<String>::new());
 }
 
-/// The program under test. `CREWDECK_PROGRAM` selects another build.
+/// Returns the program under test. `CREWDECK_PROGRAM` names another build.
 fn program() -> PathBuf {
     let named = std::env::var_os("CREWDECK_PROGRAM");
     named.map_or_else(|| env!("CARGO_BIN_EXE_crewdeck").into(), PathBuf::from)
 }
 
-/// The home and the project of a round.
 struct Workspace {
     scenario: Scenario,
     home: PathBuf,
@@ -248,7 +247,7 @@ impl Workspace {
         std::fs::write(self.project.join("look.sh"), LOOK).unwrap();
         std::fs::write(self.project.join("shared.txt"), "word: none\n").unwrap();
         for args in [
-            &["init", "--quiet", "--initial-branch=main"][..],
+            &["init", "--quiet", "--template=", "--initial-branch=main"][..],
             &["config", "user.name", "Ada"],
             &["config", "user.email", "ada@example.org"],
             &["config", "commit.gpgsign", "false"],
@@ -259,7 +258,7 @@ impl Workspace {
         }
     }
 
-    /// Starts the crew, or resumes it if it has a session.
+    /// Starts the crew, or resumes its session if it has one.
     fn start(&self) -> Child {
         let has_session = state_check::files(&self.project.join(".transcripts"))
             .iter()
@@ -307,13 +306,14 @@ impl Workspace {
             .unwrap()
     }
 
-    /// Standard error of the last run.
+    /// Returns what the latest run has written to standard error.
     fn stderr(&self) -> String {
         std::fs::read_to_string(self.home.join("stderr")).unwrap_or_default()
     }
 }
 
-/// Waits for the end of a run. Kills it after the deadline and returns `None` as its status.
+/// Waits for the end of a run. Returns its status and standard error. If it exceeds [`DEADLINE`], kills it and returns
+/// `None` as the status.
 fn wait_for_end(mut child: Child, workspace: &Workspace) -> (Option<ExitStatus>, String) {
     let until = Instant::now() + DEADLINE;
     let status = loop {

@@ -23,7 +23,7 @@ pub fn try_git(dir: &Path, args: &[&str]) -> (bool, String) {
     )
 }
 
-/// Returns the files of a folder, sorted; none if the folder is missing.
+/// Returns the files of a folder, sorted. A missing folder counts as empty.
 pub fn files(dir: &Path) -> Vec<PathBuf> {
     let Ok(entries) = std::fs::read_dir(dir) else {
         return Vec::new();
@@ -45,12 +45,13 @@ pub fn all_files(dir: &Path, into: &mut Vec<PathBuf>) {
     }
 }
 
-/// Returns the tree of the base branch: paths and object hashes.
+/// Returns the paths and object hashes of all files on the base branch.
 pub fn tree(project: &Path) -> String {
     git(project, &["ls-tree", "-r", "main"])
 }
 
-/// Returns everything that is wrong in the files of a crew that has completed its work. `tree` is the expected base branch.
+/// Returns everything that is wrong in the files of a crew that has completed its work. `tree`, if given, is the
+/// expected content of the base branch.
 pub fn check(project: &Path, tree: Option<&str>) -> Vec<String> {
     let mut problems = Vec::new();
     check_state_files(project, &mut problems);
@@ -62,12 +63,11 @@ pub fn check(project: &Path, tree: Option<&str>) -> Vec<String> {
     problems
 }
 
-/// Returns the last component of a path.
 pub fn name(path: &Path) -> String {
     path.file_name().unwrap().to_string_lossy().into_owned()
 }
 
-/// Checks that every state file parses and none was set aside as damaged.
+/// Checks that every state file can be parsed, and that none was set aside as damaged.
 fn check_state_files(project: &Path, problems: &mut Vec<String>) {
     let mut all = Vec::new();
     for folder in [".tasks", ".team", ".transcripts", ".crewdeck"] {
@@ -146,7 +146,7 @@ fn check_board(project: &Path, problems: &mut Vec<String>) {
     }
 }
 
-/// Checks that the journal has no error notices and that no task changed its owner.
+/// Checks that the journal has no error notices, and that no task passed from one owner to another.
 fn check_journal(project: &Path, problems: &mut Vec<String>) {
     let mut all = Vec::new();
     all_files(&project.join(".crewdeck"), &mut all);
@@ -179,7 +179,7 @@ fn check_journal(project: &Path, problems: &mut Vec<String>) {
     }
 }
 
-/// Returns the conversations of all agents by name, and checks that each is valid.
+/// Returns the conversation of each agent by its name, and checks that each is valid.
 fn conversations(project: &Path, problems: &mut Vec<String>) -> BTreeMap<String, Conversation> {
     let mut all = BTreeMap::new();
     for path in files(&project.join(".transcripts")) {
@@ -200,7 +200,8 @@ fn conversations(project: &Path, problems: &mut Vec<String>) -> BTreeMap<String,
     all
 }
 
-/// Checks that each message is exactly once in the conversation of its recipient.
+/// Checks that each message in an inbox is exactly once in the recipient's conversation. A teammate that has shut down
+/// need not have read all of them.
 fn check_messages(project: &Path, problems: &mut Vec<String>) {
     let all = conversations(project, problems);
     let team: Value = serde_json::from_str(
@@ -251,7 +252,7 @@ fn message_key(message: &Value) -> String {
     )
 }
 
-/// Returns the messages in a conversation.
+/// Returns the messages that the agent of this conversation has received.
 fn received_messages(conversation: &Conversation) -> Vec<Value> {
     let users = conversation
         .messages
@@ -272,7 +273,8 @@ fn received_messages(conversation: &Conversation) -> Vec<Value> {
         .collect()
 }
 
-/// Checks that each request is decided, and that each approved shutdown was answered once.
+/// Checks that each request is decided, that a teammate was shut down, and that each approved shutdown was answered
+/// once.
 fn check_requests(project: &Path, problems: &mut Vec<String>) {
     let answers = lines(&project.join(".team/inbox/lead.jsonl"));
     let mut shutdowns = 0;
@@ -295,7 +297,8 @@ fn check_requests(project: &Path, problems: &mut Vec<String>) {
     }
 }
 
-/// Checks that the base branch is as expected, all branches are merged, all worktrees are clean, and no git locks are left.
+/// Checks that the base branch has the files of `baseline` (except two that depend on the moment of a kill), all
+/// branches are merged, all worktrees are clean, and no locks of git are left.
 fn check_git(project: &Path, baseline: Option<&str>, problems: &mut Vec<String>) {
     if let Some(baseline) = baseline {
         let (ok, now) = try_git(project, &["ls-tree", "-r", "main"]);
@@ -353,7 +356,7 @@ fn check_git(project: &Path, baseline: Option<&str>, problems: &mut Vec<String>)
     }
 }
 
-/// Whether the task ids have a gap.
+/// Returns whether a task id below the highest one is missing.
 pub fn has_id_gap(project: &Path) -> bool {
     let task_id = |path: &PathBuf| -> Option<usize> {
         let name = path.file_stem()?.to_str()?;
@@ -366,7 +369,8 @@ pub fn has_id_gap(project: &Path) -> bool {
     ids.iter().max().is_some_and(|last| *last != ids.len())
 }
 
-/// Returns the processes whose environment has `variable=home`, after waiting up to 30 s for them to end (Linux only).
+/// Waits up to 30 s until no process has `variable=home` in its environment, and returns those that remain (Linux
+/// only).
 pub fn remaining_processes(variable: &str, home: &Path) -> Vec<String> {
     let until = Instant::now() + Duration::from_secs(30);
     loop {
@@ -378,7 +382,7 @@ pub fn remaining_processes(variable: &str, home: &Path) -> Vec<String> {
     }
 }
 
-/// Returns the processes whose environment has `variable=home` now (Linux only).
+/// Returns the processes that have `variable=home` in their environment at this moment (Linux only).
 pub fn remaining_now(variable: &str, home: &Path) -> Vec<String> {
     let setting = format!("{variable}={}", home.display());
     let mut remaining = Vec::new();

@@ -9,19 +9,19 @@ use super::layers::{Layer, Piece, pieces};
 use super::shapes::number;
 use super::svg::{Window, begin_screen, write_pieces};
 
-/// A screen of an animation.
 pub struct Frame {
     pub screen: vt100::Screen,
-    /// What is shown in the title bar.
+    /// The text in the title bar.
     pub caption: String,
     /// How long the screen is shown, in milliseconds.
     pub millis: u32,
 }
 
-/// The frames in which a piece is visible, a bit for each.
+/// A set of frames, usually those in which a piece is visible: bit n stands for frame n.
 type Mask = u64;
 
-/// Renders `frames` as an endless animation. Where nothing moves, as the reader's settings can demand, `still` is shown.
+/// Renders `frames` as an endless animation. A reader whose settings turn animations off sees the frame with the index
+/// `still`.
 pub fn animation(frames: &[Frame], still: usize, title: &str, palette: &Palette) -> String {
     assert!(still < frames.len() && frames.len() < 64, "{still}");
     let mut styles = Vec::new();
@@ -76,7 +76,8 @@ pub fn animation(frames: &[Frame], still: usize, title: &str, palette: &Palette)
     out
 }
 
-/// Returns the rules that show and hide pieces, and move the progress bar. `k0` belongs to the first of `masks`.
+/// Returns the CSS rules that show and hide pieces and move the progress bar. The class `k0` belongs to the first of
+/// `masks`, `k1` to the second, and so on.
 fn style_sheet(frames: &[Frame], masks: &[Mask]) -> String {
     let total: u32 = frames.iter().map(|frame| frame.millis).sum();
     let length = number(f64::from(total) / 1000.0);

@@ -3,7 +3,7 @@
 use super::color::{Palette, Rgb, mix};
 use super::shapes::{Shape, shape};
 
-/// Share of its colour that dim text keeps, in percent.
+/// How much of its colour dim text keeps, in percent. The rest is the background.
 const DIM: u8 = 62;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -13,17 +13,16 @@ pub struct TextStyle {
     pub is_italic: bool,
 }
 
-/// How the character of a cell is rendered.
 pub enum Glyph {
     Blank,
-    /// As text: every monospaced font has the character.
+    /// A character that every monospaced font has, which is rendered together with its neighbours.
     Text,
     Shape(Shape),
-    /// As text on its own, centred on its cells, because the font may have another width.
+    /// A character that is rendered alone and centred on its cells, because the font may give it another width.
     Centred,
 }
 
-/// Returns the visible foreground and background colours of a cell.
+/// Returns the foreground and background colours in which a cell is seen, after inversion and dimming.
 pub fn colors(cell: &vt100::Cell, palette: &Palette) -> (Rgb, Rgb) {
     let foreground = palette.rgb(cell.fgcolor(), palette.foreground);
     let background = palette.rgb(cell.bgcolor(), palette.background);
@@ -39,7 +38,7 @@ pub fn colors(cell: &vt100::Cell, palette: &Palette) -> (Rgb, Rgb) {
     }
 }
 
-/// Returns the text style of a cell, with a colour from [`colors`].
+/// Returns the style of a cell's text. `color` is the foreground from [`colors`].
 pub fn text_style(cell: &vt100::Cell, color: Rgb) -> TextStyle {
     TextStyle {
         color,
@@ -48,7 +47,6 @@ pub fn text_style(cell: &vt100::Cell, color: Rgb) -> TextStyle {
     }
 }
 
-/// Returns how the character of a cell is rendered.
 pub fn glyph(cell: &vt100::Cell) -> Glyph {
     let mut chars = cell.contents().chars();
     let Some(first) = chars.next() else {

@@ -19,7 +19,6 @@ pub struct Palette {
     pub ansi: [Rgb; 16],
 }
 
-/// A dark theme.
 pub const DARK: Palette = Palette {
     background: Rgb(0x14, 0x17, 0x1c),
     foreground: Rgb(0xd3, 0xd8, 0xdf),
@@ -44,7 +43,7 @@ pub const DARK: Palette = Palette {
 };
 
 impl Palette {
-    /// Returns a terminal colour as RGB; `default` for the default colour.
+    /// Converts a terminal colour to RGB. `default` is the result for the terminal's default colour.
     pub fn rgb(&self, color: vt100::Color, default: Rgb) -> Rgb {
         match color {
             vt100::Color::Default => default,
@@ -63,7 +62,7 @@ impl Palette {
     }
 }
 
-/// Returns `percent` percent of `over` on `under`.
+/// Blends two colours: `percent` of `over` and the rest of `under`.
 pub fn mix(over: Rgb, under: Rgb, percent: u8) -> Rgb {
     let channel = |over: u8, under: u8| {
         let percent = u16::from(percent.min(100));

@@ -8,16 +8,16 @@ use super::scenes::{
 };
 use crate::common::pty::Screen;
 
-/// The frames that were recorded so far.
 #[derive(Default)]
 struct Film {
     frames: Vec<Frame>,
-    /// The frame that readers without animations see.
+    /// Index of the frame that readers without animations see.
     still: usize,
 }
 
 impl Film {
-    /// Waits for a frame that satisfies `wanted`, and records it with a caption. It is shown for `millis` milliseconds.
+    /// Waits for a screen that satisfies `wanted`, and records it with a caption. The animation shows it for `millis`
+    /// milliseconds.
     fn take(&mut self, screen: &Screen, millis: u32, caption: &str, wanted: impl Fn(&str) -> bool) {
         let shown = screen.wait_frame(caption, wanted, Clone::clone);
         self.frames.push(Frame {
@@ -28,7 +28,7 @@ impl Film {
     }
 }
 
-/// Records the demo at normal speed, with the keys that a user presses.
+/// Records the demo at normal speed, with the keys that a user presses, and writes the animation.
 pub fn animated_demo() {
     let home = tempfile::tempdir().unwrap();
     use_dark_theme(home.path());
@@ -43,7 +43,7 @@ pub fn animated_demo() {
     std::fs::write(file("demo"), picture).unwrap();
 }
 
-/// The lead plans and spawns the team.
+/// Records how the lead plans and spawns the team.
 fn take_plan(film: &mut Film, screen: &Screen) {
     let caption = "crewdeck --demo: you ask for a program, and the lead reads the repository";
     film.take(screen, 2500, caption, has_all(&["read_file tally.sh"]));
@@ -64,7 +64,7 @@ fn take_plan(film: &mut Film, screen: &Screen) {
     });
 }
 
-/// A plan needs the user.
+/// Records how the user approves a plan.
 fn take_approval(film: &mut Film, screen: &mut Screen) {
     let card = "bob asks you to approve its plan";
     film.take(
@@ -89,7 +89,7 @@ fn take_approval(film: &mut Film, screen: &mut Screen) {
     });
 }
 
-/// The teammates work.
+/// Records how the teammates work.
 fn take_work(film: &mut Film, screen: &mut Screen) {
     let caption = "Teammates send each other messages";
     film.take(screen, 3000, caption, has_all(&["carol → bob"]));
@@ -116,7 +116,7 @@ fn take_work(film: &mut Film, screen: &mut Screen) {
     }
 }
 
-/// The lead merges, and a second decision is needed.
+/// Records how the lead merges and the user makes a second decision.
 fn take_end(film: &mut Film, screen: &mut Screen) {
     let caption = "All tasks are done: the lead merges their branches";
     film.take(

@@ -10,17 +10,17 @@ use super::shapes::{DrawMode, HEIGHT, Shape, WIDTH, Weight, number};
 /// Distance from the top of a cell to the text baseline, in picture units.
 const BASELINE: f64 = 14.0;
 
-/// A part of the picture of a screen. Pieces are drawn in their order: a later layer covers an earlier one.
+/// A part of the picture of a screen. Pieces are sorted by their layer, so that a higher layer covers a lower one.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Piece {
     pub layer: Layer,
-    /// The attributes of the path; empty: `content` is an element.
+    /// The attributes of a path. Empty if `content` is a complete element.
     pub attributes: String,
-    /// SVG path commands that begin with an absolute `M`, or an element.
+    /// SVG path commands that begin with an absolute `M`, or a complete element.
     pub content: String,
 }
 
-/// The layers, bottom first.
+/// The layers of a picture, lowest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Layer {
     Background,
@@ -30,14 +30,15 @@ pub enum Layer {
     Cursor,
 }
 
-/// Returns the background colour of the screen's corner, which is the background of the picture.
+/// Returns the background colour of the top left cell, which becomes the background of the picture.
 pub fn corner_color(screen: &vt100::Screen, palette: &Palette) -> Rgb {
     screen
         .cell(0, 0)
         .map_or(palette.background, |cell| colors(cell, palette).1)
 }
 
-/// Returns the pieces of `screen`. Text refers to `styles` by index; new styles are added.
+/// Returns the pieces of `screen` in the order in which they are drawn. Text refers to `styles` by index; styles that
+/// are missing there are added.
 pub fn pieces(
     screen: &vt100::Screen,
     palette: &Palette,
@@ -69,7 +70,7 @@ pub fn pieces(
     layers.pieces
 }
 
-/// Text with one style in adjacent cells.
+/// Text in adjacent cells that have the same style.
 struct TextRun {
     col: u16,
     cells: u16,
@@ -77,14 +78,15 @@ struct TextRun {
     style: TextStyle,
 }
 
-/// The parts of the picture that are collected cell by cell.
+/// What is collected cell by cell before it becomes pieces.
 #[derive(Default)]
 struct Layers {
-    /// By colour: column, row, width and height of each rectangle, in cells.
+    /// The rectangles of each colour: column, row, width and height, in cells.
     backgrounds: BTreeMap<Rgb, Vec<[u16; 4]>>,
-    /// By colour: column, row and width of each underline, in cells.
+    /// The underlines of each colour: column, row and width, in cells.
     underlines: BTreeMap<Rgb, Vec<[u16; 3]>>,
-    /// Straight lines, in half cells: by colour, weight and position across the line, the start and end of each span.
+    /// Start and end of each straight line. The key is its colour, its weight and its position across the line;
+    /// positions are in half cells.
     horizontal: BTreeMap<(Rgb, Weight, u16), Vec<(u16, u16)>>,
     vertical: BTreeMap<(Rgb, Weight, u16), Vec<(u16, u16)>>,
     styles: Vec<TextStyle>,
@@ -152,7 +154,7 @@ impl Layers {
         self.write_run(run.take(), row);
     }
 
-    /// Adds the background of a cell, and extends the rectangle on its left if it has the same colour.
+    /// Adds the background of a cell. If the rectangle to the left has the same colour, it is extended instead.
     fn add_background(&mut self, color: Rgb, col: u16, row: u16) {
         let all = self.backgrounds.entry(color).or_default();
         match all.last_mut() {
@@ -250,7 +252,8 @@ impl Layers {
         }
     }
 
-    /// Turns straight lines into paths. Ends inside a cell are extended by 0.5 units, so that corners have no gaps.
+    /// Turns the straight lines into paths. An end in the middle of a cell is extended by 0.5 units, so that corners
+    /// have no gaps.
     fn merge_lines(&mut self) {
         let horizontal = std::mem::take(&mut self.horizontal);
         let vertical = std::mem::take(&mut self.vertical);
@@ -302,7 +305,7 @@ impl Layers {
     }
 }
 
-/// Returns a colour that is visible on `background`.
+/// Returns the colour of the palette, foreground or background, that is visible on `background`.
 pub fn contrast_color(background: Rgb, palette: &Palette) -> Rgb {
     let sum = u16::from(background.0) + u16::from(background.1) + u16::from(background.2);
     if sum > 3 * 128 {
@@ -340,7 +343,6 @@ fn merge_rectangles(all: &[[u16; 4]]) -> Vec<[u16; 4]> {
     out
 }
 
-/// Escapes text for XML.
 pub fn escape_xml(text: &str) -> String {
     text.replace('&', "&amp;")
         .replace('<', "&lt;")

@@ -7,7 +7,7 @@ use super::color::{DARK, Palette};
 use super::svg::svg;
 use crate::common::pty::Screen;
 
-/// All pictures: file name and title.
+/// The file name and title of each picture.
 pub const SCENES: &[(&str, &str)] = &[
     ("demo", "the demo, from the first prompt to the end"),
     ("dashboard", "a team at work, and a plan that waits for you"),
@@ -29,18 +29,18 @@ pub const SCENES: &[(&str, &str)] = &[
 pub const ALT_W: &str = "\x1bw";
 pub const ALT_3: &str = "\x1b3";
 pub const ALT_4: &str = "\x1b4";
-/// Escape in the CSI-u form, which cannot be combined with the next key to Alt+key.
+/// Escape in the CSI-u form. In this form, the program cannot take it and the next key for Alt+key.
 const ESC: &str = "\x1b[27u";
 const F1: &str = "\x1bOP";
-/// Full colour, as in most terminals.
+/// The environment variable that turns on true color, which most terminals set.
 pub const COLORS: (&str, &str) = ("COLORTERM", "truecolor");
 
-/// The folder of the pictures.
+/// Returns the folder in which the pictures are stored.
 pub fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("assets")
 }
 
-/// The file of a picture.
+/// Returns the path of the picture `name`.
 pub fn file(name: &str) -> PathBuf {
     folder().join(format!("{name}.svg"))
 }
@@ -74,13 +74,13 @@ pub fn start_demo(
     start_crewdeck(home, size, &args, environment)
 }
 
-/// Returns the title of a picture.
+/// Returns the title of the picture `name`, as in [`SCENES`] but after `crewdeck –`.
 pub fn title(name: &str) -> String {
     let about = SCENES.iter().find(|(scene, _)| *scene == name);
     format!("crewdeck – {}", about.unwrap().1)
 }
 
-/// Waits for a frame that satisfies `wanted`, and writes its picture.
+/// Waits for a screen that satisfies `wanted`, and writes a picture of it.
 fn take_picture(screen: &Screen, name: &str, wanted: impl Fn(&str) -> bool) {
     let title = title(name);
     let palette: &Palette = &DARK;
@@ -92,7 +92,7 @@ pub fn has_all(parts: &'static [&'static str]) -> impl Fn(&str) -> bool {
     move |text| parts.iter().all(|part| text.contains(part))
 }
 
-/// Returns the completed and the total number of tasks from the board's title.
+/// Reads the numbers of completed tasks and of all tasks from the board's title.
 pub fn task_counts(text: &str) -> Option<(usize, usize)> {
     let count = |part: &str| {
         let (done, all) = part.split_whitespace().next()?.split_once('/')?;
@@ -101,7 +101,7 @@ pub fn task_counts(text: &str) -> Option<(usize, usize)> {
     text.split('✓').find_map(count)
 }
 
-/// Returns the shown and the total number of events of a replay.
+/// Reads from a replay's screen how many events are shown and how many there are.
 fn event_counts(text: &str) -> Option<(usize, usize)> {
     let (before, _) = text.split_once(" events")?;
     let (at, all) = before.rsplit(' ').next()?.split_once('/')?;
@@ -114,12 +114,12 @@ pub fn quit(mut screen: Screen) {
     assert!(status.success() && is_clean, "{status:?} {is_clean}");
 }
 
-/// Presses keys and waits for their effect. Keys sent too early could be combined with the previous one.
+/// Presses keys and waits until the screen shows `then`. Without the wait, the next key could be combined with these.
 pub fn press(screen: &mut Screen, keys: &str, then: &str) {
     screen.send_and_wait_for(keys, then);
 }
 
-/// Presses Escape and waits until `gone` is no longer shown.
+/// Presses Escape and waits until the screen no longer shows `gone`.
 pub fn close_popup(screen: &mut Screen, gone: &str) {
     screen.send_until_gone(ESC, gone);
 }
@@ -133,14 +133,15 @@ fn approve(screen: &mut Screen, card: &str) {
     screen.wait("the card is gone", |text| !text.contains(card));
 }
 
-/// Resizes the terminal and waits for the new size. A key sent together with a resize may be read late.
+/// Resizes the terminal and waits until the screen has the new size, because a key that is sent together with a resize
+/// may be read late.
 fn resize(screen: &Screen, cols: u16, rows: u16) {
     screen.resize(cols, rows);
     let last = usize::from(rows);
     screen.wait("the new size", |text| text.lines().count() == last);
 }
 
-/// The demo at normal speed with the default theme.
+/// Takes pictures of the demo at normal speed with the default theme.
 pub fn first_glance() {
     let home = tempfile::tempdir().unwrap();
     let mut screen = start_demo(home.path(), (160, 45), "1", &[COLORS]);
@@ -161,7 +162,7 @@ pub fn first_glance() {
     quit(screen);
 }
 
-/// A board with 21 tasks, zoomed to the whole screen.
+/// Takes a picture of a board with 21 tasks, zoomed to the whole screen.
 pub fn board() {
     let home = tempfile::tempdir().unwrap();
     use_dark_theme(home.path());
@@ -183,7 +184,7 @@ pub fn board() {
     quit(screen);
 }
 
-/// The demo to its end, followed by the other views, its replay, and the doctor.
+/// Runs the demo to its end and takes pictures of it, of the other views, of its replay and of the doctor.
 pub fn the_whole_demo() {
     let home = tempfile::tempdir().unwrap();
     use_dark_theme(home.path());
@@ -256,7 +257,7 @@ pub fn the_whole_demo() {
     screen.wait_for_exit();
 }
 
-/// The demo with `NO_COLOR`.
+/// Takes a picture of the demo with `NO_COLOR`.
 pub fn no_colour() {
     let home = tempfile::tempdir().unwrap();
     let screen = start_demo(home.path(), (100, 30), "2", &[("NO_COLOR", "1")]);
@@ -267,7 +268,7 @@ pub fn no_colour() {
     quit(screen);
 }
 
-/// A command that needs permission, a question of a teammate, and wide characters.
+/// Takes a picture with a command that needs permission, a question of a teammate, and wide characters.
 pub fn permission() {
     let home = tempfile::tempdir().unwrap();
     let notes = repository(home.path(), "notes");
@@ -282,14 +283,14 @@ pub fn permission() {
     quit(screen);
 }
 
-/// Writes a script to `home` and returns the arguments that use it as the model.
+/// Writes a script to `home` and returns the arguments that make it the model.
 fn script_provider(home: &Path, script: &str) -> [String; 2] {
     let file = home.join("script.yaml");
     std::fs::write(&file, script).unwrap();
     ["--provider".into(), format!("script:{}", file.display())]
 }
 
-/// Writes settings with the dark theme to `home`.
+/// Writes settings to `home` that select the dark theme.
 pub fn use_dark_theme(home: &Path) {
     let settings = home.join(".config/crewdeck");
     std::fs::create_dir_all(&settings).unwrap();

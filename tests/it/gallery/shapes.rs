@@ -6,7 +6,6 @@ pub const WIDTH: f64 = 9.0;
 /// Height of a cell, in units of the picture.
 pub const HEIGHT: f64 = 19.0;
 
-/// Line weight.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Weight {
     Light,
@@ -16,7 +15,7 @@ pub enum Weight {
 /// How a path is drawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum DrawMode {
-    /// Filled with this percentage of the foreground on the background.
+    /// Filled with a mixture of foreground and background. The number is the share of the foreground in percent.
     Fill(u8),
     /// A frame line, which ends at the edge of the cell.
     Line(Weight),
@@ -26,7 +25,7 @@ pub enum DrawMode {
     Dots,
 }
 
-/// A part of a symbol: its start in the cell, and an SVG path in relative commands.
+/// A part of a symbol. `from` is its start in the cell; `path` consists of relative SVG path commands.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Part {
     pub mode: DrawMode,
@@ -34,7 +33,7 @@ pub struct Part {
     pub path: String,
 }
 
-/// The shape of a symbol.
+/// How a symbol is drawn.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Shape {
     /// Straight lines from the centre to the edges: left, right, up, down.
@@ -42,8 +41,8 @@ pub enum Shape {
     Parts(Vec<Part>),
 }
 
-/// The arms of U+2500 to U+257F as digits in the order of [`Shape::Arms`]: 0 none, 1 light, 2 heavy. `----` marks characters that
-/// do not consist of arms.
+/// The arms of U+2500 to U+257F, each a digit in the order of [`Shape::Arms`]: 0 none, 1 light, 2 heavy. `----` stands
+/// for a character that does not consist of arms.
 #[rustfmt::skip]
 const ARMS: &str = "\
     1100 2200 0011 0022 ---- ---- ---- ---- ---- ---- ---- ---- 0101 0201 0102 0202 \
@@ -59,10 +58,10 @@ const DISK: &str = "a3.9 3.9 0 1 0 7.8 0a3.9 3.9 0 1 0-7.8 0z";
 const RING: &str = "a3.4 3.4 0 1 0 6.8 0a3.4 3.4 0 1 0-6.8 0z";
 const RING_AT: (f64, f64) = (1.1, 9.5);
 
-/// A [`Part`] in [`SYMBOLS`].
+/// A [`Part`], in the form in which [`SYMBOLS`] contains it.
 type Stroke = (DrawMode, (f64, f64), &'static str);
 
-/// Symbols that consist of other parts.
+/// The symbols that are drawn as [`Shape::Parts`], with their parts.
 #[rustfmt::skip]
 const SYMBOLS: &[(char, &[Stroke])] = &[
     ('╭', &[(DrawMode::Line(Weight::Light), (4.5, 19.0), "v-5q0-4.5 4.5-4.5")]),
@@ -94,7 +93,7 @@ const SYMBOLS: &[(char, &[Stroke])] = &[
     ('☑', &[(DrawMode::Pen, (1.0, 6.0), "h7v7h-7z"), (DrawMode::Pen, (2.6, 9.6), "l1.5 1.8l2.5-3.9")]),
 ];
 
-/// Returns the shape of a symbol; `None` for a character that is written as text.
+/// Returns how a symbol is drawn; `None` if it is written as text.
 pub fn shape(symbol: char) -> Option<Shape> {
     if let Some((_, parts)) = SYMBOLS.iter().find(|(known, _)| *known == symbol) {
         let part = |(mode, from, path): &Stroke| Part {
@@ -126,7 +125,7 @@ fn arms(symbol: char) -> Option<Shape> {
     Some(Shape::Arms([0, 1, 2, 3].map(|n| weight(digits[n]))))
 }
 
-/// Returns a dashed line. The gap takes 40 % of each period.
+/// Returns the shape of a dashed line; each gap takes 40 % of the period. `None` for other symbols.
 fn dashes(symbol: char) -> Option<Shape> {
     let (is_horizontal, weight, count) = match symbol {
         '╌' => (true, Weight::Light, 2_u8),
@@ -162,7 +161,7 @@ fn dashes(symbol: char) -> Option<Shape> {
     Some(Shape::Parts(vec![Part { mode, from, path }]))
 }
 
-/// Returns a block element: a rectangle in eighths of the cell, or a shade of the whole cell.
+/// Returns the shape of a block element: a rectangle in eighths of the cell, or a shade of the whole cell.
 fn block_element(symbol: char) -> Option<Shape> {
     let at = u8::try_from(u32::from(symbol) - 0x2580).ok()?;
     let (left, top, right, bottom, percent) = match at {
@@ -185,7 +184,8 @@ fn block_element(symbol: char) -> Option<Shape> {
     Some(Shape::Parts(vec![Part { mode, from, path }]))
 }
 
-/// Returns the dots of a braille character. Bits 0 to 2 are the left column, 3 to 5 the right column, 6 and 7 the bottom row.
+/// Returns the dots of a braille character. Bits 0 to 2 of `bits` are the left column, 3 to 5 the right column, 6 and 7
+/// the bottom row.
 fn braille_dots(bits: u32) -> Vec<Part> {
     const POSITIONS: [(u8, u8); 8] = [
         (0, 0),

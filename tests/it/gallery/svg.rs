@@ -9,9 +9,9 @@ use super::shapes::{HEIGHT, WIDTH, number};
 
 /// Margin around the screen, in picture units.
 const MARGIN: f64 = 12.0;
-/// Height above the screen for the title, in picture units.
+/// Height of the area above the screen that contains the title bar, in picture units.
 const TITLE_HEIGHT: f64 = 32.0;
-/// Monospaced fonts of common systems.
+/// The monospaced fonts of common systems, in order of preference.
 const FONTS: &str =
     "ui-monospace,SFMono-Regular,Menlo,\"DejaVu Sans Mono\",\"Liberation Mono\",Consolas,monospace";
 
@@ -29,7 +29,7 @@ pub fn svg(screen: &vt100::Screen, title: &str, palette: &Palette) -> String {
     out
 }
 
-/// The window around the screen.
+/// The window that is drawn around the screen.
 pub struct Window {
     pub width: f64,
     pub height: f64,
@@ -38,7 +38,7 @@ pub struct Window {
 }
 
 impl Window {
-    /// Returns the window for a screen of this size and background.
+    /// Returns a window that fits the size and the background of `screen`.
     pub fn of(screen: &vt100::Screen, palette: &Palette) -> Window {
         let (rows, cols) = screen.size();
         let background = corner_color(screen, palette);
@@ -50,7 +50,7 @@ impl Window {
         }
     }
 
-    /// Returns the beginning of the document: size, title and style sheet, with `more` at its end.
+    /// Returns the beginning of the document: size, title and style sheet. `more` is added to the style sheet.
     pub fn head(&self, title: &str, styles: &[TextStyle], more: &str) -> String {
         let (width, height, title) = (self.width, self.height, escape_xml(title));
         let mut out = format!(
@@ -91,14 +91,13 @@ impl Window {
         );
     }
 
-    /// Writes the title.
     fn write_title(&self, out: &mut String, title: &str) {
         let color = mix(self.foreground, self.background, 60);
         let style = format!("font-size:13px;fill:{color}");
         Window::write_title_bar(out, "m", &style, title);
     }
 
-    /// Writes a caption instead of the title: large, because readers see the picture smaller than it is.
+    /// Writes a caption instead of the title. Its text is large, because pages show an animation smaller than it is.
     pub fn write_caption(&self, out: &mut String, classes: &str, caption: &str) {
         let style = format!("font-size:18px;font-weight:700;fill:{}", self.foreground);
         Window::write_title_bar(out, &format!("m {classes}"), &style, caption);
@@ -113,13 +112,13 @@ impl Window {
     }
 }
 
-/// Begins the group of the screen.
+/// Opens the group that contains the pieces of the screen. The caller closes it.
 pub fn begin_screen(out: &mut String) {
     let (x, y) = (number(MARGIN), number(TITLE_HEIGHT));
     let _ = writeln!(out, "<g transform=\"translate({x} {y})\">");
 }
 
-/// Writes pieces. Adjacent ones with the same attributes become one path.
+/// Writes pieces. Adjacent pieces with the same attributes become one path.
 pub fn write_pieces<'a>(out: &mut String, pieces: impl IntoIterator<Item = &'a Piece>) {
     let mut open = "";
     for piece in pieces {

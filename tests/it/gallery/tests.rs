@@ -10,7 +10,7 @@ use super::shapes::{Shape, Weight, shape};
 use super::svg::svg;
 use super::unclosed_elements;
 
-/// Returns the screen of a terminal that received `bytes`.
+/// Returns the screen of a terminal, with its cursor hidden, after it has received `bytes`.
 fn screen(cols: u16, rows: u16, bytes: &str) -> vt100::Screen {
     let size = |cells| NonZeroU16::new(cells).unwrap();
     let mut parser = vt100::Parser::new(size(rows), size(cols), 0);
@@ -162,7 +162,7 @@ fn all_symbols_of_crewdeck_are_drawn_as_shapes() {
     }
 }
 
-/// Returns an animation of three frames that takes four seconds; the second frame is the still one.
+/// Renders an animation of three frames that takes four seconds. The second frame is shown where animations are off.
 fn three_frames() -> String {
     let frames = [
         ("1  <same>", 1000),

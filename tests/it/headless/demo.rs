@@ -88,7 +88,7 @@ fn demo_with_json_output_completes_its_tasks() {
     assert_eq!(shut_down, ["carol"]);
 }
 
-/// Returns the most tasks in progress at one time. Fails if a task had two owners.
+/// Returns the maximum number of tasks that were in progress at the same time. Panics if a task has had two owners.
 fn most_tasks_in_progress(events: &[Value]) -> usize {
     let mut owners: HashMap<u64, String> = HashMap::new();
     let mut in_progress: HashSet<u64> = HashSet::new();
@@ -111,7 +111,7 @@ fn most_tasks_in_progress(events: &[Value]) -> usize {
     most
 }
 
-/// Runs without mount namespaces, as in a container or under AppArmor rules.
+/// Simulates a machine without mount namespaces, such as a container or one with AppArmor rules.
 #[test]
 fn demo_completes_without_mount_namespaces() {
     if !Command::new("unshare")

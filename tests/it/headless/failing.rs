@@ -145,7 +145,7 @@ fn run_with_open_tasks_lists_them_and_exits_4() {
     }
 }
 
-/// Returns the events in the journal of the only session.
+/// Returns the events in the session's journal. There must be only one session.
 fn journal(dir: &Path) -> Vec<Value> {
     let sessions = std::fs::read_dir(dir.join(".crewdeck/sessions")).unwrap();
     let files: Vec<_> = sessions

@@ -7,7 +7,6 @@ use serde_json::Value;
 
 use super::{scripted, text};
 
-/// Number of teammates.
 const AGENTS: usize = 100;
 /// Maximum memory of the crew in a debug build, in KiB.
 const MEMORY_MAX: u64 = 512 * 1024;

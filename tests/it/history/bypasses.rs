@@ -4,7 +4,7 @@
 use super::*;
 use crate::common::supervised;
 
-/// Returns a supervisor that runs without one kind of namespaces.
+/// Returns a supervisor that cannot create namespaces of one kind, such as `mnt`.
 fn without_namespaces(supervisor: &Arc<Supervisor>, temp: &Path, kind: &str) -> Arc<Supervisor> {
     use std::os::unix::fs::PermissionsExt;
     let path = temp.join(format!("guard-{kind}"));
@@ -20,7 +20,7 @@ fn without_namespaces(supervisor: &Arc<Supervisor>, temp: &Path, kind: &str) -> 
     })
 }
 
-/// Returns the error of a command that must not start.
+/// Returns the error for a command that the supervisor does not start. Panics if it starts the command.
 fn start_error(
     supervisor: &Arc<Supervisor>,
     dir: &Path,
@@ -206,7 +206,8 @@ fn writable_hooks_do_not_run_with_approved_commands() {
     );
 }
 
-/// Commands that replace files and folders of the transfer with links to `$OUT`.
+/// Shell commands that replace files and folders of the private history, from which commits are transferred, by links
+/// to `$OUT`.
 const LINKS: &[&str] = &[
     "cd objects && for d in ??; do rm -rf $d; ln -s $OUT $d; done; for n in 0 1 2 3 4 5 6 7 8 9 a b c d e f; do ln -s $OUT a$n; done",
     "rm -rf objects/pack; ln -s $OUT objects/pack",
@@ -345,8 +346,8 @@ fn scripts_cannot_push_to_an_outside_repository() {
     }
 }
 
-/// Returns commands that write a git option for `file` as the value of a ref. Half of them also damage an object, which makes
-/// crewdeck search for the objects that the value needs.
+/// Returns shell commands that write a git option with the path `file` into a ref. Half of them also damage an object,
+/// so that crewdeck searches for the objects that the ref needs.
 fn option_attacks(file: &Path) -> Vec<String> {
     let damage = "f=$(echo $RANDOM | git hash-object -w --stdin | sed 's,..,&/,'); cd $(git rev-parse --git-common-dir); \
                   chmod 644 objects/$f; echo bad > objects/$f";

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// Commands that damage them.
+/// Shell commands that damage `HEAD`, the index or the reflog of `HEAD`.
 const ATTACKS: &[&str] = &[
     ": > $(git rev-parse --git-dir)/HEAD",
     "rm $(git rev-parse --git-dir)/HEAD",

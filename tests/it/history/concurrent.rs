@@ -2,7 +2,8 @@
 
 use super::*;
 
-/// Runs `command` in `dir` and calls `action` while it waits at the word `hold`. Returns the command's note.
+/// Runs `command` in `dir` and calls `action` while the command waits at the word `hold` in it. Returns the note in the
+/// command's result.
 fn run_during(crew: &Crew, dir: &Path, command: &str, action: impl FnOnce()) -> Option<String> {
     let (supervisor, temp) = (crew.supervisor(), crew.temp.path());
     let hold = format!(

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// Returns the ref that keeps the commits, from a note.
+/// Extracts from a note the ref under which refused commits are kept.
 fn kept_ref(note: &str) -> &str {
     let at = note.find("refs/crewdeck/beside/").expect(note);
     note[at..].split(':').next().unwrap()
@@ -175,7 +175,7 @@ fn only_branch_of_the_root_cannot_be_deleted() {
     }
     let dir = tempfile::tempdir().unwrap();
     let root = dir.path().canonicalize().unwrap();
-    repository::git(&root, &["init", "-q", "-b", "main"]);
+    repository::git(&root, &["init", "-q", "--template=", "-b", "main"]);
     for (name, value) in [("user.name", "A"), ("user.email", "a@b")] {
         repository::git(&root, &["config", name, value]);
     }

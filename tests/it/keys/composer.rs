@@ -4,7 +4,8 @@ use std::os::unix::fs::PermissionsExt;
 
 use crate::keys::dashboard::{CTRL_C, DOWN, Dashboard, ENTER, ESC, UP, has_line};
 
-/// Writes an editor script that replaces its file with `text`. Returns its folder and path.
+/// Writes an executable script that acts as an editor: it replaces the content of its file by `text`. Returns its
+/// folder, which must be kept, and its path.
 pub fn write_editor(text: &str) -> (tempfile::TempDir, String) {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("editor.sh");

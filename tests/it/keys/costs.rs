@@ -5,8 +5,8 @@ use std::path::Path;
 use crate::common::pty::Screen;
 use crate::keys::dashboard::{CTRL_C, Dashboard, ESC};
 
-/// Returns the figures of an agent in the cost panel: calls, input, cache reads, cache writes, output. Its line is the only one
-/// with five numbers after the name.
+/// Returns the figures of an agent in the cost panel: calls, input, cache reads, cache writes, output. The agent's line
+/// in this panel is the only one with five numbers after the name.
 fn agent_figures(text: &str, agent: &str) -> Option<Vec<String>> {
     let name = format!(" {agent} ");
     let after_name = text.lines().filter_map(|line| line.split_once(&name));

@@ -6,7 +6,8 @@ use std::path::Path;
 use crewdeck::ui::Pane;
 use crewdeck::ui::keymap::{Context, TABLE};
 
-/// Returns the file and the test for the keys of a context. A new context does not compile without an entry.
+/// Returns the file and the name of the test that covers the keys of a context. Without an entry for each context, this
+/// does not compile.
 fn test_of(context: Context) -> (&'static str, &'static str) {
     match context {
         Context::Everywhere | Context::Reader | Context::Filter | Context::Picker => {
@@ -40,6 +41,7 @@ fn test_of(context: Context) -> (&'static str, &'static str) {
         Context::Costs => ("costs", "cost_panel_matches_in_replay_and_after_restart"),
         Context::Peek => ("peek", "peek_previews_and_opens_the_selection"),
         Context::Jobs => ("popups", "each_popup_has_its_key"),
+        Context::Servers => ("slash", "doctor_cost_permissions_and_typos_have_an_answer"),
         Context::ConfirmMerge => (
             "../merging",
             "merge_asks_first_can_be_undone_and_sees_other_merges",

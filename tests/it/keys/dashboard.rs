@@ -8,12 +8,12 @@ pub const ESC: &str = "\x1b";
 pub const ENTER: &str = "\r";
 pub const CTRL_C: &str = "\x03";
 pub const ALT_W: &str = "\x1bw";
-/// Focuses the conversation and its composer from any focus.
+/// Keys that move the focus to the composer from anywhere.
 pub const COMPOSE: &str = "\x1b1i";
 pub const UP: &str = "\x1b[A";
 pub const DOWN: &str = "\x1b[B";
 
-/// The crew's script: `go` fills every pane; `ask` asks a question, `clean` needs permission, and `wait` never ends.
+/// The crew's script. `go` fills every pane, `ask` asks a question, `clean` needs permission, and `wait` never ends.
 const SCRIPT: &str = r#"
 rules:
   # A message that is queued during another answer.
@@ -83,7 +83,7 @@ rules:
     say: I see.
 "#;
 
-/// A dashboard, and its home, which is also its project.
+/// A running dashboard. Its home is also its project.
 pub struct Dashboard {
     pub home: tempfile::TempDir,
     pub screen: Screen,
@@ -118,38 +118,37 @@ impl Dashboard {
         Dashboard { home, screen }
     }
 
-    /// Sends keys.
     pub fn send(&mut self, keys: &str) {
         self.screen.send(keys);
     }
 
-    /// Waits until the screen shows `words`.
+    /// Waits until the screen shows `words`, and returns the text of the whole screen.
     pub fn wait_for(&self, words: &str) -> String {
         self.screen.wait_for(words)
     }
 
-    /// Waits until the screen no longer shows `words`.
+    /// Waits until the screen no longer shows `words`, and returns the text of the whole screen.
     pub fn wait_until_gone(&self, words: &str) -> String {
         let is_gone = |text: &str| !text.contains(words);
         self.screen.wait(&format!("no {words}"), is_gone)
     }
 
-    /// See [`Screen::press`].
+    /// See [`Screen::send_and_wait_for`].
     pub fn press(&mut self, keys: &str, words: &str) -> String {
         self.screen.send_and_wait_for(keys, words)
     }
 
-    /// See [`Screen::clear`].
+    /// See [`Screen::send_until_gone`].
     pub fn clear(&mut self, keys: &str, words: &str) -> String {
         self.screen.send_until_gone(keys, words)
     }
 
-    /// Returns everything that was written to the terminal.
+    /// Returns everything that crewdeck has written to the terminal so far.
     pub fn raw(&self) -> String {
         String::from_utf8_lossy(&self.screen.raw()).into_owned()
     }
 
-    /// Waits until the output to the terminal contains `sequence`.
+    /// Waits until crewdeck has written `sequence` to the terminal.
     pub fn wait_for_output(&self, sequence: &str) {
         let what = format!("{sequence:?} in the output");
         let screen = &self.screen;
@@ -159,13 +158,13 @@ impl Dashboard {
         });
     }
 
-    /// Quits crewdeck from any state.
+    /// Quits crewdeck from any state. Panics if it fails or does not restore the terminal.
     pub fn quit(self) {
         quit_screen(self.screen);
     }
 }
 
-/// Starts crewdeck in `home` and waits for its crew.
+/// Starts crewdeck with the script in `home` and waits until the crew runs.
 pub fn start(home: &Path, environment: &[(&str, &str)], more: &[&str]) -> Screen {
     let provider = format!("script:{}", home.join("script.yaml").display());
     let mut args = vec!["--provider", &provider];
@@ -185,13 +184,13 @@ fn quit_screen(mut screen: Screen) {
     assert!(status.success() && is_clean, "{status:?} {is_clean}");
 }
 
-/// Whether one line of the screen holds all of `parts`.
+/// Returns whether one line of the screen contains all of `parts`.
 pub fn has_line(text: &str, parts: &[&str]) -> bool {
     text.lines()
         .any(|line| parts.iter().all(|part| line.contains(part)))
 }
 
-/// Returns the column and row of `words`, counted from 1.
+/// Returns the column and row at which `words` starts on the screen, counted from 1.
 pub fn position(text: &str, words: &str) -> (usize, usize) {
     let mut lines = text.lines().enumerate();
     let found = lines.find_map(|(row, line)| Some((row, line.split_once(words)?.0)));
@@ -199,12 +198,13 @@ pub fn position(text: &str, words: &str) -> (usize, usize) {
     (before.chars().count() + 1, row + 1)
 }
 
-/// Returns the sequence of a mouse event at a cell: 0 press of the left button, 32 drag, 64 and 65 wheel.
+/// Returns the escape sequence of a mouse event at a cell. `what` is 0 for a press of the left button, 32 for a drag,
+/// 64 and 65 for the wheel.
 pub fn mouse(what: u8, (column, row): (usize, usize)) -> String {
     format!("\x1b[<{what};{column};{row}M")
 }
 
-/// Returns the sequences of a left click.
+/// Returns the escape sequences for a press and release of the left mouse button.
 pub fn click(at: (usize, usize)) -> String {
     format!("{}\x1b[<0;{};{}m", mouse(0, at), at.0, at.1)
 }

@@ -3,7 +3,7 @@
 use crate::common::repository::git;
 use crate::keys::dashboard::{self, Dashboard, ESC};
 
-/// A teammate changes three files in its worktree.
+/// In this script, a teammate changes three files in its worktree.
 const SCRIPT: &str = r#"
 rules:
   - agent: lead
@@ -26,7 +26,7 @@ rules:
 fn diff_view_moves_file_by_file() {
     let home = tempfile::tempdir().unwrap();
     let at = home.path();
-    git(at, &["init", "-q", "-b", "main"]);
+    git(at, &["init", "-q", "--template=", "-b", "main"]);
     git(at, &["config", "user.name", "t"]);
     git(at, &["config", "user.email", "t@t"]);
     std::fs::write(at.join("base.txt"), "one\ntwo\nthree\n").unwrap();
@@ -63,7 +63,7 @@ fn diff_view_moves_file_by_file() {
     dashboard.quit();
 }
 
-/// The lead edits a file, writes a long one, and fails to edit another.
+/// In this script, the lead edits a file, writes a long one, and fails to edit another.
 const EDITS: &str = r#"
 rules:
   - when: ^go$

@@ -67,7 +67,7 @@ fn suspend_and_foreground_restore_the_screen() {
     shell.wait_for_exit();
 }
 
-/// Returns the number of shown events of a replay.
+/// Reads from a replay's screen how many events are shown.
 fn shown_event_count(text: &str) -> usize {
     let line = text.lines().find(|line| line.contains(" events "));
     let counts = line

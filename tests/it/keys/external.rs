@@ -7,7 +7,6 @@ use crate::keys::dashboard::{CTRL_C, Dashboard, ENTER, ESC};
 
 const RETURN_PROMPT: &str = "Press Enter to return";
 
-/// Leaves the alternate screen.
 const LEAVE_ALTERNATE_SCREEN: &str = "\x1b[?1049l";
 
 #[test]
@@ -35,8 +34,8 @@ fn printed_conversation_returns_to_the_screen() {
     assert!(status.success() && is_clean, "{status:?} {is_clean}");
 }
 
-/// Prints the conversation for the `time`th time. It counts the prompts in the raw output, because the scrollback shows earlier
-/// ones.
+/// Prints the conversation to the scrollback and waits for the prompt to return, for the `time`th time. The prompts are
+/// counted in the raw output, because earlier ones stay in the scrollback.
 fn print_again(dashboard: &mut Dashboard, time: usize) {
     dashboard.send("P");
     dashboard.screen.wait_raw("the print", |raw| {

@@ -7,7 +7,7 @@ const DRAG: u8 = 32;
 const WHEEL_UP: u8 = 64;
 const WHEEL_DOWN: u8 = 65;
 
-/// Starts a dashboard with a busy crew and waits for mouse capture.
+/// Starts a dashboard with a busy crew and waits until it receives mouse events.
 fn dashboard_with_mouse() -> Dashboard {
     let mut dashboard = Dashboard::with_busy_crew();
     dashboard.press(ESC, "i to write");
@@ -16,7 +16,7 @@ fn dashboard_with_mouse() -> Dashboard {
 }
 
 impl Dashboard {
-    /// Clicks on `words` and waits for `then`.
+    /// Clicks on `words` and waits until the screen shows `then`.
     fn click(&mut self, words: &str, then: &str) -> String {
         let at = position(&self.wait_for(words), words);
         self.press(&click(at), then)

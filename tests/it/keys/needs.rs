@@ -5,7 +5,8 @@ use std::time::Duration;
 use crate::keys::composer::write_editor;
 use crate::keys::dashboard::{ALT_W, COMPOSE, Dashboard, ENTER, ESC};
 
-/// A time after which keys are no longer ignored because a request has just appeared.
+/// Time after which a new request accepts keys. It ignores them at first, so that no key meant for something else
+/// decides it.
 const SETTLED: Duration = Duration::from_millis(600);
 
 #[test]

@@ -2,7 +2,7 @@
 
 use crate::keys::dashboard::{ALT_W, DOWN, Dashboard, ENTER, ESC, UP, has_line};
 
-/// Hints that are shown only while the pane has the focus.
+/// Each of these hints is shown only while its pane has the focus.
 const TODO: &str = "Enter read  ";
 const BOARD: &str = "graph or list";
 const TEAM: &str = "! nudge";

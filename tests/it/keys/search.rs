@@ -2,7 +2,7 @@
 
 use crate::keys::dashboard::{DOWN, Dashboard, ENTER, ESC};
 
-/// Start of the clipboard sequence (OSC 52) for `the code of it`.
+/// Start of the escape sequence (OSC 52) that copies `the code of it` to the clipboard.
 const CODE: &str = "\x1b]52;c;dGhlIGNvZGUgb2YgaX";
 
 #[test]

@@ -5,7 +5,7 @@ use std::path::Path;
 use crate::common::pty::Screen;
 use crate::keys::dashboard::{CTRL_C, Dashboard, ENTER, ESC, UP, has_line};
 
-/// The hint while the lead works.
+/// This hint is shown while the lead works.
 const STOP: &str = "Ctrl+c stop lead";
 
 /// Returns the names of the files in `.transcripts`, sorted.
@@ -110,6 +110,8 @@ fn doctor_cost_permissions_and_typos_have_an_answer() {
     dashboard.clear(ESC, "╭ Cost");
     dashboard.press("/permissions\r", "Allowed until crewdeck ends");
     dashboard.clear(ESC, "Allowed until crewdeck ends");
+    dashboard.press("/mcp\r", "No MCP servers.");
+    dashboard.clear(ESC, "No MCP servers.");
     dashboard.press("/exprot x.md\r", "Did you mean /export?");
     dashboard.clear(CTRL_C, "/exprot");
     dashboard.press("/init\r", "I see.");

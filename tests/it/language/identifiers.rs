@@ -9,18 +9,18 @@ use regex::Regex;
 
 use super::{BANNED, files};
 
-/// Identifiers that contain a banned word and are right, with the reason.
+/// Identifiers that are allowed although they contain a banned word, with the reason.
 const ALLOWED: &[(&str, &str)] = &[
     ("ceiling", "GIT_CEILING_DIRECTORIES is git's term"),
     ("is_letter", "a character of the alphabet"),
 ];
 
-/// The patterns by which identifiers are found, compiled once.
+/// The regular expressions of the search, compiled once.
 struct Patterns {
-    /// Comments and string literals.
+    /// Matches comments and string literals, which are removed.
     no_code: Regex,
     identifier: Regex,
-    /// A word of an identifier.
+    /// Matches one word of an identifier.
     word: Regex,
 }
 
@@ -34,7 +34,7 @@ impl Patterns {
         }
     }
 
-    /// Returns the identifiers of a Rust source that contain a banned word, with the replacement.
+    /// Returns each identifier of a Rust file that contains a banned word, with the replacement for the word.
     fn findings(&self, text: &str) -> BTreeSet<(String, &'static str)> {
         let code = self.no_code.replace_all(text, " ");
         let mut found = BTreeSet::new();

@@ -5,7 +5,8 @@ use crate::common::project::Project;
 use crewdeck::domain::conversation::Conversation;
 use serde_json::Value;
 
-/// Returns a script for one long turn: `rounds` commands with about 3 kB of output each.
+/// Returns a script for a single long turn in a context window of `window` tokens. The turn runs `rounds` commands with
+/// about 3 kB of output each.
 fn long_work(window: u64, rounds: usize) -> String {
     format!(
         r#"
@@ -107,7 +108,8 @@ rules:
     assert!(after.messages[0].text().contains("We talked about names."));
 }
 
-/// Repeats one search until the context is full. The output differs each time, so that no call counts as repeated.
+/// Searches again and again until the context is full. The output differs each time, so that no call counts as
+/// repeated. `WRITE` is replaced by a further command.
 const REPEATED_SEARCH: &str = r#"
 window: 10000
 rules:

@@ -141,7 +141,7 @@ rules:
     assert!(!second.contains(rejection), "{second}");
 }
 
-/// Sends SIGINT while the second of two concurrent calls hangs.
+/// The interrupt, SIGINT, arrives while the second of two concurrent calls hangs.
 #[test]
 fn interrupt_keeps_the_result_of_a_finished_concurrent_call() {
     let project = Project::new();

@@ -10,8 +10,8 @@ use crate::onboarding::{
     git, home, press_page_key, quit, repository, start_dashboard, unused_address,
 };
 
-/// Writes a `git` whose commits wait for the file `go-on`, and which writes its process id to `asked`. Returns a `PATH` with its
-/// folder first.
+/// Writes a program `git` whose commits wait for the file `go-on`. Before the wait, it writes its process id to the
+/// file `asked`. Returns a value for `PATH` by which it is found first.
 fn slow_git(project: &Project) -> String {
     let path = std::env::var("PATH").unwrap();
     let real = std::env::split_paths(&path).map(|dir| dir.join("git"));
@@ -26,7 +26,7 @@ fn slow_git(project: &Project) -> String {
     format!("{}:{path}", project.file("bin").display())
 }
 
-/// Waits until the slow git was asked to commit, and returns its process id.
+/// Waits until the program of [`slow_git`] has been asked to commit, and returns its process id.
 fn wait_for_commit(git_folder: &Project) -> String {
     let until = Instant::now() + Duration::from_secs(30);
     loop {
@@ -46,8 +46,8 @@ fn signal(name: &str, pid: u32) {
     assert!(sent.unwrap().success());
 }
 
-/// Opens a dashboard in a repository without a commit and starts the first commit with the slow git. Returns the project, the
-/// folder of the slow git, the home, and the screen.
+/// Opens a dashboard in a repository without a commit, and lets it start the first commit with the program of
+/// [`slow_git`]. Returns the project, the folder with that program, the home, and the screen.
 fn start_first_commit() -> (Project, Project, tempfile::TempDir, Screen) {
     let (project, git_folder) = (Project::git(), Project::new());
     let home = home(&project);

@@ -6,13 +6,13 @@ use crate::common::project::Project;
 use crate::common::pty::Screen;
 use crate::onboarding::{Server, home, quit, repository};
 
-/// Presses a key of the page after it accepts keys. It ignores keys right after it appears.
+/// Waits until the page accepts keys, then presses `key`. A page that has just appeared ignores keys.
 fn press_when_ready(screen: &mut Screen, key: &str) {
     std::thread::sleep(crewdeck::ui::SETTLE * 2);
     screen.send(key);
 }
 
-/// Opens the dashboard with an API key in a terminal of 100 × 30.
+/// Opens the dashboard in a terminal of 100 × 30, with an API key in the environment.
 fn start_dashboard(project: &Project, home: &Path, environment: &[(&str, &str)]) -> Screen {
     let program = Path::new(env!("CARGO_BIN_EXE_crewdeck"));
     let mut all = vec![
@@ -23,7 +23,7 @@ fn start_dashboard(project: &Project, home: &Path, environment: &[(&str, &str)])
     Screen::start_program(program, project.path(), 100, 30, &[], &all)
 }
 
-/// Returns the API key of each request that a server received.
+/// Returns the API key in each request that a server has received; empty for a request without one.
 fn received_keys(server: &Server) -> Vec<String> {
     let requests = server.server.received_requests();
     let requests = server.runtime.block_on(requests).unwrap();

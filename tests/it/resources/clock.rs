@@ -21,7 +21,7 @@ use crewdeck::ui::{Msg, Theme, UiState, ViewCache, draw, next_tick, update};
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 
-/// Returns a time that is hours away from the one before at each call.
+/// Returns a time that differs by hours, forward or backward, from that of the previous call.
 fn jumping_clock() -> Timestamp {
     static READS: AtomicUsize = AtomicUsize::new(0);
     let hours = [0.0, 2.0, -1.0, 5.0, -3.0, 1.0];
@@ -53,7 +53,7 @@ rules:
     times: 0
 ";
 
-/// Runs the crew until bob has left and returns all events.
+/// Runs the crew until bob has left, and returns all events.
 async fn run_crew(root: &Path) -> Vec<Event> {
     let (publisher, mut receiver) = bus::bus(jumping_clock);
     let model = Arc::new(Script::parse(SCRIPT, 1.0).unwrap());

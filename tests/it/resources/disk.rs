@@ -14,12 +14,12 @@ use crate::common::pty::Screen;
 use crate::resources::environment::wait_for_crew;
 use crewdeck::domain::chat::Message;
 
-/// Returns 10 kB of text, more than a page of the log.
+/// Returns 10 kB of text, which is more than a block of the file system.
 fn long_text() -> String {
     "word ".repeat(2000)
 }
 
-/// Returns rules in which the lead fills the disk, works on the full disk, and makes room.
+/// Returns script rules by which the lead fills the disk, goes on working, and frees the space.
 fn full_disk_rules() -> String {
     let long = long_text();
     format!(
@@ -240,14 +240,14 @@ fn teammate_retries_a_failed_claim_until_the_disk_has_room() {
     assert!(status.success() && is_clean, "{status:?}");
 }
 
-/// Types a prompt and sends it. Enter is sent separately, because input in one piece counts as pasted.
+/// Types a prompt and sends it. Enter is sent separately, because text and Enter in one piece count as pasted.
 fn type_prompt(screen: &mut Screen, text: &str) {
     screen.send(text);
     screen.wait_for(&format!("│ {text} "));
     screen.send("\r");
 }
 
-/// Returns the CPU time that a process has used, in ticks.
+/// Returns the user and system CPU time that a process has used, in clock ticks.
 fn cpu_ticks(pid: u32) -> u64 {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
     let fields: Vec<&str> = stat.rsplit(") ").next().unwrap().split(' ').collect();
@@ -277,7 +277,7 @@ fn start_dashboard(disk: &SmallDisk) -> Screen {
     )
 }
 
-/// Returns the texts of the lead's conversation on disk.
+/// Returns the text of each message in the lead's conversation on the disk.
 fn lead_texts(disk: &SmallDisk) -> Vec<String> {
     let messages = conversation(&disk.outside_path, "lead", 0);
     let words = messages.iter().map(Message::text);
@@ -348,7 +348,8 @@ fn crew_started_on_a_full_disk_reports_it() {
     assert_eq!(run.out, "Done.\n");
 }
 
-/// Runs with files of at most 8 KiB. `ulimit -f` counts blocks of 1024 bytes in bash, of 512 bytes in sh.
+/// Runs crewdeck with a limit of 8 KiB for each file. The shell is bash because its `ulimit -f` counts blocks of 1024
+/// bytes; that of sh counts 512.
 fn run_with_file_size_limit(dir: &Path) -> CommandResult {
     let mut command = crewdeck_through(
         &["bash", "-c", "ulimit -f 8 && exec \"$@\"", "bash"],

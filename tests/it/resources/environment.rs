@@ -58,7 +58,7 @@ fn start_dashboard(dir: &Path, cols: u16, rows: u16, more: &[(&str, &str)]) -> S
     Screen::start_program(program, dir, cols, rows, &args, more)
 }
 
-/// Waits until the crew is ready: a page about the directory can cover the first screen for a while.
+/// Waits until the crew is ready. At first, a page about the directory can cover the screen.
 pub fn wait_for_crew(screen: &Screen) {
     screen.wait("the crew", |t| {
         t.contains("scripted") && t.contains(" to lead ")

@@ -17,7 +17,7 @@ const LIST_RULES: &str = "
 
 const KINDS: [&str; 5] = ["folder", "cycle", "pipe", "device", "large"];
 
-/// Replaces `path` with an irregular file of `kind`.
+/// Replaces `path` by something that is no normal file: one of [`KINDS`].
 fn create_obstacle(kind: &str, path: &Path) {
     let _ = fs::remove_file(path);
     fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -43,8 +43,8 @@ fn project() -> tempfile::TempDir {
     dir
 }
 
-/// Runs the crew and some commands with an obstacle of `kind` at `file`; none may hang. Returns the project and the
-/// crew's progress output.
+/// Runs the crew and some commands with an obstacle of `kind` at `file`. Panics if one hangs. Returns the project and
+/// what the crew has written to stderr.
 fn run_with_obstacle(file: &str, kind: &str) -> (tempfile::TempDir, String) {
     let dir = project();
     create_obstacle(kind, &dir.path().join(file));

@@ -10,7 +10,7 @@ use crate::common::limited_resources::{
     write_script,
 };
 
-/// The user id that the tests switch to when they run as root, because root ignores permission bits.
+/// The user id to which tests switch if they run as root, because permission bits do not restrict root.
 const UNPRIVILEGED_UID: u32 = 65534;
 const AS_UNPRIVILEGED: &[&str] = &[
     "setpriv",
@@ -40,7 +40,7 @@ const TEAM: &str = r##"
     times: 0
 "##;
 
-/// A project with a task and a message for the lead, owned by the user that runs crewdeck in it.
+/// A project with a task and a message for the lead. Its owner is the user that runs crewdeck in it, who is never root.
 struct DeniedProject {
     _dir: tempfile::TempDir,
     root: PathBuf,
@@ -64,7 +64,7 @@ impl DeniedProject {
         project
     }
 
-    /// Returns a project that is a repository with one commit.
+    /// Creates a project that is a repository with one commit.
     fn repository() -> DeniedProject {
         let project = DeniedProject::new();
         let script = "git init --quiet && git -c user.name=a -c user.email=a@b commit --quiet --allow-empty -m a";

@@ -10,7 +10,7 @@ use crate::common::limited_resources::{
     CommandResult, RUN_ARGS, crewdeck, is_root, run_to_end, subjects, write_script,
 };
 
-/// The lead creates one task; bob claims it and writes a file.
+/// Script rules by which the lead creates a task and bob claims it and writes a file.
 const TEAM: &str = r##"
   - agent: lead
     when: ^go$
@@ -30,9 +30,9 @@ const TEAM: &str = r##"
     times: 0
 "##;
 
-/// A temporary project directory with git commands.
+/// A temporary project directory, with or without a repository.
 struct TestRepository {
-    /// Deleted when this value is dropped.
+    /// Keeps the directory, which is deleted when this is dropped.
     dir: tempfile::TempDir,
     root: PathBuf,
 }
@@ -52,7 +52,7 @@ impl TestRepository {
         repo
     }
 
-    /// Returns a repository whose branches `main` and `side` conflict; `side` is checked out.
+    /// Creates a repository whose branches `main` and `side` conflict. `side` is checked out.
     fn with_conflicting_branches() -> TestRepository {
         let repo = TestRepository::repository("r");
         repo.commit("a.txt", "main\n");
@@ -86,7 +86,7 @@ impl TestRepository {
         self.git(&["commit", "--quiet", "-m", file]);
     }
 
-    /// Runs the team in this directory.
+    /// Runs a crew with the rules [`TEAM`] in this directory.
     fn run(&self) -> CommandResult {
         self.run_with(|command| command)
     }
@@ -105,7 +105,7 @@ impl TestRepository {
         text.contains("\"completed\"")
     }
 
-    /// Asserts that the team worked in the project directory and that the warning names `why`.
+    /// Asserts that the team worked in the project directory and that a warning names `why` as the reason.
     fn assert_works_without_worktrees(&self, run: &CommandResult, why: &str) {
         run.only_line_with(&[
             "All agents work in the project directory, without worktrees: ",
@@ -118,7 +118,6 @@ impl TestRepository {
         );
     }
 
-    /// Asserts that the team worked in worktrees.
     fn assert_works_in_worktrees(&self, run: &CommandResult) {
         assert!(!run.err.contains("without worktrees"), "{}", run.err);
         let made = self.root.join(".worktrees/task-1/made.txt");
@@ -127,7 +126,8 @@ impl TestRepository {
     }
 }
 
-/// Creates a directory for PATH: links to the programs `names`, and `git` as a shell script.
+/// Creates a directory for `PATH` with links to the installed programs `names`. If `git` is given, it also contains a
+/// shell script `git` with that text.
 fn program_dir(names: &[&str], git: Option<&str>) -> tempfile::TempDir {
     let dir = tempfile::tempdir().unwrap();
     for name in names {
@@ -144,7 +144,6 @@ fn program_dir(names: &[&str], git: Option<&str>) -> tempfile::TempDir {
     dir
 }
 
-/// Returns the path of the installed git.
 fn git_path() -> String {
     let found = std::env::split_paths(&std::env::var("PATH").unwrap())
         .map(|folder| folder.join("git"))

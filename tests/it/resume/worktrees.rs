@@ -6,7 +6,7 @@ use pretty_assertions::assert_eq;
 
 use super::{KilledCrew, NOW, member};
 
-/// Bob writes a file in his workspace and completes his task.
+/// In this script, bob writes a file in the workspace of his task and completes the task.
 const WRITE: &str = r#"
 rules:
   - agent: bob

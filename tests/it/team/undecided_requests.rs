@@ -6,7 +6,7 @@ use super::{Value, notices, provider, run};
 use crate::common::project::Project;
 use crate::common::pty::Screen;
 
-/// Returns a script in which bob asks for plan approval and the lead ignores it. `lead`: further rules for the lead.
+/// Returns a script in which bob asks for plan approval and the lead does not decide. `lead` adds rules for the lead.
 fn plan_script(lead: &str) -> String {
     format!(
         r"
@@ -35,7 +35,7 @@ rules:
     )
 }
 
-/// Counts the reminders in the lead's conversation log.
+/// Returns how often the lead's conversation log reminds it of a decision.
 fn reminders(project: &Project) -> usize {
     let files = std::fs::read_dir(project.file(".transcripts")).unwrap();
     let logs = files.map(|e| e.unwrap().path());
@@ -46,7 +46,6 @@ fn reminders(project: &Project) -> usize {
     log.matches("The team waits for your decision").count()
 }
 
-/// Returns the paths of the request files.
 fn requests(project: &Project) -> impl Iterator<Item = std::path::PathBuf> {
     let files = std::fs::read_dir(project.file(".team/requests")).unwrap();
     let paths = files.map(|e| e.unwrap().path());

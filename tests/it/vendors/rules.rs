@@ -10,29 +10,28 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
 
-/// The wire format of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Wire {
     OpenAi,
     Anthropic,
 }
 
-/// OpenAI's limit for functions in a request.
+/// OpenAI's maximum number of functions in a request.
 const TOOLS_MAX: usize = 128;
-/// OpenAI's limit for a function description, in characters.
+/// OpenAI's maximum length of a function's description, in characters.
 const DESCRIPTION_MAX: usize = 1024;
 // Limits of one schema: properties, nesting levels, values of all enums, and characters of all names and values.
 const PROPERTIES_MAX: usize = 100;
 const LEVELS_MAX: usize = 5;
 const VALUES_MAX: usize = 500;
 const CHARACTERS_MAX: usize = 15_000;
-/// OpenAI's limit for the id of a call, in characters.
+/// OpenAI's maximum length of the id of a call, in characters.
 const ID_MAX: usize = 40;
 
 const TYPES: &[&str] = &[
     "string", "number", "integer", "boolean", "object", "array", "null",
 ];
-/// The formats that both vendors support.
+/// The string formats that a strict schema may use with both vendors.
 const FORMATS: &[&str] = &[
     "date-time",
     "time",
@@ -44,8 +43,8 @@ const FORMATS: &[&str] = &[
     "ipv6",
     "uuid",
 ];
-/// The keywords that both vendors support in a strict schema. References are left out: not all compatible servers
-/// support them.
+/// The keywords that a strict schema may use with both vendors. References are left out, because not all compatible
+/// servers support them.
 const KEYWORDS: &[&str] = &[
     "type",
     "description",
@@ -84,7 +83,7 @@ pub fn violations(wire: Wire, body: &Value) -> Vec<String> {
     out
 }
 
-/// Returns whether `text` has 1 to `max` characters and only ASCII letters, digits, `_` and `-`.
+/// Returns whether `text` consists of 1 to `max` ASCII letters, digits, `_` and `-`.
 fn is_name(text: &str, max: usize) -> bool {
     let is_known = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
     (1..=max).contains(&text.len()) && text.chars().all(is_known)
@@ -240,7 +239,7 @@ fn kinds(schema: &Value) -> Vec<&str> {
     }
 }
 
-/// Returns the id and name of each call in a request's conversation.
+/// Returns the id and the name of each tool call in the conversation of a request.
 fn calls(wire: Wire, body: &Value) -> Vec<(String, String)> {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_string();
     let messages = body["messages"].as_array().into_iter().flatten();
@@ -259,7 +258,7 @@ fn calls(wire: Wire, body: &Value) -> Vec<(String, String)> {
     }
 }
 
-/// Tests of the check itself: each rule is violated once.
+/// Tests that [`violations`] finds each violation of a rule.
 mod tests {
     use serde_json::json;
 

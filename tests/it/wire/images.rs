@@ -27,7 +27,8 @@ fn with_blocks(blocks: Vec<Block>, images: ImageInput) -> ModelRequest {
     }
 }
 
-/// Returns the content of the only user message that the two servers get: Messages, Chat Completions.
+/// Sends a request with a single user message to a server of each kind. Returns the message's content as the servers
+/// for Messages and for Chat Completions receive it.
 async fn sent(request: &ModelRequest) -> (Value, Value) {
     let messages = mock_server(sse(ANTHROPIC)).await;
     send(&anthropic(&messages), request.clone()).await.unwrap();

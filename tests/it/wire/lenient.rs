@@ -7,7 +7,8 @@ use wiremock::ResponseTemplate;
 
 use super::{anthropic, call_model, mock_server, openai, sse};
 
-/// Returns a Messages stream with these blocks: kind, field, and the parts as JSON strings.
+/// Returns a stream of the Messages API with these blocks. Each block has a kind, the field of its deltas, and their
+/// values as JSON strings.
 fn messages_stream(blocks: &[(&str, &str, &[&str])]) -> String {
     let mut out = String::new();
     for (index, (kind, field, parts)) in blocks.iter().enumerate() {
@@ -38,7 +39,7 @@ fn completions_stream(deltas: &[String]) -> String {
     out
 }
 
-/// Returns a reply's thinking, its text and the command that it calls.
+/// Returns the thinking and the text of a reply, and the input `command` of its tool call.
 fn reply_text(reply: &Reply) -> (String, String, String) {
     let mut out = (String::new(), String::new(), String::new());
     for block in &reply.blocks {
@@ -55,9 +56,10 @@ fn reply_text(reply: &Reply) -> (String, String, String) {
     out
 }
 
-/// JSON strings: a character split over two parts, and a lone surrogate.
+/// The parts of a text as JSON strings: the first two contain the halves of one character, the last a lone surrogate.
 const TEXT: [&str; 3] = [r#""a \ud83d""#, r#""\ude00 b""#, r#"" \ud83d""#];
-/// The same in a tool input: split over events, split as an escape within the input, and a lone surrogate.
+/// The parts of a tool input as JSON strings: a character is split between the first two, another (as an escape within
+/// the input) between the next two, and a lone surrogate follows.
 const INPUT: [&str; 4] = [
     r#""{\"command\": \"a \ud83d""#,
     r#""\ude00 \\ud83d""#,

@@ -7,7 +7,7 @@ use crewdeck::store::{NewWorktree, Worktrees};
 use pretty_assertions::assert_eq;
 use serde_json::json;
 
-/// Returns a project with one commit and a worktree of task 1 with another one.
+/// Returns a project with one commit, and a worktree of task 1 with a further commit.
 fn project() -> Project {
     let project = Project::new();
     let root = project.path();

@@ -64,7 +64,8 @@ fn stale_locks_are_reported_and_removed() {
     assert_clean(&paused.r);
 }
 
-/// The user commits in another terminal: while the editor is open, the lock is old and no process has it open.
+/// The user commits in another terminal. While the editor of the message is open, git's lock becomes old, and no
+/// process has the lock file open.
 #[test]
 fn lock_of_a_running_git_is_kept() {
     let paused = PausedRepository::new();
@@ -178,7 +179,6 @@ fn merge_killed_at_its_commit_is_undone_or_recorded() {
     }
 }
 
-/// The next merge repairs it, without a restart of crewdeck.
 #[test]
 fn next_merge_repairs_a_killed_one() {
     let paused = PausedRepository::new();
@@ -225,7 +225,7 @@ fn partially_created_worktree_with_user_files_is_completed() {
     assert_clean(&paused.r);
 }
 
-/// Covers each state in which `git worktree add` can be killed before it writes files.
+/// `git worktree add` is killed at each step before it writes files.
 #[test]
 fn worktree_killed_before_checkout_is_removed() {
     let steps = [
@@ -311,7 +311,8 @@ fn assert_start_is_completed(r: &Repository) {
     assert_eq!(brought.merged, needs);
 }
 
-/// Kills a process before and after each git command that changes something in the lifecycle of a worktree.
+/// Creates, merges and removes a worktree, and kills the process before and after each git command that changes
+/// something.
 #[test]
 #[ignore = "long: see the longer rounds in CONTRIBUTING.md"]
 fn kill_before_or_after_any_git_change_is_repaired() {

@@ -11,14 +11,14 @@ use crewdeck::domain::worktree::{Merge, RemovalMode};
 use pretty_assertions::assert_eq;
 use serde_json::json;
 
-/// Adds the first worktree with git only, without the registry.
+/// Adds the worktree `task-1` with git only, so that it is not in the registry.
 fn add_with_git(r: &Repository) {
     let path = r.worktree_path("task-1");
     let add = ["worktree", "add", "--quiet", "-b", "wt/task-1"];
     r.git(&[&add[..], &[&path.to_string_lossy()]].concat());
 }
 
-/// Removes the first worktree.
+/// Removes the worktree `task-1`, which must be safe to remove.
 fn remove_worktree(r: &Repository) {
     let (trees, task) = (r.worktrees(), name("task-1"));
     trees.remove(&task, RemovalMode::OnlyIfSafe, NOW).unwrap();
@@ -99,7 +99,6 @@ fn creation_works_after_any_interrupted_attempt() {
     remove_worktree(&r);
 }
 
-/// Listing worktrees is retried while another git process is still writing one.
 #[test]
 fn list_retries_while_git_is_adding_a_worktree() {
     let r = Repository::new();
@@ -245,7 +244,7 @@ fn interrupted_merge_is_undone_but_not_one_of_the_user() {
     }
 }
 
-/// Git writes `MERGE_HEAD`, `MERGE_MODE` and `MERGE_MSG` in this order, each of which may be cut short.
+/// Git writes `MERGE_HEAD`, `MERGE_MODE` and `MERGE_MSG` in this order. A kill can cut each of them short.
 #[test]
 fn merge_killed_while_git_wrote_its_state_files_is_undone() {
     let paused = PausedRepository::new();

@@ -15,19 +15,19 @@ use super::start_process_as;
 use crate::common::process_tree::{kill_children, kill_tree};
 use crate::common::repository::{NOW, Repository, commit, git, name};
 
-/// What the killed process does.
+/// What a process does before it is killed.
 #[derive(Debug, Clone, Copy)]
 pub enum Step {
     /// Creates the worktree of task 2, which needs the branch of task 1.
     Create,
     /// Merges the worktree of task 1.
     Merge,
-    /// Creates, commits to, merges and removes a worktree.
+    /// Creates a worktree, commits to it, merges and removes it.
     Lifecycle,
 }
 
 impl Step {
-    /// Returns the step with the name `name`.
+    /// Returns the step whose variant is called `name`.
     pub fn named(name: &str) -> Option<Step> {
         [Step::Create, Step::Merge, Step::Lifecycle]
             .into_iter()
@@ -56,15 +56,16 @@ impl Step {
     }
 }
 
-/// A repository in which git can be paused.
+/// A repository in which git can be made to pause, so that it can be killed at that point.
 pub struct PausedRepository {
     pub r: Repository,
-    /// Exists once git is paused.
+    /// This file exists as soon as git is paused.
     pub started: PathBuf,
 }
 
 impl PausedRepository {
-    /// Creates files on the main branch, and a worktree of task 1 that has changed and added some.
+    /// Creates a repository with files on the main branch, and a worktree of task 1 in which some were changed and one
+    /// was added.
     pub fn new() -> PausedRepository {
         let r = Repository::new();
         for file in ["b.txt", "d.txt"] {
@@ -89,7 +90,7 @@ impl PausedRepository {
         format!("touch '{}'; exec sleep 600", self.started.display())
     }
 
-    /// Makes git pause when it writes a file that matches `file`.
+    /// Makes git pause when it checks out a file that matches the pattern `file`.
     pub fn pause_at_file(&self, file: &str) {
         let attributes = self.r.root().join(".git/info/attributes");
         fs::create_dir_all(attributes.parent().unwrap()).unwrap();
@@ -115,7 +116,8 @@ impl PausedRepository {
         fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
     }
 
-    /// Runs the step until git is paused, kills the process tree there, and makes the locks that are left old.
+    /// Runs the step in a process until git is paused, and kills the process with all its descendants. The locks that
+    /// are left get an old modification time.
     pub fn kill_while_paused(&self, step: Step) {
         self.kill_at_pause(start_process_as(&self.r, &format!("{step:?}")));
         fs::remove_file(&self.started).unwrap();
@@ -125,7 +127,7 @@ impl PausedRepository {
         make_locks_old(&self.r.root().join(".git"));
     }
 
-    /// Runs the step until git is paused, and kills git only. The step goes on and fails.
+    /// Runs the step in a process until git is paused, and kills git only. The process continues and must fail.
     pub fn kill_git_while_paused(&self, step: Step) {
         let mut process = start_process_as(&self.r, &format!("{step:?}"));
         self.wait_for_pause();
@@ -151,7 +153,7 @@ impl PausedRepository {
     }
 }
 
-/// Makes all lock files below a folder an hour old.
+/// Sets the modification time of all lock files below `folder` to an hour ago.
 pub fn make_locks_old(folder: &Path) {
     set_lock_times(folder, SystemTime::now() - Duration::from_secs(3600));
 }
@@ -184,7 +186,7 @@ pub fn status(dir: &Path) -> String {
     git(dir, &["status", "--porcelain", "--untracked-files=all"])
 }
 
-/// Asserts that git and the folders show no leftovers.
+/// Asserts that no debris and no locks are left, and that git and the registry agree.
 pub fn assert_clean(r: &Repository) {
     assert_eq!(r.worktrees().debris().unwrap(), []);
     assert_eq!(lock_files(&r.root().join(".git")), Vec::<PathBuf>::new());

@@ -11,7 +11,7 @@ use pretty_assertions::assert_eq;
 use super::paused_repository::assert_clean;
 use crate::common::repository::{NOW, Repository};
 
-/// Locks that a command's git creates in the private folders.
+/// Lock files that git creates in a private history when it runs in a command.
 const LOCKS: &[&str] = &[
     "logs/refs/heads/wt/task-1.lock",
     "objects/info/commit-graph.lock",
@@ -19,7 +19,7 @@ const LOCKS: &[&str] = &[
     "objects/pack/multi-pack-index.lock",
     "refs/heads/wt/task-1.lock",
 ];
-/// Temporary files of git, which hold no lock.
+/// Temporary files of git that are no locks.
 const TEMPORARY: &[&str] = &[
     "logs/refs/.tmp-renamed-log",
     "objects/ab/tmp_obj_x1y2z3",
@@ -49,7 +49,8 @@ fn histories(r: &Repository) -> [PrivateHistory; 2] {
     ]
 }
 
-/// Leaves locks and temporary files in a private folder. A time in the future shows that their age does not matter.
+/// Creates locks and temporary files in a private history. Their modification time is in the future, to show that their
+/// age does not matter.
 fn leave(history: &PrivateHistory) {
     for file in LOCKS.iter().chain(TEMPORARY) {
         let path = history.dir.join(file);
@@ -60,7 +61,7 @@ fn leave(history: &PrivateHistory) {
     }
 }
 
-/// Returns the files of [`leave`] that exist.
+/// Returns those files of [`leave`] that still exist.
 fn left(history: &PrivateHistory) -> Vec<&'static str> {
     let all = LOCKS.iter().chain(TEMPORARY).copied();
     all.filter(|file| history.dir.join(file).exists()).collect()
@@ -130,7 +131,7 @@ fn next_command_removes_stale_private_locks() {
     }
 }
 
-/// A transfer that is killed leaves the lock of the ref that it was about to write.
+/// A transfer that is killed leaves the lock of the ref that it was going to write.
 #[test]
 fn ref_locked_by_a_killed_transfer_is_shown_to_next_command() {
     let r = Repository::new();

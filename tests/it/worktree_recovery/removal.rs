@@ -14,11 +14,11 @@ use crewdeck::domain::worktree::{FolderState, Losses, RemovalMode, WorktreeError
 use crewdeck::store::{NewWorktree, Worktrees};
 use pretty_assertions::assert_eq;
 
-/// How often a file is written at the moment of a removal.
+/// How often the test writes a file while a worktree is removed.
 const ROUNDS: u64 = 12;
-/// How often a process is killed while it removes worktrees.
+/// How often the test kills a process that removes worktrees.
 const KILLS: u32 = 12;
-/// Limit for each wait.
+/// Maximum time of each wait. Far longer than it takes.
 const DEADLINE: Duration = Duration::from_secs(60);
 
 fn known_losses() -> Losses {
@@ -38,7 +38,8 @@ fn trash_entries(r: &Repository) -> Vec<String> {
     entries
 }
 
-/// Writes `late.txt` into the worktree as soon as its removal is logged as begun. Returns whether that worked.
+/// Writes `late.txt` into the worktree as soon as the log contains more than `begun` removals, or `is_over` is set.
+/// Returns whether the file could be written.
 fn write_during_removal(r: &Repository, dir: &Path, begun: usize, is_over: &AtomicBool) -> bool {
     let log = r.root().join(".worktrees/events.jsonl");
     let until = Instant::now() + DEADLINE;
@@ -192,7 +193,7 @@ fn worktree_locked_by_the_user_is_kept() {
     assert!(r.worktree_path("task-1").join("a.txt").exists());
 }
 
-/// The body of the killed process: creates and removes one worktree after the other.
+/// What the process that is killed runs: creates a worktree and removes it, over and over.
 pub fn remove_forever(trees: &Worktrees, root: &Path) {
     for task in 1.. {
         let new = NewWorktree {

@@ -9,7 +9,8 @@ use pretty_assertions::assert_eq;
 use super::paused_repository::{PausedRepository, Step, assert_clean, status};
 use crate::common::repository::{NOW, Repository, commit, git_output, name};
 
-/// Returns a repository in which a merge of task 1 was killed at `b.txt` and the index is unlocked again.
+/// Returns a repository in which a merge of task 1 was killed when it wrote `b.txt`. The lock of the index is already
+/// removed.
 fn killed_merge() -> PausedRepository {
     let paused = PausedRepository::new();
     paused.pause_at_file("b.txt");
@@ -18,7 +19,7 @@ fn killed_merge() -> PausedRepository {
     paused
 }
 
-/// Returns status, diff, staged diff, and whether a merge or a squash is in progress.
+/// Returns git's status, the diff and the staged diff, and whether a merge and whether a squash is in progress.
 fn snapshot(paused: &PausedRepository) -> (String, String, String, bool, bool) {
     let root = paused.r.root();
     let [work, index] = [&["diff"][..], &["diff", "--cached"]].map(|args| paused.r.git(args));
@@ -112,7 +113,7 @@ fn killed_merge_followed_by_a_user_commit_is_only_reported() {
     assert!(report.contains("git status"), "{report}");
 }
 
-/// An older version did not record the commit when a merge began.
+/// Older versions of crewdeck did not log the commit on which a merge began.
 #[test]
 fn killed_merge_of_an_older_version_is_only_reported() {
     let paused = killed_merge();
@@ -143,7 +144,7 @@ fn files_staged_beside_a_killed_merge_stay_staged() {
     assert_eq!(status(r.root()), "M  d.txt");
 }
 
-/// Different byte strings that are not UTF-8 become equal after a lossy conversion.
+/// The contents are not UTF-8: after a lossy conversion to text, different contents would be equal.
 #[test]
 fn content_is_compared_byte_by_byte() {
     let paused = PausedRepository::new();

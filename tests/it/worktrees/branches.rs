@@ -8,7 +8,8 @@ use crewdeck::store::{BranchSnapshot, ScanMode};
 use pretty_assertions::assert_eq;
 use serde_json::json;
 
-/// Returns the changed states that a read reports, with the worktree names.
+/// Reads the branches and returns each one whose state has changed since `seen`: the name of its worktree and the
+/// state.
 fn changed_states(
     r: &Repository,
     seen: &mut BranchSnapshot,
@@ -196,16 +197,17 @@ fn first_read_reports_missing_worktrees() {
     );
 }
 
-/// The worktrees of the random walk below.
+/// The worktrees in which [`random_step`] works.
 const WORKTREES: [&str; 3] = ["task-1", "task-2", "task-3"];
 
-/// Runs git in the root and returns whether it succeeds.
+/// Runs git with `args` in the root, and returns whether it succeeds.
 fn succeeds(r: &Repository, args: &[&str]) -> bool {
     git_output(r.root(), args).status.success()
 }
 
-/// Does one step of an agent or a user: a commit, a merge by crewdeck or git, a squash, or a move of the base. A step
-/// that git refuses changes nothing. `fresh` is unique content.
+/// Does one step of an agent or a user, selected by `what`: a commit, a merge by crewdeck or git, a squash, or a move
+/// of the base branch. A step that git refuses changes nothing. `fresh` becomes the content of a file and must be
+/// unique.
 fn random_step(r: &Repository, what: u64, task: &str, fresh: &str) -> String {
     let branch = format!("wt/{task}");
     let try_git = |args: &[&str], undo: &[&str]| {
@@ -262,9 +264,12 @@ fn random_step(r: &Repository, what: u64, task: &str, fresh: &str) -> String {
     }
 }
 
+/// Seeds of the sequences of random steps. One sequence takes seconds, because it starts hundreds of git processes.
+const SEEDS: [u64; 1] = [1];
+
 #[test]
 fn board_worktree_list_and_git_agree_after_every_step() {
-    for seed in 1..=3_u64 {
+    for seed in SEEDS {
         let r = Repository::new();
         for task in 1..=3 {
             r.create(task, &[]);

@@ -88,8 +88,8 @@ impl Lexer<'_> {
         Ok(())
     }
 
-    /// Skips an arithmetic expansion up to its `))`. Fails if it contains a substitution, which starts programs, or
-    /// does not end in `))`, because some shells then run it as a command in parentheses.
+    /// Skips an arithmetic expansion up to its `))`. Fails if it contains a substitution, because that starts programs.
+    /// Also fails if it does not end in `))`, because some shells then run it as a command in parentheses.
     fn arithmetic(&mut self) -> Result<(), String> {
         let programs = || Err("arithmetic in it starts programs".into());
         let mut open = 0;
@@ -106,7 +106,8 @@ impl Lexer<'_> {
         Err("arithmetic in it does not end".into())
     }
 
-    /// Parses the command of a substitution up to the closing parenthesis, with quotes and nesting.
+    /// Parses the command in a substitution, up to the `close` character that ends it. Quotes and nested parentheses
+    /// are taken into account.
     pub(super) fn substitution(&mut self, close: char) -> Result<(), String> {
         let start = self.at;
         let (mut open, mut quote) = (1, None);

@@ -58,8 +58,8 @@ pub fn has_worktree(model: &CrewModel, task: &Task) -> bool {
     branch(model, task).is_some_and(|branch| *branch != BranchState::Gone)
 }
 
-/// Returns why the worktree of `task` cannot be opened, or `None` if it may exist. A worktree without a report counts
-/// as existing, because the crew checks it again.
+/// Returns why the worktree of `task` cannot be opened, or `None` if it may exist. A worktree that no event has
+/// reported counts as existing, because the crew checks it again.
 pub fn why_no_worktree(model: &CrewModel, task: &Task) -> Option<String> {
     let id = task.id;
     if task.worktree.is_empty() {
@@ -151,8 +151,8 @@ pub fn refusal(model: &CrewModel, task: &Task) -> Option<String> {
     }
 }
 
-/// Returns the completed tasks with unmerged branches, one task for each branch. The value is the first open task in the
-/// same worktree, which must be completed before the merge.
+/// Returns the completed tasks with unmerged branches, one task for each branch. Each is mapped to the first open task
+/// in the same worktree, if any, which must be completed before the merge.
 pub fn unmerged(model: &CrewModel) -> Arc<BTreeMap<TaskId, Option<TaskId>>> {
     let kept = &model.memo;
     let key = (kept.version, model.branches.version());

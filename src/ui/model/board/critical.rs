@@ -4,8 +4,8 @@
 use crate::ui::model::board::index::{BoardStatus, Index};
 
 /// Returns the positions in `index` of the tasks on the critical path, in order. Empty if no open task depends on
-/// another. Of chains with equal length, the one whose last task has the lowest number is chosen, then the one whose
-/// second to last task has, and so on.
+/// another. Among chains of equal length, chooses the one whose last task has the lowest number; if these are equal,
+/// compares the tasks before them, and so on.
 pub fn critical(index: &Index) -> Vec<usize> {
     let count = index.len();
     let is_open = |task: usize| index.standing(task) != BoardStatus::Done;

@@ -26,13 +26,12 @@ pub enum HistoryStep {
         /// The number of claims so far, including this one.
         attempt: u32,
     },
-    /// The task was released to the board.
     Released {
         /// The previous owner.
         by: String,
     },
     Completed {
-        /// The owner who completed the task; empty if the task file names none.
+        /// The owner who completed the task; empty if the task file does not name one.
         by: String,
     },
     /// The last blocker of the task was completed or removed.
@@ -73,8 +72,8 @@ pub struct History {
 }
 
 impl History {
-    /// Records how the `changed` tasks differ from `board`, the state before the change. A task that is not on `board`
-    /// yet gets no step.
+    /// Records how the `changed` tasks differ from `board`, the state before the change. No step is recorded for a task
+    /// that is not on `board` yet.
     pub fn record_changes(
         &mut self,
         board: &TaskGraph,

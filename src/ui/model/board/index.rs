@@ -37,7 +37,6 @@ impl BoardStatus {
     }
 }
 
-/// Returns the status of `task` on `board`.
 pub fn standing(board: &TaskGraph, task: &Task) -> BoardStatus {
     match task.status {
         TaskStatus::Completed => BoardStatus::Done,
@@ -131,7 +130,6 @@ impl Index {
         self.ids.get(place).copied()
     }
 
-    /// Returns the status of the task at a position.
     pub fn standing(&self, place: usize) -> BoardStatus {
         self.standing
             .get(place)
@@ -149,7 +147,7 @@ impl Index {
         self.frees.get(place).map_or(&[], Vec::as_slice)
     }
 
-    /// Returns the layer of the task at a position: the number of edges on the longest path to it.
+    /// Returns the layer of the task at a position: the number of edges on the longest chain of blockers before it.
     pub fn layer(&self, place: usize) -> usize {
         self.steps.get(place).copied().unwrap_or(0)
     }
@@ -197,7 +195,6 @@ impl Index {
         from.flat_map(|(from, to)| to.iter().map(move |to| (from, *to)))
     }
 
-    /// Returns the number of tasks with that status.
     pub fn count(&self, standing: BoardStatus) -> usize {
         self.counts.get(&standing).copied().unwrap_or(0)
     }

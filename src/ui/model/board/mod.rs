@@ -45,8 +45,8 @@ impl BoardMemos {
     }
 }
 
-/// The completed tasks with an unmerged branch. The value is the open task in the same worktree that must be completed
-/// before the merge.
+/// The completed tasks with an unmerged branch. Each is mapped to the open task in the same worktree, if any, that must
+/// be completed before the merge.
 pub type UnmergedTasks = BTreeMap<TaskId, Option<TaskId>>;
 
 /// Returns the index of the board's tasks and dependencies. It is rebuilt only after a board change.

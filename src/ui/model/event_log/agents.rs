@@ -74,13 +74,15 @@ pub(in crate::ui) fn activity_changed(
             let words = format!("{agent} is idle: {}", why_idle(model, agent)?);
             NewLogLine::new(Topic::Team, words)
         }
-        // The turn end, notice or request that comes with the others has more details, or the team pane shows them.
+        // Other changes are not logged: an event that comes with them (turn end, notice or request) has more details,
+        // or the team pane shows them.
         _ => return None,
     };
     Some(line.of(agent))
 }
 
-/// Returns why an agent is idle. Returns `None` if a task is ready for the agent, because it will be assigned at once.
+/// Returns why an agent is idle. Returns `None` if a task is ready for the agent, because the agent will claim it at
+/// once.
 fn why_idle(model: &CrewModel, agent: &Name) -> Option<String> {
     if let Some(own) = model.board.open_task_of(agent) {
         return Some(format!("its turn ended with {} still open", own.id));
@@ -97,7 +99,7 @@ fn why_idle(model: &CrewModel, agent: &Name) -> Option<String> {
     (!is_ready).then(|| "no task is ready for it".into())
 }
 
-/// Returns the log line about a teammate that left. A notice with the reason replaces this line.
+/// Returns the log line about a teammate that left. If a notice gives the reason, the notice replaces this line.
 pub(in crate::ui) fn gone(name: &str) -> String {
     format!("{name} left the team")
 }

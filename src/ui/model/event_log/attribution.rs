@@ -1,5 +1,5 @@
 //! Finds out who changed the board or the team: matches each change with a recent tool call or user action. A change
-//! without a match was made by another program. Pure.
+//! without a match is attributed to another program. Pure.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
@@ -23,9 +23,9 @@ const ATTRIBUTION_TIMEOUT: Duration = Duration::from_secs(5);
 /// What a tool call or user action does to the board or the team.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ActionEffect {
-    /// Creates a task with this subject.
+    /// A tool call creates a task with this subject. The call does not know the task's number.
     Create(String),
-    /// Creates the task with this number.
+    /// The user creates the task with this number.
     Write(TaskId),
     /// Changes this task; `None` if the call does not give a task number.
     Change(Option<TaskId>),

@@ -62,8 +62,8 @@ fn task_line(task: &Task, words: String) -> NewLogLine {
         .about(About::Task(task.id))
 }
 
-/// Returns the tasks that became ready because this change completed the task `done`. Empty if the change did not
-/// complete it.
+/// Returns the tasks that became ready because this change completed `done`. Empty if the change did not complete
+/// `done`.
 fn frees(board: &TaskGraph, changed: &[Arc<Task>], done: &Task) -> Vec<TaskId> {
     let was_open = board
         .get(done.id)
@@ -193,7 +193,7 @@ impl TaskChange<'_> {
         task_line(after, words).tone(LogSeverity::Good)
     }
 
-    /// Returns why the owner no longer holds the task, as a predicate that follows the owner's name.
+    /// Returns why the owner no longer holds the task, as the rest of a sentence that begins with the owner's name.
     fn why_released(&self, before: &Task) -> &'static str {
         let is_owner = |by: &Name| by.as_str().eq_ignore_ascii_case(&before.owner);
         if self.by().is_some_and(is_owner) {

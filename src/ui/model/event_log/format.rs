@@ -26,8 +26,9 @@ pub(in crate::ui) fn log_lines(model: &CrewModel, event: &Event) -> Vec<NewLogLi
         EventKind::Agent { agent, event: what } => agent_event(model, agent, what, event.at)
             .into_iter()
             .collect(),
-        // Branches are shown as marks on the board, the checked-out branch in the status line. Diffs and inspections
-        // answer one screen, and the user's actions attribute the board changes that follow them.
+        // Other board events are not logged. Branches are shown as marks on the board, and the checked-out branch in
+        // the status line. A diff or inspection answers a single screen. The user's actions only attribute the board
+        // changes that follow them.
         EventKind::Board(BoardEvent::BoardChanged { changed, removed }) => {
             board::changed(model, changed, removed, event.at)
         }
@@ -126,6 +127,8 @@ fn crew_event(model: &CrewModel, event: &CrewEvent) -> Option<NewLogLine> {
         }
         CrewEvent::ModelsListed { .. }
         | CrewEvent::LimitsChanged(_)
+        | CrewEvent::ServersChanged { .. }
+        | CrewEvent::ServerShown { .. }
         | CrewEvent::JobOutput { .. } => None,
     }
 }

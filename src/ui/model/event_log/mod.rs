@@ -25,13 +25,13 @@ pub const LINES_MAX: usize = 2000;
 pub const WORDS_MAX: usize = 400;
 /// Maximum number of names per line that the filter `who:` searches.
 const WHO_MAX: usize = 8;
-/// Number of the latest lines that are searched for a line that a more detailed one replaces.
+/// Number of the latest lines that are searched for a less detailed line about the same event, which a new line then
+/// replaces.
 const RECENT: usize = 16;
 
 /// The topic of a line, which the filter `kind:` selects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Topic {
-    /// A task of the board.
     Task,
     /// A message or a prompt.
     Mail,
@@ -39,13 +39,10 @@ pub enum Topic {
     Request,
     /// Agents that join, leave or become idle.
     Team,
-    /// A worktree and its branch.
     Worktree,
     /// Model calls: failures, queueing, compaction.
     Model,
-    /// A background job.
     Job,
-    /// A notice from crewdeck.
     Notice,
 }
 
@@ -85,7 +82,6 @@ pub enum LogSeverity {
     Good,
     /// A problem that does not stop the work.
     Warn,
-    /// A failure.
     Error,
 }
 
@@ -155,7 +151,8 @@ impl NewLogLine {
         self
     }
 
-    /// Sets `agent` as what Enter opens, and adds its name to those that the filter `who:` searches.
+    /// Makes Enter open the conversation of `agent`, and adds the agent's name to the names that the filter `who:`
+    /// searches.
     fn of(self, agent: &Name) -> NewLogLine {
         self.by(agent.as_str()).about(About::Agent(agent.clone()))
     }
@@ -165,7 +162,6 @@ impl NewLogLine {
 pub struct LogLine {
     /// A sequential number that identifies the line, for the selection.
     pub number: u64,
-    /// The time of the event.
     pub at: Timestamp,
     pub topic: Topic,
     pub severity: LogSeverity,
@@ -199,12 +195,12 @@ impl EventLog {
         self.lines.is_empty()
     }
 
-    /// Returns whether older lines are missing.
+    /// Returns whether older lines are missing because they were dropped or not read.
     pub fn is_cut(&self) -> bool {
         self.is_cut
     }
 
-    /// Records that older lines are missing.
+    /// Records that older lines are missing, for example because only the end of a long journal was read.
     pub(in crate::ui) fn begins_late(&mut self) {
         self.is_cut = true;
     }
@@ -235,7 +231,7 @@ impl EventLog {
             who: line.who,
             words: clip(&one_line(&line.words), WORDS_MAX),
         };
-        // A journal that is read again repeats notices that were kept.
+        // When a journal is read again, it repeats notices that the log has kept.
         let same =
             |l: &LogLine| l.at == line.at && l.topic == Topic::Notice && l.words == line.words;
         if line.topic == Topic::Notice && self.lines.iter().rev().any(same) {
@@ -263,7 +259,8 @@ impl EventLog {
         self.find_recent(words).is_some()
     }
 
-    /// Removes the recent line with the text `words`, because the next line has more details.
+    /// Removes the line with the text `words`, if it is among the last [`RECENT`] lines. The caller adds a line with
+    /// more details instead.
     fn remove_recent(&mut self, words: &str) {
         if let Some(at) = self.find_recent(words) {
             self.lines.remove(at);

@@ -31,7 +31,7 @@ use crate::ui::widgets::scrollbar::Scrollbar;
 /// Number of columns by which one notch of the mouse wheel pans the graph sideways.
 const NOTCH_COLUMNS: usize = 6;
 
-/// The pane grows in steps of this many rows.
+/// The board requests a multiple of this number of content rows, so that its height rarely changes.
 const STEP: u16 = 4;
 
 impl PaneFeature for BoardPane {
@@ -65,8 +65,8 @@ impl PaneFeature for BoardPane {
         app.model.board.len()
     }
 
-    /// Grows in steps, so that the panes below move rarely. A small graph leaves room for the line about the selected
-    /// task.
+    /// Rounds the rows of the content up to a multiple of [`STEP`], so that the panes below rarely move. A small graph
+    /// still gets enough rows for the line that describes the selected task.
     fn wanted_height(&self, app: &App, width: u16, most: u16) -> u16 {
         let room = layout::inside(Rect::new(0, 0, width, most));
         let rows = self.rows_wanted(app, room).max(ABOUT_FROM.into());
@@ -167,7 +167,8 @@ impl PaneFeature for BoardPane {
             }
             Action::Claim => can(TaskAction::Claim),
             Action::Release => can(TaskAction::Release),
-            // A task without owner can be completed, too, after a confirmation; that is rare and not hinted at.
+            // The user can also complete a task without an owner, after a confirmation. That is rare, so the hints do
+            // not offer it.
             Action::CompleteTask => task().is_some_and(is_own) && can(TaskAction::Complete),
             Action::RemoveWorktree => task().is_some_and(|t| {
                 branches::has_worktree(app, t) && why_no_removal(app, t.id).is_none()
@@ -269,7 +270,7 @@ impl PaneFeature for BoardPane {
 
     fn before_event(&mut self, app: &App, event: &EventKind) {
         if app.focus == Focus::Pane(Pane::Board) && self.selected.is_none() {
-            // No explicit selection means the first row; pins the task that is there now.
+            // `None` selects the first row. The event may change the first row, so select its task explicitly.
             self.selected = self.selected_task(app);
         }
         self.row_before = match event {
@@ -299,7 +300,7 @@ impl PaneFeature for BoardPane {
     }
 }
 
-/// Returns the area inside the frame `area`; empty if the board is not visible.
+/// Returns the area inside the pane's frame `area`; empty if the pane is not visible.
 fn inside(area: Option<Rect>) -> Rect {
     area.map(layout::inside).unwrap_or_default()
 }

@@ -7,10 +7,10 @@ use crate::ui::model::board::index::BoardStatus;
 use crate::ui::text::display_name;
 use crate::ui::text::terms::terms;
 
-/// The supported keys, for the error about an unknown key.
+/// The supported keys, as the error about an unknown key lists them.
 const KEYS: &str = "owner: status: tag:";
 
-/// The values of `status:` and the statuses that they match. The user may type only the beginning of a value.
+/// The values of `status:` and the statuses that each of them matches. The user may type only the beginning of a value.
 const STATUS: [(&str, &[BoardStatus]); 10] = [
     ("ready", &[BoardStatus::Ready]),
     ("blocked", &[BoardStatus::Blocked]),
@@ -63,9 +63,9 @@ enum BoardCondition {
 /// An invalid term, which the filter ignores.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum BoardQueryError {
-    /// The key of this term is unknown.
+    /// The key of the term is unknown. Holds the key, such as `foo:`.
     Key(String),
-    /// This value of `status:` is unknown.
+    /// The value of `status:` is unknown. Holds the value.
     Status(String),
 }
 
@@ -96,7 +96,7 @@ impl BoardQuery {
         out
     }
 
-    /// Returns the invalid terms.
+    /// Returns the invalid terms, which the filter ignores.
     pub fn errors(&self) -> &[BoardQueryError] {
         &self.problems
     }

@@ -1,4 +1,4 @@
-//! The label of a task's graph node, and the width that it needs.
+//! The label of a task's graph node, and the width that the label needs.
 
 use crate::domain::graph::SUBJECT_MAX;
 use crate::domain::task::Task;
@@ -9,39 +9,39 @@ use crate::ui::text::{display_name, width};
 /// Indentation of all rows of a node except the first, in columns.
 pub const INDENT: usize = 2;
 
-/// Maximum value of [`Label::min_width`], in columns. Longer words may be truncated.
+/// Maximum value of [`Label::min_width`], in columns. A word that needs more columns may be truncated.
 const LEAST_MAX: usize = 30;
 
-/// Minimum and maximum width that nodes reserve for the owner's name, in columns, without the space and the `@` before
-/// it.
+/// Bounds of the width that nodes reserve for the owner's name, in columns, without the space and the `@` before the
+/// name.
 const OWNER_MIN: usize = 5;
 const OWNER_MAX: usize = 12;
 
-/// The text of a node.
+/// The parts of the text in a task's graph node.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Label {
     /// The task's number, such as `#12`.
     pub number: String,
-    /// The task's subject as one line.
+    /// The task's subject as one line, cut to [`SUBJECT_MAX`].
     pub subject: String,
     /// The owner's display name; empty if the task has no owner.
     pub owner: String,
 }
 
 impl Label {
-    /// Returns the width of the label on one row, in columns: symbol, number, subject and `owners` columns for the
-    /// owner. The owner's columns are always reserved, so that a claim or release does not move nodes.
+    /// Returns the width of the whole label on one row, in columns: symbol, number, subject, and `owners` columns for
+    /// the owner. The columns for the owner are always reserved, so that a claim or release does not move nodes.
     pub fn width(&self, owners: usize) -> usize {
         self.head() + width(&self.subject) + owners
     }
 
-    /// Returns the width of symbol and number, in columns.
+    /// Returns the width of the symbol and the number, in columns.
     pub fn mark_width(&self) -> usize {
         self.number.len() + 2
     }
 
-    /// Returns the smallest width, in columns, at which the label fits into `rows` rows without truncating a word. At
-    /// most [`LEAST_MAX`].
+    /// Returns the smallest width, in columns, at which the label fits into at most `rows` rows without truncating a
+    /// word. The result is at most [`LEAST_MAX`].
     pub fn min_width(&self, rows: usize, owners: usize) -> usize {
         let natural = self.width(owners);
         let most = natural.min(LEAST_MAX);
@@ -53,7 +53,8 @@ impl Label {
         (NODE_MIN..most).find(fits).unwrap_or(most)
     }
 
-    /// Returns the number of rows that the label needs at a width of `columns`, or `None` if a word does not fit.
+    /// Returns the number of rows that the label needs at a width of `columns`, or `None` if a word is too long for a
+    /// row.
     fn rows_needed(&self, columns: usize, owners: usize) -> Option<usize> {
         let mut rows = 1;
         let mut x = self.head();
@@ -87,7 +88,6 @@ pub fn owners(longest: usize) -> usize {
     longest.clamp(OWNER_MIN, OWNER_MAX) + 2
 }
 
-/// Returns the text of a task's node in the graph.
 pub fn label(task: &Task) -> Label {
     Label {
         number: task.id.to_string(),

@@ -7,19 +7,18 @@ use crate::ui::panes::board::filter::BoardQuery;
 /// Maximum indentation depth. Deeper tasks are shown at this depth.
 const DEPTH_MAX: usize = 8;
 
-/// A row of the list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ListRow {
     /// The position of the row's task in the [`Index`].
     pub task: usize,
     /// The indentation depth, at most [`DEPTH_MAX`].
     pub depth: usize,
-    /// The bits of the depths at which the vertical guide line continues below this row; bit 0 is the first depth.
+    /// The depths at which the vertical guide line continues below this row, as bits. Bit 0 is the first depth.
     pub rails: u16,
 }
 
 impl ListRow {
-    /// Returns the guide lines before the row, two columns for each depth.
+    /// Returns the characters of the guide lines before the row, two columns for each depth.
     pub fn guide(self) -> String {
         let goes_on = |step: usize| self.rails & (1 << step) != 0;
         (0..self.depth)
@@ -33,7 +32,7 @@ impl ListRow {
     }
 }
 
-/// The rows of the list, with the row of each task.
+/// The rows of the list, with the row index of each task for fast lookup.
 #[derive(Debug, Clone, Default)]
 pub struct ListRows {
     rows: Vec<ListRow>,
@@ -57,7 +56,7 @@ impl ListRows {
         self.rows.get(at).copied()
     }
 
-    /// Returns the rows from index `first` on.
+    /// Returns the rows from index `first` on; none if `first` is too large.
     pub fn from(&self, first: usize) -> &[ListRow] {
         self.rows.get(first..).unwrap_or(&[])
     }
@@ -69,14 +68,15 @@ impl ListRows {
     }
 }
 
-/// Returns a row for each task. Each blocked task is below the open blocker in the highest layer, indented.
+/// Returns the rows of the list without a filter, one for each task. A task that waits for open blockers is indented
+/// below one of them, the one in the last graph layer.
 pub fn tree(index: &Index) -> ListRows {
     let count = index.len();
     let mut below = vec![Vec::new(); count];
     let mut top = Vec::new();
     for task in 0..count {
         let is_open = |w: &&usize| index.standing(**w) != BoardStatus::Done;
-        // Only blockers of an earlier layer, so that no cycle can arise.
+        // Only blockers in an earlier layer count, so that no cycle can arise.
         let is_before = |w: &&usize| index.layer(**w) < index.layer(task);
         let waits = index
             .blockers(task)
@@ -116,7 +116,8 @@ pub fn tree(index: &Index) -> ListRows {
     ListRows::new(rows, count)
 }
 
-/// Returns a row for each task that matches `query`. The rows are not indented, because blockers may be filtered out.
+/// Returns the rows of the filtered list, one for each task that matches `query`. They are not indented, because
+/// blockers may be filtered out.
 pub fn flat(index: &Index, board: &TaskGraph, query: &BoardQuery) -> ListRows {
     let mut found: Vec<usize> = board
         .tasks()

@@ -1,8 +1,9 @@
-//! The content of the board pane: which tasks, in which order, as graph or list, and at which position. Pure.
+//! The content of the board pane: which tasks it shows, in which order, as graph or list, and at which scroll position.
+//! Pure.
 //!
 //! Everything is derived from the tasks, the filter and the pane size. It is computed on demand and cached until one of
-//! these changes ([`Kept`](crate::ui::model::board::BoardMemos), [`BoardPane`]), so that
-//! the cost of a frame does not grow with the number of tasks.
+//! these changes ([`BoardMemos`](crate::ui::model::board::BoardMemos), [`BoardPane`]), so that the cost of a frame does
+//! not grow with the number of tasks.
 
 mod feature;
 mod filter;
@@ -39,11 +40,10 @@ use crate::ui::text::width;
 /// Maximum number of tasks that are drawn as a graph. A larger board is shown as a list.
 pub const GRAPH_MAX: usize = 400;
 
-/// Minimum width of the pane, in columns, at which a graph may be wider than the pane, by up to half. In a narrower
-/// pane, such a graph is replaced by the list.
+/// Minimum width of the pane, in columns, for a graph that is wider than the pane. Such a graph may be wider by half. A
+/// narrower pane shows the list instead.
 const PANNED_FROM: usize = 60;
 
-/// The state of the board pane.
 #[derive(Debug)]
 pub struct BoardPane {
     /// The selected task; `None` selects the first task of the list.
@@ -57,10 +57,10 @@ pub struct BoardPane {
     rows: Memo<(u64, String), Arc<ListRows>>,
     /// The cached drawing. Key: board version and drawing parameters.
     drawing: Memo<(u64, DrawingKey), Option<Arc<Drawing>>>,
-    /// The cached number of rows of the whole content. Key: board version, drawing parameters, shape and filter text.
+    /// The cached result of [`BoardPane::rows_wanted()`]. Key: board version, drawing parameters, shape, filter text.
     rows_wanted: Memo<(u64, DrawingKey, Shape, String), usize>,
-    /// The row of the selected task before the current event. If that task leaves the list, the task that is then in
-    /// this row is selected.
+    /// The index of the selected task's row before the current event. If the event removes the task from the list, the
+    /// task that is then in this row is selected.
     row_before: Option<usize>,
 }
 
@@ -82,24 +82,22 @@ impl Default for BoardPane {
 /// Why the board shows a list instead of a graph.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ListReason {
-    /// The user selected the list, or there are no tasks.
+    /// The user chose the list instead of the graph, or the board has no tasks.
     Asked,
-    /// A filter is active.
+    /// A filter is set: only the list can show its matches.
     Filtered,
-    /// There are too many tasks for a graph; holds their number.
+    /// There are more than [`GRAPH_MAX`] tasks, or the graph would be more than twice as high as the pane. Holds the
+    /// number of tasks.
     Many(usize),
-    /// The dependency chains are too long for the width; holds the number of layers.
+    /// The dependency chains are too long for the width of the pane. Holds the number of graph layers.
     Deep(usize),
-    /// The graph has too many edges to draw.
+    /// There are too many edges to draw as a graph.
     Tangled,
 }
 
-/// What the board pane shows.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Shown {
-    /// The tasks as a graph.
     Graph(Arc<Drawing>),
-    /// The tasks as a list, with the reason.
     List(ListReason),
 }
 
@@ -117,7 +115,7 @@ impl CrewModel {
 }
 
 impl BoardPane {
-    /// Returns the rows of the list: all tasks, or those that match the filter.
+    /// Returns the rows of the list: those of all tasks, or of the tasks that match the filter.
     pub fn rows(&self, model: &CrewModel) -> Arc<ListRows> {
         let version = model.memo.version();
         let words = self.filter.words();
@@ -131,7 +129,7 @@ impl BoardPane {
         })
     }
 
-    /// Returns the number of rows, up to those of `room`, in which the whole content is visible.
+    /// Returns the number of rows that the pane needs to show its whole content, at most the height of `room`.
     fn rows_wanted(&self, model: &CrewModel, room: Rect) -> usize {
         let version = model.memo.version();
         let words = self.filter.words().to_string();
@@ -158,15 +156,15 @@ impl BoardPane {
         }
     }
 
-    /// Returns the drawing of the graph, laid out for an area of the size of `room` if possible. `None` if the graph is
-    /// too large to draw.
+    /// Returns the drawing of the graph, laid out to fit into an area of the size of `room` if possible. `None` if the
+    /// graph is too large to draw.
     fn drawing(&self, model: &CrewModel, room: Rect) -> Option<Arc<Drawing>> {
         let key = self.drawing_key(model, room);
         let make = || drawn(model, key).map(Arc::new);
         self.drawing.get((model.memo.version(), key), make)
     }
 
-    /// Returns the selected row and its task. Falls back to the first row if no task is selected or the selected task
+    /// Returns the index of the selected row and its task: the first row if no task is selected or the selected task
     /// has left the list. `None` if the list is empty.
     pub fn selected(&self, model: &CrewModel) -> Option<(usize, TaskId)> {
         let row = self.selected.and_then(|id| self.row_of(model, id));
@@ -175,7 +173,7 @@ impl BoardPane {
         Some((row, index(model).id(row_at.task)?))
     }
 
-    /// Returns the row of a task in the list; `None` if the list does not contain it.
+    /// Returns the index of a task's row in the list; `None` if the list does not contain the task.
     fn row_of(&self, model: &CrewModel, id: TaskId) -> Option<usize> {
         self.rows(model).row_of(index(model).place(id)?)
     }
@@ -206,7 +204,7 @@ fn drawn(model: &CrewModel, key: DrawingKey) -> Option<Drawing> {
     {
         return Some(low);
     }
-    // If the height allows it, truncated subjects wrap into further rows.
+    // If the height allows it, long subjects wrap into further rows instead of being truncated.
     for rows in (2..=graph::ROWS_MAX).rev() {
         wanted.overflow = NodeOverflow::Wrapped(rows);
         let tasks = model.board.tasks();

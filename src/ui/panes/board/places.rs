@@ -12,24 +12,23 @@ use crate::ui::panes::board::{BoardPane, GRAPH_MAX, ListReason, PANNED_FROM, Sho
 use crate::ui::widgets::list::first_row;
 use crate::ui::widgets::scrollbar::Scrollbar;
 
-/// Minimum height of the board's body, in rows, at which a line below the graph describes the selected task.
+/// Minimum height of the board's body, in rows, to show a line below the graph that describes the selected task.
 pub const ABOUT_FROM: u16 = 5;
 
-/// The areas of the board pane.
 #[derive(Debug, Clone, PartialEq)]
 pub struct BoardPaneLayout {
     /// The filter input, if it is open.
     pub filter: Option<Rect>,
     /// The graph or the list.
     pub body: Rect,
-    /// The line below a graph that describes the selected task. `None` for a list and in a low pane.
+    /// The line below a graph that describes the selected task. `None` for a list, and if the pane is too low.
     pub about: Option<Rect>,
     /// Whether the body shows the graph or the list.
     pub shown: Shown,
 }
 
 impl BoardPane {
-    /// Computes the layout of a pane with the inner area `area`.
+    /// Computes the layout for `area`, the area inside the pane's frame.
     pub fn layout(&self, model: &CrewModel, area: Rect) -> BoardPaneLayout {
         let wanted_rows = if self.filter.is_set() {
             let query = BoardQuery::new(self.filter.text());
@@ -88,7 +87,8 @@ impl BoardPane {
             return Shown::List(ListReason::Many(count));
         }
         let (columns, rows) = (usize::from(room.width), usize::from(room.height));
-        // A graph may be twice as high as the pane: with half of it in view, scrolling is still easy to follow.
+        // A graph may be up to twice as high as the pane. At least half of it is then in view, so that scrolling is
+        // still easy to follow.
         let highest = rows * 2;
         // In a narrow pane, a list is more useful than a graph that needs horizontal scrolling.
         let widest = if columns < PANNED_FROM {
@@ -97,7 +97,7 @@ impl BoardPane {
             columns * 3 / 2
         };
         if self.shape == Shape::Fitting {
-            // Checked first: drawing a graph that cannot fit is expensive.
+            // Checked before drawing, because drawing a graph that cannot fit is expensive.
             let (steps, least) = index(model).extent();
             if least > highest {
                 return Shown::List(ListReason::Many(count));
@@ -119,7 +119,7 @@ impl BoardPane {
         }
     }
 
-    /// Returns the visible nodes of the graph or rows of the list: the area of each on the screen, and its task.
+    /// Returns the area on the screen and the task of each visible node of the graph or row of the list.
     pub fn in_view(&self, model: &CrewModel, places: &BoardPaneLayout) -> Vec<(Rect, TaskId)> {
         let body = places.body;
         let index = index(model);
@@ -170,8 +170,9 @@ impl BoardPane {
     }
 }
 
-/// Clips a span of `length` cells that starts at `at` to the visible part, which starts at `first`. `place` is the start
-/// and length of the view on the screen. Returns start and length on the screen, or `None` if the span is not visible.
+/// Clips a span of `length` cells at position `at` of the content to the visible part, which starts at `first`. `place`
+/// is the start and length of the visible part on the screen. Returns the start and length of the clipped span on the
+/// screen, or `None` if the span is not visible.
 fn clip_span((at, length): (usize, usize), first: usize, place: (u16, u16)) -> Option<(u16, u16)> {
     let from = at.max(first);
     let to = (at + length).min(first + usize::from(place.1));

@@ -21,14 +21,15 @@ pub fn counts(index: &Index) -> [usize; 4] {
     })
 }
 
-/// Returns the share of completed tasks in percent, rounded down: 100 only if all are completed.
+/// Returns the share of completed tasks in percent, rounded down, so that it is 100 only if all tasks are completed.
 pub fn percent(counts: [usize; 4]) -> usize {
     let total: usize = counts.iter().sum();
     counts[0].saturating_mul(100) / total.max(1)
 }
 
-/// Returns the number of cells of each segment in a bar of `columns` cells. It is proportional to the number of tasks,
-/// and at least 1 if the segment has any task. All are 0 if the board is empty or the bar is too short.
+/// Returns the number of cells of each segment in a bar of `columns` cells. A segment is as long as its share of the
+/// tasks, and at least one cell long if it has tasks. All segments are empty if the board is empty or the bar is too
+/// short.
 pub fn cells(counts: [usize; 4], columns: usize) -> [usize; 4] {
     let total: usize = counts.iter().sum();
     let present = counts.iter().filter(|c| **c > 0).count();
@@ -36,7 +37,7 @@ pub fn cells(counts: [usize; 4], columns: usize) -> [usize; 4] {
         return [0; 4];
     }
     let mut out = counts.map(|count| (count * columns / total).max(usize::from(count > 0)));
-    // Rounding errors are corrected at the segment that is furthest from its share.
+    // Corrects rounding errors at the segment whose length is furthest from its exact share.
     while out.iter().sum::<usize>() != columns {
         let missing = out.iter().sum::<usize>() < columns;
         let short =

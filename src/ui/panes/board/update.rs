@@ -26,8 +26,8 @@ fn graph_needed_message(prefs: &Preferences) -> String {
 }
 
 impl BoardPane {
-    /// Pans the graph by a quarter of the visible area. The selection stays the same; the next move of the selection
-    /// scrolls back to it.
+    /// Pans the graph by a quarter of the visible area. The selection does not change; moving it scrolls back to the
+    /// selected task.
     pub fn pan(&mut self, app: &mut App, area: Rect, toward: PanDirection) {
         let places = self.layout(app, area);
         let Shown::Graph(drawing) = places.shown else {
@@ -102,7 +102,8 @@ impl BoardPane {
         }
     }
 
-    /// Applies a dragged scrollbar: selects row `at` of a list, or scrolls the graph so that `first` rows are above.
+    /// Applies a dragged scrollbar: selects the row at index `at` of a list, or scrolls the graph so that `first` of
+    /// its rows are above the visible part.
     pub fn jump_to(&mut self, model: &CrewModel, area: Rect, first: usize, at: usize) {
         let places = self.layout(model, area);
         match &places.shown {
@@ -118,7 +119,7 @@ impl BoardPane {
         }
     }
 
-    /// Moves the selection along an edge: forward to a blocked task, back to a blocker.
+    /// Moves the selection along an edge: forward to a task that the selected one blocks, or back to a blocker.
     pub fn along(&mut self, model: &CrewModel, area: Rect, way: Way) {
         match self.layout(model, area).shown {
             Shown::Graph(drawing) => {
@@ -146,7 +147,7 @@ impl BoardPane {
         }
     }
 
-    /// Switches between graph and list.
+    /// Switches between graph and list. If the board can be shown only as a list, says why in a status message.
     pub fn toggle_shape(&mut self, app: &mut App, area: Rect) {
         if self.filter.is_set() {
             let key = app.prefs.keymap.key(Context::Panes, Action::Back);
@@ -174,8 +175,8 @@ impl BoardPane {
         }
     }
 
-    /// Applies the mouse wheel: pans the graph by `cells`, or moves the selection of the list up or down by as many
-    /// rows.
+    /// Applies the mouse wheel: pans the graph by `cells` cells, or moves the selection of the list up or down by
+    /// `cells` rows.
     pub fn wheel_by(&mut self, model: &CrewModel, area: Rect, toward: PanDirection, cells: usize) {
         let by = match (self.layout(model, area).shown, toward) {
             (Shown::List(_), PanDirection::Left | PanDirection::Right) => return,

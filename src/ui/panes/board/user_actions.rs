@@ -41,7 +41,7 @@ fn selected_for(
             None
         }
         None => {
-            // The board may change before the action is done; this keeps the selection on the task.
+            // The board may change before the action is carried out; this keeps the selection on the task.
             app.ask_panes(PaneRequest::SelectTask(id));
             Some((id, owner))
         }
@@ -82,7 +82,8 @@ pub fn complete_selected(app: &mut App, selected: Option<TaskId>, out: &mut Vec<
     }
 }
 
-/// Copies the path of the selected task's worktree to the clipboard.
+/// Copies the path of the selected task's worktree to the clipboard. If there is no worktree, shows the reason as a
+/// status message.
 pub fn copy_worktree_path(app: &mut App, selected: Option<TaskId>, out: &mut Vec<Effect>) {
     let Some(id) = with_worktree(app, selected) else {
         return;
@@ -95,7 +96,7 @@ pub fn copy_worktree_path(app: &mut App, selected: Option<TaskId>, out: &mut Vec
     out.push(Effect::Copy(path));
 }
 
-/// Returns the path of the task's worktree.
+/// Returns the path of the task's worktree for display and copying, with control characters escaped.
 fn path(model: &CrewModel, task: &Task) -> String {
     let root = model
         .setup
@@ -147,15 +148,16 @@ fn with_worktree(app: &mut App, selected: Option<TaskId>) -> Option<TaskId> {
     Some(id)
 }
 
-/// Requests the diff of the selected task's branch.
+/// Asks the crew for the diff of the selected task's branch. If there is no worktree, shows the reason as a status
+/// message.
 pub fn ask_diff(app: &mut App, selected: Option<TaskId>, out: &mut Vec<Effect>) {
     if let Some(task) = with_worktree(app, selected) {
         out.push(Effect::Command(Command::ShowDiff { task }));
     }
 }
 
-/// Opens the form that edits the selected task. If the user closed this form earlier without saving, it contains that
-/// draft.
+/// Opens the form that edits the selected task. If the user has closed the form of this task without saving, it opens
+/// with the unsaved text.
 pub fn edit(app: &mut App, selected: Option<TaskId>) {
     let Some(id) = selected else {
         app.say_no_task();

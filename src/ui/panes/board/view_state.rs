@@ -10,7 +10,6 @@ pub enum Shape {
     Fitting,
     /// Always the graph; it scrolls if it does not fit.
     Graph,
-    /// Always the list.
     List,
 }
 

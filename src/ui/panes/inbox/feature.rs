@@ -87,7 +87,7 @@ impl PaneFeature for InboxPane {
     }
 
     fn text_changed(&mut self) {
-        // `None` selects the newest message.
+        // `None` selects the newest message and follows new ones.
         self.selected = None;
     }
 

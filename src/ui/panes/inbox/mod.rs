@@ -9,7 +9,6 @@ use crate::ui::frame::list_filter::ListFilter;
 use crate::ui::model::CrewModel;
 use crate::ui::model::messages::TrackedMessage;
 
-/// The state of the inbox pane.
 #[derive(Debug)]
 pub struct InboxPane {
     /// The number of the selected message; `None` selects the newest one.
@@ -32,8 +31,8 @@ impl InboxPane {
         model.messages.fitting(self.filter.words())
     }
 
-    /// Returns the index of the selected row and its message. A selected message that is filtered out or no longer in
-    /// memory is replaced by the next one.
+    /// Returns the index of the selected row and its message. If the selected message is filtered out or no longer in
+    /// memory, the next message is selected instead. `None` if no message matches the filter.
     pub fn selected_message<'a>(
         &self,
         model: &'a CrewModel,

@@ -19,11 +19,10 @@ use crate::ui::theme::Theme;
 use crate::ui::widgets::list;
 use crate::ui::widgets::scrollbar::Scrollbar;
 
-/// Minimum number of free rows below the list at which the selected message is shown there: a separator and two rows of
-/// text.
+/// Minimum number of free rows below the list to show the selected message there: a separator and two rows of text.
 const PREVIEW_MIN: u16 = 3;
-/// Approximate width of time, route and delivery status in a row, in columns. A message that fits into the rest of the
-/// row is not shown again below the list.
+/// Approximate width of the time, the route and the delivery status in a row, in columns. A message that fits into the
+/// rest of its row is not shown again below the list.
 const SHORT: usize = 36;
 
 const PLACEHOLDER: &str =
@@ -92,7 +91,7 @@ pub fn draw(pane: &InboxPane, app: &App, theme: &Theme, area: Rect, buffer: &mut
             ),
         ];
         let step = pad(&step, width("✓✓ acted on"));
-        // A narrow row shows only the symbol.
+        // In a narrow row, the delivery status is only its symbol.
         let step = if columns < 30 { pad(shape, 2) } else { step };
         spans.extend(frame::sides(
             &sentence::message(&traced.message),

@@ -21,7 +21,7 @@ pub const ROWS_MAX: u16 = 8;
 /// Maximum width of the completion list, in columns.
 const WIDTH_MAX: u16 = 76;
 
-/// A row of the completion list. Its item is the action of a slash command, or `None` for a recipient.
+/// A row of the completion list. Its item is the action of a slash command; `None` for a recipient or a path.
 pub type CompletionRow = PickerRow<Option<Action>>;
 
 /// The state of the completion list. Typing a character resets it to `Fresh`.
@@ -72,7 +72,7 @@ pub fn candidates(pane: &LeadPane, app: &App) -> Vec<CompletionRow> {
     rows
 }
 
-/// Returns the index of the selected row and its completion.
+/// Returns the index of the selected row and its completion; `None` if there are no completions.
 pub fn selected(pane: &LeadPane, app: &App) -> Option<(usize, CompletionRow)> {
     let mut candidates = candidates(pane, app);
     let row = row(pane).min(candidates.len().checked_sub(1)?);
@@ -109,7 +109,8 @@ pub fn popup_layout(pane: &LeadPane, layout: &Layout, len: usize) -> Option<area
     Some(area::PopupListLayout { area, list, first })
 }
 
-/// Filters `all` by the typed prefix without its `/` or `@`, best match first. An empty prefix keeps the order.
+/// Filters `all` by the typed prefix, given without its `/` or `@`. Returns the best match first. An empty prefix keeps
+/// the order.
 fn best_matches(prefix: &str, all: Vec<CompletionRow>) -> Vec<CompletionRow> {
     let mut scored: Vec<((bool, i32), CompletionRow)> = all
         .into_iter()
@@ -152,8 +153,8 @@ fn commands(app: &App) -> Vec<CompletionRow> {
     rows.chain(own).collect()
 }
 
-/// Returns completions for all agents except the shown one, which receives the message anyway. While that agent has an
-/// open question, it is included.
+/// Returns completions for the agents that a message can be addressed to. The shown agent is one of them only while it
+/// has an open question: otherwise it gets the message without being named.
 fn names(app: &App) -> Vec<CompletionRow> {
     let role = |name: &Name| {
         let member = app.model.team.find(name);
@@ -162,7 +163,7 @@ fn names(app: &App) -> Vec<CompletionRow> {
             |m| one_line(&m.role),
         )
     };
-    // While a question is open, `@name` sends a message to its agent instead of an answer.
+    // While a question is open, text without `@name` is the answer, and `@name` sends a message to the agent that asks.
     let asks = answering::question(app).is_some();
     let others = app.present().into_iter();
     let others = others.filter(|n| asks || *n != app.shown);
@@ -170,7 +171,8 @@ fn names(app: &App) -> Vec<CompletionRow> {
     rows.collect()
 }
 
-/// Returns the width of the first column: that of the widest command or name. Files have no second column.
+/// Returns the width of the first column: that of the widest command or name. Paths do not count, because their rows
+/// have no second column.
 pub fn name_width(candidates: &[CompletionRow]) -> usize {
     candidates
         .iter()

@@ -1,5 +1,4 @@
-//! Actions of the completion list: runs the selected command, inserts the selected name, moves the selection, or closes
-//! the list.
+//! Actions of the completion list: accepting a command, name or path, moving the selection, and closing the list.
 
 use crate::domain::mention;
 use crate::ui::app::App;
@@ -9,8 +8,8 @@ use crate::ui::keymap::direction::Scroll;
 use crate::ui::panes::lead::complete::Completion;
 use crate::ui::panes::lead::{LeadPane, complete};
 
-/// Accepts the selected completion. Returns the action of a command, to be run; `None` if a name was inserted or no
-/// completion is open.
+/// Accepts the selected completion. For a command, clears the composer and returns the command's action, which the
+/// caller runs. Otherwise inserts the name or path. Returns `None` if there is no action or no completion is open.
 pub fn accept(pane: &mut LeadPane, app: &mut App) -> Option<Action> {
     let (_, offer) = complete::selected(pane, app)?;
     if offer.item.is_some() {
@@ -22,8 +21,8 @@ pub fn accept(pane: &mut LeadPane, app: &mut App) -> Option<Action> {
     offer.item
 }
 
-/// Replaces the typed word by the selected completion, followed by a space. The list stays open after a directory, for
-/// the files in it.
+/// Replaces the typed word by the selected completion, followed by a space. No space follows a directory, so that the
+/// list stays open with the files in it.
 pub fn insert(pane: &mut LeadPane, app: &mut App) {
     let Some((_, offer)) = complete::selected(pane, app) else {
         return;
@@ -48,7 +47,8 @@ pub fn insert(pane: &mut LeadPane, app: &mut App) {
     app.input.composer.replace_before_cursor(chars, &text);
 }
 
-/// Shows the files that match. The row that the user has moved to stays selected if it is still there.
+/// Shows the files that were found for the typed mention. If the user has moved the selection, the same path stays
+/// selected as long as it is listed.
 pub fn show_files(pane: &mut LeadPane, app: &mut App, found: FoundFiles) {
     let selected = complete::selected(pane, app);
     app.input.mentions.answer(found);

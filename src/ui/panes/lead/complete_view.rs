@@ -1,4 +1,4 @@
-//! Draws the completion list for the first word of a message, directly above the composer, and returns its mouse targets.
+//! Draws the completion list directly above the composer, and returns its mouse targets.
 
 use ratatui::buffer::Buffer;
 use ratatui::text::Span;
@@ -16,7 +16,7 @@ use crate::ui::theme::Theme;
 use crate::ui::widgets::placed::PlacedPart;
 use crate::ui::widgets::scrollbar::Scrollbar;
 
-/// Adds the rows of the list. Its area blocks the targets below.
+/// Adds the rows of the list as mouse targets. The list's area blocks the targets of the panes that it covers.
 pub fn targets(pane: &LeadPane, app: &App, layout: &Layout, out: &mut Vec<PlacedPart<Hit>>) {
     let len = complete::candidates(pane, app).len();
     if let Some(place) = complete::popup_layout(pane, layout, len) {
@@ -32,7 +32,7 @@ pub fn targets(pane: &LeadPane, app: &App, layout: &Layout, out: &mut Vec<Placed
     }
 }
 
-/// Draws the list if a completion is open.
+/// Draws the list if there are completions. If there are none yet because the files are still being read, draws a note.
 pub fn draw(pane: &LeadPane, app: &App, theme: &Theme, layout: &Layout, buffer: &mut Buffer) {
     let offers = complete::candidates(pane, app);
     let note = files::note(app);

@@ -16,11 +16,11 @@ use crate::ui::theme::Theme;
 
 /// Minimum room for the question in the title, in columns. With less, the question is omitted.
 const QUESTION_LEAST: usize = 12;
-/// Number of columns for the two corners and the border between the two titles.
+/// Number of columns for the two corners and for the border between the two titles.
 const FRAME: usize = 4;
 
-/// Returns the left and right title of a composer with `columns` columns. `has_card` says whether a card above it shows
-/// the request that is answered from it.
+/// Returns the left and right title of a composer of `columns` columns. `has_card` says whether a card above the
+/// composer shows the request that the user answers from the composer.
 pub fn lines(
     app: &App,
     theme: &Theme,
@@ -82,7 +82,8 @@ pub fn lines(
     (Line::from(title), aside)
 }
 
-/// Returns the right title while a decision of the user is open: the keys that decide, and what becomes of the draft.
+/// Returns the right title while a request of the shown agent waits for the user's decision: the keys that decide, and
+/// what each key does with the draft.
 fn decision_keys(app: &App, room: usize, theme: &Theme) -> Line<'static> {
     let draft = app.input.composer.draft();
     if draft.starts_with('/') {
@@ -125,7 +126,7 @@ fn decision_keys(app: &App, room: usize, theme: &Theme) -> Line<'static> {
     lines.find(|line| line.width() <= room).unwrap_or_default()
 }
 
-/// Returns the titles while the draft is a command.
+/// Returns the titles while the draft is a shell command.
 fn shell_lines(app: &App, theme: &Theme, room: usize) -> (Line<'static>, Line<'static>) {
     let place = if app.shown.is_lead() {
         " in the project ".to_string()
@@ -162,8 +163,8 @@ fn other_drafts(app: &App) -> String {
     }
 }
 
-/// Returns the composer's placeholders while `question` is open, longest first. `has_card` says whether a card above the
-/// composer shows the choices.
+/// Returns the forms of the composer's placeholder while `question` is open, longest first. `has_card` says whether a
+/// card above the composer shows the choices.
 pub fn invitations(prefs: &Preferences, question: &Request, has_card: bool) -> Vec<String> {
     let key = prefs.keymap.key(Context::Composer, Action::Send);
     let to = &question.from;

@@ -56,7 +56,8 @@ impl PaneFeature for LeadPane {
 
     fn jump(&mut self, app: &mut App, area: Option<Rect>, bar: Scrollbar, row: u16) {
         let viewport = viewport(app, area);
-        // Entries differ in height, so the end is set explicitly.
+        // The entries of a conversation differ in height, so the last row of the scrollbar is handled separately: it
+        // always means the end.
         let is_end = row + 1 >= bar.at.bottom();
         let first = if is_end {
             bar.scrolled.len

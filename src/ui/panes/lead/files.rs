@@ -22,7 +22,8 @@ pub fn rows(app: &App, query: &str) -> Vec<CompletionRow> {
     rows.collect()
 }
 
-/// Returns a line about the list of files; `None` if it is complete.
+/// Returns a note that the list of files is incomplete: still being read, or truncated. `None` if it is complete or no
+/// mention is being typed.
 pub fn note(app: &App) -> Option<String> {
     app.file_query()?;
     match app.input.mentions.state()? {
@@ -32,19 +33,19 @@ pub fn note(app: &App) -> Option<String> {
     }
 }
 
-/// Returns whether the files are being read, so that no match is known yet.
+/// Returns whether the list of files is still being read, so that no matches are known yet.
 pub fn is_reading(app: &App) -> bool {
     app.input.mentions.state() == Some(FileListState::Reading)
 }
 
-/// Shortens a path to `room` columns: the end, which names the file, stays.
+/// Shortens a path to `room` columns by cutting its start, because the end names the file.
 pub fn shorten(row: &mut CompletionRow, room: usize) {
     let Some(over) = width(&row.words).checked_sub(room).filter(|over| *over > 0) else {
         return;
     };
     let mut gone = 0;
     let mut freed = 0;
-    // One more column for the sign of the cut.
+    // One more column is freed for the `…` that marks the cut.
     for c in row.words.chars().skip(1) {
         if freed > over {
             break;

@@ -8,7 +8,7 @@ use crate::ui::keymap::{Action, Context};
 use crate::ui::widgets::placed::{PlacedPart, at_the_end};
 
 /// Returns the hint on the lower border of a conversation with the frame `area`: how much is new, and the key that
-/// follows new output again. `None` while the conversation follows new output.
+/// follows new output again. `None` if the conversation follows new output already.
 pub fn follow_mark(app: &App, area: Rect) -> Option<PlacedPart<String>> {
     let transcript = &app.model.agents.get(&app.shown)?.transcript;
     if transcript.is_following() {

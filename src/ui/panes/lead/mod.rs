@@ -25,15 +25,16 @@ use crate::ui::panes::lead::complete::Completion;
 use crate::ui::theme::Theme;
 use crate::ui::widgets::placed::PlacedPart;
 
-/// The state of the lead pane. The scroll position and the search are not part of it: each conversation has its own.
+/// The state of the lead pane. The scroll position and the search are not part of it, because each conversation has its
+/// own.
 #[derive(Debug, Default)]
 pub struct LeadPane {
-    /// The state of the composer's completion list.
     completion: Completion,
 }
 
 impl LeadPane {
-    /// Draws the composer and its completion list. Returns the position of the text cursor if the composer has the focus.
+    /// Draws the composer and its completion list. Returns the position of the text cursor if the composer has the
+    /// focus.
     pub fn draw_composer(
         &self,
         app: &App,
@@ -46,7 +47,7 @@ impl LeadPane {
         cursor
     }
 
-    /// Adds the mouse targets of the completion list, which covers the panes.
+    /// Adds the mouse targets of the completion list. They cover those of the panes below it.
     pub fn completion_targets(&self, app: &App, layout: &Layout, out: &mut Vec<PlacedPart<Hit>>) {
         complete_view::targets(self, app, layout, out);
     }

@@ -1,5 +1,5 @@
-//! The setup page (problem, explanation, steps and keys): drawing and actions. Also draws the page for a window that is too
-//! small.
+//! The setup page (problem, explanation, steps and keys): drawing and actions. Also draws the message for a window that
+//! is too small.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -21,7 +21,7 @@ use crate::ui::widgets::area::centered;
 /// Maximum length of a line, in columns. Longer lines are hard to read.
 const COLUMNS_MAX: u16 = 76;
 
-/// Shown when the user approves a page that is not completely visible.
+/// The status message when the user approves a page that is not completely visible.
 const TOO_LONG: &str =
     "Not all settings are visible. Make the window larger, or run crewdeck trust in a shell.";
 
@@ -56,8 +56,8 @@ fn fits(app: &App, area: Option<Rect>) -> bool {
     app.popups.is_empty() && lines(app, page, &Theme::default(), area).is_whole
 }
 
-/// Draws the page. If there is little room, omits the blank lines first, then the explanation, then the last steps. The
-/// problem and the keys are never omitted.
+/// Draws the page. If there is too little room, omits first the blank lines, then the explanation, then the last steps.
+/// The problem and the keys are never omitted.
 pub fn draw(app: &App, page: &OnboardingPage, theme: &Theme, area: Rect, buffer: &mut Buffer) {
     let lines = lines(app, page, theme, area);
     for (line, row) in lines.shown.iter().zip(area.rows()) {
@@ -71,7 +71,6 @@ pub fn draw(app: &App, page: &OnboardingPage, theme: &Theme, area: Rect, buffer:
     }
 }
 
-/// The visible lines of a page.
 struct VisibleLines {
     shown: Vec<Line<'static>>,
     /// Whether all steps are visible.
@@ -156,7 +155,7 @@ fn paragraph(words: &str, columns: usize, style: Style) -> Vec<Line<'static>> {
     rows.into_iter().map(|l| Line::styled(l, style)).collect()
 }
 
-/// Wraps text behind a mark, with a hanging indent.
+/// Wraps `words` into rows after `mark`. The further rows are indented by the width of the mark.
 fn hanging(mark: &str, words: &str, columns: usize, theme: &Theme) -> Vec<Line<'static>> {
     let indent = width(mark);
     let rows = wrap(words, columns.saturating_sub(indent));

@@ -1,4 +1,4 @@
-//! Actions on the shown conversation: search, prompt navigation and reading it as a whole.
+//! Actions on the shown conversation: search, moving between prompts, and getting its whole text.
 
 use crate::ui::app::App;
 use crate::ui::keymap::direction::Way;
@@ -7,10 +7,9 @@ use crate::ui::keymap::{Action, Context};
 use crate::ui::popups::pager::search::tell_match;
 use crate::ui::transcript::{Portion, Viewport};
 
-/// The key context of the conversation pane.
 const LEAD: Context = Context::In(Pane::Lead);
 
-/// Closes the search field and keeps the search.
+/// Closes the search field and keeps the search active. Shows a status message if there is no match.
 pub fn keep(app: &mut App) {
     let transcript = &mut app.shown_agent().transcript;
     transcript.finish_search_input();
@@ -19,14 +18,14 @@ pub fn keep(app: &mut App) {
     }
 }
 
-/// Returns whether the pane has the focus and the shown conversation is searched.
+/// Returns whether the pane has the focus and a search is active in the shown conversation.
 pub fn is_active(app: &App) -> bool {
     let agent = app.model.agents.get(&app.shown);
     let is_searched = agent.is_some_and(|a| a.transcript.search().is_some());
     is_searched && app.focus == Focus::Pane(Pane::Lead)
 }
 
-/// Goes to the next or previous match.
+/// Goes to the next or previous match of the search in the shown conversation. Does nothing while a popup is open.
 pub fn next(app: &mut App, way: Way, viewport: Viewport) {
     if !app.popups.is_empty() {
         return;
@@ -41,7 +40,7 @@ pub fn next(app: &mut App, way: Way, viewport: Viewport) {
     tell_match(app, round, way, "No matches in this conversation.");
 }
 
-/// Goes to the next or previous prompt of the user.
+/// Goes to the next or previous prompt of the user, or shows a status message if there is none.
 pub fn prompt(app: &mut App, way: Way, viewport: Viewport) {
     if !app.shown_agent().transcript.go_to_prompt(way, viewport) {
         let words = match way {

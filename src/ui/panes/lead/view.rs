@@ -88,7 +88,7 @@ fn doing(app: &App, theme: &Theme) -> Vec<Span<'static>> {
         return Vec::new();
     }
     let activity = app.activity(&app.shown);
-    // The line or the card that announces the request says so.
+    // The line or card that announces the request already says that the agent waits for the user.
     let is_announced = frame_layout::has_request_line(app) && app.model.requests.for_user() > 0;
     if is_announced && matches!(activity, Activity::NeedsYou { .. }) {
         return Vec::new();
@@ -147,7 +147,7 @@ fn welcome(app: &App) -> String {
     text
 }
 
-/// Draws the messages that wait for the shown agent, in one row each, at the bottom of `area`. Returns the area above
+/// Draws the messages that wait for the shown agent at the bottom of `area`, one row for each. Returns the area above
 /// them.
 fn queued(app: &App, theme: &Theme, area: Rect, buffer: &mut Buffer) -> Rect {
     let waiting: Vec<&str> = app
@@ -157,7 +157,8 @@ fn queued(app: &App, theme: &Theme, area: Rect, buffer: &mut Buffer) -> Rect {
         .filter(|q| q.to == app.shown)
         .map(|q| q.text.as_str())
         .collect();
-    // An idle agent reads a message at once, but attachments are read first: a large image takes a while.
+    // An idle agent reads a message at once, so a message that waits for it is still being sent: its attachments are
+    // read first, and a large image takes a while.
     let state = if app.holds_crew() && !app.is_running(&app.shown) {
         "sending"
     } else {
@@ -193,7 +194,8 @@ fn queued(app: &App, theme: &Theme, area: Rect, buffer: &mut Buffer) -> Rect {
     rest
 }
 
-/// Draws a composer without the focus as one row, for a screen with few rows: the key that opens it, and the recipient.
+/// Draws a composer without the focus as one row, with the key that opens it and the recipient. Used if the screen has
+/// few rows.
 fn folded(app: &App, theme: &Theme, row: Rect, buffer: &mut Buffer) {
     let key = app.prefs.keymap.key(Context::Panes, Action::Compose);
     let does = if app.role.is_crew() {

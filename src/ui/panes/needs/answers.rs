@@ -1,5 +1,5 @@
-//! Answers from the composer, and the texts that the user sends with decisions. A text that cannot be delivered becomes
-//! a draft again.
+//! Answers that the user sends from the composer, and the texts that the user sends with decisions. A text that cannot
+//! be delivered becomes a draft again.
 
 use crate::domain::ids::{Name, RequestId};
 use crate::domain::redact;
@@ -19,9 +19,9 @@ use crate::ui::keymap::{Action, Context};
 /// Maximum length of the part of an answer that a status message quotes, in characters.
 const QUOTED_MAX: usize = 60;
 
-/// Answers the open question of the shown agent with `words`. Returns `false` if there is no question. Returns `true`
-/// without sending anything if Enter has changed its meaning since the draft was started: a status message then
-/// explains what Enter does now.
+/// Answers the open question of the shown agent with `words`. Returns `false` if there is no question. If Enter has
+/// changed its meaning since the draft was started, sends nothing, explains in a status message what Enter does now,
+/// and returns `true`.
 pub fn answer(app: &mut App, words: &str, out: &mut Vec<Effect>) -> bool {
     if !is_meant(app) {
         return true;
@@ -64,7 +64,8 @@ fn enter(prefs: &Preferences) -> String {
     prefs.keymap.key(Context::Composer, Action::Send)
 }
 
-/// Makes an empty draft answer the question that is open now, as the composer's title says.
+/// If the draft is empty, links it to the question that is open now, because the composer's title already says that
+/// Enter answers that question.
 pub fn sync_empty_draft(app: &mut App) {
     if app.input.composer.is_empty() {
         app.input.drafts.enter_changed_at = None;
@@ -74,8 +75,8 @@ pub fn sync_empty_draft(app: &mut App) {
     }
 }
 
-/// Returns a reminder that `to` still waits for the answer to its question, because the text was sent as a message.
-/// `None` if it has no open question.
+/// Returns a reminder that the question of `to` is still open, for a text that was sent to `to` as a message and does
+/// not answer it. `None` if `to` has no open question.
 pub fn open_question_reminder(app: &App, to: &Name) -> Option<String> {
     let mut cards = app.model.requests.cards();
     let is_open = |r: &Request| {
@@ -123,7 +124,7 @@ pub fn decide(
     out.push(Effect::Command(Command::Decide(decision)));
 }
 
-/// Handles a closed request: if the user's text was not delivered with the decision, it becomes a draft again.
+/// Handles a closed request. If the user's text was not delivered with the decision, the text becomes a draft again.
 pub fn closed(app: &mut App, request: &Request) {
     let Some(sent) = app.input.drafts.sent(&request.id).cloned() else {
         return tell_writer(app, request);
@@ -132,7 +133,7 @@ pub fn closed(app: &mut App, request: &Request) {
     let is_same =
         request.comment == sent.text || request.comment.contains(redact::PLACEHOLDER_START);
     if is_users && !is_same {
-        // The decision came from another window. The rejection of this one follows.
+        // The decision came from another window. The event that rejects the decision of this window follows.
         return;
     }
     app.input.drafts.take_sent(&request.id);
@@ -150,7 +151,8 @@ pub fn closed(app: &mut App, request: &Request) {
     }
 }
 
-/// Tells the user that the question that the current draft answers was closed by someone else. The draft stays.
+/// Called when a request was closed. If the current draft answers it, tells the user that the question is closed and
+/// that the text stays as a draft.
 fn tell_writer(app: &mut App, request: &Request) {
     let is_own = app.input.drafts.answers_question.as_ref() == Some(&request.id);
     if is_own && !app.input.composer.is_empty() {
@@ -160,21 +162,22 @@ fn tell_writer(app: &mut App, request: &Request) {
     }
 }
 
-/// Turns the text of a decision that the crew rejected into a draft again.
+/// If the crew has rejected a decision, turns the text that was sent with it into a draft again.
 pub fn restore_rejected(app: &mut App, request: &RequestId, why: &str) {
     if let Some(sent) = app.input.drafts.take_sent(request) {
         restore(app, &sent.to, &sent.text, "Your answer", why);
     }
 }
 
-/// Restores a text whose delivery to `to` failed, and shows why and where it is now. `what` names the text.
+/// Restores a text whose delivery to `to` failed. A warning gives the reason `why` and says where the text is now.
+/// `what` names the text.
 pub fn restore(app: &mut App, to: &Name, text: &str, what: &str, why: &str) {
     let returned = app.restore_text(to, text);
     let place = where_restored(&app.prefs, to, returned, what);
     app.note(NoticeLevel::Warn, format!("{why} {place}").trim_end());
 }
 
-/// Turns the comment on a closed request into a draft for the agent that asked.
+/// Turns the comment on a request that is closed by now into a draft for the agent that asked.
 pub fn return_comment(app: &mut App, to: &Name, text: &str, why: &str) {
     let returned = app.restore_text(to, text);
     let place = where_restored(&app.prefs, to, returned, "What you wrote");

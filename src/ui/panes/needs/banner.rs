@@ -16,7 +16,7 @@ use crate::ui::theme::Theme;
 const ABOUT_LEAST: usize = 12;
 
 impl NeedsPane {
-    /// Draws the line that announces an open request while the pane is hidden, with its subject if there is room.
+    /// Draws the line that announces the selected request while the pane is hidden, with its subject if there is room.
     pub fn draw_banner(&self, app: &App, theme: &Theme, row: Rect, buffer: &mut Buffer) {
         let Some((_, request)) = self.selected_request(app) else {
             return;

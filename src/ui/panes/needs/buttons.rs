@@ -11,7 +11,7 @@ use crate::ui::keymap::{Action, Context};
 use crate::ui::text::width;
 use crate::ui::widgets::placed::{PlacedPart, place};
 
-/// Returns the buttons of a request's card that fit into its last row, most important first. Empty if the pane does not
+/// Returns the buttons that fit into the last row of a request's card, most important first. Empty if the pane does not
 /// have the focus or the request was answered.
 pub fn buttons(app: &App, request: &Request, row: Rect) -> Vec<PlacedPart<Button>> {
     let is_open = app.focus == Focus::Pane(Pane::Needs);
@@ -31,7 +31,8 @@ pub fn buttons(app: &App, request: &Request, row: Rect) -> Vec<PlacedPart<Button
     place(row, shown)
 }
 
-/// Returns the keys of a question's choices, as `1-3`, or one by one if they are not consecutive numbers.
+/// Returns the keys of a question's choices: as a range such as `1-3` if they are the consecutive numbers from 1 on,
+/// otherwise one by one.
 pub fn choice_keys(prefs: &Preferences, count: usize) -> String {
     let key = |number| prefs.keymap.key(Context::Choices, Action::Choose(number));
     let keys: Vec<String> = (1..=count).map(key).collect();

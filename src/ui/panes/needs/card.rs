@@ -1,5 +1,5 @@
-//! The card of a request in the "Needs you" pane. Its height determines the pane's height. Plans are rendered as Markdown;
-//! everything else is shown verbatim.
+//! The card of a request in the "Needs you" pane. Its height determines the pane's height. Plans are rendered as
+//! Markdown; everything else is shown verbatim.
 
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
@@ -17,36 +17,34 @@ use crate::ui::widgets::scrollbar::Scrollbar;
 const LISTED_MAX: usize = 3;
 /// Maximum number of other agents with the same request that the card names.
 const OTHERS_MAX: usize = 6;
-/// Minimum number of visible rows of the request's text. With fewer, the choices scroll together with the text.
+/// Minimum number of visible rows of the request's text. With less room, the choices scroll together with the text.
 const TEXT_MIN: usize = 2;
 
-/// The kind of a line of the card.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CardLineKind {
     /// Details in one line: the working directory, other agents with the same request, and whether the lead may decide.
     Detail,
-    /// The request itself.
+    /// The text of the request.
     Body,
-    /// The choice with this number, counted from 1. The line begins with the number.
+    /// A line of the choice with this number, counted from 1. The first line of a choice begins with the number.
     Choice(usize),
 }
 
-/// A line of the card and its kind.
 pub type CardLine = (CardLineKind, Line<'static>);
 
 /// The card of the selected request: the lines that scroll, and the choices that stay visible above the buttons.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Card {
-    /// The lines that scroll.
+    /// The details and the body of the request, which scroll. If `pinned` is empty, the choices follow.
     pub lines: Vec<CardLine>,
-    /// The number of rows in which `lines` is visible.
+    /// The number of rows in which `lines` scrolls.
     pub room: usize,
-    /// The choices, if there is room for all of them and some text. Otherwise empty, and the choices are at the end of
-    /// `lines`.
+    /// The choices, if there is room for all of them and for some text. Otherwise empty; the choices are then at the
+    /// end of `lines`.
     pub pinned: Vec<CardLine>,
 }
 
-/// Returns the area for text inside a pane with the frame `area`.
+/// Returns the area of the text in a pane with the frame `area`.
 pub fn inside(area: Rect) -> Rect {
     frame_layout::inside(area).inner(frame_layout::BESIDE_TEXT)
 }
@@ -61,7 +59,7 @@ pub fn card(pane: &NeedsPane, model: &CrewModel, width: u16, height: u16, theme:
     let rows = usize::from(height.saturating_sub(listed(model) + 1));
     if choices.len() + TEXT_MIN.min(lines.len()) <= rows {
         let mut choices = choices;
-        // A blank line before the buttons, if nothing has to scroll for it.
+        // Adds a blank line before the buttons if everything still fits without scrolling.
         if !choices.is_empty() && lines.len() + choices.len() + 1 < rows {
             choices.push((CardLineKind::Detail, Line::default()));
         }
@@ -83,15 +81,15 @@ pub fn card(pane: &NeedsPane, model: &CrewModel, width: u16, height: u16, theme:
 /// The areas of the selected request's card, and the content to draw in them.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct CardLayout {
-    /// The headings of the requests.
+    /// The rows with the headings of the open requests.
     pub list: Rect,
-    /// The lines that scroll.
+    /// The area in which [`Card::lines`] scrolls.
     pub text: Rect,
     /// The choices that stay visible above the buttons: the area of [`Card::pinned`].
     pub pinned: Rect,
     /// The buttons; `None` if there is no row for them.
     pub buttons: Option<Rect>,
-    /// The visible rows of choices, each with the number of its choice.
+    /// The visible rows of the choices, each with the number of its choice.
     pub choices: Vec<(Rect, usize)>,
     pub card: Card,
     /// The number of lines scrolled off at the top.
@@ -151,13 +149,14 @@ pub fn card_layout(pane: &NeedsPane, model: &CrewModel, inside: Rect, theme: &Th
 pub struct Reading {
     /// Whether the end of the request is visible.
     pub is_at_end: bool,
-    /// The number of characters in comments of the command that are folded.
+    /// The number of characters of the command's comments that are folded.
     pub folded: usize,
-    /// The number of bytes that are cut from the middle because the command is too long.
+    /// The number of bytes that were cut from the middle of the command because it is too long.
     pub cut: usize,
 }
 
-/// Returns how much of the selected permission request is visible, or `None` if the selected request is not a permission.
+/// Returns how much of the selected permission request is visible, or `None` if the selected request is not a
+/// permission request.
 pub fn reading(pane: &NeedsPane, model: &CrewModel, area: Option<Rect>) -> Option<Reading> {
     let (_, request) = pane.selected_request(model)?;
     if request.kind != RequestKind::Permission {
@@ -175,20 +174,20 @@ pub fn reading(pane: &NeedsPane, model: &CrewModel, area: Option<Rect>) -> Optio
     })
 }
 
-/// Returns the number of rows for the headings of the requests, including that of the selected one.
+/// Returns the number of rows for the headings of the open requests, including the heading of the selected one.
 pub fn listed(model: &CrewModel) -> u16 {
     u16::try_from(model.requests.len().min(LISTED_MAX)).unwrap_or(0)
 }
 
-/// Returns the number of rows that the card needs inside its frame. If it needs more than `most`, the result is any number
-/// above `most`.
+/// Returns the number of rows that the card needs inside its frame. If that is more than `most`, the result is inexact,
+/// but above `most`.
 pub fn height(pane: &NeedsPane, model: &CrewModel, width: u16, most: u16) -> u16 {
     let lines = pane.selected_request(model).map_or(0, |(_, request)| {
         let theme = Theme::default();
         let text = text(model, request, width, usize::from(most), &theme);
         text.len() + choices(request, width, &theme).len()
     });
-    // The buttons, and a blank line before them and before choices.
+    // Adds the row of the buttons, and the blank lines before it and before the choices.
     let blanks = pane
         .selected_request(model)
         .map_or(1, |(_, r)| 1 + usize::from(!r.choices.is_empty()));
@@ -196,8 +195,8 @@ pub fn height(pane: &NeedsPane, model: &CrewModel, width: u16, most: u16) -> u16
     lines.saturating_add(listed(model))
 }
 
-/// Renders the details and the body of a request, wrapped to `width`. To save work, lines of the body beyond the first
-/// `enough` may be missing.
+/// Renders the details and the body of a request, wrapped to `width`. To save work, may omit lines of the body after
+/// the first `enough`.
 pub fn text(
     model: &CrewModel,
     request: &Request,

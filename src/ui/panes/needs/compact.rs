@@ -1,5 +1,5 @@
-//! The card of a request above the composer: its heading on a line, the first lines of its text and the choices. The
-//! composer's title names the keys.
+//! The card of a request above the composer: its heading, the first lines of its text, and the choices. The composer's
+//! title names the keys.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Margin, Rect};
@@ -17,27 +17,27 @@ use crate::ui::text::{command_text, fit, longest_fitting, width};
 use crate::ui::theme::Theme;
 use crate::ui::widgets::placed::PlacedPart;
 
-/// Maximum number of rows of the text and the choices, except that all choices are shown.
+/// Maximum number of rows of the text and the choices together. The card is higher only if the choices alone need more
+/// rows.
 const ROWS_MAX: u16 = 9;
-/// Minimum width of the heading, in columns. With less room, the text at the right end of its line is shortened.
+/// Minimum width of the heading, in columns. With less room, the hint at the right end of its line is shortened.
 const HEADING_LEAST: usize = 30;
 
-/// The lines of the card below its heading.
 struct CompactCard {
     lines: Vec<CardLine>,
-    /// Whether nothing of the request is left out.
+    /// Whether `lines` shows the whole request.
     is_whole: bool,
 }
 
 fn card(model: &CrewModel, request: &Request, inside: Rect, theme: &Theme) -> CompactCard {
     let rows = usize::from(inside.height);
-    // Blank lines are left out.
+    // More lines than fit are rendered, because blank ones are dropped below.
     let enough = rows * 2 + 8;
     let text = card::text(model, request, inside.width, enough, theme);
     let (details, body): (Vec<CardLine>, Vec<CardLine>) =
         (text.into_iter()).partition(|(kind, _)| *kind == CardLineKind::Detail);
     let is_cut = body.len() >= enough;
-    // The directory matters for what would run, not for the answer to a question.
+    // The details, such as the directory, matter for what would be run, not for the answer to a question.
     let details = details
         .into_iter()
         .filter(|_| request.kind != RequestKind::Question);
@@ -52,7 +52,8 @@ fn card(model: &CrewModel, request: &Request, inside: Rect, theme: &Theme) -> Co
     CompactCard { lines, is_whole }
 }
 
-/// Returns the height that the card wants; `area` is the space for it and the conversation.
+/// Returns the number of rows that the card wants, including its heading. `area` is the space that the card shares with
+/// the conversation.
 pub fn height(model: &CrewModel, request: &Request, area: Rect) -> u16 {
     let choices = card::choices(request, card::inside(area).width, &Theme::default()).len();
     let choices = u16::try_from(choices).unwrap_or(u16::MAX);
@@ -65,7 +66,7 @@ pub fn height(model: &CrewModel, request: &Request, area: Rect) -> u16 {
     1 + u16::try_from(lines).unwrap_or(rows)
 }
 
-/// Returns the area of the lines in a card of the size of `area`.
+/// Returns the area of the lines below the heading, in a card with the area `area`.
 fn inside(area: Rect) -> Rect {
     let below = Rect {
         y: area.y + 1.min(area.height),
@@ -112,7 +113,8 @@ pub fn draw(app: &App, theme: &Theme, area: Rect, buffer: &mut Buffer) {
     }
 }
 
-/// Returns the key for what the card leaves out, in a long and a short form: the rest of the request, and other requests.
+/// Returns a hint with the key that shows what the card leaves out: the rest of the request, and other requests. The
+/// hint has a long and a short form; both are empty if the card leaves out nothing.
 fn elsewhere(app: &App, is_whole: bool, request: &Request) -> [String; 2] {
     let others = app
         .model
@@ -129,8 +131,8 @@ fn elsewhere(app: &App, is_whole: bool, request: &Request) -> [String; 2] {
     [long, format!(" more: {key} ")]
 }
 
-/// Adds the mouse targets of the card: the choices while a digit chooses, and the card itself, which leads to the
-/// composer.
+/// Adds the mouse targets of the card: the choices, while a digit key would choose one, and the card itself, which
+/// focuses the composer.
 pub fn targets(app: &App, area: Rect, out: &mut Vec<PlacedPart<Hit>>) {
     let mut put = |at, what| out.push(PlacedPart { at, what });
     if let (Some(request), true) = (answering::request(app), answering::takes_choice(app)) {

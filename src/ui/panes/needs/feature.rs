@@ -33,8 +33,8 @@ impl PaneFeature for NeedsPane {
         None
     }
 
-    /// Adds the rows of the list and, only while the pane has the focus, the choices and buttons of the selected
-    /// request.
+    /// Adds the headings of the requests as mouse targets. While the pane has the focus, the choices and buttons of the
+    /// selected request are targets, too.
     fn targets(&self, app: &App, area: Rect, out: &mut Vec<PlacedPart<Hit>>) {
         let inside = card::inside(area);
         let Some((at, request)) = self.selected_request(app) else {
@@ -144,8 +144,8 @@ impl PaneFeature for NeedsPane {
         })
     }
 
-    /// Selects another request. In the pane the line keys scroll the card instead, but a preview shows the whole
-    /// request.
+    /// Selects another request, because the preview shows a request in full. In the pane itself, the same keys scroll
+    /// the card.
     fn step_preview(&mut self, app: &mut App, area: Option<Rect>, by: Scroll) {
         match by {
             Scroll::LineDown => self.neighbour(app, area, Way::Forward),
@@ -203,7 +203,8 @@ impl PaneFeature for NeedsPane {
         })
     }
 
-    /// Returns the labels "answer" and "decline" for a question; other requests keep those of the key table.
+    /// Returns the labels "answer" and "decline" for the keys of a question. Other requests use the labels of the key
+    /// table.
     fn hint(&self, app: &App, binding: &KeyBinding) -> Option<String> {
         if binding.context != Context::In(Pane::Needs) || !app.is_in_panes() {
             return None;
@@ -257,7 +258,7 @@ impl PaneFeature for NeedsPane {
         if before == after {
             return;
         }
-        // If no card was visible and another pane had the focus, no key can be meant for an earlier card.
+        // A key can be meant for an earlier card only if a card was visible or this pane had the focus.
         let is_another = before.is_some() || app.focus == Focus::Pane(Pane::Needs);
         self.since = if is_another {
             app.now

@@ -10,9 +10,9 @@ use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::panes::needs::NeedsPane;
 
 impl NeedsPane {
-    /// Selects the oldest open request and focuses the pane. Keys that approve work at once, without the delay of a newly
-    /// shown request, because the user asked for it. Shows a message if no request is open. Does nothing while the user
-    /// writes a comment.
+    /// Selects the oldest open request and focuses the pane. Approval keys take effect at once: only a request that
+    /// appears by itself needs the delay that protects from approving it by accident. Shows a status message if no
+    /// request is open. Does nothing while the user writes a comment.
     pub fn focus_oldest(&mut self, app: &mut App) {
         if app.model.requests.is_empty() {
             app.say_nothing_waits();
@@ -32,8 +32,9 @@ impl NeedsPane {
     }
 }
 
-/// Handles a change of request `last`: if no request is open any more and the pane is focused, returns the focus. If the
-/// user decided `last`, the focus stays while the agent continues, for at most [`HOLD`]. Returns whether this applied.
+/// Called after request `last` has changed. If this pane has the focus and no request is open any more, returns the
+/// focus to where it was before. If the user decided `last` and the agent that asked is running, the focus first stays
+/// here for at most [`HOLD`]. Returns `false` if the focus is not affected.
 pub fn after_decision(app: &mut App, last: &Request) -> bool {
     let is_last = app.model.requests.is_empty()
         && app.focus == Focus::Pane(Pane::Needs)
@@ -53,7 +54,9 @@ pub fn after_decision(app: &mut App, last: &Request) -> bool {
     true
 }
 
-/// Ends the hold of the focus once the user has left the pane, a request has arrived, or the agent or the time has ended.
+/// Ends the time in which [`after_decision`] keeps the focus in this pane. If the agent that asked has stopped or the
+/// time is over, returns the focus. If the user has left the pane or a request has arrived, the focus stays where it
+/// is.
 pub fn end_hold(app: &mut App) {
     let Some(hold) = &app.keys.guard.hold else {
         return;
@@ -68,7 +71,7 @@ pub fn end_hold(app: &mut App) {
     }
 }
 
-/// Moves the focus from the pane back to where it was before. Does nothing if another pane is focused.
+/// Moves the focus from this pane back to where it was before. Does nothing if this pane does not have the focus.
 pub fn return_focus(app: &mut App) {
     if app.focus != Focus::Pane(Pane::Needs) {
         return;

@@ -19,26 +19,26 @@ use crate::domain::request::Request;
 use crate::domain::timestamp::Timestamp;
 use crate::ui::model::CrewModel;
 
-/// The state of the "Needs you" pane.
 #[derive(Debug, Default)]
 pub struct NeedsPane {
     /// The selected request; `None` selects the oldest one.
     pub selected: Option<RequestId>,
-    /// When another request was last selected without a key press. For a short time after it, keys that approve are
-    /// ignored, because they were meant for the previous request. 0 if no delay is needed.
+    /// The time at which another request was last selected without a key press. For a short time after it, keys that
+    /// approve are ignored, because they were meant for the previous request. 0 if no delay is needed.
     pub since: Timestamp,
     /// Number of lines of the selected request that are scrolled off the top.
     scroll: usize,
-    /// The request whose end the user has seen. A permission request can only be approved after that.
+    /// The request whose end the user has seen. A permission request can be approved only after that.
     seen_to_end: Option<RequestId>,
-    /// The permission request that the user was warned about because parts of it are folded or truncated.
+    /// The permission request for which the user was warned that parts of it are folded or truncated.
     warned_incomplete: Option<RequestId>,
     /// The selected request before the current event.
     before: Option<RequestId>,
 }
 
 impl NeedsPane {
-    /// Returns the index of the selected card and its first request. `None` if no request is open.
+    /// Returns the index of the selected card and its first request (identical requests share a card). `None` if no
+    /// request is open.
     pub fn selected_request<'a>(&self, model: &'a CrewModel) -> Option<(usize, &'a Request)> {
         let selected = self.selected.as_ref();
         let at = selected
@@ -47,7 +47,9 @@ impl NeedsPane {
         model.requests.at(at).map(|r| (at, r))
     }
 
-    /// Returns whether the user has seen the whole request in this pane, whose frame is `area` if it is visible.
+    /// Returns whether the user has seen all of request `id` in this pane, or was warned about the parts that are
+    /// folded or cut. Always false if another request is selected. `area` is the pane's frame; `None` if the pane is
+    /// not visible.
     pub fn has_read(&self, model: &CrewModel, area: Option<Rect>, id: &RequestId) -> bool {
         if self.selected_id(model).as_ref() != Some(id) {
             return false;

@@ -2,12 +2,12 @@
 
 use pretty_assertions::assert_eq;
 
-use crate::domain::ids::{Name, RequestId};
+use crate::domain::ids::RequestId;
 use crate::domain::permission::PermissionScope;
-use crate::domain::request::{Approver, Decision, Request, RequestStatus, Verdict};
+use crate::domain::request::{Approver, Request, RequestStatus, Verdict};
 use crate::protocol::{Command, EventKind, TeamEvent};
 use crate::ui::fixture::{
-    apply_events, busy, cells, permission, picture, plan, press, question, started,
+    apply_events, busy, cells, decision, permission, picture, plan, press, question, started,
 };
 use crate::ui::notifier::WindowFocus;
 use crate::ui::tests::scenes::scene_data::{asked, rules};
@@ -19,17 +19,6 @@ fn waiting(width: u16, height: u16, requests: Vec<Request>) -> UiState {
     let events = events.map(|request| EventKind::Team(TeamEvent::RequestChanged { request }));
     apply_events(&mut state, events.collect());
     state
-}
-
-fn decision(request: &Request, verdict: Verdict, comment: &str) -> Effect {
-    Effect::Command(Command::Decide(Decision {
-        id: request.id.clone(),
-        kind: request.kind,
-        target: request.target.clone(),
-        verdict,
-        by: Name::user(),
-        comment: comment.into(),
-    }))
 }
 
 #[test]
@@ -92,7 +81,7 @@ fn double_press_keeps_notice_of_folded_text() {
     }
     let yes = decision(&asked, Verdict::Approve, "");
     assert_eq!(press(&mut state, "a"), [yes]);
-    // The notice asked for this press.
+    // The notice about folded comments is gone, because it asked for this key press.
     let text = picture(&state);
     assert!(!text.contains("of comments are folded"), "{text}");
 }
@@ -154,7 +143,7 @@ fn unselected_permission_is_not_read() {
     assert_eq!(press(&mut state, "a"), []);
     assert!(picture(&state).contains("was not visible"));
     assert_eq!(state.panes.needs.selected, written_to);
-    // It is now fully visible.
+    // The request is now fully visible, so it can be approved.
     let yes = decision(&asked[0], Verdict::Approve, "yes");
     assert_eq!(press(&mut state, "a"), [yes]);
 }

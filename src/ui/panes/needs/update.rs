@@ -16,7 +16,6 @@ use crate::ui::panes::needs::{NeedsPane, answers, buttons, card};
 use crate::ui::popups::comment::CommentPopup;
 use crate::ui::popups::scopes::ScopeChoices;
 
-/// The key context of the "Needs you" pane.
 const NEEDS: Context = Context::In(Pane::Needs);
 
 impl NeedsPane {
@@ -72,8 +71,8 @@ impl NeedsPane {
     }
 
     /// Returns whether the user has seen the whole permission request, so that it may be approved. If not, explains
-    /// what to do. Folded or truncated content is reported once; the next approval counts. Other kinds of requests
-    /// always count as seen.
+    /// what to do. If parts are folded or truncated, warns the user once; after that, the request counts as seen. Other
+    /// kinds of requests always count as seen.
     fn was_read(&mut self, app: &mut App, area: Option<Rect>, id: &RequestId) -> bool {
         let is_selected = self.selected_request(app).is_some_and(|(_, r)| r.id == *id);
         if !is_selected {
@@ -81,7 +80,7 @@ impl NeedsPane {
             if kind != Some(RequestKind::Permission) {
                 return true;
             }
-            // Another card is visible: show this one before it can be approved.
+            // Another card was visible: show this one before the request can be approved.
             self.show(id.clone());
             self.since = app.now;
             warn_about(
@@ -122,8 +121,8 @@ impl NeedsPane {
         true
     }
 
-    /// Returns whether the request has been visible for at least [`SETTLE`], so that the pressed key was meant for it.
-    /// If not, shows a status message, unless one about this request is already shown.
+    /// Returns whether the request has been visible for at least [`SETTLE`], so that the key press was meant for it. If
+    /// not, shows a status message, unless one about this request is already shown.
     fn has_settled(&self, app: &mut App, id: &RequestId) -> bool {
         let since = self.since;
         let is_new = since.0 > 0.0 && app.now.since(since) < SETTLE;
@@ -139,7 +138,7 @@ impl NeedsPane {
         !is_new
     }
 
-    /// Opens the picker of the scopes in which the selected permission request can be approved for the whole team.
+    /// Opens the picker of the scopes for which the whole team can get the permission that is requested.
     pub fn choose_scope(&mut self, app: &mut App, area: Option<Rect>) {
         let Some((_, request)) = self.selected_request(app) else {
             app.say_nothing_waits();

@@ -90,12 +90,12 @@ pub fn draw(pane: &NeedsPane, app: &App, theme: &Theme, area: Rect, buffer: &mut
     }
     let thumb = frame::thumb(app, Pane::Needs, theme);
     frame::scrollbar(places.bar(area), thumb, buffer);
-    // On the border: a mark over the text would hide a line of the request.
+    // The mark is on the border, because over the text it would hide a line of the request.
     let shown = places.top + usize::from(places.text.height);
     let below = places.card.lines.len().saturating_sub(shown);
     let key = |by| app.prefs.keymap.key(Context::Panes, Action::Move(by));
     let (down, up) = (key(Scroll::LineDown), key(Scroll::LineUp));
-    // The keys work only with focus; in a preview they select the next card.
+    // The keys scroll the card only while the pane has the focus; in a preview they select the next card.
     let has_keys = app.focus == Focus::Pane(Pane::Needs) && app.popups.is_empty();
     let is_unread =
         request.kind == RequestKind::Permission && pane.seen_to_end.as_ref() != Some(&request.id);

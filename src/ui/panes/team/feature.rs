@@ -171,7 +171,7 @@ impl PaneFeature for TeamPane {
     }
 
     fn before_event(&mut self, app: &App, _event: &EventKind) {
-        // No explicit selection means the first row; pins the agent that is there now.
+        // `None` selects the first row. The event may change the first row, so select its agent explicitly.
         if app.focus == Focus::Pane(Pane::Team) && self.selected.is_none() {
             self.selected = self.selected_member(app).map(|(_, name)| name);
         }

@@ -1,4 +1,4 @@
-//! The figures of the team's rows and the headings above them.
+//! The figures in the team's rows (context usage, tokens, cost, time) and the headings above them.
 
 use ratatui::text::Span;
 
@@ -20,7 +20,7 @@ pub const CONTEXT_FROM: usize = 46;
 /// Minimum width of a row, in columns, to show the tokens and the time.
 const TOKENS_FROM: usize = 60;
 
-/// The heading of the names, with room for the mark of the order.
+/// The heading of the name column, with a trailing blank that reserves the width of the sort mark.
 pub const NAME_HEADING: &str = "agent ";
 
 /// Returns the width of the activity column: enough for `task_update` on a narrow row, and for the longest tool name on
@@ -29,14 +29,14 @@ pub fn words_width(columns: usize) -> usize {
     if columns < 90 { 11 } else { 14 }
 }
 
-/// How the figures of a row are written.
+/// How the figures of a row are laid out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FigureStyle {
-    /// Each with its unit, side by side.
+    /// Side by side, each with its unit.
     WithUnits,
     /// In columns below their headings.
     InColumns {
-        /// Whether there is a column for costs.
+        /// Whether the cost of any agent is known, so that there is a column for it.
         has_cost: bool,
     },
 }
@@ -62,14 +62,14 @@ pub fn figures(
         return String::new();
     };
     let context = agent.context_share().map_or_else(String::new, |share| {
-        // Three digits would shift the other columns.
+        // Three digits and the percent sign could shift the other columns.
         let share = if share > 99 {
             "99+".into()
         } else {
             format!("{share}%")
         };
         let about = if agent.window_is_assumed { "~" } else { "" };
-        // Same width with and without the mark.
+        // The cell is padded to four columns or more, so the mark does not change its width.
         format!("{about}{share}")
     });
     let tokens = match agent.usage.total() {
@@ -121,7 +121,7 @@ fn in_columns(cells: [&str; 4], has_cost: bool, columns: usize) -> String {
     parts.join(" ")
 }
 
-/// Returns the headings of the columns. The one that the list is sorted by has a mark.
+/// Returns the headings of the columns. The heading of the column by which the list is sorted has a mark.
 pub fn headings(
     sort: TeamSort,
     style: FigureStyle,

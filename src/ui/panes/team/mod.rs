@@ -21,7 +21,6 @@ use crate::ui::widgets::cut::cut_top;
 /// Minimum width of the list, in columns, to show headings.
 const HEADINGS_FROM: u16 = 48;
 
-/// The state of the team pane.
 #[derive(Debug)]
 pub struct TeamPane {
     /// The selected agent; `None` selects the first row.
@@ -30,14 +29,12 @@ pub struct TeamPane {
     pub sort: TeamSort,
 }
 
-/// The areas of the team's list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TeamListLayout {
     /// The filter input, if it is open.
     pub filter: Option<Rect>,
     /// The row with the headings of the columns; `None` if there is no room.
     pub headings: Option<Rect>,
-    /// The rows.
     pub list: Rect,
 }
 
@@ -52,7 +49,8 @@ impl Default for TeamPane {
 }
 
 impl TeamPane {
-    /// Returns the filtered team: the lead's subagents, then the teammates, each followed by its subagents.
+    /// Returns the rows that match the filter: the lead's subagents, then the teammates, each followed by its
+    /// subagents.
     pub fn rows<'a>(&self, model: &'a CrewModel) -> Vec<TeamRow<'a>> {
         let words = self.filter.words();
         let mut rows = self.unfiltered_rows(model);
@@ -63,7 +61,7 @@ impl TeamPane {
         rows
     }
 
-    /// Returns the whole team in the chosen order, ignoring the filter.
+    /// Returns the rows of the whole team in the chosen order, ignoring the filter.
     pub fn unfiltered_rows<'a>(&self, model: &'a CrewModel) -> Vec<TeamRow<'a>> {
         let of = |parent: &Name| {
             let all = model.agents.subagents(parent);
@@ -77,11 +75,12 @@ impl TeamPane {
         rows
     }
 
-    /// Returns the areas of the list for the area inside the pane's frame.
+    /// Divides `inside`, the area inside the pane's frame, into filter, headings and rows.
     pub fn places(&self, model: &CrewModel, inside: Rect) -> TeamListLayout {
         let (filter, list) = self.filter.areas(inside);
         let rows = self.rows(model).len();
-        // Headings take a row that is free, or one that the order explains.
+        // Headings are shown if a row is free for them, or if the list is sorted, because the mark in a heading says by
+        // what.
         let is_free = rows > 0 && rows < usize::from(list.height);
         let is_sorted = self.sort != TeamSort::default() && list.height > 1;
         let has_headings = list.width >= HEADINGS_FROM && (is_free || is_sorted);
@@ -93,7 +92,8 @@ impl TeamPane {
         }
     }
 
-    /// Returns the index of the selected row and the teammate or subagent in it. `None` if the list is empty.
+    /// Returns the index of the selected row and the name of the teammate or subagent in it. If a selected subagent has
+    /// finished, its parent is selected instead. `None` if the list is empty.
     pub fn selected_member(&self, model: &CrewModel) -> Option<(usize, Name)> {
         let rows = self.rows(model);
         let at = self
@@ -101,7 +101,7 @@ impl TeamPane {
             .as_ref()
             .and_then(|name| {
                 let row = |name: &Name| rows.iter().position(|r| r.name() == name);
-                // A finished subagent is replaced by its parent.
+                // The selection moves from a finished subagent to its parent.
                 row(name).or_else(|| row(&name.parent()?))
             })
             .unwrap_or(0);
@@ -110,7 +110,6 @@ impl TeamPane {
 }
 
 impl TeamRow<'_> {
-    /// Returns the agent of the row.
     pub fn name(&self) -> &Name {
         match self {
             TeamRow::Member(member) => &member.name,
@@ -126,8 +125,8 @@ pub enum TeamRow<'a> {
     Subagent(Name),
 }
 
-/// Returns the lowercase text that the filter searches: the name, the role of a teammate or the prompt of a subagent,
-/// and the task.
+/// Returns the text, in lower case, that the filter searches: the name, the role of a teammate or the prompt of a
+/// subagent, and the task.
 pub fn about(model: &CrewModel, row: &TeamRow) -> String {
     let name = row.name();
     let role = match row {

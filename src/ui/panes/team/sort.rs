@@ -5,15 +5,15 @@ use std::cmp::Reverse;
 use crate::domain::team::{Activity, Member, MemberStatus};
 use crate::ui::model::CrewModel;
 
-/// The column by which the team is sorted. Teammates that have shut down are always last, and subagents follow their
-/// parent.
+/// The column by which the team is sorted. Teammates that have shut down are always last, and subagents always follow
+/// their parent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum TeamSort {
     /// In the order in which the teammates joined.
     #[default]
     Joined,
     Name,
-    /// Teammates that wait, failed or are stuck first, then those at work, then idle ones.
+    /// First teammates that wait, have failed or are stuck, then those at work, then idle ones.
     State,
     /// The fullest context first.
     Context,
@@ -24,7 +24,7 @@ pub enum TeamSort {
 }
 
 impl TeamSort {
-    /// Returns the next order, for a key that goes through all of them. Cost is skipped while no cost is known.
+    /// Returns the next order, for a key that cycles through all of them. Cost is skipped while no cost is known.
     pub fn next(self, model: &CrewModel) -> TeamSort {
         match self {
             TeamSort::Joined => TeamSort::Name,
@@ -48,11 +48,11 @@ impl TeamSort {
         }
     }
 
-    /// Returns the teammates in this order.
+    /// Returns all teammates in this order, with those that have shut down last.
     pub fn members(self, model: &CrewModel) -> Vec<&Member> {
         let mut rows: Vec<&Member> = model.team.members.iter().collect();
         let agent = |member: &Member| model.agents.get(&member.name);
-        // A stable sort keeps the order of joining among equals.
+        // The sort is stable, so equal rows stay in the order of joining.
         match self {
             TeamSort::Joined => {}
             TeamSort::Name => rows.sort_by(|a, b| a.name.cmp(&b.name)),

@@ -45,8 +45,8 @@ impl TeamPane {
         app.say(format!("Team sorted by {by}."));
     }
 
-    /// Returns the selected teammate if it has not shut down. Otherwise shows a status message that says why nothing
-    /// can be done.
+    /// Returns the selected teammate. If the list is empty, or the selected agent is a subagent or has shut down, shows
+    /// a status message and returns `None`.
     fn selected_at_work(&self, app: &mut App) -> Option<Name> {
         let Some((_, member)) = self.selected_member(app) else {
             app.say_while("No teammates yet.", |app| app.model.team.members.is_empty());

@@ -22,7 +22,7 @@ use crate::ui::theme::Theme;
 use crate::ui::widgets::list;
 use crate::ui::widgets::scrollbar::Scrollbar;
 
-/// Minimum width of a row, in columns, to show the activity bars. A narrower row needs the room for the task.
+/// Minimum width of a row, in columns, to show the activity bars. A narrower row needs their columns for the task.
 const ACTIVITY_BARS_FROM: usize = 70;
 /// Minimum room for a tool's argument or a waiting reason, in columns, including the blanks before it. With less, it is
 /// omitted.
@@ -93,7 +93,7 @@ pub fn draw(pane: &TeamPane, app: &App, theme: &Theme, area: Rect, buffer: &mut 
     }
 }
 
-/// The number of columns that a row has for name and task together, and how many each of them needs.
+/// The number of columns that the name and the task of a row share, and how many each of them needs.
 #[derive(Clone, Copy)]
 struct SharedColumns {
     columns: usize,
@@ -101,7 +101,7 @@ struct SharedColumns {
     task: usize,
 }
 
-/// Returns the width of the name column.
+/// Returns the width of the name column, in columns: the same for all rows, so that the least text is truncated.
 fn name_width(app: &App, members: &[TeamRow<'_>], inside: usize, style: FigureStyle) -> usize {
     let least = match inside {
         0..CONTEXT_FROM => 8,
@@ -120,7 +120,7 @@ fn name_width(app: &App, members: &[TeamRow<'_>], inside: usize, style: FigureSt
                 (prompt, String::new())
             }
         };
-        // The symbol, and a blank after each cell.
+        // The columns of the symbol, and of the blank after each cell.
         let used = 5 + words_width(columns) + width(&pulse) + right;
         SharedColumns {
             columns: columns.saturating_sub(used),
@@ -133,8 +133,8 @@ fn name_width(app: &App, members: &[TeamRow<'_>], inside: usize, style: FigureSt
 }
 
 /// Returns the width of the name column that truncates the least text over all rows. A truncated column of a name
-/// counts as much as two of a task. The result is at least `least`, unless all names are shorter, and at most half of
-/// the shared columns of any row, unless the task of that row still fits.
+/// counts as much as two of a task. The result is at least `least`, unless all names are shorter. It is at most half of
+/// the shared columns of each row, or more as long as the row's task still fits.
 fn least_truncating_width(rows: &[SharedColumns], least: usize) -> usize {
     let longest = rows.iter().map(|r| r.name).max().unwrap_or(0);
     let allowed = |r: &SharedColumns| r.columns.saturating_sub(r.task).max(r.columns / 2);
@@ -197,7 +197,7 @@ fn row(
     ]
 }
 
-/// Returns the activity bars of an agent, after a space. Empty in a narrow row, and as long as no teammate has been
+/// Returns a space and the activity bars of an agent. Empty if the row is narrow, or as long as no teammate has been
 /// active.
 fn pulse(app: &App, agent: Option<&AgentView>, columns: usize) -> String {
     let slices = match columns {
@@ -271,8 +271,8 @@ fn task(model: &CrewModel, member: &Member) -> String {
     )
 }
 
-/// Returns the text and style of the task column: the task with details of the activity, or the reason why the agent is
-/// stuck or has failed.
+/// Returns the text and style of the task column. If the agent is stuck or has failed, the text is the reason;
+/// otherwise it is the task, followed by details of the activity if there is room.
 fn about(
     model: &CrewModel,
     member: &Member,
@@ -282,7 +282,7 @@ fn about(
 ) -> (String, ratatui::style::Style) {
     let task = task(model, member);
     match activity {
-        // Too few columns to be useful.
+        // Too few columns are left for the details of the activity.
         Activity::Tool { .. } | Activity::Backoff { .. } | Activity::Queued { .. }
             if width(&task) + ARGUMENT_MIN > room =>
         {

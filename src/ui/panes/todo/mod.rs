@@ -11,19 +11,19 @@ use crate::ui::app::App;
 use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::widgets::list::first_row;
 
-/// The state of the todo pane.
 #[derive(Debug, Default)]
 pub struct TodoListPane {
     /// The index of the selected item; `None` selects the item in progress.
     pub selected: Option<usize>,
-    /// The text of the selected item before the current event.
+    /// The text of the selected item before the current event, by which the item is found again.
     before: Option<String>,
-    /// The focus, the zoomed pane and the tab before the user switched to the list.
+    /// The focus, the zoomed pane and the tab as they were before the user switched to the list, to restore them.
     before_toggle: Option<(Focus, Option<Pane>, Pane)>,
 }
 
 impl TodoListPane {
-    /// Returns the index of the selected item.
+    /// Returns the index of the selected item; without a selection, that of the item in progress, or else 0. `None` if
+    /// the list is empty.
     pub fn selected_row(&self, app: &App) -> Option<usize> {
         let last = app.shown_todo().len().checked_sub(1)?;
         let selected = self.selected.map(|at| at.min(last));
@@ -50,7 +50,7 @@ fn current_todo(app: &App) -> usize {
     current.unwrap_or(0)
 }
 
-/// Returns whether the shown todo list exists and is complete.
+/// Returns whether the shown todo list is not empty and all its items are completed.
 fn todo_is_done(app: &App) -> bool {
     let items = app.shown_todo();
     let is_done = |item: &TodoItem| item.status == TodoStatus::Completed;

@@ -32,7 +32,7 @@ fn todo_list_toggles_from_anywhere() {
         ("ctrl+t", (false, Focus::Composer, hidden)),
         ("ctrl+t", (true, Focus::Composer, shown)),
         ("esc 3 ctrl+t", (false, board, hidden)),
-        // Its pane number shows it while it has focus.
+        // The key of the pane shows the hidden list as long as it has the focus.
         ("2", (true, todo, None)),
         ("ctrl+t", (false, Focus::Pane(Pane::Lead), hidden)),
         ("3 ctrl+t", (true, board, shown)),

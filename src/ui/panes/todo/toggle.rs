@@ -10,8 +10,8 @@ use crate::ui::keymap::{Action, Context};
 use crate::ui::panes::todo::TodoListPane;
 
 impl TodoListPane {
-    /// Shows or hides the todo list next to the conversation, and saves the choice. Where the list fills the screen or a
-    /// tab, moves the focus instead. `is_visible` says whether the list is on the screen.
+    /// Shows or hides the todo list next to the conversation, and saves the choice. If the list would fill the screen
+    /// or a tab, switches to it or back instead. `is_visible` says whether the list is on the screen.
     pub fn toggle(&mut self, app: &mut App, is_visible: bool, out: &mut Vec<Effect>) {
         if !app.popups.is_empty() {
             return;
@@ -26,7 +26,7 @@ impl TodoListPane {
         }
         let has_keys = app.focus == Focus::Pane(Pane::Todo);
         if !is_visible && app.arrangement.screen.shows_todo() && !app.shown_todo().is_empty() {
-            // The pane is hidden for lack of rows; it is visible while it has focus.
+            // The pane is hidden because there are too few rows, but is visible while it has the focus.
             return navigation::focus(app, Pane::Todo);
         }
         app.arrangement.screen.todo = if is_visible {
@@ -58,7 +58,7 @@ impl TodoListPane {
             navigation::focus(app, Pane::Todo);
             app.arrangement.zoom = zoom;
         } else {
-            // The composer keeps the focus.
+            // The composer keeps the focus; only the tab changes.
             app.arrangement.tab = Pane::Todo;
         }
     }
@@ -80,7 +80,7 @@ impl TodoListPane {
     }
 }
 
-/// Returns whether the todo list fills the screen or a tab when it is shown.
+/// Returns whether the todo list would fill the screen or a tab if it were shown.
 fn fills_screen_or_tab(app: &App) -> bool {
     let is_tab =
         class(app.size) == SizeClass::Middle && app.arrangement.screen.layout == PaneLayout::Wall;

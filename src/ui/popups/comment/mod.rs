@@ -38,7 +38,7 @@ pub struct CommentPopup {
 }
 
 impl CommentPopup {
-    /// Creates a comment that begins with `text`.
+    /// Creates the popup with `text` as the beginning of the comment.
     pub fn new(request: RequestId, text: &str) -> CommentPopup {
         let mut composer = Composer::default();
         composer.set(text);
@@ -66,7 +66,8 @@ impl CommentPopup {
 
 fn area(screen: Rect) -> Rect {
     let columns = WIDTH_MAX.min(screen.width.saturating_sub(4));
-    // At the bottom and at most a sixth of the screen, so that the card stays readable.
+    // The popup is at the bottom and its text at most a sixth as high as the screen, so that the card of the request
+    // stays readable.
     let rows = (screen.height / 6).clamp(1, ROWS_MAX);
     bottom_centered(screen, columns, rows + 5)
 }

@@ -1,4 +1,4 @@
-//! The dialog that confirms emptying the conversation of an agent that works.
+//! The dialog that confirms clearing the conversation of an agent that is working.
 
 use crate::domain::ids::Name;
 use crate::protocol::Command;

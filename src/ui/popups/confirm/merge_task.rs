@@ -1,4 +1,4 @@
-//! The dialog that confirms merging the branch of a task, or the branches of all completed tasks.
+//! The dialog that confirms merging the branch of a task. It also offers to merge the branches of all completed tasks.
 
 use crate::domain::ids::TaskId;
 use crate::domain::text::one_line;
@@ -12,7 +12,7 @@ use crate::ui::model::CrewModel;
 use crate::ui::model::board::branches;
 use crate::ui::popups::confirm::Question;
 
-/// Maximum number of tasks that the dialog lists as not included in a merge of all branches.
+/// Maximum number of tasks that the dialog names as not included in a merge of all branches.
 const WAITING_MAX: usize = 3;
 
 #[derive(Debug)]
@@ -117,11 +117,11 @@ impl Question for MergeTask {
     }
 }
 
-/// Sends the command that merges the branches of all completed tasks, if there are at least two.
+/// Sends the command that merges all branches that can be merged now, if there are at least two.
 fn merge_all(app: &mut App, out: &mut Vec<Effect>) -> Next {
     let tasks = branches::to_merge(app).as_ref().clone();
     if tasks.len() < 2 {
-        // A single branch is merged with `y`. None is left if another window has merged them.
+        // A single branch is merged with `y` instead. There is no branch left if another window has merged them.
         return Next::Stay;
     }
     let (text, merging) = (format!("Merging {} branches…", tasks.len()), tasks.clone());

@@ -33,7 +33,7 @@ const WIDTH_MAX: u16 = 60;
 
 /// A question that the user confirms or cancels in a dialog.
 pub trait Question: Debug + 'static {
-    /// The labels of the buttons.
+    /// The label of the button that confirms.
     const CONFIRM: &'static str;
     const CANCEL: &'static str = "cancel";
 
@@ -41,7 +41,7 @@ pub trait Question: Debug + 'static {
 
     fn text(&self, app: &App) -> String;
 
-    /// Returns the buttons: the actions and their labels.
+    /// Returns the action and the label of each button.
     fn buttons(&self, _app: &App) -> &'static [(Action, &'static str)] {
         const {
             &[
@@ -51,25 +51,26 @@ pub trait Question: Debug + 'static {
         }
     }
 
-    /// Runs what the user has confirmed. The dialog then closes.
+    /// Does what the user has confirmed. The dialog then closes.
     fn confirmed(&self, app: &mut App, out: &mut Vec<Effect>);
 
     fn context(&self) -> Context {
         Context::Confirm
     }
 
-    /// Runs an action of the dialog other than confirming and cancelling, such as that of a further button.
+    /// Runs an action of the dialog other than confirming and cancelling, such as that of an additional button.
     fn act(&self, _app: &mut App, _action: Action, _out: &mut Vec<Effect>) -> Next {
         Next::Pass
     }
 
-    /// Returns why the question no longer applies, which closes the dialog; `None` if it still applies.
+    /// Returns why the question no longer applies; `None` if it still applies. A question that no longer applies closes
+    /// the dialog.
     fn outdated(&self, _app: &App) -> Option<String> {
         None
     }
 }
 
-/// The dialog that asks a question.
+/// A dialog whose text, buttons and effect come from the question `Q`.
 #[derive(Debug)]
 pub struct Confirmation<Q>(pub Q);
 
@@ -126,7 +127,7 @@ impl<Q: Question> Popup for Confirmation<Q> {
         self.0.buttons(app)
     }
 
-    /// An action of the dialog has no effect while its button is missing.
+    /// Returns `Some(false)` for an action that has no button now.
     fn offers(&self, app: &App, action: Action) -> Option<bool> {
         let mut buttons = self.0.buttons(app).iter();
         (!buttons.any(|(a, _)| *a == action)).then_some(false)

@@ -1,4 +1,4 @@
-//! The dialog that confirms releasing the task of a running teammate.
+//! The dialog that confirms releasing a task whose owner is a running teammate.
 
 use crate::domain::ids::{Name, TaskId};
 use crate::domain::text::one_line;
@@ -54,7 +54,7 @@ impl Question for ReleaseTask {
     }
 }
 
-/// Sends the command that releases a task.
+/// Sends the command that releases a task if `from` is still its owner.
 pub fn release(app: &mut App, task: TaskId, from: Name, out: &mut Vec<Effect>) {
     let words = format!("Releasing {task}…");
     send(app, words, TaskCommand::Release { task, from }, out);

@@ -22,7 +22,7 @@ struct WorktreeCheck {
     size: String,
 }
 
-/// The first dialog: asks whether to remove the worktree.
+/// The dialog that asks whether to remove the worktree. If work would be lost, [`LoseWork`] asks again.
 #[derive(Debug)]
 pub struct RemoveWorktree(WorktreeCheck);
 
@@ -30,11 +30,10 @@ pub struct RemoveWorktree(WorktreeCheck);
 #[derive(Debug)]
 pub struct LoseWork(WorktreeCheck);
 
-/// Opens the first dialog when the crew has reported what would be lost, unless the user is doing something else by
-/// now.
+/// Called when the crew has reported what removing the worktree would lose: opens the dialog [`RemoveWorktree`], unless
+/// the user is doing something else by now.
 pub fn ask(app: &mut App, task: TaskId, losses: &Losses, size: &str) {
     if !app.is_in_panes() {
-        // The user is doing something else now.
         return;
     }
     app.status = None;

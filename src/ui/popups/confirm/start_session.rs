@@ -11,7 +11,8 @@ use crate::ui::popups::confirm::{Confirmation, Question};
 #[derive(Debug)]
 pub struct StartSession(pub Option<String>);
 
-/// Starts a new session or resumes the one with id `session`. Asks first if that stops agents or jobs.
+/// Resumes the session with id `session`, or starts a new one if it is `None`. Asks first if that would stop agents or
+/// jobs.
 pub fn start(app: &mut App, session: Option<String>, out: &mut Vec<Effect>) {
     if what_would_stop(app).is_some() {
         open_popup(app, Confirmation(StartSession(session)));

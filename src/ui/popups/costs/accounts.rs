@@ -11,22 +11,20 @@ use crate::ui::model::costs::Used;
 /// The usage of one agent and its subagents.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Account {
-    /// The agent; `None` for the one row that sums up all agents that have left and were dropped from memory.
+    /// The agent; `None` for the one row that sums up all agents that have left the team and are no longer in memory.
     pub name: Option<Name>,
     /// The number of subagents whose usage is included. If `name` is `None`: the number of agents that the row sums up.
     pub others: usize,
-    /// The usage of the agent and its subagents.
     pub used: Used,
     /// Whether the agent has left the team.
     pub is_gone: bool,
 }
 
-/// The usage of all agents.
+/// The usage of each agent, and the total.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Accounts {
     /// One account for each agent, most expensive first.
     pub all: Vec<Account>,
-    /// The total.
     pub sum: Used,
 }
 
@@ -36,7 +34,8 @@ impl Accounts {
         self.sum.cost.is_some()
     }
 
-    /// Returns the share of `used` in the total, in thousandths: of the cost if known, otherwise of the tokens.
+    /// Returns the share of `used` in the total, in thousandths: of the cost if prices are known, otherwise of the
+    /// tokens.
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // 0 to 1000
     pub fn share(&self, used: &Used) -> u64 {
         match (self.sum.cost, used.cost) {

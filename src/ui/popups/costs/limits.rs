@@ -1,4 +1,5 @@
-//! The limits section of the cost panel: running and queued calls, back-off, and the budgets of the team and each agent.
+//! The limits section of the cost panel: running and queued calls, back-off, and the budgets of the team and each
+//! agent.
 
 use ratatui::style::Style;
 use ratatui::text::Span;
@@ -14,9 +15,9 @@ use crate::ui::popups::costs::accounts::{Account, Accounts};
 use crate::ui::text::{pad, wrap};
 use crate::ui::theme::Theme;
 
-/// From this share on, in percent, budget usage is highlighted.
+/// The share of a budget, in percent, from which on its usage is highlighted.
 const NEAR: u64 = 80;
-/// The width of the label before each line, in columns.
+/// The width of the labels before the lines, in columns.
 const HEADS: usize = 12;
 
 /// Returns the lines of the limits section, wrapped to `columns`.
@@ -93,7 +94,7 @@ fn calls(model: &CrewModel) -> String {
     format!("{flying}{of} running, {waiting} queued")
 }
 
-/// Describes the cause of the team's back-off and the remaining seconds, or returns `None` if there is no back-off.
+/// Describes the cause of the team's back-off and the remaining seconds; `None` if there is no back-off.
 fn backoff(app: &App) -> Option<String> {
     let (until, cause) = style::backoff(app)?;
     let left = style::seconds(until, app.now);
@@ -106,7 +107,7 @@ fn percent(used: f64, allowed: f64) -> u64 {
     (used / allowed.max(f64::MIN_POSITIVE) * 100.0).clamp(0.0, 999.0) as u64
 }
 
-/// Formats an amount without its unit, for text such as "16.1M of 2.0M tokens".
+/// Formats an amount without the word "tokens", for text such as "16.1M of 2.0M tokens".
 fn bare(budget: UsageBudget, amount: f64) -> String {
     let shown = budget.format_amount(amount);
     shown.trim_end_matches(" tokens").to_string()
@@ -128,8 +129,8 @@ fn of_team(model: &CrewModel, sum: &Used, budget: UsageBudget) -> Option<(String
     Some((words, share))
 }
 
-/// Describes the budget of each agent and the agent that is closest to its own. Returns the text and the highest share in
-/// percent.
+/// Describes the budget that each agent has, and the agent that has used the largest share of its own. Returns the text
+/// and that share in percent.
 fn of_agents(model: &CrewModel, accounts: &Accounts, budget: UsageBudget) -> Option<(String, u64)> {
     let base = model.limits.budgets.limit(budget)?;
     let shares = accounts

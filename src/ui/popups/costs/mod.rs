@@ -24,7 +24,6 @@ use crate::ui::widgets::list::first_row;
 /// Maximum width of the panel, in columns.
 const WIDTH_MAX: u16 = 112;
 
-/// A line of the panel.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CostLine {
     pub spans: Vec<Span<'static>>,
@@ -107,7 +106,7 @@ pub fn place(screen: Rect, view: &CostsPopup, lines: &[CostLine]) -> PopupListLa
     let at = if lines.iter().skip(at + 1).any(|l| l.target.is_some()) {
         at
     } else {
-        // With the last selectable line selected, scroll to the end, so that the lines below it can be read.
+        // If the last selectable line is selected, scrolls to the end, so that the lines below it can be read.
         lines.len().saturating_sub(1)
     };
     let first = first_row(lines.len(), at, list.height);

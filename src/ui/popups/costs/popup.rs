@@ -18,7 +18,6 @@ use crate::ui::popups::task_page::TaskPage;
 use crate::ui::theme::Theme;
 use crate::ui::widgets::list;
 
-/// The popup with the cost panel.
 #[derive(Debug, Default)]
 pub struct CostsPopup {
     /// The target of the selected line; `None` selects the first line with a target.
@@ -33,7 +32,6 @@ pub enum CostTarget {
     Task(TaskId),
 }
 
-/// Opens the cost panel.
 pub fn open(app: &mut App) {
     open_once(app, CostsPopup::default());
 }
@@ -47,14 +45,14 @@ impl CostsPopup {
         lines.iter().position(is_it).or_else(first)
     }
 
-    /// Returns the target of the selected line.
+    /// Returns the target of the selected line; `None` if no line can be selected.
     pub fn target(&self, app: &App) -> Option<CostTarget> {
         let lines = lines(app, self.sort, &Theme::default());
         let row = self.row(&lines)?;
         lines.into_iter().nth(row)?.target
     }
 
-    /// Selects the line with this target. `None` keeps the selection.
+    /// Selects the line with this target. `None` keeps the current selection.
     fn take(&mut self, target: Option<CostTarget>) {
         self.selected = target.or(self.selected.take());
     }
@@ -153,7 +151,7 @@ impl Popup for CostsPopup {
     }
 
     fn before_event(&mut self, app: &App) {
-        // No explicit selection means the first line; new lines may come before it.
+        // `None` selects the first line. The event may add lines above it, so select the current one explicitly.
         if self.selected.is_none() {
             self.selected = self.target(app);
         }

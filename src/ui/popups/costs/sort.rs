@@ -6,10 +6,10 @@ use crate::domain::ids::TaskId;
 use crate::ui::model::costs::Used;
 use crate::ui::popups::costs::accounts::Account;
 
-/// The column by which the tables are sorted. Rows that are equal in it keep the order by cost.
+/// The column by which the tables are sorted. Rows with equal values in that column are ordered by cost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum CostSort {
-    /// The highest cost first; without prices, the most tokens.
+    /// The highest cost first; if no price is known, the most tokens.
     #[default]
     Share,
     /// By the name of the agent and the number of the task.
@@ -21,7 +21,7 @@ pub enum CostSort {
 }
 
 impl CostSort {
-    /// Returns the next order, for a key that goes through all of them.
+    /// Returns the next order, for a key that cycles through all of them.
     pub fn next(self) -> CostSort {
         match self {
             CostSort::Share => CostSort::Name,
@@ -31,7 +31,8 @@ impl CostSort {
         }
     }
 
-    /// Sorts the accounts, which are in the order by cost. The sum of earlier agents stays the last row by name.
+    /// Sorts accounts that are already sorted by cost; the sort is stable. In the order by name, the row that sums up
+    /// earlier agents stays last.
     pub fn sort_accounts(self, rows: &mut [Account]) {
         match self {
             CostSort::Name => {
@@ -43,7 +44,7 @@ impl CostSort {
         }
     }
 
-    /// Sorts the tasks, which are in the order by cost.
+    /// Sorts tasks that are already sorted by cost; the sort is stable.
     pub fn sort_tasks(self, rows: &mut [(TaskId, Used)]) {
         match self {
             CostSort::Name => rows.sort_by_key(|(id, _)| *id),
@@ -53,7 +54,7 @@ impl CostSort {
         }
     }
 
-    /// Returns the number to sort by; 0 for all rows keeps the order by cost.
+    /// Returns the number by which rows are sorted. It is 0 for all rows if the order by cost is kept.
     fn figure(self, used: &Used) -> u64 {
         match self {
             CostSort::Share | CostSort::Name => 0,

@@ -25,7 +25,7 @@ const NAMES_MAX: usize = 28;
 /// Minimum width of the name column, in columns.
 const NAMES_MIN: usize = 14;
 
-/// A numeric column.
+/// A column to the right of the names: a number, or the bar that shows the share.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Column {
     Calls,
@@ -43,7 +43,7 @@ enum Column {
 
 use Column::{Bar, Budget, Cached, Calls, Cost, Input, Output, Read, Share, Tokens, Written};
 
-/// The column sets, widest first. The first one that fits is used.
+/// The sets of columns, widest first. The table has the first set that fits.
 const FORMS: [&[Column]; 5] = [
     &[
         Calls, Input, Read, Written, Output, Cost, Budget, Share, Bar,
@@ -88,7 +88,7 @@ impl Column {
     fn cell(self, used: &Used, share: u64, budget: Option<u64>) -> String {
         let usage = &used.usage;
         match self {
-            // Journals of older versions have no call counts.
+            // Journals of older versions have no call counts, so the number is unknown.
             Calls if used.calls == 0 && usage.total() > 0 => "–".into(),
             Calls => used.calls.to_string(),
             Input => count(usage.input),
@@ -107,8 +107,8 @@ impl Column {
     }
 }
 
-/// Draws a bar for `share` thousandths, with at least one filled cell if the share is not 0. It uses line characters like
-/// the board's progress bar: block characters would look wrong on the highlighted row.
+/// Draws a bar for `share` thousandths, with at least one filled cell if the share is not 0. It uses line characters
+/// like the board's progress bar: block characters would look wrong on the highlighted row.
 fn bar(share: u64) -> String {
     let cells = usize::try_from(share).unwrap_or(1000) * BAR;
     let full = (cells + 500) / 1000;
@@ -116,8 +116,8 @@ fn bar(share: u64) -> String {
     format!("{}{}", "━".repeat(full), "┄".repeat(BAR - full))
 }
 
-/// Returns the widest column set that fits beside the names. The cost column needs a known price, the budget column a
-/// budget for each agent.
+/// Returns the widest set of columns that fits beside the names. The cost column is omitted if no price is known, and
+/// the budget column if agents have no budget.
 fn form(model: &CrewModel, accounts: &Accounts, columns: usize) -> Vec<Column> {
     let has_budget = [UsageBudget::AgentTokens, UsageBudget::AgentCost]
         .iter()
@@ -163,7 +163,7 @@ fn figures(
         .collect()
 }
 
-/// Returns the headings of a table. The one that the table is sorted by has a mark.
+/// Returns the row of column headings. The heading of the column by which the table is sorted has a mark.
 fn heads(title: &str, names: usize, form: &[Column], sort: CostSort, theme: &Theme) -> CostLine {
     let mark = |is_here: bool| if is_here { "▾" } else { "" };
     let mut out = pad(&format!("  {}{title}", mark(sort == CostSort::Name)), names);
@@ -216,7 +216,7 @@ pub fn agents(
         });
     }
     let mut sum = vec![Span::styled(pad("  all", names), theme.title)];
-    // The total is always 100%: no bar.
+    // The share of the total is always 100%, so a bar would say nothing.
     let form: Vec<Column> = form.into_iter().filter(|c| *c != Bar).collect();
     sum.extend(figures(&form, &accounts.sum, 1000, None, theme.text, theme));
     out.push(CostLine::plain(sum));

@@ -47,7 +47,8 @@ fn calls_count_for_the_open_task_of_the_agent_or_its_parent() {
     apply_events(
         &mut state,
         vec![
-            // One call, then an increase by two, which is ignored because one of them is older than this screen.
+            // The count grows by one call, which is added, then by two at once. Those are ignored, because one of them
+            // was made before this screen was opened.
             used(bob.clone(), total(100), known.calls + 1, Some(1.0)),
             used(bob.clone(), total(900), known.calls + 3, Some(2.0)),
             used(Name::subagent(&bob, 1), 50, 1, None),

@@ -11,18 +11,19 @@ use crate::ui::keymap::{Action, Context};
 use crate::ui::popups::pager::{Page, Pager, PagerRow};
 use crate::ui::theme::Theme;
 
-/// The page with the changes on the branch of a task.
 #[derive(Debug)]
 pub struct DiffPage {
     task: TaskId,
     changes: Changes,
-    /// The index of the current file.
+    /// The index of the file at the top of the view; the title names this file.
     pub file: usize,
-    /// The rows that were rendered last, with their width and theme. A cache: it changes nothing that is drawn.
+    /// The rows of the last rendering, with the width and theme that they are for. A cache that does not affect what is
+    /// drawn.
     rendered: RefCell<Option<(usize, Theme, Vec<PagerRow>)>>,
 }
 
-/// Opens the diff of a task's branch and closes one that is open. Tells the user instead if there are no changes.
+/// Opens the diff of a task's branch, in place of any open diff. If there are no changes, shows a status message
+/// instead.
 pub fn open(app: &mut App, task: TaskId, stat: &str, text: &str, untracked: &[String]) {
     let changes = Changes::new(stat, text, untracked);
     if changes.is_empty() {
@@ -77,7 +78,7 @@ impl Page for DiffPage {
     }
 
     fn copied(&self) -> Option<Copied> {
-        // The plain git output without line numbers, so that other programs can read it.
+        // Git's own output, without line numbers, so that other programs can read it.
         Some(match escape_control_chars(self.changes.text()) {
             text if text.is_empty() => Copied::Nothing,
             text => Copied::Text("the diff".into(), text),

@@ -20,12 +20,13 @@ use crate::ui::widgets::list::first_row;
 const WIDTH_MAX: u16 = 140;
 /// Maximum height of the popup, in rows.
 const HEIGHT_MAX: u16 = 42;
-/// Minimum inner height, in rows, at which the full text of the selected line is shown below the list.
+/// Minimum height inside the border, in rows, to show the full text of the selected line below the list.
 const WHOLE_FROM: u16 = 9;
 
 #[derive(Debug, Default)]
 pub struct EventLogPopup {
-    /// The number of the selected line; `None` follows the newest line.
+    /// The [`LogLine`](crate::ui::model::event_log::LogLine) number of the selected line; `None` selects the newest
+    /// line, and follows new ones.
     pub selected: Option<u64>,
     filter: LineInput,
     /// Whether the filter is being typed.
@@ -36,7 +37,7 @@ pub fn open(app: &mut App) {
     open_once(app, EventLogPopup::default());
 }
 
-/// The areas of the event log popup.
+/// The areas of the event log popup. An optional area is `None` if it is not shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EventLogLayout {
     /// The row of the filter input.
@@ -48,7 +49,7 @@ pub struct EventLogLayout {
     pub whole: Option<Rect>,
 }
 
-/// Computes the layout for `len` lines with the line at index `row` selected.
+/// Computes the layout for `len` lines, of which the one at index `row` is selected.
 pub fn place(app: &App, view: &EventLogPopup, len: usize, row: usize) -> EventLogLayout {
     let screen = app.size;
     let width = WIDTH_MAX.min(screen.width.saturating_sub(4));

@@ -1,5 +1,5 @@
-//! The filter language of the event log: words, `who:NAME`, `kind:mail`, `!` alone for warnings and errors, and `!` before
-//! a term to exclude it.
+//! The filter language of the event log: words, `who:NAME`, `kind:mail`, `!` alone for warnings and errors, and `!`
+//! before a term to exclude it.
 
 use std::fmt;
 
@@ -30,9 +30,9 @@ enum LogCondition {
 /// An invalid term, which the filter ignores.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum EventLogQueryError {
-    /// The key of this term is unknown.
+    /// A term with an unknown key. Holds the key.
     Key(String),
-    /// This value of `kind:` is unknown.
+    /// A term `kind:…` that names no topic. Holds the word after the colon.
     Kind(String),
 }
 
@@ -88,12 +88,11 @@ impl EventLogQuery {
         out
     }
 
-    /// Returns the invalid terms.
+    /// Returns the invalid terms, which the filter ignores.
     pub fn errors(&self) -> &[EventLogQueryError] {
         &self.problems
     }
 
-    /// Returns whether `line` matches the filter.
     pub fn matches(&self, line: &LogLine) -> bool {
         let mut hay = None;
         self.terms.iter().all(|term| {

@@ -32,12 +32,11 @@ impl EventLogPopup {
         self.filter = LineInput::default();
     }
 
-    /// Returns whether the filter shows only warnings and errors.
+    /// Returns whether the filter contains the term `!`, which shows only warnings and errors.
     pub fn is_trouble_only(&self) -> bool {
         self.filter.text().split_whitespace().any(|w| w == "!")
     }
 
-    /// Parses the filter.
     pub fn query(&self) -> EventLogQuery {
         EventLogQuery::new(self.filter.text())
     }
@@ -49,13 +48,14 @@ impl EventLogPopup {
         lines.filter(|l| query.matches(l)).collect()
     }
 
-    /// Returns the index of the selected line in `rows`, or `None` if `rows` is empty.
+    /// Returns the index in `rows` of the selected line: the newest one if no line is selected. `None` if `rows` is
+    /// empty.
     pub fn row(&self, rows: &[&LogLine]) -> Option<usize> {
         let newest = rows.len().checked_sub(1)?;
         let Some(number) = self.selected else {
             return Some(newest);
         };
-        // A line that was dropped or filtered out is replaced by the next one.
+        // If the selected line was dropped or filtered out, the next line takes its place.
         let at = rows.iter().position(|l| l.number == number);
         at.or_else(|| rows.iter().position(|l| l.number > number))
             .or(Some(newest))
@@ -88,7 +88,7 @@ impl EventLogPopup {
         self.select_in(&rows, list::step(at, rows.len(), by, page));
     }
 
-    /// Toggles the filter for errors and warnings (`!`).
+    /// Adds the term `!`, which shows only warnings and errors, to the filter, or removes it.
     pub(super) fn toggle_problems_only(&mut self) {
         let words: Vec<&str> = self.filter.text().split_whitespace().collect();
         let is_there = words.contains(&"!");

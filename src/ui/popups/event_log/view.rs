@@ -20,7 +20,7 @@ use crate::ui::theme::Theme;
 use crate::ui::widgets::area::centered;
 use crate::ui::widgets::scrollbar::Scrollbar;
 
-/// Minimum width of the popup, in columns, at which the topic of a line is shown beside its symbol.
+/// Minimum width of the popup, in columns, to show the topic of a line beside its symbol.
 const KIND_FROM: u16 = 84;
 /// Width of the column with the topic, in columns.
 const KIND: usize = 9;
@@ -169,7 +169,8 @@ fn shape(topic: Topic) -> &'static str {
     }
 }
 
-/// Returns the `who:` filter terms that match the line, and what Enter opens.
+/// Returns text that follows the topic of the selected line: the `who:` filter terms that match the line, and what
+/// Enter opens.
 fn about(prefs: &Preferences, line: &LogLine) -> String {
     let key = prefs.keymap.key(Context::EventLog, Action::Open);
     let who = line.who.iter().map(|who| format!(" who:{who}"));
@@ -217,7 +218,7 @@ fn whole(
             Line::styled(format!(" {line}"), style).render(row, buffer);
         }
     }
-    // What Enter opens, if there is room.
+    // The filter terms that match the line and what Enter opens, if there is a row for them.
     if let (Some(row), Some(line)) = (rows.next(), selected) {
         let words = format!(" kind:{}{}", line.topic.word(), about(prefs, line));
         Line::styled(fit(&words, columns), theme.dim).render(row, buffer);

@@ -1,4 +1,5 @@
-//! The help: all key bindings, those of the current contexts first. It can be filtered, and the selected key can be run.
+//! The help: all key bindings, those of the current contexts first. It can be filtered, and the selected key can be
+//! run.
 
 mod rows;
 #[cfg(test)]
@@ -32,7 +33,7 @@ pub struct HelpPopup {
     contexts: Vec<Context>,
     /// Number of rows that are scrolled off the top.
     scroll: usize,
-    /// The index of the selected entry.
+    /// The index of the selected entry among the entries that match the filter.
     pub selected: usize,
     filter: LineInput,
     /// Whether the filter is being typed.
@@ -72,7 +73,7 @@ impl HelpPopup {
             height: inside.height - above,
             ..inside
         };
-        (list, pager::first_line(self.scroll, len, inside.height))
+        (list, pager::first_line(self.scroll, len, list.height))
     }
 
     fn visible(&self, app: &App) -> VisibleHelp {
@@ -104,8 +105,8 @@ impl HelpPopup {
         entries.find(|entry| entry.at == at)
     }
 
-    /// Runs the action of the selected entry. If the action is not available in the contexts where the help was opened,
-    /// tells the user where it is.
+    /// Runs the action of the selected entry. If the action was not available where the help was opened, shows a status
+    /// message that says where its key works.
     fn run(&self, app: &mut App) -> Next {
         let Some(entry) = self.entry(app, self.selected) else {
             return Next::Stay;

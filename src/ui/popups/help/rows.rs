@@ -13,7 +13,7 @@ use crate::ui::theme::Theme;
 use crate::ui::widgets::line_input::LineInput;
 use crate::ui::{keymap, keys};
 
-/// Returns the contexts whose keys are listed, in this order.
+/// Returns the contexts whose keys the help lists, in display order.
 fn listed_contexts() -> impl Iterator<Item = Context> {
     let beside_panes = [
         Context::Choices,
@@ -29,7 +29,6 @@ fn listed_contexts() -> impl Iterator<Item = Context> {
         .chain(beside_panes)
 }
 
-/// A line of the help.
 #[derive(Debug)]
 pub struct HelpRow {
     pub line: Line<'static>,
@@ -41,7 +40,6 @@ pub struct HelpRow {
 pub struct HelpEntry {
     /// The index among the shown entries, from 0.
     pub at: usize,
-    /// What choosing the entry does.
     pub effect: EntryEffect,
 }
 
@@ -50,7 +48,7 @@ pub struct HelpEntry {
 pub enum EntryEffect {
     /// Runs this action.
     Here(Action),
-    /// Nothing, because the key works only in this other context. Holds the description of the key, too.
+    /// Nothing, because the key works only in this other context. Also holds the description of the key.
     There(Context, &'static str),
     /// Nothing; the entry is not a key.
     Nothing,
@@ -85,7 +83,7 @@ pub fn rows(
                 help_row((&keys, binding.words), entry, width, theme, &mut rows);
             }
         }
-        // The keys of the empty composer are the first of those of the composer.
+        // The keys of the empty composer come first in the section of the composer.
         match context {
             Context::EmptyComposer => empty_composer = rows,
             Context::Composer => {
@@ -212,8 +210,9 @@ fn lines(rows: &[HelpRow], at: usize) -> Option<(usize, usize)> {
     Some((first, rows.iter().rposition(is)?))
 }
 
-/// Returns the index of the first visible row at which entry `at` is visible, together with the heading above it if it
-/// is the first of its section. `first` is the current first row; `page` is the number of visible rows.
+/// Returns the index of the first visible row after scrolling just far enough from `first`, the current one, to show
+/// entry `at`. If the entry is the first of its section, the heading above it is shown too. `page` is the number of
+/// visible rows.
 pub fn reveal(rows: &[HelpRow], at: usize, first: usize, page: usize) -> usize {
     let Some((from, to)) = lines(rows, at) else {
         return 0;

@@ -1,5 +1,6 @@
 //! The help as a list of selectable entries, and the size of pagers.
 
+use crossterm::event::{KeyModifiers, MouseEvent, MouseEventKind};
 use pretty_assertions::assert_eq;
 use ratatui::layout::Rect;
 
@@ -106,6 +107,30 @@ fn selected_help_entry_is_always_visible() {
             "a page is more than a line: {seen:?}"
         );
     }
+}
+
+#[test]
+fn last_help_row_is_reached_while_the_filter_is_typed() {
+    let mut state = after((100, 30), "esc 3 ? /");
+    for _ in 0..400 {
+        let wheel = MouseEvent {
+            kind: MouseEventKind::ScrollDown,
+            column: 50,
+            row: 15,
+            modifiers: KeyModifiers::NONE,
+        };
+        update(&mut state, Msg::Mouse(wheel));
+    }
+    let VisibleHelp {
+        rows,
+        first,
+        height,
+    } = help(&state).visible(&state);
+    assert!(
+        rows.len() > height && first + height >= rows.len(),
+        "{first} + {height} of {}",
+        rows.len()
+    );
 }
 
 /// Returns the area of the open pager.

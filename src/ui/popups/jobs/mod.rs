@@ -25,7 +25,7 @@ use crate::ui::widgets::scrollbar::Scrollbar;
 /// Maximum width of the column with the agents' names, in columns.
 const NAMES_MAX: usize = 12;
 
-/// Draws the popup; `row` is the selected row.
+/// Draws the popup. `row` is the index of the selected row.
 pub fn draw(app: &App, row: usize, theme: &Theme, screen: Rect, buffer: &mut Buffer) {
     let jobs = app.model.jobs.listed();
     let title = match app.model.jobs.running() {
@@ -132,7 +132,7 @@ fn line(
     ]
 }
 
-/// Returns the symbol and style of a job.
+/// Returns the symbol and style that show whether a job runs, and how it has ended.
 fn look(job: &Job, theme: &Theme) -> (&'static str, Style) {
     match job.ended.as_ref().map(|(_, end)| end) {
         None => ("●", theme.working),
@@ -167,8 +167,8 @@ pub fn no_jobs(screen: Rect) -> Vec<String> {
     wrap(NO_JOBS, usize::from(jobs_width(screen).saturating_sub(4)))
 }
 
-/// Returns the layout of the popup with `len` jobs and `row` selected. Without jobs, the popup is only as high as the
-/// text of [`NO_JOBS`].
+/// Returns the layout of the popup with `len` jobs, of which the one at index `row` is selected. Without jobs, the
+/// popup is only as high as the text of [`NO_JOBS`].
 pub fn place(screen: Rect, row: usize, len: usize) -> PopupListLayout {
     let height = match len {
         0 => height_with_border(no_jobs(screen).len()),

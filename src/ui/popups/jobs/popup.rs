@@ -17,21 +17,17 @@ use crate::ui::popups::jobs::{draw, place};
 use crate::ui::theme::Theme;
 use crate::ui::widgets::list::{PAGE, step};
 
-/// The popup with the background jobs.
 #[derive(Debug, Default)]
 pub struct JobsPopup {
-    /// The index of the selected row.
     pub row: usize,
     /// The job that was selected before the current event.
     remembered: Option<JobId>,
 }
 
-/// Opens the list of background jobs.
 pub fn open(app: &mut App) {
     open_once(app, JobsPopup::default());
 }
 
-/// Returns whether any background job is running.
 pub fn is_any_running(model: &CrewModel) -> bool {
     model.jobs.running() > 0
 }
@@ -50,7 +46,7 @@ impl JobsPopup {
         jobs.get(self.row).or(jobs.last()).copied()
     }
 
-    /// Kills the selected background job.
+    /// Kills the selected background job. If it has already ended, says so in a status message.
     fn kill(&self, app: &mut App, out: &mut Vec<Effect>) {
         let Some(job) = self.selected(app).cloned() else {
             return;

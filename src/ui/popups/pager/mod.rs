@@ -37,10 +37,10 @@ pub trait Page: Debug + 'static {
 
     fn title(&self, app: &App) -> String;
 
-    /// Returns the lines, `width` columns wide.
+    /// Returns the rows of the text, at most `width` columns wide.
     fn rows(&self, app: &App, width: usize, theme: &Theme) -> Vec<PagerRow>;
 
-    /// Returns the text that the action `Copy` puts on the clipboard; `None` copies the lines.
+    /// Returns what the action `Copy` puts on the clipboard; `None` to copy the lines of the page.
     fn copied(&self) -> Option<Copied> {
         None
     }
@@ -60,7 +60,7 @@ pub trait Page: Debug + 'static {
         false
     }
 
-    /// Called after scrolling to a line: makes the section at that line the current one.
+    /// Called after scrolling to a row: makes the section at that row the current one.
     fn reached(&mut self, _rows: &[PagerRow], _line: usize) {}
 
     /// Returns whether the line is the heading of the current section.
@@ -80,30 +80,30 @@ pub trait Page: Debug + 'static {
         None
     }
 
-    /// Returns the number of the part, such as a file, to which a click on the line scrolls. `None` if the line cannot
-    /// be clicked.
+    /// Returns the number of the part, such as a file of a diff, to which a click on the row scrolls. `None` if the row
+    /// cannot be clicked.
     fn part(&self, _row: &PagerRow) -> Option<usize> {
         None
     }
 
-    /// Returns the index of the first line of a part.
+    /// Returns the index of the first row of the part with this number, see [`Page::part`].
     fn line_of_part(&self, _part: usize, _rows: &[PagerRow]) -> Option<usize> {
         None
     }
 
-    /// Returns the action of `key` if the text recommends this key to the user, although the pager does not bind it.
+    /// Returns the action of `key` if the text tells the user to press this key and the pager itself does not bind it.
     fn recommended(&self, _prefs: &Preferences, _key: &str) -> Option<Action> {
         None
     }
 
-    /// Called before an event: remembers the item that the page shows, because its position may change.
+    /// Called before each event: remembers the item that the page shows, because the event may change its position.
     fn before_event(&mut self, _app: &App) {}
 
-    /// Called after an event: shows the remembered item.
+    /// Called after each event: shows the remembered item again.
     fn after_event(&mut self, _app: &App) {}
 }
 
-/// A line of a pager.
+/// A line of a pager's text, with what the search and the navigation between files need.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PagerRow {
     pub line: Line<'static>,
@@ -139,7 +139,7 @@ impl From<PageRow> for PagerRow {
     }
 }
 
-/// Returns lines of plain text as rows.
+/// Converts lines to rows without decoration, so that the search covers each whole line.
 pub fn text_rows(lines: Vec<Line<'static>>) -> Vec<PagerRow> {
     lines.into_iter().map(PagerRow::from).collect()
 }
@@ -165,19 +165,20 @@ struct PagerRows {
     height: usize,
 }
 
-/// Returns the area of a pager with a long text.
+/// Returns the maximum area of a pager. A shorter text gets a lower popup.
 pub fn area(screen: Rect) -> Rect {
     let width = WIDTH_MAX.min(screen.width.saturating_sub(4));
     let height = screen.height.saturating_sub(4).min(40);
     centered(screen, width, height)
 }
 
-/// Returns the width of the lines in a pager.
+/// Returns the maximum width of a line in a pager, in columns: that of the area inside the border.
 pub fn text_width(screen: Rect) -> usize {
     area(screen).width.saturating_sub(4).max(1).into()
 }
 
-/// Returns the index of the first visible line in a pager that has `height` rows inside and a text of `len` lines.
+/// Returns the index of the first visible line for the scroll position `scroll`, in a pager with `height` rows inside
+/// its border and a text of `len` lines.
 pub fn first_line(scroll: usize, len: usize, height: u16) -> usize {
     scroll.min(len.saturating_sub(height.into()))
 }
@@ -204,7 +205,7 @@ impl<P: Page> Pager<P> {
         self.page.rows(app, text_width(app.size), theme)
     }
 
-    /// Returns the area of a pager whose text has `lines` lines: a short text gets a lower popup.
+    /// Returns the area of a pager whose text has `lines` lines. The popup is no higher than its text.
     fn area(screen: Rect, lines: usize) -> Rect {
         let most = area(screen);
         centered(
@@ -247,8 +248,8 @@ impl<P: Page> Pager<P> {
         }
     }
 
-    /// Called after scrolling: makes the section at the top of the view the current one. At the end of the text, this
-    /// is the last section.
+    /// Called after scrolling: makes the section at the top of the view the current one, or the last section if the end
+    /// of the text is in view.
     fn scrolled(&mut self, app: &App) {
         if !self.page.has_sections() {
             return;
@@ -269,8 +270,8 @@ impl<P: Page> Pager<P> {
         self.scroll = line.min(seen.rows.len().saturating_sub(seen.height));
     }
 
-    /// Scrolls to the match that `choose` returns for the matches and the first visible line. Returns what to report to
-    /// the user.
+    /// Scrolls to the match that `choose` selects. `choose` gets the matches and the index of the first visible line;
+    /// it returns the index of a match and what to report. Returns what to report to the user.
     fn go_to(
         &mut self,
         app: &App,
@@ -301,7 +302,7 @@ impl<P: Page> Pager<P> {
         self.origin = self.scroll;
     }
 
-    /// Closes the search field and keeps the search.
+    /// Closes the search field and keeps the search active. Tells the user if there is no match.
     fn finish_search_input(&mut self, app: &mut App) {
         self.is_typing = false;
         if self.search.text().trim().is_empty() {
@@ -313,7 +314,7 @@ impl<P: Page> Pager<P> {
         }
     }
 
-    /// Ends the search. A search that was still being typed scrolls back to where it began.
+    /// Ends the search. If the search text was still being typed, scrolls back to where the search began.
     fn end_search(&mut self) {
         if self.is_typing {
             self.scroll = self.origin;

@@ -38,7 +38,7 @@ impl SearchResults {
 }
 
 /// Returns the matches of `words` in `rows`; none if `words` is empty. `current` is the index of the current match; if
-/// it is too large, the last match is the current one.
+/// it is past the end, the last match is the current one.
 pub fn search_rows(words: &str, current: usize, rows: &[pager::PagerRow]) -> SearchResults {
     let hits = Needle::new(words).map_or_else(Vec::new, |needle| {
         let rows: Vec<Row> = rows.iter().map(plain_row).collect();
@@ -57,7 +57,7 @@ fn plain_row(row: &pager::PagerRow) -> Row {
     }
 }
 
-/// Tells the user if the search wrapped around, or shows the message `nothing` if there is no match.
+/// Shows a status message if the search wrapped around, or the message `nothing` if there is no match.
 pub fn tell_match(app: &mut App, step: MatchStep, way: Way, nothing: &str) {
     match (step, way) {
         (MatchStep::Moved, _) => {}

@@ -112,7 +112,7 @@ fn current_match_is_highlighted_differently() {
         };
         let y = (0..area.height).find(|y| row(*y).contains(text)).unwrap();
         let x = row(y).chars().position(|c| c == '+').unwrap();
-        // The sign before the word, and its first and last character.
+        // The styles of the sign before the word, and of the first and the last character of the word.
         [x, x + 1, x + 4].map(|x| buffer[(u16::try_from(x).unwrap(), y)].style())
     };
     for (text, found) in [("Word 9", theme.found), ("Word 19", theme.found_here)] {

@@ -38,16 +38,17 @@ pub trait Choices: Debug + 'static {
     /// Returns all rows, before the search filters them.
     fn rows(&self, app: &App) -> Vec<PickerRow<Self::Item>>;
 
-    /// Handles the choice of `item`.
+    /// Called when the user has chosen `item`. Returns what happens to the picker then.
     fn choose(&mut self, app: &mut App, item: Self::Item, out: &mut Vec<Effect>) -> Next;
 
-    /// Returns the item for the search text `typed`, which no row matches; `None` if the text cannot be chosen.
+    /// Returns the item that the search text `typed` itself stands for, or `None` if it stands for none. Called only if
+    /// no row matches the text.
     fn item_of(&self, _typed: &str) -> Option<Self::Item> {
         None
     }
 
-    /// Matches a row's text against the search text `typed`. The best score comes first, and rows with the same score
-    /// keep their order.
+    /// Matches a row's text against the search text `typed`. Rows are shown in the order of their scores, best first;
+    /// rows with equal scores keep their order.
     fn find(&self, typed: &str, text: &str) -> Option<FuzzyMatch> {
         fuzzy::fuzzy_match(typed, text)
     }
@@ -57,7 +58,6 @@ pub trait Choices: Debug + 'static {
         &[]
     }
 
-    /// Returns the area of the picker.
     fn area(&self, _app: &App, screen: Rect) -> Rect {
         centered(screen, width(screen), height(screen, HEIGHT_MAX))
     }
@@ -73,18 +73,18 @@ pub trait Choices: Debug + 'static {
         "No matches.".into()
     }
 
-    /// Returns the row to select when rows arrive while the list is empty; `None` keeps the first row.
+    /// Returns the index of the row to select when the first rows arrive in an empty list; `None` for the first row.
     fn first_selected(&self, _app: &App) -> Option<usize> {
         None
     }
 
-    /// Returns the request that the choice concerns. The picker is closed when the request is closed.
+    /// Returns the request that the choice concerns, if any. The picker is closed when the request is closed.
     fn request(&self) -> Option<&RequestId> {
         None
     }
 }
 
-/// Returns the width of a picker, in columns.
+/// Returns the width of a picker, in columns, including its border.
 pub fn width(screen: Rect) -> u16 {
     WIDTH_MAX.min(screen.width.saturating_sub(4))
 }
@@ -94,11 +94,12 @@ pub fn height(screen: Rect, most: u16) -> u16 {
     screen.height.saturating_sub(4).min(most)
 }
 
-/// Returns the area of a picker with `rows` rows, of which at most `most` are visible. The area is low, so that the
-/// screen around it stays visible.
+/// Returns the area of a picker with `rows` rows, of which at most `most` are visible. The picker is only as high as
+/// its rows, so that much of the screen stays visible.
 pub fn low_area(screen: Rect, rows: usize, most: u16) -> Rect {
     let rows = u16::try_from(rows).unwrap_or(u16::MAX).clamp(1, most);
-    // The screen below matters, so no truncated remainder is left beside it.
+    // The rest of the screen stays visible, so the picker takes the whole width rather than leave unreadable strips
+    // beside it.
     let width = whole_or(screen, width(screen));
     centered(screen, width, height(screen, rows + 4))
 }
@@ -124,7 +125,7 @@ impl<C: Choices> Picker<C> {
         }
     }
 
-    /// Returns the rows that match the search, best match first; without a search all rows in their order.
+    /// Returns the rows that match the search, best match first. Without a search, returns all rows in their own order.
     pub fn rows(&self, app: &App) -> Vec<PickerRow<C::Item>> {
         let mut scored: Vec<(i32, PickerRow<C::Item>)> = self
             .choices
@@ -147,7 +148,7 @@ impl<C: Choices> Picker<C> {
         Some(row.item)
     }
 
-    /// Returns the layout with `len` matching rows below the search line and a blank line.
+    /// Returns the layout: `len` matching rows below the search line and a blank line.
     fn place(&self, app: &App, screen: Rect, len: usize) -> PopupListLayout {
         let area = self.choices.area(app, screen);
         let inside = inside(area);

@@ -13,8 +13,8 @@ use crate::ui::text::age;
 use crate::ui::text::aging::ShownAge;
 use crate::ui::theme::Theme;
 
-/// How long an agent may keep running after its shutdown was approved, before that is a problem. The crew sends a
-/// notice after the same time.
+/// How long an agent may keep running after its shutdown was approved before it is listed as a problem. The crew sends
+/// a notice after the same time.
 const OVERDUE_AFTER: Duration = Duration::from_secs(120);
 
 /// Returns the problems with agents that are present.
@@ -26,7 +26,8 @@ pub fn problems(app: &App) -> Vec<Problem> {
         .collect()
 }
 
-/// Returns the times whose age makes an agent a problem now or later: approved shutdowns and the start of activities.
+/// Returns the times whose age makes an agent a problem, now or later: when its shutdown was approved, and when its
+/// activity started.
 pub fn ages(model: &CrewModel) -> Vec<ShownAge> {
     let mut out = Vec::new();
     for name in model.present() {
@@ -47,7 +48,7 @@ pub fn ages(model: &CrewModel) -> Vec<ShownAge> {
     out
 }
 
-/// Returns when an agent began its current activity, or `None` if it is not busy.
+/// Returns the time at which an agent began its current activity, or `None` if it is not busy.
 fn busy_since(model: &CrewModel, name: &Name) -> Option<Timestamp> {
     match model.activity(name) {
         Activity::Thinking | Activity::Compacting | Activity::Tool { .. } => {}
@@ -105,7 +106,7 @@ fn agent(app: &App, name: &Name) -> Option<Problem> {
                 "{panes.focus_team}, then {team.nudge} nudges it; {everywhere.interrupt} stops the shown agent",
             )
         }
-        // An agent that needs the user has a request, which is listed by itself.
+        // An agent that needs the user has an open request, which is listed as a problem of its own.
         Activity::NeedsYou { .. } | Activity::Idle | Activity::Gone => return None,
     };
     Some(Problem {

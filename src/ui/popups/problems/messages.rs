@@ -10,8 +10,8 @@ use crate::ui::popups::problems::{Problem, ProblemSeverity, STALLED_AFTER};
 use crate::ui::text::age;
 use crate::ui::text::aging::ShownAge;
 
-/// Returns the unread messages by recipient, except the user: the name, the number of messages, and the time of the
-/// oldest one.
+/// Returns the unread messages by recipient, without those to the user: the name of the recipient, the number of
+/// messages, and the time of the oldest one.
 fn unread(model: &CrewModel) -> Vec<(String, usize, Timestamp)> {
     let mut unread: Vec<(String, usize, Timestamp)> = Vec::new();
     for traced in model
@@ -21,7 +21,7 @@ fn unread(model: &CrewModel) -> Vec<(String, usize, Timestamp)> {
     {
         let (to, at) = (one_line(&traced.message.to), traced.message.timestamp);
         match unread.iter_mut().find(|(who, ..)| *who == to) {
-            // Messages are in order of time: the first one is the oldest.
+            // Messages are in order of time, so the first one is the oldest.
             Some((_, count, _)) => *count += 1,
             None => unread.push((to, 1, at)),
         }

@@ -23,21 +23,19 @@ use crate::ui::text::aging::ShownAge;
 use crate::ui::text::{fit, wrap};
 use crate::ui::theme::Theme;
 
-/// Maximum number of problems listed.
+/// Maximum number of listed problems. If there are more, the least severe are omitted.
 pub const PROBLEMS_MAX: usize = 100;
 
 /// Maximum width of a request's summary, in columns.
 const ABOUT_MAX: usize = 120;
 
 /// How long an agent may be busy with one activity before it counts as stalled, and how long a message may be unread
-/// before that is a problem.
+/// before it is listed as a problem.
 const STALLED_AFTER: Duration = Duration::from_secs(300);
 
-/// The page with the list of problems.
 #[derive(Debug)]
 pub struct ProblemsPage;
 
-/// Opens the list of problems.
 pub fn open(app: &mut App) {
     open_popup(app, Pager::new(ProblemsPage));
 }
@@ -90,7 +88,7 @@ pub enum ProblemSeverity {
     Waits,
 }
 
-/// Returns all problems, worst first, at most [`PROBLEMS_MAX`].
+/// Returns all problems, worst first.
 pub fn problems(app: &App) -> Vec<Problem> {
     let requests = (0..app.requests.len()).filter_map(|at| app.model.requests.at(at));
     let asked = requests.map(|request| Problem {
@@ -109,11 +107,10 @@ pub fn problems(app: &App) -> Vec<Problem> {
     out.extend(messages::problems(app));
     out.extend(notices::problems(app));
     out.sort_by_key(|p| p.severity);
-    out.truncate(PROBLEMS_MAX);
     out
 }
 
-/// Summarizes a request in one line; its card has the details.
+/// Summarizes a request in one line. Its card in "Needs you" has the details.
 fn asked_for(request: &Request) -> String {
     let who = one_line(&sentence::request(request));
     match sentence::about(request) {
@@ -122,8 +119,8 @@ fn asked_for(request: &Request) -> String {
     }
 }
 
-/// Returns the times whose age is part of a problem or will become one, so that the screen is redrawn when an age
-/// changes.
+/// Returns the times whose age is shown in a problem or makes something a problem later. The screen is redrawn when
+/// such an age changes.
 pub(in crate::ui) fn ages(model: &CrewModel) -> Vec<ShownAge> {
     agents::ages(model)
         .into_iter()
@@ -131,7 +128,7 @@ pub(in crate::ui) fn ages(model: &CrewModel) -> Vec<ShownAge> {
         .collect()
 }
 
-/// Renders the list of problems, `width` columns wide.
+/// Renders the problems for the popup: the cause and the help of each, `width` columns wide.
 pub fn lines(app: &App, width: usize, theme: &Theme) -> Vec<Line<'static>> {
     let all = problems(app);
     if all.is_empty() {
@@ -150,8 +147,8 @@ pub fn lines(app: &App, width: usize, theme: &Theme) -> Vec<Line<'static>> {
             out.push(head.into_iter().chain([line]).collect());
         }
     };
-    let count = all.len();
-    for problem in all {
+    let omitted = all.len().saturating_sub(PROBLEMS_MAX);
+    for problem in all.into_iter().take(PROBLEMS_MAX) {
         let head = match problem.severity {
             ProblemSeverity::NeedsUser => ("◆", theme.waiting),
             ProblemSeverity::Failed => ("✗", theme.error),
@@ -165,8 +162,8 @@ pub fn lines(app: &App, width: usize, theme: &Theme) -> Vec<Line<'static>> {
             theme.dim,
         );
     }
-    if count == PROBLEMS_MAX {
-        let words = format!("Only the first {PROBLEMS_MAX} are listed.");
+    if omitted > 0 {
+        let words = format!("{omitted} more are not listed.");
         push(&words, (" ", theme.dim), theme.dim);
     }
     out

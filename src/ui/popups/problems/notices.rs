@@ -1,5 +1,5 @@
-//! Problems from notices in the event log that are not resolved yet: unreadable or damaged files, merge conflicts.
-//! Pure.
+//! Problems that the notices in the event log report and that are not resolved yet: unreadable or damaged files, merge
+//! conflicts. Pure.
 //!
 //! The notices are recognized by their text, so these constants must match the texts of the crew.
 
@@ -8,9 +8,9 @@ use crate::ui::model::CrewModel;
 use crate::ui::model::event_log::{About, LogLine, Topic};
 use crate::ui::popups::problems::{Problem, ProblemSeverity};
 
-/// The texts by which notices are recognized: that files cannot be read, and that they can be read again.
+/// The texts by which two kinds of notices are recognized: that a file cannot be read, and that it can be read again.
 const UNREADABLE_TEXT: (&str, &str) = (" cannot be read", " can be read again");
-/// The word by which a notice about a damaged file is recognized. It must occur in the notices of the stores.
+/// The word by which a notice about a damaged file is recognized. All such notices must contain it.
 const DAMAGED: &str = "damaged";
 /// The text by which a notice about a merge conflict is recognized.
 const CONFLICT_TEXT: &str = " does not merge into ";
@@ -46,8 +46,9 @@ fn file(model: &CrewModel, line: &LogLine) -> Option<Problem> {
         return (!is_over).then(|| problem("crewdeck doctor checks the files"));
     }
     let is_damaged = line.words.contains(DAMAGED);
-    is_damaged
-        .then(|| problem("crewdeck doctor --mend repairs what it can; @ shows when it happened"))
+    is_damaged.then(|| {
+        problem("crewdeck doctor --mend repairs what it can; @ shows when the damage was found")
+    })
 }
 
 fn conflict(model: &CrewModel, line: &LogLine) -> Option<Problem> {

@@ -13,7 +13,6 @@ use crate::ui::popups::problems::{Problem, ProblemSeverity};
 /// Maximum number of tasks that one problem names.
 const NAMED_MAX: usize = 8;
 
-/// Returns the problems with tasks.
 pub fn problems(model: &CrewModel) -> Vec<Problem> {
     let present = model.present();
     let mut out: Vec<Problem> = model
@@ -128,7 +127,8 @@ fn what_waits(model: &CrewModel, id: TaskId) -> String {
     }
 }
 
-/// Returns the tags of a task as text if no teammate has all of them. `None` if a teammate can claim the task.
+/// Returns the tags of a task as text if no teammate has all of them. `None` if the task has no tags or a teammate has
+/// them.
 fn unknown_tags(model: &CrewModel, task: &Task) -> Option<String> {
     if task.tags.is_empty() {
         return None;
@@ -141,8 +141,7 @@ fn unknown_tags(model: &CrewModel, task: &Task) -> Option<String> {
     (!claimers.any(|c| fits(&c))).then(|| one_line(&task.tags.join(" and ")))
 }
 
-/// Returns the owner who last released the task, if that agent has left the team and nothing has happened to the task
-/// since.
+/// Returns the owner who released the task, if that agent has left the team and nothing has happened to the task since.
 fn released_by_departed(model: &CrewModel, task: &Task, present: &[Name]) -> Option<String> {
     let last = model.history.of(task.id).next().map(|(_, step)| step);
     match last {
@@ -151,7 +150,7 @@ fn released_by_departed(model: &CrewModel, task: &Task, present: &[Name]) -> Opt
     }
 }
 
-/// Reports unmerged branches. While an agent is busy, they are not a problem, because the lead may still merge them.
+/// Reports unmerged branches. They are not a problem while an agent is busy, because the lead may still merge them.
 fn unmerged(model: &CrewModel) -> Option<Problem> {
     let all = branches::to_merge(model);
     if all.is_empty() || model.busy() > 0 {
@@ -174,7 +173,7 @@ fn unmerged(model: &CrewModel) -> Option<Problem> {
     })
 }
 
-/// Reports ready tasks when there are no teammates to assign them to.
+/// Reports ready tasks if there are no teammates to claim them.
 fn no_teammates(model: &CrewModel) -> Option<Problem> {
     if model.team.present().next().is_some() || model.busy() > 0 {
         return None;

@@ -1,4 +1,4 @@
-//! The list of skills: what agents can load, where each comes from, and which files are broken.
+//! The list of skills: what agents can load, where each skill comes from, and which skill files are broken.
 
 use ratatui::text::{Line, Span};
 
@@ -9,10 +9,9 @@ use crate::ui::model::style;
 use crate::ui::text::wrap;
 use crate::ui::theme::Theme;
 
-/// Explains where to put a skill.
+/// The text that explains where to put a skill.
 const WHERE: &str = "To add a skill, create skills/NAME/SKILL.md in the project (or .claude/skills/NAME/SKILL.md); \
     for all projects, ~/.config/crewdeck/skills/NAME/SKILL.md. Changes apply immediately. Example:";
-/// An example of a skill file.
 const EXAMPLE: [&str; 5] = [
     "---",
     "name: NAME",
@@ -21,8 +20,8 @@ const EXAMPLE: [&str; 5] = [
     "Instructions for the agent.",
 ];
 
-/// Returns the lines of the popup, `width` columns wide: broken skill files first, then the skills, then how to add
-/// one.
+/// Returns the lines of the popup, `width` columns wide: first broken skill files, then the skills, then how to add a
+/// skill.
 pub fn lines(book: &SkillCatalog, width: usize, theme: &Theme) -> Vec<Line<'static>> {
     let mut out = Vec::new();
     for broken in &book.broken {

@@ -11,7 +11,6 @@ use crate::ui::theme::Theme;
 #[derive(Debug)]
 pub struct SkillsPage;
 
-/// Opens the list of skills.
 pub fn open(app: &mut App) {
     open_popup(app, Pager::new(SkillsPage));
 }

@@ -1,18 +1,19 @@
-//! Task forms that are not on the screen: drafts, and forms sent to the board without an answer yet. No I/O.
+//! Task forms that are not on the screen: drafts, and sent forms that the board has neither accepted nor rejected yet.
+//! No I/O.
 
 use crate::domain::ids::TaskId;
 use crate::protocol::TaskCommand;
 use crate::ui::app::popup::PopupMemory;
 use crate::ui::popups::task_form::form::TaskForm;
 
-/// Maximum number of drafts, and of sent forms that the board has not answered.
+/// Maximum number of drafts, and of sent forms that the board has neither accepted nor rejected yet.
 pub const FORMS_MAX: usize = 8;
 
-/// Task forms that are not on the screen. Both lists are ordered from oldest to newest.
+/// The drafts and the sent forms, which are not on the screen. Both lists are ordered from oldest to newest.
 #[derive(Debug, Default)]
 pub struct TaskForms {
     drafts: Vec<TaskForm>,
-    /// The sent forms that the board has not answered, each with its command.
+    /// The sent forms that the board has neither accepted nor rejected yet, each with its command.
     sent: Vec<(TaskForm, TaskCommand)>,
 }
 
@@ -25,7 +26,7 @@ impl TaskForms {
         }
     }
 
-    /// Removes and returns the newest draft of task `id`, or of a new task.
+    /// Removes and returns the newest draft of task `id`, or of a new task if `id` is `None`.
     pub fn take_draft(&mut self, id: Option<TaskId>) -> Option<TaskForm> {
         let at = self.drafts.iter().rposition(|form| form.id == id)?;
         Some(self.drafts.remove(at))
@@ -36,19 +37,19 @@ impl TaskForms {
         self.sent.len() >= FORMS_MAX
     }
 
-    /// Stores a form that was sent to the board.
+    /// Stores a form that was sent to the board with `command`, until the board accepts or rejects it.
     pub fn add_sent(&mut self, form: TaskForm, command: TaskCommand) {
         self.sent.push((form, command));
     }
 
-    /// Removes the oldest sent form of task `id`, or of a new task, once the board has accepted it. Returns whether there
-    /// was one.
+    /// Removes the oldest sent form of task `id`, or of a new task if `id` is `None`, because the board has accepted
+    /// it. Returns whether there was one.
     pub fn accept(&mut self, id: Option<TaskId>) -> bool {
         let at = self.sent.iter().position(|(form, _)| form.id == id);
         at.map(|at| self.sent.remove(at)).is_some()
     }
 
-    /// Removes and returns the form that was sent with `command`.
+    /// Removes and returns the form that was sent with `command`, because the board has rejected it.
     pub fn take_rejected(&mut self, command: &TaskCommand) -> Option<TaskForm> {
         let at = self.sent.iter().position(|(_, sent)| sent == command)?;
         Some(self.sent.remove(at).0)
@@ -61,7 +62,7 @@ impl TaskForms {
 }
 
 impl PopupMemory for TaskForms {
-    /// Turns all sent forms into drafts.
+    /// Turns all sent forms into drafts, because the board will not answer them any more.
     fn answers_will_not_come(&mut self) {
         for (form, _) in std::mem::take(&mut self.sent) {
             self.store_draft(form);

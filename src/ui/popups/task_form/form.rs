@@ -56,10 +56,10 @@ pub struct TaskForm {
     pub id: Option<TaskId>,
     /// The field with the keyboard focus.
     pub field: FormField,
-    /// The reason why the form was rejected; empty if it was not.
+    /// The reason why the form or its command was rejected; empty if there is none.
     pub error: String,
-    /// The task as it was when the form was opened. Only differences from it are saved, so that changes that others
-    /// made in the meantime are kept.
+    /// The task as it was when the form was opened. Only fields that differ from it are saved, so that changes that
+    /// others have made in the meantime are kept.
     opened: Option<Task>,
     subject: Composer,
     description: Composer,
@@ -104,13 +104,13 @@ impl TaskForm {
         }
     }
 
-    /// Returns the focused field for a change of its text, and clears the error.
+    /// Returns the focused field, for a change of its text. Clears the error.
     pub fn input_to_edit(&mut self) -> &mut Composer {
         self.error.clear();
         self.focused_input()
     }
 
-    /// Returns the focused field for input that is not known to change its text. Does not clear the error.
+    /// Returns the focused field, for input that may leave its text unchanged. Keeps the error.
     pub fn focused_input(&mut self) -> &mut Composer {
         match self.field {
             FormField::Subject => &mut self.subject,
@@ -150,8 +150,8 @@ impl TaskForm {
         self.waits.set(&words.join(" "));
     }
 
-    /// Returns the command that creates or updates the task, or `None` if nothing changed. It is checked against
-    /// `board` with the board's own rules.
+    /// Returns the command that creates or updates the task, or `None` if nothing changed. The command is checked
+    /// against the rules of `board`.
     ///
     /// # Errors
     /// Returns the reason if the form is invalid.
@@ -181,7 +181,7 @@ impl TaskForm {
             a.iter().copied().filter(|id| !b.contains(id)).collect()
         };
         let mut unblock = is_other(&before.blocked_by, &blocked_by);
-        // Blockers that were completed or deleted in the meantime are gone already.
+        // Blockers that were completed or deleted in the meantime are no longer on the task, so they need no removal.
         unblock.retain(|id| now.blocked_by.contains(id));
         let edit = TaskEdit {
             subject: (subject != one_line(&before.subject)).then_some(subject),
@@ -200,13 +200,14 @@ impl TaskForm {
     }
 }
 
-/// Splits the text of a list field into words.
+/// Splits the text of a list field at commas and blanks.
 fn list_words(text: &str) -> impl Iterator<Item = &str> {
     text.split([',', ' ', '\t', '\n'])
         .filter(|word| !word.is_empty())
 }
 
-/// Parses task numbers and removes duplicates.
+/// Parses task numbers, separated by commas or blanks, and removes duplicates. Returns an error message if a word is
+/// not a task number.
 fn task_numbers(text: &str, board: &TaskGraph) -> Result<Vec<TaskId>, String> {
     let mut out = Vec::new();
     for word in list_words(text) {
@@ -229,7 +230,7 @@ mod tests {
     use crate::domain::ids::Name;
     use crate::ui::fixture::user_actions_board;
 
-    /// Creates a form with these texts in its fields.
+    /// Creates a form with `fields` as the texts of its fields, in the order of [`FormField::ALL`].
     fn filled(id: Option<u64>, fields: [&str; 4]) -> TaskForm {
         let mut form = TaskForm {
             id: id.map(TaskId),

@@ -21,7 +21,7 @@ const DESCRIPTION_ROWS: u16 = 3;
 /// Maximum number of rows of the error text.
 const ERROR_ROWS: usize = 3;
 
-/// Returns the area of the form on the screen.
+/// Returns the area of the form, including its border.
 pub fn area(screen: Rect) -> Rect {
     let columns = WIDTH_MAX.min(screen.width.saturating_sub(4));
     // Leaves the status line, the tabs and the two lines at the bottom visible.
@@ -29,7 +29,6 @@ pub fn area(screen: Rect) -> Rect {
     centered(screen, columns, rows)
 }
 
-/// Layout of the task form.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct FormLayout {
     /// The fields and their areas, field names included.
@@ -86,7 +85,7 @@ pub fn fields(screen: Rect, form: &TaskForm) -> FormLayout {
     }
 }
 
-/// Returns the text area of a field, to the right of its name.
+/// Returns the area of a field's text, to the right of the field's name.
 pub fn words(field: Rect) -> Rect {
     cut_left(field, NAME_WIDTH).1
 }

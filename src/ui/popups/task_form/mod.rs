@@ -40,7 +40,7 @@ fn open(app: &mut App, id: Option<TaskId>, make: impl FnOnce() -> TaskForm) {
     open_popup(app, draft.unwrap_or_else(make));
 }
 
-/// Calls `change` with the task forms that are not on the screen.
+/// Calls `change` with the drafts and sent forms, and returns its result.
 fn forms<R>(app: &mut App, change: impl FnOnce(&mut TaskForms) -> R) -> R {
     app.popups.with_kept(change)
 }
@@ -93,8 +93,8 @@ pub fn toggle_blocker(app: &mut App, selected: Option<TaskId>) {
     }
 }
 
-/// Handles the report that the user has added or edited a task: the form that was sent for it is done, and the task is
-/// selected on the board.
+/// Handles the event that the board has accepted the user's action `act` on a task. If a form was sent for it, removes
+/// that form and selects the task on the board.
 pub fn confirmed(app: &mut App, task: TaskId, act: &UserAction) {
     let (id, words) = match act {
         UserAction::Added => (None, format!("{task} added.")),
@@ -107,8 +107,8 @@ pub fn confirmed(app: &mut App, task: TaskId, act: &UserAction) {
     }
 }
 
-/// Handles the rejection of `command`, if a form has sent it. The form reopens with the reason, or becomes a draft if
-/// the user is busy elsewhere.
+/// Handles the rejection of `command`, if it was sent by a form. The form reopens with the reason, or becomes a draft
+/// if the user is busy elsewhere.
 pub fn rejected(app: &mut App, command: &TaskCommand, why: &str) {
     let Some(mut form) = forms(app, |forms| forms.take_rejected(command)) else {
         return;
@@ -130,7 +130,7 @@ pub fn is_clear(app: &mut App) -> bool {
     forms(app, |forms| forms.is_clear())
 }
 
-/// Returns the status message that a draft is kept, with the key that reopens it.
+/// Returns the status message which says that a draft was kept and which key reopens it.
 fn kept(prefs: &Preferences, id: Option<TaskId>) -> String {
     let action = match id {
         None => Action::AddTask,

@@ -54,7 +54,7 @@ fn part(
     };
     let own = form.input(field);
     let place = layout::words(area);
-    // A line styles its whole row, so the names get their own area.
+    // Rendering a line styles the whole row of its area, so the name gets an area of its own.
     let names = Rect {
         width: place.x - area.x,
         ..area
@@ -69,7 +69,7 @@ fn part(
     for (text, row) in window.rows.iter().zip(place.rows()) {
         Line::styled(text.as_str(), theme.text).render(row, buffer);
     }
-    // The free row below the name.
+    // If there is a row below the name, it says on which sides the text continues.
     if names.height > 1 {
         let last = Rect {
             y: names.bottom() - 1,

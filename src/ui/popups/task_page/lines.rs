@@ -16,7 +16,7 @@ use crate::ui::text::{
 };
 use crate::ui::theme::Theme;
 
-/// Maximum number of tasks that the page lists as blockers, and as blocked tasks.
+/// Maximum number of blockers, and of blocked tasks, that the page lists.
 const EDGES_MAX: usize = 50;
 
 /// Maximum number of history entries shown.
@@ -25,7 +25,7 @@ const STEPS_MAX: usize = 40;
 /// Width of the column with the field names, in columns.
 const NAMES: usize = 12;
 
-/// Returns the lines of the page, `width` columns wide.
+/// Renders the subject, status, fields and history of a task, `width` columns wide.
 pub fn lines(app: &App, task: &Task, width: usize, theme: &Theme) -> Vec<Line<'static>> {
     let plain = |text: String, style: Style| Line::styled(text, style);
     let mut out: Vec<Line> = wrap(&task.subject, width)
@@ -33,7 +33,7 @@ pub fn lines(app: &App, task: &Task, width: usize, theme: &Theme) -> Vec<Line<'s
         .map(|line| plain(line, theme.heading))
         .collect();
     let (shape, words, style) = branches::look(app, task, theme);
-    // The owner and the time go before the merge status.
+    // The owner and the time are shown before the merge status.
     let (words, rest) = match words.split_once(", ") {
         Some((words, rest)) if branches::is_unmerged(app, task) => {
             (words.to_string(), format!("; {rest}"))
@@ -111,7 +111,7 @@ pub fn lines(app: &App, task: &Task, width: usize, theme: &Theme) -> Vec<Line<'s
     let on_board =
         |places: &[usize]| -> Vec<TaskId> { places.iter().filter_map(|p| index.id(*p)).collect() };
     let mut before = on_board(index.blockers(place));
-    // A blocker that is not on the board has no index but still blocks.
+    // A blocker that is not on the board has no index, but still blocks the task.
     let missing = task
         .blocked_by
         .iter()

@@ -16,7 +16,7 @@ use crate::ui::theme::Theme;
 pub struct TaskPage(TaskId);
 
 impl TaskPage {
-    /// Creates the pager of a task.
+    /// Creates the pager that shows a task.
     pub fn pager(id: TaskId) -> Pager<TaskPage> {
         Pager::new(TaskPage(id))
     }

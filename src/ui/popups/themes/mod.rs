@@ -16,7 +16,7 @@ use crate::ui::popups::picker::{Choices, Picker, PickerRow, low_area};
 /// Maximum number of visible rows.
 const ROWS_MAX: u16 = 10;
 
-/// The content of the theme picker.
+/// The content of the theme picker: the built-in themes and the user's own ones.
 #[derive(Debug)]
 pub struct ThemeChoices;
 
@@ -35,18 +35,17 @@ impl App {
         previewed.unwrap_or_else(|| self.prefs.theme.clone())
     }
 
-    /// Sets the theme from the settings.
+    /// Sets the saved theme, which an open theme picker hides behind its preview.
     pub fn set_theme(&mut self, theme: impl Into<ThemeChoice>) {
         self.prefs.theme = theme.into();
         self.dirty = true;
     }
 
-    /// Returns whether the theme is the default one, so that another may be set without the user's choice.
+    /// Returns whether the theme is the default one. The theme that fits the terminal's background may then replace it.
     pub fn has_default_theme(&self) -> bool {
         self.prefs.theme == ThemeChoice::default()
     }
 
-    /// Sets the user's custom themes.
     pub fn set_own_themes(&mut self, themes: Vec<Arc<CustomTheme>>) {
         self.prefs.own_themes = themes;
         self.dirty = true;
@@ -83,7 +82,7 @@ impl Choices for ThemeChoices {
     }
 
     fn area(&self, app: &App, screen: Rect) -> Rect {
-        // Low, so that the theme is visible.
+        // A low popup, so that the previewed theme is visible around it.
         let all = ThemeChoice::all(&app.prefs.own_themes);
         low_area(screen, all.len(), ROWS_MAX)
     }

@@ -11,10 +11,10 @@ use crate::ui::text::aging::ShownAge;
 use crate::ui::text::{age, fit, format_time_with_seconds, width as columns, wrap};
 use crate::ui::theme::Theme;
 
-/// Maximum number of messages shown, around the one that was opened.
+/// Maximum number of messages shown. They include the opened message and those around it.
 pub const THREAD_MAX: usize = 100;
 
-/// A rendered thread.
+/// The rendered messages between two parties, of which one message is opened.
 pub struct Thread {
     /// The lines of all shown messages.
     pub lines: Vec<Line<'static>>,
@@ -31,8 +31,8 @@ pub fn title(model: &CrewModel, traced: &TrackedMessage) -> String {
     }
 }
 
-/// Returns the times of the unread messages in the thread of message `number`, because the screen shows how long they
-/// are unread.
+/// Returns the sending times of the unread messages in the thread of message `number`, because the screen shows for how
+/// long each has been unread.
 pub(in crate::ui) fn ages(model: &CrewModel, number: u64) -> Vec<ShownAge> {
     let Some(traced) = model.messages.get(number) else {
         return Vec::new();
@@ -46,8 +46,8 @@ pub(in crate::ui) fn ages(model: &CrewModel, number: u64) -> Vec<ShownAge> {
         .collect()
 }
 
-/// Returns the number of older messages that are not shown, and the messages that are shown, at most [`THREAD_MAX`]
-/// around `traced`.
+/// Returns the number of older messages that are not shown, and the shown messages: at most [`THREAD_MAX`], around
+/// `traced`.
 fn around<'a>(
     model: &'a CrewModel,
     traced: &'a TrackedMessage,

@@ -16,11 +16,12 @@ use crate::ui::widgets::placed::{PlacedPart, at_the_end, place};
 
 /// Number of columns for the mark before a status message and the spaces around it.
 const MESSAGE_MARGIN: usize = 5;
-/// Minimum width of a truncated status message before the hints, in columns. With less room, it is not shown there.
+/// Minimum width of a truncated status message before the hints, in columns. With less room, the message is shown only
+/// above the hints.
 const MESSAGE_LEAST: usize = 16;
 
-/// Splits the status message into the text of the row above the hints, which only a long message needs, and the text
-/// before the hints. The message leaves room for permanent hints and those of an open dialog.
+/// Splits the status message into a row above the hints, which is empty unless the message is long, and the text before
+/// the hints. The text before the hints leaves room for permanent hints and for the buttons of an open dialog.
 pub fn message(state: &UiState, row: Rect) -> (String, String) {
     let Some(status) = &state.status else {
         return (String::new(), String::new());
@@ -48,7 +49,7 @@ pub fn message(state: &UiState, row: Rect) -> (String, String) {
     (above, fit(&rest, room))
 }
 
-/// Returns the number of columns that the status message takes before the hints.
+/// Returns the number of columns that the status message takes before the hints; 0 if it is not shown there.
 fn message_room(state: &UiState, row: Rect) -> u16 {
     match message(state, row) {
         (_, before) if before.is_empty() => 0,
@@ -60,7 +61,7 @@ fn hint_width(hint: &Hint) -> usize {
     width(&hint.key) + width(&hint.words) + 3
 }
 
-/// Whether the hint is for a button of the open dialog.
+/// Returns whether the hint is for a button of the open dialog.
 fn is_dialog_button(app: &App, hint: &Hint) -> bool {
     let popup = app.popups.last();
     popup.is_some_and(|p| {
@@ -125,7 +126,7 @@ pub fn tab_line(
     };
     let labels = |have_counts| offered.iter().map(move |p| label(*p, have_counts));
     let wide: usize = labels(true).map(|l| width(&l)).sum();
-    // Counts need enough width.
+    // The counts in the tabs are dropped if they do not fit.
     let have_counts = wide < usize::from(row.width);
     let tabs = offered.iter().copied().zip(labels(have_counts));
     place(
@@ -134,8 +135,8 @@ pub fn tab_line(
     )
 }
 
-/// Returns the hint with the key that hides the tour line, placed at the end of that line. Returns `None` if there is no
-/// tour line or no room for the hint.
+/// Returns the hint with the key that hides the tour line, placed at the end of that line. Returns `None` if there is
+/// no tour line or no room for the hint.
 pub fn tour_dismiss_hint(state: &UiState, row: Rect) -> Option<PlacedPart<String>> {
     let line = tour::line(state)?;
     let key = tour::dismissed_by(&state.prefs);

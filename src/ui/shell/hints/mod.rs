@@ -27,7 +27,6 @@ pub struct Hint {
     pub urgency: Urgency,
 }
 
-/// The priority of a hint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Urgency {
     /// Shown if there is room.
@@ -96,8 +95,8 @@ pub fn hints(state: &UiState) -> Vec<Hint> {
     out
 }
 
-/// Returns `key` formatted for display. For scrolling the preview, returns the keys of both directions: `PgUp PgDn`. For
-/// the first choice of a question, returns those of all choices: `1-3`.
+/// Returns `key` formatted for display. For scrolling the preview, returns the keys of both directions: `PgUp PgDn`.
+/// For the first choice of a question, returns the keys of all choices: `1-3`.
 fn shown_key(state: &UiState, binding: &KeyBinding, key: &str) -> String {
     let shown = keys::format_key(key);
     let keymap = &state.prefs.keymap;
@@ -119,9 +118,9 @@ fn shown_key(state: &UiState, binding: &KeyBinding, key: &str) -> String {
     }
 }
 
-/// Returns the sort key of a hint: 0 for requests that wait for the user, 1 for ending a filter or search, for deciding
-/// the previewed request, and for stopping the agent after Esc, which stops agents in other programs; 2 for all other
-/// hints, which may not fit on a narrow screen.
+/// Returns the sort key of a hint: 0 for requests that wait for the user; 1 for ending a filter or search, for deciding
+/// the previewed request, and for interrupting the agent right after Esc, because Esc interrupts in other programs; 2
+/// for all others, which may not fit on a narrow screen.
 fn sort_key(app: &App, hint: &Hint) -> u8 {
     let ends = [CLEAR_FILTER, END_SEARCH].contains(&hint.words.as_str());
     let is_peek = app.popups.top::<Peek>().is_some();
@@ -134,7 +133,7 @@ fn sort_key(app: &App, hint: &Hint) -> u8 {
     }
 }
 
-/// Whether the action of `binding` would have an effect now.
+/// Returns whether the action of `binding` would have an effect now.
 #[allow(clippy::too_many_lines)] // one match over all actions
 fn does_something(state: &UiState, binding: &KeyBinding) -> bool {
     let pane = state.focused();

@@ -1,4 +1,5 @@
-//! Mouse hit test: everything that can be clicked, with its rectangle. Uses the same layout functions as the views. Pure.
+//! Mouse hit test: everything that can be clicked, with its rectangle. Uses the same layout functions as the views.
+//! Pure.
 
 mod overlays;
 mod panes;
@@ -15,7 +16,7 @@ use crate::ui::shell::layout;
 use crate::ui::shell::state::UiState;
 use crate::ui::widgets::placed::PlacedPart;
 
-/// Returns the target at a cell.
+/// Returns the topmost mouse target at a cell of the screen.
 pub fn at(state: &UiState, column: u16, row: u16) -> Hit {
     let here = Position::new(column, row);
     let found = targets(state).into_iter().find(|t| t.at.contains(here));
@@ -26,7 +27,7 @@ pub fn at(state: &UiState, column: u16, row: u16) -> Hit {
 pub fn targets(state: &UiState) -> Vec<PlacedPart<Hit>> {
     let layout = layout::layout(state, state.size);
     if layout.class == SizeClass::Small {
-        // Such a screen only shows a message about its size.
+        // A screen that is too small shows only a message about its size.
         return Vec::new();
     }
     let hints = lines::hint_line(state, layout.hints).into_iter();

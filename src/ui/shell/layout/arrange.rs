@@ -36,7 +36,7 @@ pub fn one(state: &UiState, out: &mut Layout, body: Rect) {
     alone(state, out, pane, body);
 }
 
-/// The panes that are lines below the conversation while none of them has content.
+/// The panes that are reduced to a line below the conversation while all of them are empty.
 const LINES: [Pane; 4] = [Pane::Todo, Pane::Board, Pane::Team, Pane::Inbox];
 
 /// Returns whether only the conversation has content, so that a second area would be blank.
@@ -52,7 +52,7 @@ fn is_only_conversation(state: &UiState) -> bool {
             .all(|rows| rows == 0)
 }
 
-/// Places the conversation, and below it one line for each of the other panes, which says what will appear there.
+/// Places the conversation, and below it one line for each of the other panes. The line says what the pane will show.
 pub fn only_conversation(state: &UiState, out: &mut Layout, body: Rect) -> bool {
     if !is_only_conversation(state) {
         return false;
@@ -71,7 +71,7 @@ pub fn only_conversation(state: &UiState, out: &mut Layout, body: Rect) -> bool 
 /// Minimum height of the body, in rows, at which a screen of middle width shows all panes at once.
 const ALL_PANES_FROM: u16 = 30;
 
-/// Places the conversation beside all other panes, or in a lower body beside one area with tabs for them.
+/// Places the conversation beside all other panes. If the body is too low for that, one area with tabs holds them.
 pub fn middle(state: &UiState, out: &mut Layout, body: Rect) {
     let (left, right) = columns(state, out, body, 58);
     let right = needs(state, out, right);
@@ -143,7 +143,7 @@ pub fn board_first(state: &UiState, out: &mut Layout, body: Rect) {
     } else {
         let (board, below) = cut_top(left, left.height.saturating_sub(strip + 1));
         let (tabs, below) = cut_top(below, 1);
-        // The board and the todo list have places of their own.
+        // The board and the todo list have their own areas.
         let offered = Pane::TABS.into_iter();
         let offered: Vec<Pane> = offered
             .filter(|pane| !matches!(pane, Pane::Board | Pane::Todo))
@@ -191,7 +191,7 @@ fn columns(app: &App, out: &mut Layout, body: Rect, default: u16) -> (Rect, Rect
         PaneLayout::Wall | PaneLayout::Board | PaneLayout::Focus => percent(share),
     };
     let (left, right) = cut_left(body, width);
-    // The edges of both frames: a target of one column is hard to hit.
+    // Covers the adjacent edges of both frames, because a target one column wide is hard to hit.
     out.border = Some(Rect {
         x: right.x.saturating_sub(1),
         width: 2,
@@ -209,7 +209,6 @@ pub fn alone(state: &UiState, out: &mut Layout, pane: Pane, body: Rect) {
     }
 }
 
-/// Where the todo list is shown.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum TodoPlacement {
     AboveComposer,
@@ -223,11 +222,11 @@ enum TodoPlacement {
 /// area, an unfocused list is hidden.
 const TODO_AREA_HEIGHT_MIN: u16 = 15;
 
-/// Minimum height of the conversation above the card of a request, in rows with its title.
+/// Minimum height of the conversation above the card of a request, in rows, including its title.
 const TALK_MIN: u16 = 4;
 
-/// Places the conversation, the todo list and the composer. Needs you must have been placed before: it may show the
-/// request of the shown agent, which otherwise has a card above the composer.
+/// Places the conversation, the todo list and the composer. Must be called after Needs you was placed: the request of
+/// the shown agent has a card above the composer only if Needs you does not show it.
 fn conversation(state: &UiState, out: &mut Layout, area: Rect, todo: TodoPlacement) {
     let upper = if state.replay.is_some() {
         area
@@ -267,7 +266,7 @@ fn request_card(state: &UiState, out: &mut Layout, upper: Rect) -> Rect {
     let Some(request) = answering::request(state) else {
         return upper;
     };
-    // After a decision, Needs you shows the decided request until the crew confirms: no card for that moment.
+    // An answered request stays in Needs you until the crew confirms the decision. Until then, no card is shown.
     let shows = |selected: &Request| {
         let is_decided = state.model.requests.is_answered(&selected.id);
         is_decided || selected.id == request.id || selected.is_like(request)
@@ -284,12 +283,13 @@ fn request_card(state: &UiState, out: &mut Layout, upper: Rect) -> Rect {
     talk
 }
 
-/// Whether the composer is empty and not focused.
+/// Returns whether the composer is empty and not focused.
 fn is_idle(app: &App) -> bool {
     app.focus != Focus::Composer && app.input.composer.is_empty()
 }
 
-/// Returns the height of the composer with its frame: the rows of its text, up to [`ROWS_MAX`] and a third of the area.
+/// Returns the height of the composer with its frame: its rows of text are limited to [`ROWS_MAX`] and to a third of
+/// the area.
 fn composer_height(app: &App, area: Rect) -> u16 {
     let width = area.width.saturating_sub(4);
     let limit = ROWS_MAX.min(area.height / 3).max(1);
@@ -317,8 +317,8 @@ fn needs(state: &UiState, out: &mut Layout, column: Rect) -> Rect {
     rest
 }
 
-/// Places the banner for waiting requests, unless Needs you or a card above the composer is in view, or the tour line is
-/// about the request. Returns the rest of the body.
+/// Places the banner for waiting requests, unless Needs you or a card above the composer shows them, or the tour line
+/// is about the request. Returns the rest of the body.
 pub fn banner(state: &UiState, out: &mut Layout, body: Rect, pane: Pane) -> Rect {
     let is_told = out.tour.is_some() && tour::is_about_request(state);
     let has_card = pane == Pane::Lead && answering::request(state).is_some();

@@ -3,7 +3,7 @@
 //! Heights change only with the focus, the layout and the first row of a pane, so that nothing moves while the user
 //! reads. Only the height of the team pane also grows in steps.
 
-/// Height of an empty pane, in rows: its title, with what will appear there beside it.
+/// Height of an empty pane, in rows. Its title line says what the pane will show.
 pub const EMPTY: u16 = 1;
 /// Minimum height of a board with tasks, in rows.
 const BOARD_MIN: u16 = 6;
@@ -14,7 +14,7 @@ const STRIP_MIN: u16 = 4;
 /// The team pane grows in steps of this many rows.
 const STEP: u16 = 4;
 
-/// The size of a pane's content.
+/// The size of a pane's content, and whether the pane may grow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PaneContent {
     /// Number of rows of the whole content.
@@ -31,9 +31,10 @@ pub struct ColumnHeights {
     pub inbox: u16,
 }
 
-/// Divides a column. An empty pane gets [`EMPTY`]. The team gets the rows it needs up to a third, the inbox 30 %, the
-/// board the rest up to `board` rows; 0 means that it is empty. The focused list may grow to half of the column. Rows
-/// that the board does not need go to the inbox, else to the team.
+/// Divides a column of `height` rows among board, team and inbox. An empty pane gets [`EMPTY`]. The team gets the rows
+/// that it needs, at most a third. The inbox gets 30 %. The board gets the rest, at most `board` rows; the board is
+/// empty if `board` is 0. A team or inbox that has the focus may grow to half of the column. Rows that the board does
+/// not need go to the inbox; if that is empty, to the team; if both are empty, to the board.
 pub fn column(height: u16, board: u16, team: PaneContent, messages: PaneContent) -> ColumnHeights {
     let grown = |base: u16, content: PaneContent| {
         if content.has_focus {
@@ -121,7 +122,7 @@ mod tests {
             (40, 99, (3, false), (1, false), [21, 7, 12]),
             // More messages change nothing.
             (40, 99, (4, false), (99, false), [21, 7, 12]),
-            // A large team gets up to a third, with the focus up to half.
+            // A large team gets at most a third; with the focus, at most half.
             (40, 99, (5, false), (9, false), [17, 11, 12]),
             (40, 99, (50, false), (9, false), [15, 13, 12]),
             (40, 99, (50, true), (9, false), [8, 20, 12]),

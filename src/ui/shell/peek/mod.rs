@@ -1,4 +1,4 @@
-//! Pure: the preview of a pane's selection: its content and layout.
+//! The preview of a pane's selection: its content and layout. Pure.
 
 mod popup;
 #[cfg(test)]
@@ -24,15 +24,17 @@ use crate::ui::widgets::cut::cut_top;
 use crate::ui::widgets::list::step;
 use crate::ui::widgets::scrollbar::Scrollbar;
 
-/// Minimum width of a preview outside its pane, in columns. Without that room, it takes the lower part of the pane.
+/// Minimum width of a preview outside its pane, in columns. With less room, the preview takes the lower part of the
+/// pane.
 const BESIDE_MIN: u16 = 44;
 /// Maximum width of a preview outside its pane, in columns.
 const WIDTH_MAX: u16 = 100;
 /// Minimum height of a preview outside its pane, in rows.
 const ROWS_MIN: u16 = 12;
-/// Height of a preview outside its pane, in rows, if there is room. Beside a higher pane, it is as high as the pane.
+/// Height of a preview outside its pane, in rows, if there is room. If the pane is higher, the preview is as high as
+/// the pane.
 const ROWS: u16 = 24;
-/// If fewer rows than this of another pane would stay visible below the preview, the preview covers them too.
+/// If fewer rows of another pane than this would stay visible below the preview, the preview covers them too.
 const EDGE_ROWS: u16 = 3;
 /// Minimum height, with border, of a pane that shares its area with the preview, in rows.
 const LIST_MIN: u16 = 5;
@@ -71,7 +73,7 @@ pub fn make_room(app: &App, layout: &mut Layout) {
     }
 }
 
-/// Extends the preview over a pane below of which less than [`EDGE_ROWS`] would be visible.
+/// Extends the preview over the rows of a pane below it, if fewer than [`EDGE_ROWS`] of them would be visible.
 fn without_rest(peek: Rect, layout: &Layout) -> Rect {
     let covered = layout.panes.iter().filter(|(_, a)| a.intersects(peek));
     let rests = covered.map(|(_, area)| area.bottom().saturating_sub(peek.bottom()));
@@ -82,7 +84,7 @@ fn without_rest(peek: Rect, layout: &Layout) -> Rect {
     }
 }
 
-/// Returns an area in `body` that does not cover `list`, if one is large enough: beside the list, else above or below
+/// Returns an area in `body` outside of `list`, if one is large enough: left or right of the list, else above or below
 /// it.
 fn beside(body: Rect, list: Rect) -> Option<Rect> {
     let left = Rect {
@@ -125,7 +127,6 @@ fn beside(body: Rect, list: Rect) -> Option<Rect> {
     })
 }
 
-/// Returns the previewed item.
 fn selected_item(state: &UiState) -> Option<SelectedItem> {
     state.panes.get(previewed_pane(state)?).selected_item(state)
 }
@@ -141,7 +142,6 @@ pub struct PreviewScroll {
     place: ScrollAnchor,
 }
 
-/// Returns the scroll position of the current preview.
 pub fn scroll_position(state: &UiState) -> PreviewScroll {
     let of = selected_item(state);
     if let Some(peek) = state.popups.top::<Peek>()
@@ -176,7 +176,7 @@ pub fn conversation_area(area: Rect, head: usize) -> Rect {
     cut_top(inside, above).1
 }
 
-/// Returns the scrollbar of the preview in `area`.
+/// Returns the scrollbar of the preview in `area`; `None` if there is nothing to scroll.
 pub fn scrollbar(state: &UiState, area: Rect) -> Option<Scrollbar> {
     let list = area::inside(area);
     let peeked = peeked(state, usize::from(list.width), &Theme::default())?;
@@ -197,16 +197,16 @@ pub fn scrollbar(state: &UiState, area: Rect) -> Option<Scrollbar> {
     Scrollbar::new(area, conversation_area, scrolled)
 }
 
-/// A scroll movement of the preview.
+/// A scroll movement of the preview. Positions count lines, or scrollbar units in a conversation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ScrollTo {
     /// Relative to the current position.
     By(Scroll),
-    /// To the position with this many lines above the visible ones; in a conversation, this many scrollbar units.
+    /// To the position with this much content above the visible part.
     To(usize),
 }
 
-/// Returns the scroll position after a movement.
+/// Returns the scroll position of the preview in `area` after the movement `to`; `None` if nothing is previewed.
 pub fn scroll_position_after(state: &UiState, area: Rect, to: ScrollTo) -> Option<PreviewScroll> {
     let list = area::inside(area);
     let peeked = peeked(state, usize::from(list.width), &Theme::default())?;
@@ -246,7 +246,7 @@ pub fn read_to_end(state: &UiState, area: Rect) -> Option<Pane> {
     (first + usize::from(list.height) >= peeked.lines.len()).then_some(pane)
 }
 
-/// Returns the content of the preview for a width of `columns`.
+/// Returns the content of the preview for a width of `columns`; `None` if nothing is previewed.
 pub fn peeked(state: &UiState, columns: usize, theme: &Theme) -> Option<Preview> {
     state
         .panes

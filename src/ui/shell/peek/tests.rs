@@ -194,7 +194,7 @@ fn preview_accepts_actions_and_closes_when_empty() {
         vec![crate::ui::fixture::decided(request, "lead")],
     );
     assert!(state.popups.is_empty(), "{:?}", state.popups);
-    // The same when another process's crew ends: no key may reach a hidden preview.
+    // The same happens when the crew of another process ends: no key may reach a hidden preview.
     let mut state = busy(160, 45);
     press(&mut state, "alt+w space");
     state.end_crew(state.now);
@@ -203,7 +203,7 @@ fn preview_accepts_actions_and_closes_when_empty() {
 
 #[test]
 fn pane_keys_work_during_preview() {
-    // Follows the newest message.
+    // `f` follows the newest message.
     let mut state = busy(160, 45);
     press(&mut state, "esc 5 g space");
     assert!(state.panes.inbox.selected.is_some());

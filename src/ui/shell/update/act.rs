@@ -71,7 +71,7 @@ pub fn act(state: &mut UiState, action: Action, out: &mut Vec<Effect>) -> bool {
         }
         Action::Copy => popups::copy(state, out),
         Action::Search | Action::NextPrompt | Action::PrevPrompt => {
-            // The focus comes first, because it can change the area of the pane.
+            // The pane gets the focus first, because that can change its area.
             navigation::focus(state, Pane::Lead);
             return act_in_pane(state, action, out);
         }
@@ -82,7 +82,7 @@ pub fn act(state: &mut UiState, action: Action, out: &mut Vec<Effect>) -> bool {
             movement::cycle(state, Way::Back);
         }
         Action::Compose => navigation::compose(state),
-        // A list that covers the panes moves first.
+        // A list that covers the panes, such as the completion list, handles the movement first.
         Action::Move(by) => {
             if !act_in_pane(state, action, out) {
                 movement::scroll(state, by);
@@ -148,7 +148,7 @@ fn act_in_pane(state: &mut UiState, action: Action, out: &mut Vec<Effect>) -> bo
     })
 }
 
-/// Runs the action that a popup asked for.
+/// Runs the action that a popup returned.
 pub fn follow(state: &mut UiState, next: Next, out: &mut Vec<Effect>) {
     if let Some(action) = next.action() {
         act(state, action, out);

@@ -12,8 +12,9 @@ use crate::ui::shell::layout;
 use crate::ui::shell::state::UiState;
 use crate::ui::shell::update::slash::{self, Slash};
 
-/// Approves or rejects the request of the shown agent, with the draft as the comment. A permission that was not wholly
-/// visible is shown in Needs you instead of being approved. If nothing is decided, the draft stays.
+/// Approves or rejects the request of the shown agent, with the draft as the comment. If the user has not seen a
+/// permission request completely, shows it in Needs you instead of approving it. If nothing is decided, the draft
+/// stays.
 pub fn decide(state: &mut UiState, verdict: Verdict, out: &mut Vec<Effect>) {
     let Some(request) = answering::request(state) else {
         let text = format!("{} has no open request.", state.shown);

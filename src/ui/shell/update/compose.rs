@@ -22,7 +22,8 @@ use crate::ui::widgets::composer::{PasteResult, TextAreaSize};
 
 /// Sends the message in the composer. Returns the action if the text is a slash command.
 pub fn send(app: &mut App, out: &mut Vec<Effect>) -> Option<Action> {
-    // Chips stay folded until the message is addressed, so that nothing in a pasted text is taken for a mention.
+    // Chips are replaced by their texts only after the recipient is known, so that nothing in a pasted text counts as a
+    // mention.
     let text = app.input.composer.draft();
     let text = text.trim();
     if text.is_empty() {
@@ -97,8 +98,8 @@ pub fn send(app: &mut App, out: &mut Vec<Effect>) -> Option<Action> {
     None
 }
 
-/// Splits a message into its recipient and its text: `@name text` is for that agent, any other text for the shown
-/// agent. Also returns whether the recipient was named. Fails with a message if the name is unknown.
+/// Splits a message into its recipient and its text. `@name text` is for that agent, any other text for the shown
+/// agent. Also returns whether the text names the recipient. Returns an error message if the name is unknown.
 fn addressed<'a>(app: &App, text: &'a str) -> Result<(Name, &'a str, bool), String> {
     let Some(rest) = text.strip_prefix('@') else {
         return Ok((app.shown.clone(), text, false));
@@ -121,7 +122,6 @@ fn addressed<'a>(app: &App, text: &'a str) -> Result<(Name, &'a str, bool), Stri
     }
 }
 
-/// Inserts a line break.
 pub fn newline(app: &mut App) {
     edit(app, |input| match input {
         TextInput::Area {
@@ -160,7 +160,7 @@ pub fn toggle_output(app: &mut App) {
     app.say(text);
 }
 
-/// Runs an editing action in the text field with the focus. A single-line search has no such action.
+/// Runs an editing action in the focused text area. A single-line input ignores it.
 pub fn edit_text(state: &mut UiState, action: Action) {
     edit(state, |input| {
         if let TextInput::Area { text, .. } = input {
@@ -229,8 +229,9 @@ pub fn report(app: &mut App, pasted: PasteResult) {
     }
 }
 
-/// Closes a popup, interrupts the shown agent, clears the focused draft, or quits on a second press when the agent is
-/// idle. Each step takes its own key press, so a double tap on a draft does not quit.
+/// Does the first of these that applies: closes a popup, interrupts the shown agent, clears the focused draft, or
+/// offers to quit and quits at the second press. Each step takes its own key press, so that a double press on a draft
+/// does not quit.
 pub fn interrupt(app: &mut App, out: &mut Vec<Effect>) {
     if app.close_popup() {
         return;
@@ -301,7 +302,7 @@ pub fn disarm(app: &mut App) {
     app.dirty = true;
 }
 
-/// Returns the size of the multi-line text area that has the keyboard focus, if there is one.
+/// Returns the size of the multi-line text area that has the keyboard focus; `None` if none has it.
 pub fn room(state: &UiState) -> Option<TextAreaSize> {
     let area = match state.popups.last() {
         Some(popup) => popup.text_area(state),

@@ -8,9 +8,9 @@ use crate::ui::shell::layout;
 use crate::ui::shell::state::UiState;
 use crate::ui::widgets::area::inside;
 
-/// Places the cursor in the composer and focuses it.
+/// Handles a click on the composer: focuses it and places its cursor at `here`.
 pub fn in_composer(state: &mut UiState, here: Position) {
-    // The area at the time of the click; focusing may move the composer.
+    // Uses the area at the time of the click, because focusing may move the composer.
     let area = layout::layout(state, state.size).composer;
     navigation::compose(state);
     if let (Some(area), Focus::Composer) = (area, state.focus) {

@@ -25,7 +25,6 @@ use crate::ui::shell::state::UiState;
 use crate::ui::shell::update::{rejected, slash};
 use crate::ui::widgets::composer::Composer;
 
-/// Applies an event.
 pub fn event(state: &mut UiState, event: &Event) {
     if event.at.0 > state.now.0 {
         state.now = event.at;
@@ -100,6 +99,8 @@ fn crew_event(app: &mut App, event: &CrewEvent) {
             app.model.models = ModelList::Listed(names.iter().take(MODELS_MAX).cloned().collect());
         }
         CrewEvent::JobChanged { job } => app.model.jobs.changed(job),
+        CrewEvent::ServersChanged { servers } => app.model.servers.changed(servers),
+        CrewEvent::ServerShown { server, log } => app.model.servers.log(server, log),
         CrewEvent::SkillsChanged(skills) => {
             let hidden = skills.commands.iter().find(|c| slash::is_built_in(&c.name));
             let known = hidden.is_some_and(|c| app.model.skills.command(&c.name).is_some());
@@ -226,7 +227,7 @@ fn request_changed(state: &mut UiState, request: &Request) {
     }
 }
 
-/// Closes the popups about a closed request, and keeps a comment that the user was writing as a draft to the agent.
+/// Closes the popups of a request that is no longer open. An unsent comment becomes the draft of a message to the agent.
 fn close_comment(app: &mut App, request: &Request) {
     let count = app.popups.len();
     let mut about = (app.popups.iter()).filter(|popup| popup.request() == Some(&request.id));

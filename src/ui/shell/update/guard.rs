@@ -14,7 +14,8 @@ use crate::ui::panes::needs::focus;
 use crate::ui::shell::peek::Peek;
 use crate::ui::shell::state::UiState;
 
-/// What the next key would act on. Compared before and after a change, to find out whether it is still the same.
+/// What the next key would act on. It is compared before and after a change, to find out whether the change replaces
+/// it.
 #[derive(PartialEq)]
 struct KeyTarget {
     focus: Focus,
@@ -41,8 +42,8 @@ fn target(state: &UiState) -> KeyTarget {
     }
 }
 
-/// Applies a change that was not caused by a key. If the next key would then act on something else, keys are ignored for
-/// [`SETTLE`]. If the change opens a popup, which a key has requested, the popup accepts keys at once.
+/// Applies a change that was not caused by a key. If the next key would then act on something else, keys are ignored
+/// for [`SETTLE`]. A popup that the change opens accepts keys at once, because an earlier key has requested it.
 pub fn watch(state: &mut UiState, change: impl FnOnce(&mut UiState)) {
     let before = target(state);
     change(state);
@@ -58,7 +59,7 @@ pub fn ignores(state: &mut UiState, key: KeyEvent, name: &str) -> bool {
     let Some(moved_at) = state.keys.guard.moved_at else {
         return false;
     };
-    // A replay decides nothing, and its clock is not that of the keys.
+    // In a replay, keys decide nothing, and `now` is the time of the recording.
     if state.replay.is_some() || state.now.since(moved_at) >= SETTLE || leads_away(state, key, name)
     {
         state.keys.guard.moved_at = None;
@@ -83,7 +84,7 @@ pub fn ignores(state: &mut UiState, key: KeyEvent, name: &str) -> bool {
     true
 }
 
-/// Returns whether a key is always safe: a chord or function key that moves the focus, interrupts or opens help.
+/// Returns whether a key is never ignored: a chord or function key that moves the focus, interrupts or opens help.
 fn leads_away(state: &UiState, key: KeyEvent, name: &str) -> bool {
     let is_chord = matches!(key.code, KeyCode::F(_))
         || key

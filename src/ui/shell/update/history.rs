@@ -1,5 +1,5 @@
-//! The history of sent messages: going back in it, searching it, and adding the messages of earlier sessions. Also takes a
-//! queued message back.
+//! The history of sent messages: going back in it, searching it, and adding the messages of earlier sessions. Also
+//! takes back a queued message.
 
 use crate::protocol::Command;
 use crate::ui::app::App;
@@ -9,12 +9,12 @@ use crate::ui::popups::history as popup;
 use crate::ui::shell::state::UiState;
 use crate::ui::shell::update::compose;
 
-/// In an empty draft, takes the last queued message back. Else goes one row up or to an older message; if there is none,
-/// asks for those of earlier sessions first.
+/// In an empty draft, takes back the last queued message. Otherwise, moves one row up or recalls the previous message.
+/// If the history has no older message, first loads those of earlier sessions.
 pub fn older(state: &mut UiState, out: &mut Vec<Effect>) {
     if let Some(at) = state.recallable() {
         let text = state.model.queued.remove(at).text;
-        // Up then goes on to the message before it.
+        // If the message is in the history, it is recalled there, so that the next Up leads to the message before it.
         if !state.input.composer.recall(&text) {
             state.input.composer.set(&text);
         }
@@ -27,13 +27,15 @@ pub fn older(state: &mut UiState, out: &mut Vec<Effect>) {
     }
 }
 
-/// Opens the search.
+/// Opens the search in the history of sent messages. If the messages of earlier sessions were not loaded yet, requests
+/// them.
 pub fn search(app: &mut App, out: &mut Vec<Effect>) {
     request(app, false, out);
     popup::open(app);
 }
 
-/// Asks the front end for the messages of earlier sessions, once.
+/// Asks the front end for the messages of earlier sessions, unless it was asked before. If `recalls` is true, the
+/// newest one is recalled when they arrive.
 fn request(app: &mut App, recalls: bool, out: &mut Vec<Effect>) {
     if app.input.history == SavedHistory::Unread {
         app.input.history = SavedHistory::Requested { recalls };
@@ -41,7 +43,7 @@ fn request(app: &mut App, recalls: bool, out: &mut Vec<Effect>) {
     }
 }
 
-/// Adds the messages of earlier sessions to the history, and goes to the newest if the user waits for it.
+/// Adds the messages of earlier sessions to the history, and recalls the newest if the user has pressed Up for it.
 pub fn loaded(state: &mut UiState, saved: Vec<String>, out: &mut Vec<Effect>) {
     let before = std::mem::replace(&mut state.input.history, SavedHistory::Loaded);
     state.input.composer.add_older(saved);

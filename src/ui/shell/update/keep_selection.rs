@@ -6,7 +6,8 @@ use crate::ui::app::popup::{Next, Popup};
 use crate::ui::keymap::pane::Pane;
 use crate::ui::shell::state::UiState;
 
-/// Lets the panes and the topmost popup remember their selected items. Deltas of answers and outputs change no list.
+/// Lets the panes and the topmost popup remember their selected items. Ignores deltas of answers and outputs, because
+/// they change no list.
 pub fn before(state: &mut UiState, event: &EventKind) {
     if event.is_delta() {
         return;
@@ -17,8 +18,8 @@ pub fn before(state: &mut UiState, event: &EventKind) {
     of_popup(state, Popup::before_event);
 }
 
-/// Lets the panes and the topmost popup select the remembered items after the event. A removed item is replaced by the
-/// one now in its row.
+/// Lets the panes and the topmost popup select the remembered items after the event. If an item was removed, the item
+/// that is now in its row is selected.
 pub fn after(state: &mut UiState, event: &EventKind) {
     if event.is_delta() {
         return;

@@ -44,19 +44,16 @@ pub use crate::ui::shell::update::replay::{begin as begin_replay, recall};
 #[derive(Debug, Clone, PartialEq)]
 #[allow(clippy::large_enum_variant)] // passed on once and never stored
 pub enum Msg {
-    /// A key press, with its time.
+    /// A key press. Its time is needed to detect double presses, and keys pressed just after a change of focus.
     Key(KeyEvent, Timestamp),
-    /// Pasted text.
     Paste(String),
     Mouse(MouseEvent),
     /// The new terminal size: columns, rows.
     Resize(u16, u16),
-    /// An event from the crew.
     Event(Event),
     Tick {
         now: Timestamp,
     },
-    /// The terminal window gained or lost focus.
     Window(WindowFocus),
     /// The messages that earlier sessions have saved, oldest first. Answers [`Effect::LoadHistory`].
     History(Vec<String>),

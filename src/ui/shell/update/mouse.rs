@@ -17,7 +17,6 @@ use crate::ui::shell::update::act::{act, follow};
 use crate::ui::shell::update::{areas, compose, cursor, jump, movement, replay, screen};
 use crate::ui::shell::{hit_test, layout, peek};
 
-/// Applies a mouse event.
 pub fn mouse(state: &mut UiState, event: MouseEvent, out: &mut Vec<Effect>) {
     match event.kind {
         MouseEventKind::ScrollUp => wheel(state, event, PanDirection::Up),

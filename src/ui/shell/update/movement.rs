@@ -17,7 +17,7 @@ use crate::ui::shell::update::areas;
 
 use crate::ui::shell::peek::{self, Peek};
 
-/// Focuses a pane; if it is focused, toggles full screen.
+/// Focuses a pane; if it already has the focus, toggles full screen.
 pub fn focus_or_zoom(app: &mut App, pane: Pane) {
     if app.focus != Focus::Pane(pane) || app.keys.left_composer {
         focus(app, pane);
@@ -52,7 +52,7 @@ pub fn cycle(state: &mut UiState, way: Way) {
     }
 }
 
-/// Goes one step back: does the first of these that applies: close the popup, leave the composer, clear the filter or
+/// Goes one step back. Does the first of these that applies: close the popup, leave the composer, clear the filter or
 /// search, end full screen, return to the lead's conversation, return to the focus before Needs you.
 pub fn back(state: &mut UiState) {
     if state.close_popup() {
@@ -87,8 +87,8 @@ pub fn back(state: &mut UiState) {
     }
 }
 
-/// Closes the popup, the full-screen pane or the conversation of another agent than the lead. If none is open, or the
-/// composer has the focus, quits crewdeck, after confirmation if agents are busy or jobs are running.
+/// Closes the popup, the full-screen pane or the conversation of a teammate or subagent. If there is none of these, or
+/// the composer has the focus, quits crewdeck, after confirmation if agents are busy or jobs are running.
 pub fn close(state: &mut UiState, out: &mut Vec<Effect>) {
     let is_view =
         !state.popups.is_empty() || state.arrangement.zoom.is_some() || !state.shown.is_lead();
@@ -140,7 +140,7 @@ fn scroll_popup(state: &mut UiState, by: Scroll) {
     if state.popups.top::<Peek>().is_some() {
         return peek::update::scroll(state, by);
     }
-    // Scrolling has no effect outside the popup.
+    // The result does not matter: scrolling has no effect outside the popup.
     let _ = state.with_popup(|popup, app| popup.act(app, Action::Move(by), &mut Vec::new()));
 }
 

@@ -9,7 +9,7 @@ use crate::ui::shell::update::areas;
 
 /// Opens the selected item of the focused pane, and closes its preview. Does nothing if another popup is open.
 pub fn open(state: &mut UiState) {
-    // The preview shows the selected item, which is opened instead.
+    // Closes the preview: the item that it shows is opened instead.
     if state.popups.top::<Peek>().is_some() {
         state.popups.pop();
     }
@@ -32,7 +32,8 @@ pub fn filter(state: &mut UiState) {
     }
 }
 
-/// Finishes the text that is being typed in the focused pane. Returns the action to run if the text stands for one.
+/// Finishes the text that is being typed in the focused pane. If that accepts a command in the completion list, returns
+/// the action to run.
 pub fn accept(state: &mut UiState) -> Option<Action> {
     if !state.popups.is_empty() {
         return None;

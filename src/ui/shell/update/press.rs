@@ -72,7 +72,7 @@ pub fn press(state: &mut UiState, key: KeyEvent, out: &mut Vec<Effect>) {
             if is_empty && unknown::explain_option(state, &contexts, &whole) {
                 return;
             }
-            // A chord that edits the text or moves the cursor has done something.
+            // If a chord edited the text or moved the cursor, there is nothing to report.
             if before.is_none_or(|before| before == state.input.composer.cursor_and_text()) {
                 unknown::report(state, &whole);
             }
@@ -80,8 +80,8 @@ pub fn press(state: &mut UiState, key: KeyEvent, out: &mut Vec<Effect>) {
     }
 }
 
-/// Returns whether a key that would choose an answer in the composer is typed instead: it is not a digit, there is no
-/// such choice, or the question has only just appeared.
+/// Returns whether a key that is bound to choosing an answer is typed into the composer instead, because it is not a
+/// digit, there is no such choice, or the question has only just appeared.
 fn is_typed(state: &UiState, key: KeyEvent, number: usize) -> bool {
     if !answering::takes_choice(state) {
         return false;
@@ -92,7 +92,7 @@ fn is_typed(state: &UiState, key: KeyEvent, number: usize) -> bool {
     is_text || number > count || !answering::has_settled(state)
 }
 
-/// Returns the action of a key that the topmost popup recommends.
+/// Returns the action of `key` if the text of the topmost popup recommends pressing this key.
 fn recommended(app: &App, key: &str) -> Option<Action> {
     app.popups.last()?.recommended(&app.prefs, key)
 }

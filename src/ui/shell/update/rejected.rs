@@ -10,8 +10,8 @@ use crate::ui::model::{CrewModel, ModelList, Queued};
 use crate::ui::panes::needs::answers;
 use crate::ui::popups::task_form;
 
-/// Reports a rejected command and restores the state that waited for its answer. Restores nothing if this screen did not
-/// send the command, or sent it too long ago.
+/// Reports a rejected command and restores the state that waited for its answer. Restores nothing if this screen did
+/// not send the command, or sent it too long ago.
 pub fn rejected(app: &mut App, id: Option<CommandId>, why: &str) {
     app.note(NoticeLevel::Warn, why);
     let Some(command) = id.and_then(|id| app.input.sent_commands.take(id)) else {
@@ -37,16 +37,16 @@ pub fn rejected(app: &mut App, id: Option<CommandId>, why: &str) {
     }
 }
 
-/// Removes a prompt from the queue once its agent has read it. If secrets in it were redacted, the texts differ and
-/// the oldest one is removed.
+/// Removes a prompt from the queue once its agent has read it. If `text` matches no queued prompt, because secrets were
+/// redacted in it, removes the oldest one.
 pub fn remove_read_prompt(model: &mut CrewModel, to: &Name, text: &str) {
     if !take_exactly(model, to, text) && text.contains(redact::PLACEHOLDER_START) {
         drop_oldest(model, to);
     }
 }
 
-/// In a viewer, removes a delivered message of the user from the queue. In the crew's own window, the message stays
-/// queued until its agent reads it. The message may also come from another window.
+/// Removes a delivered message of the user from the queue of a viewer. Does nothing in the crew's own window, where a
+/// message stays queued until its agent reads it. A message that was sent from another window is not in the queue.
 pub fn remove_delivered_message(app: &mut App, to: &Name, text: &str) {
     if !app.role.is_crew()
         && !take_exactly(&mut app.model, to, text)
@@ -69,8 +69,8 @@ fn drop_oldest(model: &mut CrewModel, to: &Name) {
     }
 }
 
-/// Removes a rejected message from the queue, restores its text for editing, and shows a status message that says where.
-/// Does nothing if the message is no longer queued.
+/// Removes a rejected message from the queue, restores its text for editing, and shows a status message that says where
+/// the text is. Does nothing if the message is no longer queued.
 fn restore_rejected_text(app: &mut App, to: &Name, text: &str, why: &str) {
     if take_exactly(&mut app.model, to, text) {
         answers::restore(app, to, text, "Your message", why);

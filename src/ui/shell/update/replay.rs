@@ -15,7 +15,7 @@ use crate::ui::shell::state::UiState;
 use crate::ui::shell::update::apply::{apply_event, tick};
 use crate::ui::shell::update::replay;
 
-/// Starts a replay.
+/// Starts a replay: focuses the conversation, hides the tour line and turns off notifications.
 pub fn begin(state: &mut UiState, player: Player) {
     state.replay = Some(Box::new(player));
     state.is_tour_dismissed = true;
@@ -78,7 +78,7 @@ fn forget_the_past(app: &mut App) {
     app.now = Timestamp::default();
 }
 
-/// Applies the newest `more` events of the replay, which were not applied yet, and sets the time of the replay.
+/// Applies the newest `more` events of the replay, which the screen does not show yet, and sets the time of the replay.
 fn apply_newest(state: &mut UiState, more: usize) {
     let Some(player) = state.replay.take() else {
         return;
@@ -109,7 +109,7 @@ pub fn recall(state: &mut UiState, before: Option<&Event>, events: &[Event]) {
 /// Returns the message that refuses `action` in a replay, or `None` if it is available. Refusing it here avoids a form
 /// or dialog whose result would be dropped.
 pub fn refuses(app: &App, action: Action) -> Option<String> {
-    // These also display something, export what is shown, or quit.
+    // Actions that need a crew, but are also useful in a replay: they display something, export what is shown, or quit.
     let looks = [
         Action::Compose,
         Action::Diff,

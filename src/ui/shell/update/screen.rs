@@ -12,7 +12,7 @@ use crate::ui::keymap::{Action, Context};
 pub fn next(app: &mut App, out: &mut Vec<Effect>) {
     let is_low = frame_layout::class(app.size) == SizeClass::Narrow && app.size.height < TALL;
     app.arrangement.screen.layout = match app.arrangement.screen.layout.next() {
-        // A screen with room for one pane shows this layout like the wall.
+        // On a screen with room for only one pane, `Board` would look like `Wall`, so it is skipped.
         PaneLayout::Board if is_low => PaneLayout::Focus,
         next => next,
     };

@@ -18,10 +18,11 @@ use crate::ui::transcript::{ExportFormat, ExportHead};
 
 /// The prompt of `/init`.
 const INIT: &str = include_str!("init.md");
-/// Minimum similarity of a mistyped command to a known one, from 0 to 1: of four characters, one may be wrong.
+/// Minimum similarity, from 0 to 1, of a mistyped command to a known one. In a command of four characters, one may be
+/// wrong.
 const SIMILARITY_MIN: f64 = 0.7;
 
-/// A message, read as a slash command.
+/// The result of reading a message as a slash command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Slash<'a> {
     /// Not a command, for example a path.
@@ -30,12 +31,12 @@ pub enum Slash<'a> {
     Unknown(String),
     /// A command of similar programs, and what to use instead, with placeholders for keys.
     Elsewhere(&'static str),
-    /// A command and the text behind it, which may be empty.
+    /// A command and the text after it, which may be empty.
     Command(Action, &'a str),
 }
 
-/// Reads a message. The first word is a command if it is a slash and lower-case ASCII characters or hyphens; with further words, only if it
-/// is a known command or resembles one.
+/// Reads a message as a slash command. A slash followed by lower-case ASCII characters or hyphens is a command. If more
+/// words follow, it is one only if the command is known or resembles a known one.
 pub fn read(text: &str) -> Slash<'_> {
     let (word, argument) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
     let argument = argument.trim();
@@ -105,7 +106,8 @@ fn takes_text(action: Action) -> bool {
     )
 }
 
-/// Runs a command from the composer. Returns its action if that has no text and keys can run it too.
+/// Runs a command from the composer with `argument`, the text after it. If the argument is empty, or if the command
+/// takes the draft as its comment, returns the action for the caller to run instead.
 pub fn run(app: &mut App, action: Action, argument: &str, out: &mut Vec<Effect>) -> Option<Action> {
     if matches!(action, Action::ApproveShown | Action::RejectShown) {
         // The draft is the comment: it stays until it is sent.
@@ -125,7 +127,7 @@ pub fn run(app: &mut App, action: Action, argument: &str, out: &mut Vec<Effect>)
     None
 }
 
-/// Runs the action of a command with the text behind it.
+/// Runs the action of a command with `argument`, the text after the command.
 pub fn act(app: &mut App, action: Action, argument: &str, out: &mut Vec<Effect>) {
     match action {
         Action::Compact => compact(app, argument, out),
@@ -149,7 +151,7 @@ pub fn act(app: &mut App, action: Action, argument: &str, out: &mut Vec<Effect>)
     }
 }
 
-/// Compacts the conversation of the shown agent.
+/// Asks the crew to compact the conversation of the shown agent. Refuses for a subagent, which compacts automatically.
 fn compact(app: &mut App, focus: &str, out: &mut Vec<Effect>) {
     let agent = app.shown.clone();
     if agent.parent().is_some() {
@@ -207,7 +209,7 @@ fn export(app: &mut App, name: &str, out: &mut Vec<Effect>) {
         project: setup.map_or("", SessionInfo::project).to_string(),
         session: session.to_string(),
         model: setup.map_or_else(String::new, |setup| setup.model.clone()),
-        // In a replay, that is the time of what is shown.
+        // In a replay, `now` is the time of what is shown.
         at: format_date(app.now, &app.prefs.zone),
         at_label: match app.replay {
             Some(_) => "Replayed up to",

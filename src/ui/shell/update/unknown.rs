@@ -41,7 +41,8 @@ const OPTION_SYMBOLS: &[(char, char)] = &[
     ('Ω', 'z'),
 ];
 
-/// Keys that edit text or move the cursor. At the end of the text they do nothing, which needs no message.
+/// Keys that edit text or move the cursor. If they have no effect, for example at the end of the text, no message is
+/// shown.
 const EDITING_KEYS: &[&str] = &[
     "ctrl+a",
     "ctrl+b",
@@ -84,8 +85,8 @@ pub fn is_chord(name: &str) -> bool {
     function || name.starts_with("ctrl+") || name.starts_with("alt+")
 }
 
-/// If the key `name` is a symbol that Option types in place of an Alt key with an effect now, tells the user once which
-/// other key or command has it. Returns whether it is the first such symbol.
+/// If the key `name` is a symbol that Option types instead of an Alt key that would have an effect now, tells the user
+/// once which other key or command has that effect. Returns whether it has told the user.
 pub fn explain_option(state: &mut UiState, contexts: &[Context], name: &str) -> bool {
     let symbol = |(symbol, _): &&(char, char)| name.chars().eq([*symbol]);
     let Some((symbol, base)) = OPTION_SYMBOLS.iter().find(symbol) else {
@@ -121,8 +122,8 @@ pub fn explain_option(state: &mut UiState, contexts: &[Context], name: &str) -> 
     true
 }
 
-/// Returns whether `action`, bound to an Alt key, would do something. In an empty composer there is no text to edit, and
-/// only an open request can be decided.
+/// Returns whether `action`, bound to an Alt key, would do something in the empty composer, which has no text to edit.
+/// Decisions do something only if a request is open.
 fn has_effect(app: &App, action: Action) -> bool {
     match action {
         Action::DeleteNextWord | Action::YankPop => false,
@@ -131,7 +132,7 @@ fn has_effect(app: &App, action: Action) -> bool {
     }
 }
 
-/// Tells users of programs in which Shift+Tab changes the permission mode what stands for it here, once.
+/// Tells the user, once, what replaces permission modes: in similar programs, Shift+Tab changes the mode.
 pub fn explain_modes(state: &mut UiState) {
     let is_meant = state.focus == Focus::Composer && state.popups.is_empty();
     if !is_meant || std::mem::replace(&mut state.app.keys.explained_modes, true) {
@@ -145,8 +146,8 @@ pub fn explain_modes(state: &mut UiState) {
     state.say(text);
 }
 
-/// Tells the user that the key `name` does nothing here, or where it works. Silent while text is typed and while an
-/// unread warning is shown.
+/// Tells the user that the key `name` does nothing here, or in which panes it works. In text inputs, reports only
+/// chords in the composer. Silent while an unread warning is shown.
 pub fn report(state: &mut UiState, name: &str) {
     let contexts = state.contexts();
     let is_unread = state
@@ -168,7 +169,7 @@ pub fn report(state: &mut UiState, name: &str) {
     state.say(words);
 }
 
-/// Tells the user that a combination of keys does nothing in the composer. Silent in other text inputs.
+/// Tells the user that a chord does nothing in the composer. Does nothing in other text inputs.
 fn report_in_composer(state: &mut UiState, contexts: &[Context], name: &str, key: &str) {
     let is_empty = state.input.composer.is_empty();
     let is_editing = EDITING_KEYS.contains(&name) && !(is_empty && name == "ctrl+d");
@@ -183,8 +184,8 @@ fn report_in_composer(state: &mut UiState, contexts: &[Context], name: &str, key
     state.say(words);
 }
 
-/// Returns a text that names the panes in which the key `name` is bound, with what it does there if it is only one pane.
-/// Returns `None` if there is no such pane or a popup is open.
+/// Returns a text that names the panes in which the key `name` is bound. If it is only one pane, the text also says
+/// what the key does there. Returns `None` if there is no such pane or a popup is open.
 fn elsewhere(app: &App, name: &str) -> Option<String> {
     if !app.popups.is_empty() {
         return None;
@@ -205,7 +206,8 @@ fn elsewhere(app: &App, name: &str) -> Option<String> {
     }
 }
 
-/// Returns the end of the sentence: the key that opens the help, or only a full stop if no key does.
+/// Returns the end of a sentence about a key that does nothing: the key that opens the help, or only a full stop if no
+/// key does.
 fn help(prefs: &Preferences, contexts: &[Context]) -> String {
     let shows = |c: &Context| {
         prefs

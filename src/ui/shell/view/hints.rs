@@ -12,7 +12,7 @@ use crate::ui::shell::hints::lines::{hint_line, message};
 use crate::ui::shell::state::UiState;
 use crate::ui::theme::Theme;
 
-/// The gap between the parts of a hint. It has no style, because a background would be visible.
+/// The gap between the parts of a hint. It has no style, because a styled background would be visible in the gap.
 const BLANK: &str = " ";
 
 /// Draws the status message and the key hints into `row`.

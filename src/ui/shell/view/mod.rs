@@ -1,4 +1,4 @@
-//! Pure: draws the state into terminal cells. Each file draws one part; none changes the state.
+//! Draws the state into terminal cells. Each file draws one part; none changes the state. Pure.
 
 mod hints;
 mod replay;
@@ -24,7 +24,7 @@ pub use crate::ui::shell::view::status::places as status_places;
 use crate::ui::shell::{layout, peek};
 use crate::ui::theme::Theme;
 
-/// Draws the whole screen.
+/// Draws the whole screen and places the terminal's cursor.
 pub fn draw(state: &UiState, cache: &mut ViewCache, theme: &Theme, frame: &mut Frame) {
     let area = frame.area();
     let cursor = draw_on(state, cache, theme, area, frame.buffer_mut());

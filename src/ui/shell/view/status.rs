@@ -129,7 +129,8 @@ fn total(pieces: &[StatusPiece]) -> usize {
     pieces.iter().map(|p| width(&p.text) + 2).sum()
 }
 
-/// Returns the parts on the left: with short texts if `is_short`, and with at most `branch` columns of the branch name.
+/// Returns the pieces on the left. If `is_short` is true, their texts are short. The branch name gets at most `branch`
+/// columns.
 fn left(app: &App, theme: &Theme, is_short: bool, branch: usize) -> Vec<StatusPiece> {
     let mut out = vec![StatusPiece::plain(0, "crewdeck".into(), theme.title)];
     let piece = StatusPiece::plain;
@@ -154,7 +155,7 @@ fn left(app: &App, theme: &Theme, is_short: bool, branch: usize) -> Vec<StatusPi
     };
     let project = one_line(setup.project());
     if !project.is_empty() {
-        // The project precedes the model: same rank, but it tells several windows apart.
+        // Comes before the model, which has the same rank, because the project distinguishes several windows.
         out.push(piece(7, fit(&project, 24), theme.text));
     }
     // Without a crew HEAD is no longer updated.

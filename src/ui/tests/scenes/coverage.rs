@@ -12,7 +12,8 @@ use crate::ui::keymap::Context;
 use crate::ui::tests::scenes::{SIZES, Shows, scenes, screens};
 use crate::ui::{Pane, SessionRole};
 
-/// Defines a function that names a value, and the list of all names. Its `match` must be exhaustive.
+/// Defines a function that returns the name of a value, and the list of all names. The macro's `match` must be
+/// exhaustive.
 macro_rules! named {
     ($function:ident, $all:ident, $of:ty, $($pattern:pat => $name:literal),* $(,)?) => {
         fn $function(of: &$of) -> &'static str {
@@ -71,6 +72,7 @@ named! { context, CONTEXTS, Context,
     Context::CommentVerdict => "verdict",
     Context::EventLog => "event log",
     Context::Jobs => "jobs",
+    Context::Servers => "servers",
     Context::Costs => "costs",
     Context::Peek => "peek",
     Context::Confirm => "confirm",

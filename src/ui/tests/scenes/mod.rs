@@ -30,11 +30,8 @@ pub enum Shows {
 
 /// A screen for a snapshot.
 pub struct Scene {
-    /// The name of the snapshot.
     pub name: String,
-    /// The part that is shown.
     pub shows: Shows,
-    /// The screen sizes.
     pub sizes: Vec<(u16, u16)>,
     /// Makes the screen for a size.
     pub make: Box<dyn Fn(u16, u16) -> UiState>,

@@ -10,7 +10,6 @@ use crate::ui::{Pane, UiState};
 #[derive(Debug, Clone, Copy)]
 enum Fill {
     Empty,
-    /// Typical.
     Ordinary,
     /// More than fits.
     Overfull,
@@ -47,7 +46,6 @@ fn pane(pane: Pane, fill: Fill, width: u16, height: u16) -> UiState {
     state
 }
 
-/// Returns all scenes of panes.
 pub fn scenes() -> Vec<Scene> {
     let mut all = Vec::new();
     for of in Pane::ALL {

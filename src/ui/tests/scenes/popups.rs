@@ -7,7 +7,7 @@ use crate::domain::timestamp::Timestamp;
 use crate::domain::worktree::Losses;
 use crate::protocol::event::NoticeLevel;
 use crate::protocol::{AgentEvent, CrewEvent, EventKind, TeamEvent};
-use crate::ui::fixture::{apply_events, busy, name, press, question, skills, started};
+use crate::ui::fixture::{apply_events, busy, name, press, question, servers, skills, started};
 use crate::ui::panes::board::tests::merging::on;
 use crate::ui::panes::board::tests::user_actions::{at, judged, losses};
 use crate::ui::popups::event_log::tests::keys::eventful;
@@ -105,7 +105,7 @@ fn over(name: &'static str, events: fn() -> Vec<EventKind>, keys: &'static str) 
     })
 }
 
-/// An empty popup.
+/// A popup over a screen without content.
 fn without(name: &'static str, keys: &'static str) -> Scene {
     Scene::new(name, Shows::Popup, move |width, height| {
         let mut state = started(width, height);
@@ -114,7 +114,6 @@ fn without(name: &'static str, keys: &'static str) -> Scene {
     })
 }
 
-/// Returns all scenes of popups.
 #[allow(clippy::too_many_lines)] // every popup, once
 pub fn scenes() -> Vec<Scene> {
     vec![
@@ -152,6 +151,8 @@ pub fn scenes() -> Vec<Scene> {
             "\"/skills\" enter",
         ),
         without("popup_skills_empty", "\"/skills\" enter"),
+        over("popup_servers", || vec![servers()], "\"/mcp\" enter"),
+        without("popup_servers_empty", "\"/mcp\" enter"),
         over("popup_palette", none, "esc 4 :"),
         over("popup_palette_search", none, "esc 4 : \"sh\""),
         over("popup_palette_nothing", none, "esc 4 : \"zzz\""),

@@ -41,7 +41,6 @@ pub fn long_todo() -> EventKind {
     .of(Name::lead())
 }
 
-/// A completed todo list.
 pub fn done_todo() -> EventKind {
     let item = |(id, text): (u32, &str)| TodoItem {
         id: id.to_string(),
@@ -290,7 +289,6 @@ pub fn subagents() -> Vec<EventKind> {
     out
 }
 
-/// A command of many rows.
 pub fn long_command() -> String {
     let tags: Vec<String> = (1..40).map(|n| format!("git tag v{n}")).collect();
     format!("git push origin main && {}", tags.join(" && "))

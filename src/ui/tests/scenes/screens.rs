@@ -189,7 +189,6 @@ fn full(width: u16, height: u16) -> UiState {
     state
 }
 
-/// Returns all scenes of whole screens.
 pub fn scenes() -> Vec<Scene> {
     let mut all: Vec<Scene> = PaneLayout::ALL
         .into_iter()

@@ -60,7 +60,7 @@ pub fn long_conversation() -> Vec<EventKind> {
     conversation_of(&Name::lead())
 }
 
-/// The same for another agent.
+/// The same for the agent `lead`.
 pub fn conversation_of(lead: &Name) -> Vec<EventKind> {
     let said = |text: &str| {
         AgentEvent::AnswerFinished {

@@ -4,14 +4,13 @@ use pulldown_cmark::{CowStr, Event, Options, Parser, Tag, TagEnd, html};
 
 use super::{Entry, ExportHead, Part, about, escape};
 
-/// The styles of an exported page.
 const STYLE: &str = include_str!("page.css");
 /// Forbids everything that a page could load or run, except its own styles.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'";
-/// The schemes that a link may have.
+/// The URL schemes that a link may have.
 const SCHEMES: &[&str] = &["http", "https", "mailto"];
 
-/// Returns the whole page.
+/// Returns the HTML page with `entries`. `dropped` is the number of older entries that are missing.
 pub(super) fn page(head: &ExportHead, dropped: u64, entries: &[Entry]) -> String {
     let title = escape(&format!("Conversation with {}", head.agent));
     let mut out = format!(
@@ -61,8 +60,8 @@ pub(super) fn page(head: &ExportHead, dropped: u64, entries: &[Entry]) -> String
     out
 }
 
-/// Parses the Markdown of an answer. HTML in it becomes text, images become links, links that could run a script lead
-/// nowhere, and a link within another is text.
+/// Parses the Markdown of an answer and makes it safe for HTML: HTML becomes text, images become links, links that
+/// could run a script lose their target, and a link inside another link becomes text.
 fn safe_events(text: &str) -> impl Iterator<Item = Event<'_>> {
     let options =
         Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS;
@@ -113,7 +112,7 @@ fn safe_events(text: &str) -> impl Iterator<Item = Event<'_>> {
     })
 }
 
-/// Returns whether a link has no scheme or a known one.
+/// Returns whether `address` has no scheme or one of [`SCHEMES`].
 fn is_safe(address: &str) -> bool {
     let scheme = address
         .split(['/', '?', '#'])

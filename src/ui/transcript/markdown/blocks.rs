@@ -5,16 +5,15 @@ use ratatui::text::Span;
 use crate::ui::text::wrap::{Margin, width};
 use crate::ui::theme::Theme;
 
-/// The margin of rows in a quote.
+/// The margin of rows in a block quote, for each level of quoting.
 const BAR: &str = "▎ ";
 
-/// A nesting level of blocks.
+/// What encloses a block of Markdown.
 #[derive(Debug, PartialEq, Eq)]
 pub enum NestingLevel {
     /// The document itself.
     Root,
     Quote,
-    /// A list item.
     Item {
         /// The marker, such as `• `; `None` once it was drawn.
         mark: Option<Span<'static>>,
@@ -23,8 +22,8 @@ pub enum NestingLevel {
     },
 }
 
-/// The open nesting levels, from the outermost, each with the number of blocks that began in it. The root is always
-/// open.
+/// The open nesting levels around a text, outermost first, each with the number of blocks that have begun in it.
+/// [`NestingLevel::Root`] is always open.
 #[derive(Debug)]
 pub struct Blocks {
     open: Vec<(NestingLevel, usize)>,
@@ -35,12 +34,12 @@ pub struct Blocks {
     ended: Option<ListState>,
 }
 
-/// The state of a list, from which the next piece continues it.
+/// What the next piece of the text needs to know to continue a list of this piece.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ListState {
     /// Number of the next item; `None` for a bulleted list.
     next: Option<u64>,
-    /// Whether an item had several paragraphs. If so, a blank row separates the items.
+    /// Whether any item so far had several paragraphs. If so, blank rows separate the items.
     is_spread: bool,
 }
 

@@ -115,9 +115,9 @@ fn is_open_row(table: &str) -> bool {
     !last.is_empty() && !last.ends_with('|') && head.ends_with('|')
 }
 
-/// Returns the input for the parser, which has the same lines as `text`. Control characters are escaped, and so are
-/// link reference definitions (`[1]: address`), so that definitions and references are shown as written: a definition
-/// draws nothing, but it would change earlier text that was already drawn.
+/// Returns the input for the parser, which has the same lines as `text`. Control characters are escaped. Link reference
+/// definitions (`[1]: address`) are escaped, too, so that they are shown as written: otherwise a definition that
+/// arrives later would change text above it that is already drawn.
 fn parser_input(text: &str) -> String {
     let text = escape_control_chars(text);
     let parser = Parser::new_ext(&text, options());

@@ -23,7 +23,7 @@ pub struct PageBuilder<'a> {
     rows: Vec<Row>,
     text_offset: usize,
     blocks: Blocks,
-    /// The text of the open block that was not drawn yet.
+    /// The text of the open block that is not drawn yet.
     spans: Vec<Span<'static>>,
     /// The stack of text styles; the last one applies.
     styles: Vec<Style>,
@@ -33,7 +33,7 @@ pub struct PageBuilder<'a> {
     links: Vec<(String, usize)>,
     /// The language of the open code block, if it is known.
     language: Option<Language>,
-    /// The token that the previous lines of code left open.
+    /// The token that the code so far left open, such as a block comment.
     inside: OpenToken,
     /// Whether the first code block continues one of the previous piece, which has already shown the language.
     continues_code: bool,
@@ -114,8 +114,8 @@ impl<'a> PageBuilder<'a> {
         }
     }
 
-    /// Handles a parser event. Texts are escaped again, because the parser decodes entities such as `&#27;`.
-    /// `is_after_blank` says whether a paragraph that begins follows a blank line.
+    /// Handles a parser event. Control characters are escaped once more, because the parser decodes entities such as
+    /// `&#27;`. If the event begins a paragraph, `is_after_blank` says whether a blank line precedes it.
     pub fn take(&mut self, event: Event<'_>, is_after_blank: bool) {
         match event {
             Event::Start(tag) => self.start(tag, is_after_blank),
@@ -150,7 +150,8 @@ impl<'a> PageBuilder<'a> {
 
     fn start(&mut self, tag: Tag<'_>, is_after_blank: bool) {
         match tag {
-            // Decided by the lines themselves: whether the parser treats a list as loose is only known at its end.
+            // A blank line decides, not whether the parser treats the list as loose: that is only known at the end of
+            // the list.
             Tag::Paragraph => self.begin_block(is_after_blank),
             Tag::HtmlBlock => self.begin(),
             Tag::Heading { level, .. } => {
@@ -374,8 +375,8 @@ impl<'a> PageBuilder<'a> {
         ));
     }
 
-    /// Draws the collected lines of code: on the ground of code, or with a bar at their left if the theme has no such
-    /// ground.
+    /// Draws the collected lines of code: on the background for code, or with a bar at their left if the theme has
+    /// none.
     fn draw_code(&mut self) {
         self.blocks.note_text();
         let mut margin = self.blocks.margin(self.columns, self.theme);
@@ -402,8 +403,8 @@ impl<'a> PageBuilder<'a> {
         self.rows.extend(rows.into_iter().map(on_ground));
     }
 
-    /// Draws the row above a block of code, with its info string at the right, or at the left if the theme has no ground
-    /// for code.
+    /// Draws the row above a block of code, with its info string at the right, or at the left if the theme has no
+    /// background for code.
     fn draw_label(&mut self, info: &str) {
         let theme = self.theme;
         self.spans.push(Span::styled(info.to_string(), theme.dim));

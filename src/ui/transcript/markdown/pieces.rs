@@ -36,10 +36,10 @@ pub enum Joint {
     Paragraph,
 }
 
-/// A piece of a Markdown text.
+/// A part of a Markdown text that is laid out by itself, and how it continues the part before it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Piece {
-    /// The byte range of the piece in the text.
+    /// The byte range of the piece in the text, without what [`Piece::source`] puts before it.
     pub range: Range<usize>,
     pub joint: Joint,
 }
@@ -55,7 +55,7 @@ impl Piece {
         }
     }
 
-    /// Returns whether this piece continues a paragraph that turned out to be a heading, because a line of `=` or `-`
+    /// Returns whether this piece continues a paragraph that has become a heading, because a line of `=` or `-`
     /// follows.
     fn is_in_heading(&self, text: &str) -> bool {
         self.joint == Joint::Paragraph && !begins_paragraph(&parser_input(&self.source(text)))
@@ -112,7 +112,7 @@ impl Pieces {
 fn split(text: &str, mut piece: Piece, out: &mut Vec<Piece>) {
     let end = piece.range.end;
     let source = parser_input(&piece.source(text));
-    // The parser's input has the lines of the text, but not its offsets.
+    // The parser's input has the same lines as the text, but other byte offsets.
     let lines = line_starts(&source);
     let positions = line_starts(&text[piece.range.clone()]);
     let repeated = lines.len() - positions.len();
@@ -152,7 +152,7 @@ fn split(text: &str, mut piece: Piece, out: &mut Vec<Piece>) {
                 cut(line, 0, Joint::Apart);
             }
             Event::Rule if depth == 0 => cut(line, 0, Joint::Apart),
-            // An indented item may belong to another one.
+            // An indented item may belong to an item of an outer list.
             Event::Start(Tag::Item) if depth == 1 && !text_of(line).starts_with(' ') => {
                 cut(line, LINES, Joint::List);
             }
@@ -198,7 +198,7 @@ fn split(text: &str, mut piece: Piece, out: &mut Vec<Piece>) {
     out.push(piece);
 }
 
-/// Returns the byte offsets at which the lines of a text begin.
+/// Returns the byte offset of the start of each line. A newline at the end of the text starts no further line.
 fn line_starts(text: &str) -> Vec<usize> {
     let ends = text.match_indices('\n').map(|(at, _)| at + 1);
     std::iter::once(0)
@@ -210,15 +210,15 @@ fn begins_paragraph(source: &str) -> bool {
     Parser::new_ext(source, options()).next() == Some(Event::Start(Tag::Paragraph))
 }
 
-/// Returns whether a text that begins with `line` is sure to begin with a paragraph, whatever lines follow: `line` cannot
-/// be the head of a table or a link reference definition.
+/// Returns whether a text whose first line is `line` begins with a paragraph, whatever lines follow. Excludes lines
+/// that could be the head of a table or a link reference definition.
 fn is_plain(line: &str) -> bool {
     !line.contains('|') && !line.trim_start().starts_with('[') && begins_paragraph(line)
 }
 
-/// Tracks characters of a paragraph that the parser reads as text so far, but that later text may turn into markup. In
-/// doubt, they count as open up to the end of the paragraph: drawing it whole is slow, but cutting it at a wrong place
-/// is incorrect.
+/// Tracks whether later text may turn characters of a paragraph into markup, such as an opening `*`. In doubt, the
+/// markup counts as open until the paragraph ends: drawing the whole paragraph again is slow, but cutting it at a wrong
+/// place is incorrect.
 #[derive(Default)]
 struct OpenMarkup {
     brackets: usize,

@@ -5,7 +5,7 @@ use crate::ui::text::wrap::Row;
 use crate::ui::transcript::markdown::blocks::ListState;
 use crate::ui::transcript::markdown::table::TableMeasure;
 
-/// The state at the end of a piece, from which the next piece continues.
+/// What the next piece of a Markdown text needs to know about the end of this piece, such as an open list.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Continuation {
     /// The token that is open at the end of the piece's code.
@@ -17,9 +17,8 @@ pub struct Continuation {
 /// A piece of Markdown after rendering: its rows, and what the next piece needs.
 pub struct RenderedPiece {
     pub rows: Vec<Row>,
-    /// Number of visible characters before the end of the piece: those that the page began with and those of the piece.
+    /// Number of visible characters before the end of the piece, including those before the piece.
     pub end_offset: usize,
-    /// The state from which the next piece continues.
     pub continuation: Continuation,
     /// Column measurements of the first table in the piece.
     pub measured: Option<TableMeasure>,

@@ -85,7 +85,7 @@ fn code_has_a_ground_with_its_language_at_the_right() {
             .map(|s| width(&s.content))
             .sum::<usize>()
     };
-    // The ground begins after the indentation of the item and ends at the right edge.
+    // The background of code begins after the indentation of the item and ends at the right edge.
     assert_eq!(
         rows.iter().map(grounds).collect::<Vec<_>>(),
         [0, 14, 14, 14, 14, 0, 16]
@@ -224,8 +224,8 @@ fn laid(text: &str, columns: usize) -> CellLayout {
     laid_in_chunks(text, &[text.len()], columns)
 }
 
-/// Lays out a text after each of its chunks, which end at `ends`, reusing the layout before. An end within a character
-/// is moved behind it.
+/// Lays out a text after each of its chunks, each time reusing the previous layout. The chunks end at `ends`; an end
+/// within a character is moved behind it.
 fn laid_in_chunks(text: &str, ends: &[usize], columns: usize) -> CellLayout {
     let theme = &Theme::default();
     let page = LayoutParams { columns, theme };
@@ -279,10 +279,10 @@ fn long_top_level_code_is_cut() {
         (format!("```rust\n{}```\nend\n", code(64)), vec![66, 1]),
         (format!("```rust\n{}```\n\nend\n", code(66)), vec![65, 4, 1]),
         (format!("a\n\n~~~\n{}", code(200)), vec![2, 65, 65, 65, 6]),
-        // Not next to a blank line.
+        // Code is not cut next to a blank line.
         (format!("```\n{}\n\n{}", code(64), code(9)), vec![68, 8]),
         (format!("a\n```\n{}", code(200)), vec![1, 65, 65, 65, 6]),
-        // Nor in another block.
+        // Code inside another block is not cut.
         (
             format!("- ```\n{}", code(200).replace("let", "  let")),
             vec![201],
@@ -363,8 +363,8 @@ fn document() -> impl Strategy<Value = String> {
     proptest::collection::vec(block, 0..8).prop_map(|blocks| blocks.concat())
 }
 
-/// Like `looks`, without blank rows at the ends and with consecutive ones merged: a block that has nothing to draw yet is
-/// set apart in only one of the two renderings.
+/// Like `looks`, but without blank rows at the ends, and with consecutive blank rows merged. A block that has nothing
+/// to draw yet gets its blank row in only one of the two renderings.
 fn looks_of_words(rows: &[Row]) -> Vec<Vec<Span<'static>>> {
     let mut looks = looks(rows);
     looks.dedup_by(|a, b| a.is_empty() && b.is_empty());
@@ -395,7 +395,8 @@ proptest! {
         }
     }
 
-    /// No character is lost, except what Markdown itself drops: cells without a column in the table head, and link titles.
+    /// No character is lost, except what Markdown itself drops: cells without a column in the table head, and link
+    /// titles.
     #[test]
     fn no_character_is_lost(text in "[a-z *_`#>|\\-\\[\\]()~\n]{0,120}", columns in 12usize..60) {
         let is_rule = |line: &str| line.contains('-') && line.chars().all(|c| " >|-".contains(c));

@@ -7,7 +7,6 @@ use crate::ui::keymap::direction::Way;
 use crate::ui::transcript::tests::*;
 use crate::ui::widgets::line_input::LineInput;
 
-/// Events of a finished call.
 fn finished_call(tool: &str, on: &str, outcome: Outcome, said: &str) -> Vec<EventKind> {
     let call = CallId(format!("{tool} {on}"));
     vec![
@@ -233,7 +232,7 @@ fn grouping_visible_calls_keeps_scroll_position() {
         text.contains("word 36") && text.contains("✓ read_file × 3 · f1 … f1"),
         "{text}"
     );
-    // All other rows can be reached from there.
+    // From there, all other rows can be reached by scrolling.
     for _ in 0..100 {
         all.scroll(Scroll::LineUp, view(40, 10));
     }
@@ -250,8 +249,8 @@ mod properties {
     use super::*;
 
     proptest! {
-        /// Drawn once or step by step, a transcript looks the same. Scrolling down from the top visits every row that a
-        /// tall view shows.
+        /// A transcript looks the same, whether it is drawn once or after each step. Scrolling down from the top visits
+        /// every row that a tall view shows.
         #[test]
         fn scrolling_down_visits_every_row(steps in proptest::collection::vec((0..8u8, 1..5usize), 1..14), rows in 3..9u16) {
             let mut all = Transcript::default();

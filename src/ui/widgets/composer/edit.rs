@@ -1,4 +1,4 @@
-//! The editing actions of the composer: deletions that can be inserted again, undo and redo.
+//! The editing actions of the composer: deletions whose text can be inserted again, undo and redo.
 
 use super::kill::{KillSide, LastEdit, word_end, word_start};
 use super::undo::{EditKind, TextSnapshot};
@@ -23,7 +23,7 @@ impl Composer {
             }
             Action::DeleteToEnd if at < end => self.kill((row, end), KillSide::After),
             Action::DeleteNextWord if at < end => {
-                // The end of the word is not inside a cluster or chip: its last character decides.
+                // If the word ends inside a cluster or chip, the whole cluster or chip is deleted.
                 let last = word_end(line, at).saturating_sub(1);
                 let to = self.unit(row, last).end.max(at + 1);
                 self.kill((row, to), KillSide::After);
@@ -47,7 +47,7 @@ impl Composer {
         }
     }
 
-    /// Changes the text as one step that can be undone. A typed character may join the step before it.
+    /// Changes the text as one undo step. A typed character may join the previous step.
     pub(super) fn edit(&mut self, kind: EditKind, change: impl FnOnce(&mut Composer)) {
         let before = (!self.undo.joins(kind)).then(|| self.snapshot());
         self.kills.last = LastEdit::Other;
@@ -60,7 +60,7 @@ impl Composer {
         }
     }
 
-    /// Deletes between the cursor and `to`, and keeps the text.
+    /// Deletes the text between the cursor and `to`, and adds it to the ring of deleted texts.
     fn kill(&mut self, to: (usize, usize), side: KillSide) {
         let (start, end) = match side {
             KillSide::Before => (to, self.cursor()),
@@ -79,7 +79,7 @@ impl Composer {
         self.area.delete_str(text.chars().count());
     }
 
-    /// Replaces the text from `start` to the cursor by the deleted text with a number, counted from the newest.
+    /// Replaces the text from `start` to the cursor by the deleted text `number`, counted from the newest.
     fn yank(&mut self, number: usize, start: (usize, usize)) {
         let Some(text) = self.kills.get(number) else {
             return;
@@ -94,14 +94,14 @@ impl Composer {
         self.kills.last = LastEdit::Yank { number, start };
     }
 
-    /// Replaces the text that was inserted by the last edit with the one that was deleted before it.
+    /// Replaces the deleted text that the last edit has inserted with the next older deleted text.
     fn yank_older(&mut self) {
         if let LastEdit::Yank { number, start } = self.kills.last {
             self.yank(number + 1, start);
         }
     }
 
-    /// Returns the text between two positions, of which `start` is the first.
+    /// Returns the text between two positions. `start` must not be after `end`.
     fn between(&self, start: (usize, usize), end: (usize, usize)) -> String {
         let lines: Vec<String> = (start.0..=end.0)
             .map(|row| {

@@ -79,12 +79,12 @@ fn deleted_text_is_inserted_again() {
             "one twoone two| three",
         ),
         ("one\ntwo", "up home C-k C-k C-y", "one\n|two"),
-        // A movement or an edit between two deletions begins another text.
+        // After a movement or an edit, a deletion is a new text.
         ("one two", "C-w left C-w C-y", "one| "),
         ("one two", "C-w left C-w C-y M-y", "two| "),
         ("one two", "C-w left C-w C-y M-y M-y", "one| "),
         ("one two", "C-w x C-w C-y", "one x|"),
-        // Only directly after an insertion.
+        // `M-y` works only directly after an insertion.
         ("one two", "C-w C-y left M-y", "one tw|o"),
         ("x", "C-y M-y", "x|"),
     ] {

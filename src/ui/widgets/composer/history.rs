@@ -14,8 +14,8 @@ impl Composer {
         self.recalled.is_some()
     }
 
-    /// Moves the cursor one row up; on the first row, recalls the previous message. Returns `false` if there is none.
-    /// `width` is the width of the text area in columns.
+    /// Moves the cursor one row up; on the first row, recalls the previous message. Returns `false` if there is no
+    /// previous message. `width` is the width of the text area in columns.
     pub fn cursor_up_or_recall(&mut self, width: u16) -> bool {
         if self.move_row(VerticalDirection::Up, width) {
             return true;
@@ -35,8 +35,8 @@ impl Composer {
         true
     }
 
-    /// Replaces the draft by a message of the history. Going to newer messages brings the draft back. Returns `false` if
-    /// there is no such message.
+    /// Replaces the draft by the message `text` of the history. Going to newer messages brings the draft back. Returns
+    /// `false` if the history does not contain `text`.
     pub fn recall(&mut self, text: &str) -> bool {
         let Some(at) = self.history().position(|known| known == text) else {
             return false;
@@ -55,7 +55,8 @@ impl Composer {
         self.history.iter().rev()
     }
 
-    /// Adds the messages of earlier sessions, oldest first, before those of this one. Those of both are added once.
+    /// Adds the messages of earlier sessions, oldest first, before those of this session. A message in both is added
+    /// once.
     pub fn add_older(&mut self, saved: Vec<String>) {
         let room = HISTORY_MAX.saturating_sub(self.history.len());
         let known = std::mem::take(&mut self.history);

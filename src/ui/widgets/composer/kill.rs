@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use unicode_width::UnicodeWidthChar;
 
-/// Maximum number of texts in the ring.
+/// Maximum number of deleted texts that are kept.
 const TEXTS_MAX: usize = 16;
 /// Maximum total length of the texts, in bytes.
 const BYTES_MAX: usize = 1024 * 1024;
@@ -16,14 +16,15 @@ pub enum KillSide {
     After,
 }
 
-/// What the last edit was.
+/// What the last edit was, as far as it affects the next deletion or insertion of deleted text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum LastEdit {
     #[default]
     Other,
     /// A deletion. The next deletion is joined with it.
     Kill,
-    /// An insertion of the text with this number, counted from the newest: the line and the character of its start.
+    /// An insertion of the deleted text `number`, counted from the newest. `start` is the line and the character at
+    /// which it begins.
     Yank {
         number: usize,
         start: (usize, usize),
@@ -57,7 +58,7 @@ impl KillRing {
         self.texts.iter().map(String::len).sum()
     }
 
-    /// Returns the text with a number, counted from the newest. Beyond the oldest, the newest follows.
+    /// Returns the deleted text `number`, counted from the newest. Numbers beyond the oldest start again at the newest.
     pub fn get(&self, number: usize) -> Option<&str> {
         let len = self.texts.len();
         let at = len.checked_sub(1)? - number % len;
@@ -74,8 +75,8 @@ pub fn word_start(line: &str, at: usize) -> usize {
     blank.map_or(0, |blank| blank + 1)
 }
 
-/// Returns where the word after character `at` of `line` ends. Everything but alphanumeric characters, with their accents,
-/// ends a word.
+/// Returns where the word after character `at` of `line` ends. Words consist of alphanumeric characters and their
+/// accents.
 pub fn word_end(line: &str, at: usize) -> usize {
     let after: Vec<char> = line.chars().skip(at).collect();
     let begin = after.iter().position(|c| c.is_alphanumeric());

@@ -1,4 +1,5 @@
-//! Long pasted text. The draft shows a chip such as `[pasted 200 lines]` instead of it; the message has the whole text.
+//! Long pasted texts. The draft shows a chip such as `[pasted 200 lines]` in place of each one; the message contains
+//! the whole text.
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
@@ -14,22 +15,22 @@ const LINES_MAX: usize = 5;
 const CHARS_MAX: usize = 1000;
 /// Room that a paste leaves for typed text, in bytes.
 const TYPED_ROOM: usize = 8 * 1024;
-/// Maximum number of chips in a draft. Further text is shown as it is.
+/// Maximum number of chips in a draft. Beyond it, pasted text is shown as it is.
 const CHIPS_MAX: usize = 64;
 /// Maximum number of earlier pastes that are folded again when a message returns as a draft.
 const EARLIER_MAX: usize = 20;
 
-/// The pasted texts that chips stand for.
 #[derive(Debug, Default)]
 pub struct Pastes {
-    /// The chips of the draft with their texts. A chip that was deleted or opened stays, because undo can bring it back.
+    /// The chips of the draft with their texts. Includes chips that were deleted or unfolded, because undo can restore
+    /// them.
     folded: Vec<(String, Arc<str>)>,
-    /// The texts of this draft and of earlier ones, oldest first.
+    /// The pasted texts of this draft and of earlier drafts, oldest first.
     earlier: VecDeque<Arc<str>>,
 }
 
 impl Pastes {
-    /// Returns `draft` with the text of each chip in its place.
+    /// Returns `draft` with the pasted text in place of each chip.
     pub fn expand<'a>(&self, draft: &'a str) -> Cow<'a, str> {
         if self.folded.is_empty() {
             return draft.into();
@@ -66,7 +67,7 @@ impl Pastes {
         folded.find_map(|(chip, known)| (**known == *text).then(|| chip.clone()))
     }
 
-    /// Returns the characters of the first chip in `line` for which `is_it` returns true.
+    /// Returns the character range of the first chip in `line` for which `is_it` returns true.
     fn range(&self, line: &str, is_it: impl Fn(&Range<usize>) -> bool) -> Option<Range<usize>> {
         self.folded.iter().find_map(|(chip, _)| {
             let at = line.find(chip)?;
@@ -76,7 +77,7 @@ impl Pastes {
         })
     }
 
-    /// Adds a text. Returns its chip, which no other text of the draft has.
+    /// Stores a text and returns its chip, which is unique in the draft.
     fn fold(&mut self, text: &str) -> String {
         let name = match text.lines().count() {
             0 | 1 => format!("{} characters", text.chars().count()),
@@ -90,7 +91,7 @@ impl Pastes {
         };
         let text: Arc<str> = text.into();
         self.folded.push((chip.clone(), Arc::clone(&text)));
-        // A message ends without the line break that ends most pastes.
+        // Earlier texts are compared with sent messages, from whose end line breaks are removed.
         let text: Arc<str> = text.trim_end().into();
         self.earlier.retain(|one| *one != text);
         self.earlier.push_back(text);
@@ -119,7 +120,8 @@ impl Composer {
         result
     }
 
-    /// Replaces the chip at the cursor, else the last one, by its text. Returns whether the draft has a chip.
+    /// Replaces the chip at the cursor, else the last chip of the draft, by its text. Returns `false` if there is no
+    /// chip.
     pub fn unfold(&mut self) -> bool {
         let (row, at) = self.cursor();
         let here = self
@@ -142,12 +144,11 @@ impl Composer {
         true
     }
 
-    /// Returns whether the draft has a chip.
     pub fn has_chip(&self) -> bool {
         self.last_chip().is_some()
     }
 
-    /// Returns the chips of the draft that occur in `row`, one row as it is drawn, as ranges of bytes in ascending order.
+    /// Returns the byte ranges of the draft's chips in `row`, the text of a drawn row, in ascending order.
     pub fn chips_in(&self, row: &str) -> Vec<Range<usize>> {
         let folded = self.pastes.folded.iter();
         let ranges = folded.filter_map(|(chip, _)| Some((row.find(chip)?, chip.len())));
@@ -179,7 +180,8 @@ impl Composer {
         self.pastes.earlier = std::mem::take(&mut other.pastes.earlier);
     }
 
-    /// Returns the characters that the cursor passes and deletes as one at character `at` of line `row`.
+    /// Returns the character range that the cursor passes and deletes as a unit: the chip or grapheme cluster that
+    /// contains character `at` of line `row`.
     pub(super) fn unit(&self, row: usize, at: usize) -> Range<usize> {
         let line = self.line(row);
         let chip = self.pastes.range(line, |chip| chip.contains(&at));

@@ -17,7 +17,7 @@ use crate::ui::text::wrap::{BreakClass, base_char, break_class, can_break_betwee
 /// Minimum width of a row, in columns; a wide character must fit.
 const COLUMNS_MIN: usize = 2;
 
-/// A line of text that is wrapped into rows. Positions in it are numbers of characters, as in the text field.
+/// A line of text that is wrapped into rows. Positions in the line count characters, as in the text field.
 pub struct WrappedLine<'a> {
     line: Cow<'a, str>,
     width: usize,
@@ -31,7 +31,7 @@ struct RowStart {
     chars: usize,
 }
 
-/// One cursor position: a grapheme cluster as it is drawn.
+/// A grapheme cluster as it is drawn, which is one cursor position.
 struct CursorCell<'a> {
     shown: Cow<'a, str>,
     columns: usize,

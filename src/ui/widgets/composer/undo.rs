@@ -2,9 +2,9 @@
 
 use std::collections::VecDeque;
 
-/// Maximum number of steps.
+/// Maximum number of steps that can be undone. Beyond it, the oldest is dropped.
 const STEPS_MAX: usize = 200;
-/// Maximum total length of the kept texts, in bytes.
+/// Maximum total length of the texts before the edits, in bytes. Beyond it, the oldest are dropped.
 const BYTES_MAX: usize = 4 * 1024 * 1024;
 
 /// A text, and the line and character of the cursor in it.
@@ -14,18 +14,18 @@ pub struct TextSnapshot {
     pub cursor: (usize, usize),
 }
 
-/// The kind of an edit.
+/// Decides whether an edit joins the previous undo step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EditKind {
-    /// A typed character of a word, which joins the step of the previous one.
+    /// A typed character of a word, which joins the step of the previous character.
     Character,
-    /// A typed blank, which ends the step of its word.
+    /// A typed blank, which joins the step of the word before it and ends that step.
     Blank,
     /// Any other key, paste or deletion.
     Other,
 }
 
-/// The texts before the edits, and the undone texts.
+/// The texts before the edits of the draft, and the undone texts that a redo brings back.
 #[derive(Debug, Default)]
 pub struct UndoStack {
     past: VecDeque<TextSnapshot>,
@@ -40,7 +40,7 @@ impl UndoStack {
         self.is_typing && kind != EditKind::Other
     }
 
-    /// Records an edit. `before` is the text before it, if a new step begins.
+    /// Records an edit. `before` is the text before the edit if the edit begins a new step, else `None`.
     pub fn record(&mut self, kind: EditKind, before: Option<TextSnapshot>) {
         self.is_typing = kind == EditKind::Character;
         self.future.clear();

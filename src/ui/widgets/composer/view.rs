@@ -21,12 +21,12 @@ impl From<Rect> for TextAreaSize {
     }
 }
 
-/// The visible part of the text.
+/// The part of the composer's text that fits into the text area.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct VisibleText {
     /// The visible rows, each at most as wide as the text area.
     pub rows: Vec<String>,
-    /// Row and column of the cursor.
+    /// Row and column of the cursor, from the first visible row.
     pub cursor: (u16, u16),
     /// The sides on which more text follows. The amount is unknown, because only lines near the cursor are laid out.
     pub overflow: Overflow,
@@ -53,7 +53,7 @@ impl Overflow {
     }
 }
 
-/// The laid-out rows around the cursor.
+/// The lines around the cursor that can be visible, wrapped into rows.
 struct LaidOutRows<'a> {
     /// The laid-out lines with their line numbers.
     lines: Vec<(usize, WrappedLine<'a>)>,

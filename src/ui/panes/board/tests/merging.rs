@@ -148,7 +148,7 @@ fn unmerged_count_equals_marked_tasks() {
     let mut state = merging(160, 45);
     // #7 still counts: #8 resolves the conflict, but only in its own worktree.
     assert_eq!(marks(&state), (5, Some(4)));
-    // #8 merged the base into the branch of #7: one branch, and one mark, on the task that it was made for.
+    // #8 has merged the base into the branch of #7. Both tasks now share one branch, which has one mark, on #7.
     let mut board = state.model.board.as_ref().clone();
     let claimer = Claimer {
         name: name("alice"),
@@ -163,7 +163,7 @@ fn unmerged_count_equals_marked_tasks() {
         .unwrap();
     apply_events(&mut state, vec![board_event(&board)]);
     assert_eq!(marks(&state), (6, Some(5)));
-    // It can be merged from either task.
+    // The shared branch can be merged from either task.
     for id in [7, 8] {
         press(&mut state, "esc 3");
         state.panes.board.selected = Some(TaskId(id));

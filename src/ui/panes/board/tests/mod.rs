@@ -86,7 +86,6 @@ pub fn area(state: &UiState) -> Rect {
     layout(state, state.size).pane(Pane::Board).unwrap()
 }
 
-/// Renders the pane as text.
 fn pane(state: &UiState) -> String {
     let buffer = cells(state, &Theme::default());
     let mut out = String::new();

@@ -15,7 +15,6 @@ use crate::ui::fixture::{
 use crate::ui::keymap::Action;
 use crate::ui::shell::hints::hints;
 
-/// The outcome of a key press.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum KeyOutcome {
     /// A command is sent.
@@ -139,8 +138,8 @@ fn hints_offer_exactly_allowed_actions() {
                     let refused = pressed(on(make, id), key) == KeyOutcome::Refused;
                     assert_eq!(does, !refused, "{what}: the board");
                 }
-                // The crew may know unreported worktrees, so these keys are not hinted. Nor is completing a task
-                // without an owner.
+                // Not hinted although allowed: keys for a worktree that the crew has not reported, and completing a
+                // task without an owner.
                 let is_tree =
                     [Action::Merge, Action::Diff, Action::RemoveWorktree].contains(&action);
                 let is_untold = is_tree

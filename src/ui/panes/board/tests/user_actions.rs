@@ -92,7 +92,7 @@ fn impossible_action_is_explained_and_not_offered() {
         (None, 4, "C", None, Some("#4 waits for #2.")),
         (None, 4, "u", None, Some("#4 has no owner")),
         (None, 6, "C", Some("claim"), None),
-        // It needs confirmation, so the hints do not offer it.
+        // Completing a task without an owner needs confirmation, so the hints do not offer it.
         (None, 6, "d", None, None),
         (
             Some(6),
@@ -204,7 +204,6 @@ fn event_log_names_user() {
     assert!(!log.contains("outside"), "{log}");
 }
 
-/// The losses of a worktree.
 pub fn losses() -> Losses {
     Losses {
         files: 2,

@@ -26,7 +26,6 @@ use crate::ui::theme::Theme;
 /// omitted.
 const OWNER_MIN: usize = 5;
 
-/// The visible part of a graph.
 struct VisibleGraph {
     left: usize,
     top: usize,
@@ -52,7 +51,7 @@ impl VisibleGraph {
         }
     }
 
-    /// Returns the screen position of a graph cell, if it is visible.
+    /// Returns the screen position of a cell of the graph; `None` if the cell is not visible.
     fn place(&self, x: usize, y: usize) -> Option<(u16, u16)> {
         let right = u16::try_from(x.checked_sub(self.left)?).ok()?;
         let down = u16::try_from(y.checked_sub(self.top)?).ok()?;
@@ -99,9 +98,9 @@ fn pointed_at(pane: &BoardPane, app: &App, index: &Index) -> Option<usize> {
     selected(pane, app, index).filter(|_| has_keys)
 }
 
-/// Returns the label for the border that says what the view does not show: the number of nodes on each side of the
-/// visible part (on the left and right including partly visible nodes), and the number of edges that are not drawn
-/// because they close a cycle.
+/// Returns a label for the border that says what the view does not show: how many nodes are beyond each side of the
+/// visible part, and how many edges are not drawn because they close a cycle. On the left and right, partly visible
+/// nodes count, too.
 pub fn beyond(
     pane: &BoardPane,
     model: &CrewModel,
@@ -138,7 +137,6 @@ pub fn beyond(
     vec![Span::styled(words.join("  "), theme.dim)]
 }
 
-/// Draws the visible part of the graph.
 pub fn draw(
     pane: &BoardPane,
     app: &App,
@@ -159,11 +157,12 @@ pub fn draw(
     let Some(node) = selected.and_then(|at| drawing.nodes.get(at)) else {
         return;
     };
-    // The mark is in the blank column before the node, for the first nodes left of the graph.
+    // The selection mark is in the column before the node. For nodes of the first layer, that is the blank column to
+    // the left of the graph.
     if let Some((x, y)) = window.place(node.x, node.y) {
         buffer.set_stringn(x.saturating_sub(1), y, "›", 1, theme.accent);
     }
-    // A popup has the focus.
+    // While a popup has the focus, the selected node has only the mark.
     if !app.is_in_panes() {
         return;
     }
@@ -174,7 +173,8 @@ pub fn draw(
     }
 }
 
-/// Draws the edges: those of the selected task are highlighted, those from completed tasks dimmed.
+/// Draws the edges. Those of the selected task and of the critical path are highlighted, those from completed tasks are
+/// dimmed.
 fn lines(
     index: &Index,
     drawing: &Drawing,
@@ -199,14 +199,14 @@ fn lines(
             .iter()
             .take_while(|cell| cell.x < window.right())
         {
-            // Where edges cross, the upper one decides.
+            // Where edges cross, only those drawn on top decide the style: `cell.sources` does not contain the others.
             let sources = own.get(&(cell.x, y)).map_or(&[][..], Vec::as_slice);
             let on_path = critical.get(&(cell.x, y));
             let is_critical = on_path.is_some_and(|on| cell.sources.contains(&on.from));
             let style = if sources.iter().any(|s| cell.sources.contains(s)) {
                 theme.accent
             } else if is_critical {
-                // Underlining would make the heavy line look broken.
+                // An underline would make the heavy line look broken.
                 theme.heading.remove_modifier(Modifier::UNDERLINED)
             } else if cell.sources.iter().all(is_done) {
                 theme.dim
@@ -224,13 +224,13 @@ fn lines(
 
 /// The part of the critical path that is in one cell.
 struct CriticalCell {
-    /// The index of the node where the edge starts.
+    /// The index of the node where the edge in this cell starts; of several edges, the first one.
     from: usize,
-    /// The sides of the cell that the edge reaches, as bits.
+    /// The sides of the cell that edges of the critical path reach, as bits.
     arms: u8,
 }
 
-/// Returns the cells of the critical path's edges.
+/// Returns the cells through which edges of the critical path run, by column and row.
 fn critical_cells(index: &Index, drawing: &Drawing) -> BTreeMap<(usize, usize), CriticalCell> {
     let paths = drawing.paths.iter();
     let mut out = BTreeMap::new();
@@ -279,7 +279,8 @@ fn draw_node(
     let mut rows = subject_rows(&label.subject, node, width(&head));
     let (last_x, last) = rows.pop().unwrap_or_default();
     let room = node.width.saturating_sub(last_x);
-    // An active owner takes precedence over the end of the subject; a past one only gets free room.
+    // The owner of an open task takes precedence over the end of the subject; that of a completed task is shown only if
+    // there is free room.
     let left = room.saturating_sub(width(&last));
     let most = match standing {
         BoardStatus::Done => left,
@@ -292,7 +293,7 @@ fn draw_node(
         owner if standing == BoardStatus::Done && width(owner) + 2 > most => String::new(),
         owner => fit(&format!(" @{owner}"), most),
     };
-    // The duration is shown only in free room.
+    // The duration is shown only if there is free room.
     let took = match standing {
         BoardStatus::InProgress => format!(" {}", app.standing_for(task)),
         BoardStatus::Ready | BoardStatus::Assigned | BoardStatus::Blocked | BoardStatus::Done => {
@@ -321,8 +322,8 @@ fn draw_node(
     window.write((x, y), &owner, by, buffer);
 }
 
-/// Splits a subject into the rows of a node. Each row has its start column in the node; `head` is that of the first
-/// row, after the symbol and number. The last row may be too long.
+/// Splits a subject into the rows of a node. Returns the start column in the node and the text of each row. `head` is
+/// the width of the symbol and the number, which precede the text in the first row. The last row may be too long.
 fn subject_rows(subject: &str, node: Node, head: usize) -> Vec<(usize, String)> {
     let mut rows = Vec::new();
     let mut rest = subject.to_string();

@@ -18,7 +18,7 @@ use crate::ui::text::{fit, pad, width};
 use crate::ui::theme::Theme;
 use crate::ui::widgets::list;
 
-/// Below this width, in columns, rows use short forms.
+/// Width of the list, in columns, below which rows use short forms.
 const NARROW: usize = 48;
 
 fn window(pane: &BoardPane, model: &CrewModel, area: Rect) -> (usize, usize) {
@@ -38,7 +38,6 @@ pub fn position(
     frame::position(Some(selected), pane.rows(model).len(), area.height, theme)
 }
 
-/// Draws the visible rows.
 pub fn draw(
     pane: &BoardPane,
     app: &App,
@@ -48,7 +47,7 @@ pub fn draw(
     buffer: &mut Buffer,
 ) {
     let (selected, first) = window(pane, app, area);
-    // Task numbers only grow, so the last one is the longest.
+    // Tasks are sorted by number, so the last number is the longest.
     let last = index.len().checked_sub(1).and_then(|at| index.id(at));
     let digits = last.map_or(1, |id| id.to_string().len());
     let rows = pane.rows(app);
@@ -141,7 +140,7 @@ fn waits(word: &str, others: &str, columns: usize) -> String {
             more => format!("{word} {named} +{more}"),
         }
     };
-    // Each takes at least three columns, so no more of them fit.
+    // Each number takes at least three columns, which bounds how many can fit.
     let mut forms = (1..=all.len().min(columns / 3 + 1)).rev().map(form);
     let fitting = forms.find(|words| width(words) <= columns);
     fitting.unwrap_or_else(|| form(1))

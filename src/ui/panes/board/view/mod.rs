@@ -25,7 +25,7 @@ use crate::ui::panes::board::{BoardPane, ListReason, Shown, label};
 use crate::ui::text::{fit, longest_fitting, width};
 use crate::ui::theme::Theme;
 
-/// Maximum number of task numbers in the list of tasks that the selected task unblocks.
+/// Maximum number of task numbers that follow "unblocks" in the line about the selected task.
 const NEXT_MAX: usize = 4;
 
 pub fn draw(pane: &BoardPane, app: &App, theme: &Theme, area: Rect, buffer: &mut Buffer) {
@@ -103,13 +103,13 @@ fn title(pane: &BoardPane, model: &CrewModel, shown: &Shown) -> String {
 }
 
 /// Returns the label for the border with the number of tasks per status and the number of unmerged tasks, in at most
-/// `room` columns. If there is room, the name of the status follows each number, which explains the symbols of the
-/// graph.
+/// `room` columns. As far as there is room, each number is followed by the name of the status, which also explains the
+/// symbols of the graph.
 fn counts(index: &Index, unmerged: usize, room: usize, theme: &Theme) -> Vec<Span<'static>> {
     let total = index.len();
     let done = index.count(BoardStatus::Done);
     let mut long = Vec::new();
-    // The words of tasks without an owner are dropped last.
+    // The middle form: only the counts that call for action (ready, to merge) keep their words.
     let mut middle = Vec::new();
     let mut short = Vec::new();
     for here in [
@@ -169,7 +169,7 @@ fn draw_filter(filter: &ListFilter, theme: &Theme, area: Rect, buffer: &mut Buff
     }
 }
 
-/// Draws the line that describes the selected task, because the nodes of the graph have little room.
+/// Draws the line that describes the selected task. It has more room than a node of the graph.
 fn about(
     pane: &BoardPane,
     app: &App,
@@ -217,7 +217,7 @@ fn about(
         Span::styled("›", theme.accent),
         Span::styled(format!("{shape} "), style),
     ];
-    // The tasks it unblocks take precedence over the end of the subject, which the node shows too.
+    // The tasks that this one unblocks take precedence over the end of its subject, which its node shows too.
     let most = columns.saturating_sub(columns / 4);
     let aside = fit(longest_fitting(&forms, most), most);
     let room = columns.saturating_sub(width(&aside) + 1);
@@ -252,7 +252,7 @@ fn next(model: &CrewModel, index: &Index, place: usize) -> String {
     }
 }
 
-/// Returns the style of a task's subject.
+/// Returns the style of a task's subject, which depends on the task's status `standing`.
 fn words(standing: BoardStatus, theme: &Theme) -> Style {
     match standing {
         BoardStatus::Done => theme.dim,

@@ -36,7 +36,7 @@ pub fn spans(index: &Index, room: usize, theme: &Theme) -> Vec<Span<'static>> {
         0 => String::new(),
         n => format!("critical path {n}"),
     };
-    // The critical path takes precedence over a longer bar.
+    // Showing the critical path takes precedence over a longer bar.
     let with_path = width(&percent) + 2 + width(&path);
     let path = if path.is_empty() || room < BAR_MIN + with_path {
         String::new()

@@ -3,11 +3,13 @@
 use pretty_assertions::assert_eq;
 
 use crate::domain::ids::Name;
-use crate::domain::request::{Decision, Request, RequestStatus, Verdict};
+use crate::domain::request::{Request, RequestStatus, Verdict};
 use crate::domain::team::MemberStatus;
 use crate::domain::timestamp::Timestamp;
-use crate::protocol::{Command, CommandId, EventKind, TeamEvent};
-use crate::ui::fixture::{apply_events, busy, name, picture, press, question, started};
+use crate::protocol::{Command, CommandId, EventKind};
+use crate::ui::fixture::{
+    apply_events, busy, changed, decision, name, picture, press, question, started,
+};
 use crate::ui::keymap::{KeyMap, KeyOverrides};
 use crate::ui::{Effect, Msg, SessionRole, UiState, keys, update};
 
@@ -21,18 +23,12 @@ fn asked(id: &str, choices: &[&str]) -> Request {
     request
 }
 
-fn changed(request: &Request) -> EventKind {
-    EventKind::Team(TeamEvent::RequestChanged {
-        request: request.clone(),
-    })
-}
-
 fn decided(request: &Request, status: RequestStatus, by: &str, comment: &str) -> EventKind {
     let mut request = request.clone();
     request.status = status;
     request.decided_by = by.into();
     request.comment = comment.into();
-    EventKind::Team(TeamEvent::RequestChanged { request })
+    changed(&request)
 }
 
 fn waiting(requests: &[Request]) -> UiState {
@@ -42,14 +38,7 @@ fn waiting(requests: &[Request]) -> UiState {
 }
 
 fn answers(request: &Request, words: &str) -> Effect {
-    Effect::Command(Command::Decide(Decision {
-        id: request.id.clone(),
-        kind: request.kind,
-        target: request.target.clone(),
-        verdict: Verdict::Approve,
-        by: Name::user(),
-        comment: words.into(),
-    }))
+    decision(request, Verdict::Approve, words)
 }
 
 fn message(to: &str, text: &str) -> Effect {
@@ -197,7 +186,7 @@ fn message_to_shown_agent_does_not_answer_other_agent() {
         [message("alice", "hello")]
     );
     assert!(picture(&state).contains("Its question is still open"));
-    // In her conversation the text is the answer.
+    // In the conversation of the agent that asks, the text is the answer.
     press(&mut state, "esc 4 enter i");
     assert_eq!(state.shown, name("alice"));
     assert_eq!(
@@ -280,7 +269,7 @@ fn answer_in_popup_survives_closed_question() {
     assert!(state.popups.is_empty());
     assert_eq!(state.input.composer.text(), "SQLite");
     assert!(picture(&state).contains("What you wrote is back in the composer."));
-    // Also while the text was open in an editor.
+    // The same happens if the question is withdrawn while the text is open in an editor.
     let mut state = waiting(std::slice::from_ref(&asked));
     press(&mut state, "alt+w e");
     apply_events(&mut state, vec![withdrawn]);

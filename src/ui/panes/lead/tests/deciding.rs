@@ -4,23 +4,18 @@ use crossterm::event::{KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
 use pretty_assertions::assert_eq;
 
 use crate::domain::ids::Name;
-use crate::domain::request::{Approver, Decision, Request, RequestKind, RequestStatus, Verdict};
+use crate::domain::request::{Approver, Request, RequestKind, RequestStatus, Verdict};
 use crate::domain::timestamp::Timestamp;
-use crate::protocol::{Command, Event, EventKind, TeamEvent};
+use crate::protocol::{Command, Event, EventKind};
 use crate::ui::fixture::{
-    NOON, apply_events, blank, busy, name, permission, picture, plan, press, question, started,
+    NOON, apply_events, blank, busy, changed, decision, name, permission, picture, plan, press,
+    question, started,
 };
 use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::replay::Player;
 use crate::ui::{Effect, Msg, SessionRole, UiState, begin_replay, keys, update};
 
 const SIZES: [(u16, u16); 4] = [(160, 45), (120, 35), (100, 30), (80, 24)];
-
-fn changed(request: &Request) -> EventKind {
-    EventKind::Team(TeamEvent::RequestChanged {
-        request: request.clone(),
-    })
-}
 
 /// The request as the user has decided it.
 fn decided(request: &Request, status: RequestStatus, comment: &str) -> EventKind {
@@ -38,17 +33,6 @@ fn waiting(request: &Request, (width, height): (u16, u16)) -> UiState {
     apply_events(&mut state, vec![changed(request)]);
     state.focus = Focus::Composer;
     state
-}
-
-fn decides(request: &Request, verdict: Verdict, comment: &str) -> Effect {
-    Effect::Command(Command::Decide(Decision {
-        id: request.id.clone(),
-        kind: request.kind,
-        target: request.target.clone(),
-        verdict,
-        by: Name::user(),
-        comment: comment.into(),
-    }))
 }
 
 fn of_kind(kind: RequestKind) -> Request {
@@ -85,7 +69,7 @@ fn each_kind_is_decided_by_key_and_by_command_with_and_without_comment() {
             let effects = press(&mut state, keys);
             assert_eq!(
                 effects,
-                [decides(&request, verdict, comment)],
+                [decision(&request, verdict, comment)],
                 "{kind} {keys}"
             );
             assert_eq!(state.input.composer.text(), "", "{keys}");
@@ -132,12 +116,12 @@ fn permission_that_was_not_wholly_visible_is_shown_before_it_is_approved() {
         // It counts as read once its end was in view.
         assert_eq!(
             press(&mut state, "G i alt+a"),
-            [decides(&request, Verdict::Approve, "ok")]
+            [decision(&request, Verdict::Approve, "ok")]
         );
         let mut state = waiting(&request, size);
         assert_eq!(
             press(&mut state, "alt+r"),
-            [decides(&request, Verdict::Reject, "")]
+            [decision(&request, Verdict::Reject, "")]
         );
     }
     // Folded comments are named in Needs you first.
@@ -166,7 +150,7 @@ fn only_requests_to_the_user_by_the_shown_agent_are_decided() {
     assert!(picture(&state).contains("press 1-2, or write"));
     assert_eq!(
         press(&mut state, "alt+r"),
-        [decides(&asked, Verdict::Reject, "")]
+        [decision(&asked, Verdict::Reject, "")]
     );
 }
 
@@ -186,7 +170,7 @@ fn card_is_above_the_composer_only_where_needs_you_does_not_show_the_request() {
         );
         assert!(text.contains("Alt+a or /approve"), "{text}");
     }
-    // Beside another request, which is older.
+    // The same while another, older request is open.
     let mut state = waiting(&request, (160, 45));
     let mut other = question("q0", &[]);
     other.created_at.0 -= 60.0;
@@ -318,7 +302,7 @@ fn click_on_a_choice_of_the_card_answers() {
     let at = row(&state);
     assert_eq!(
         update(&mut state, click(at)),
-        [decides(&asked, Verdict::Approve, "2.0")]
+        [decision(&asked, Verdict::Approve, "2.0")]
     );
 }
 

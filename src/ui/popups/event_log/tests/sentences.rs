@@ -44,7 +44,7 @@ fn task_changes_name_the_actor_and_the_unblocked_tasks() {
         story.board(|b, at| drop(b.bind(TaskId(1), &tree, at))),
         ["worktree wt/task-1 was created for #1 Parse"]
     );
-    // No call of the crew explains this one.
+    // No tool call of an agent explains this change.
     assert_eq!(
         story.board(|b, at| drop(b.create(TaskId(3), new("Odd", &[]), at))),
         ["task #3 Odd was created externally"]
@@ -115,7 +115,7 @@ fn events_before_the_crew_are_not_logged() {
         story.hears(moved(DeliveryState::Sent)),
         Vec::<String>::new()
     );
-    // A later step of the same message is logged.
+    // A later delivery step of the same message is logged.
     assert_eq!(
         story.hears(moved(DeliveryState::Delivered)),
         ["mail alice received lead's message"]

@@ -65,7 +65,6 @@ impl Story {
         );
     }
 
-    /// Sends a change of the board.
     pub fn board(&mut self, change: impl FnOnce(&mut TaskGraph, Timestamp)) -> Vec<String> {
         let mut next = self.board.clone();
         change(&mut next, self.state.now);

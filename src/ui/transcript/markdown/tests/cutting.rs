@@ -7,7 +7,7 @@ use crate::ui::transcript::markdown::tests::{
     cut, drawn, drawn_in_pieces, laid, looks_of_words, streamed,
 };
 
-/// Lists and paragraphs long enough to be cut, with lines that end or reinterpret them.
+/// Lists and paragraphs that are long enough to be cut, with lines that end them or change their meaning.
 fn long_blocks() -> impl Strategy<Value = String> {
     let words = "[a-z]{1,4}( [a-z]{1,4}){0,2}";
     let item = prop_oneof![
@@ -97,8 +97,8 @@ proptest! {
         }
     }
 
-    /// However a text is split into chunks, and reusing what was drawn after each of them, the last frame equals the one
-    /// of the whole text.
+    /// However a text is split into chunks, reusing the layout after each chunk gives the same last frame as drawing
+    /// the whole text.
     #[test]
     fn streamed_text_is_drawn_like_the_whole(
         text in long_blocks(),

@@ -1,0 +1,109 @@
+//! Starts the MCP servers of an agent at the start of its turn, and runs the calls of their tools.
+
+use std::collections::VecDeque;
+use std::time::{Duration, Instant};
+
+use tokio::sync::mpsc;
+
+use super::compact::WINDOW_ASSUMED;
+use super::driver::{Control, Driver, until_interrupt};
+use super::tool_runner::ToolRunner;
+use super::turn::TurnInput;
+use crate::domain::chat::ToolCall;
+use crate::domain::ids::Name;
+use crate::domain::team::Activity;
+use crate::domain::text::first_names;
+use crate::tools::policy::{Ruling, servers};
+use crate::tools::{ToolOutput, table, tool_search};
+
+/// Maximum time that a turn waits for servers. Later ones are available from the next turn on.
+const START_WAIT: Duration = Duration::from_secs(5);
+
+impl Driver {
+    /// Starts the servers that the agent sees, and takes their tools.
+    pub(super) async fn start_servers(
+        &mut self,
+        control: &mut mpsc::Receiver<Control>,
+        inputs: &mut VecDeque<TurnInput>,
+    ) {
+        let Some(servers) = self.tool_runner.servers.clone() else {
+            return;
+        };
+        let names = servers.to_start();
+        if !names.is_empty() {
+            self.activity(Activity::Tool {
+                tool: "mcp".into(),
+                on: format!("starting {}", first_names(&names)),
+            })
+            .await;
+            let start = tokio::time::timeout(START_WAIT, servers.host.start(&names));
+            if until_interrupt(control, inputs, start).await.is_none() {
+                inputs.push_back(TurnInput::Interrupt {
+                    partial: String::new(),
+                });
+            }
+        }
+        let known = self.model_config().known_window();
+        if servers.update(known.map_or(WINDOW_ASSUMED, |window| window.tokens)) {
+            self.specs = servers.specs();
+            self.state.turn.set_server_tools(servers.parallel());
+        }
+    }
+
+    /// Adds the tools that the agent has found to the definitions for the next request.
+    pub(super) fn add_found_tools(&mut self) {
+        let servers = self.tool_runner.servers.as_ref();
+        if let Some(servers) = servers.filter(|servers| servers.take_found()) {
+            self.specs = servers.specs();
+            self.set_budget();
+        }
+    }
+}
+
+impl ToolRunner {
+    /// Runs a call of a tool of a server. Returns as [`ToolRunner::carry_out`].
+    pub(super) async fn call_server(
+        &self,
+        agent: &Name,
+        call: &ToolCall,
+    ) -> (ToolOutput, Duration) {
+        let at_once = |text: String| (ToolOutput::error(text), Duration::ZERO);
+        let servers = self.servers.as_ref();
+        if call.name == tool_search::NAME
+            && let Some(output) = servers.and_then(|servers| servers.search(&call.input))
+        {
+            return (self.finish(output, ""), Duration::ZERO);
+        }
+        let found = servers.and_then(|servers| Some((servers, servers.find(&call.name)?)));
+        let Some((servers, tool)) = found else {
+            let own = self.tools.iter().map(|tool| tool.name.to_string());
+            let names: Vec<String> = own
+                .chain(servers.map_or_else(Vec::new, |servers| servers.names()))
+                .collect();
+            let names: Vec<&str> = names.iter().map(String::as_str).collect();
+            return at_once(table::unknown(&call.name, &names));
+        };
+        let note = match self.judged(|standing| servers::decide(&tool, &call.input, standing)) {
+            Ruling::Allow => String::new(),
+            Ruling::Deny { why } => return at_once(format!("Error: not allowed: {why}")),
+            Ruling::Ask { why } => match self.ask(agent, call, &why).await {
+                Ok(note) => note,
+                Err(why) => return at_once(why),
+            },
+        };
+        let began = Instant::now();
+        let output = match servers.host.call(agent, call).await {
+            Ok(result) => ToolOutput {
+                images: result.images,
+                ..if result.is_error {
+                    ToolOutput::error(result.text)
+                } else {
+                    ToolOutput::ok(result.text)
+                }
+            },
+            Err(why) => ToolOutput::error(format!("Error: {why}")),
+        };
+        let took = began.elapsed();
+        (self.finish(output, &note), took)
+    }
+}

@@ -1,0 +1,363 @@
+//! The tools of MCP servers as one agent sees them: which it may use, which are in its requests, and which it must search
+//! first.
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use serde_json::Value;
+
+use crate::domain::mcp::{McpTool, ToolCatalog};
+use crate::domain::mcp::{ServerState, ServerStatus, matches_server, matches_tool};
+use crate::domain::subagent::SubagentKind;
+use crate::model::ToolSpec;
+use crate::tools::host::ServerHost;
+use crate::tools::{Caller, ToolOutput, tool_search};
+
+/// The share of the context window, in percent, that the definitions of server tools may have. Longer ones are deferred.
+const SHARE_MAX: u64 = 10;
+/// Maximum number of tools that an agent can find. Beyond it, the one that was found first is forgotten.
+const FOUND_MAX: usize = 64;
+
+/// The tools of MCP servers as one agent sees them.
+pub struct ServerTools {
+    pub host: Arc<dyn ServerHost>,
+    /// The names and patterns of the allowed tools; `None` allows all.
+    only: Option<Vec<String>>,
+    /// Whether the agent gets only tools that change nothing.
+    reads_only: bool,
+    /// The definitions of crewdeck's own tools.
+    built_in: Arc<Vec<ToolSpec>>,
+    view: Mutex<View>,
+}
+
+#[derive(Default)]
+struct View {
+    /// The generation of the catalog and the context window for which the fields below are valid.
+    valid_for: Option<(u64, u64)>,
+    /// The tools that the agent may use, sorted by name.
+    tools: Vec<McpTool>,
+    /// Whether the definitions of tools that are not always loaded are left out until the agent finds them.
+    is_deferred: bool,
+    /// The names of the deferred tools that the agent has found, in that order.
+    found: Vec<String>,
+    /// Whether `found` has changed since the last definitions.
+    has_found: bool,
+    /// The servers for which a turn has waited. Each is waited for once.
+    awaited: BTreeSet<String>,
+}
+
+impl ServerTools {
+    /// Returns the tools for an agent; `None` if it can see none of the servers.
+    pub fn new(
+        host: Arc<dyn ServerHost>,
+        only: Option<&[String]>,
+        caller: Caller,
+        built_in: Arc<Vec<ToolSpec>>,
+    ) -> Option<ServerTools> {
+        let tools = ServerTools {
+            host,
+            only: only.map(<[String]>::to_vec),
+            reads_only: caller == Caller::Subagent(SubagentKind::Explore),
+            built_in,
+            view: Mutex::default(),
+        };
+        let all = tools.host.status();
+        all.iter().any(|s| tools.sees(&s.name)).then_some(tools)
+    }
+
+    fn sees(&self, server: &str) -> bool {
+        let only = self.only.as_ref();
+        only.is_none_or(|only| only.iter().any(|p| matches_server(p, server)))
+    }
+
+    fn may_use(&self, tool: &McpTool) -> bool {
+        let only = self.only.as_ref();
+        (tool.is_read_only || !self.reads_only)
+            && only.is_none_or(|only| only.iter().any(|p| matches_tool(p, &tool.name)))
+    }
+
+    fn view(&self) -> MutexGuard<'_, View> {
+        self.view.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns the servers that must be started for the agent and that it has not waited for yet.
+    pub fn to_start(&self) -> Vec<String> {
+        let mut view = self.view();
+        let is_new = |server: &ServerStatus| {
+            matches!(
+                server.state,
+                ServerState::Idle | ServerState::Starting | ServerState::WaitsForApproval
+            ) && self.sees(&server.name)
+        };
+        let all = self.host.status().into_iter().filter(is_new);
+        all.map(|server| server.name)
+            .filter(|name| view.awaited.insert(name.clone()))
+            .collect()
+    }
+
+    /// Takes the present tools. Returns whether the definitions have changed.
+    pub fn update(&self, window: u64) -> bool {
+        let catalog = self.host.tools();
+        self.take(&catalog, window)
+    }
+
+    fn take(&self, catalog: &ToolCatalog, window: u64) -> bool {
+        let mut view = self.view();
+        let now = Some((catalog.generation, window));
+        if view.valid_for == now {
+            return std::mem::take(&mut view.has_found);
+        }
+        let tools: Vec<McpTool> = catalog
+            .tools
+            .iter()
+            .filter(|tool| self.may_use(tool))
+            .cloned()
+            .collect();
+        // Four bytes are about one token, as for the conversation.
+        let bytes: usize = tools.iter().map(size).sum();
+        view.valid_for = now;
+        view.is_deferred = (bytes / 4) as u64 > window.saturating_mul(SHARE_MAX) / 100;
+        view.found
+            .retain(|name| tools.iter().any(|t| t.name == *name));
+        view.tools = tools;
+        view.has_found = false;
+        true
+    }
+
+    /// Returns whether tools were found since the last definitions.
+    pub fn take_found(&self) -> bool {
+        std::mem::take(&mut self.view().has_found)
+    }
+
+    /// Returns the definitions of all tools of the agent: the built-in ones, the servers' by name, then those that the
+    /// agent has found, in that order, so that what precedes them stays the same for the prompt cache.
+    pub fn specs(&self) -> Arc<Vec<ToolSpec>> {
+        let view = self.view();
+        if view.tools.is_empty() {
+            return Arc::clone(&self.built_in);
+        }
+        let mut specs = self.built_in.as_ref().clone();
+        if view.is_deferred {
+            let text = tool_search::text(&view.tools);
+            specs.push(ToolSpec::new(
+                tool_search::NAME,
+                text,
+                &tool_search::schema(),
+            ));
+        }
+        let is_shown = |tool: &&McpTool| !view.is_deferred || tool.is_always_loaded;
+        specs.extend(view.tools.iter().filter(is_shown).map(spec));
+        if view.is_deferred {
+            let found = view.found.iter();
+            let found = found.filter_map(|name| view.tools.iter().find(|t| t.name == *name));
+            specs.extend(found.filter(|tool| !tool.is_always_loaded).map(spec));
+        }
+        Arc::new(specs)
+    }
+
+    /// Returns the names of the tools whose calls may run in parallel.
+    pub fn parallel(&self) -> BTreeSet<String> {
+        let view = self.view();
+        let reading = view.tools.iter().filter(|tool| tool.is_read_only);
+        reading.map(|tool| tool.name.clone()).collect()
+    }
+
+    /// Returns a tool that the agent may use. A deferred tool counts as found: after a compaction or a restart, the
+    /// conversation may still contain its definition.
+    pub fn find(&self, name: &str) -> Option<McpTool> {
+        let mut view = self.view();
+        let tool = view.tools.iter().find(|tool| tool.name == name).cloned()?;
+        if view.is_deferred {
+            view.add_found(name);
+        }
+        Some(tool)
+    }
+
+    /// Returns the names of all tools of servers that the agent may use.
+    pub fn names(&self) -> Vec<String> {
+        let view = self.view();
+        let search = view.is_deferred.then(|| tool_search::NAME.to_string());
+        let names = view.tools.iter().map(|tool| tool.name.clone());
+        names.chain(search).collect()
+    }
+
+    /// Runs a call of `tool_search`; `None` if the agent does not have it.
+    pub fn search(&self, input: &Value) -> Option<ToolOutput> {
+        let mut view = self.view();
+        if !view.is_deferred {
+            return None;
+        }
+        let (names, output) = tool_search::run(&view.tools, input);
+        for name in names {
+            view.add_found(&name);
+        }
+        Some(output)
+    }
+}
+
+impl View {
+    fn add_found(&mut self, name: &str) {
+        if self.found.iter().any(|known| known == name) {
+            return;
+        }
+        if self.found.len() >= FOUND_MAX {
+            self.found.remove(0);
+        }
+        self.found.push(name.to_string());
+        self.has_found = true;
+    }
+}
+
+fn spec(tool: &McpTool) -> ToolSpec {
+    ToolSpec::new(
+        tool.name.as_str(),
+        tool.description.as_str(),
+        &tool.input_schema,
+    )
+}
+
+/// Returns the length of a tool's definition, in bytes.
+fn size(tool: &McpTool) -> usize {
+    tool.name.len() + tool.description.len() + tool.input_schema.to_string().len()
+}
+
+#[cfg(test)]
+mod tests {
+    use futures::FutureExt;
+    use futures::future::BoxFuture;
+    use pretty_assertions::assert_eq;
+    use serde_json::json;
+
+    use super::*;
+    use crate::domain::chat::ToolCall;
+    use crate::domain::ids::Name;
+    use crate::domain::mcp::ServerSource;
+    use crate::tools::host::ServerOutput;
+
+    /// Two servers, of which `late` was not started.
+    struct Fixed(Mutex<ToolCatalog>);
+
+    impl ServerHost for Fixed {
+        fn status(&self) -> Vec<ServerStatus> {
+            let server = |name: &str, state| ServerStatus {
+                name: name.into(),
+                source: ServerSource::User,
+                state,
+                target: String::new(),
+                tools: 0,
+                calls: 0,
+                last_error: String::new(),
+            };
+            vec![
+                server("git", ServerState::Ready),
+                server("late", ServerState::Idle),
+            ]
+        }
+
+        fn start<'a>(&'a self, _: &'a [String]) -> BoxFuture<'a, ()> {
+            async {}.boxed()
+        }
+
+        fn tools(&self) -> ToolCatalog {
+            self.0.lock().unwrap().clone()
+        }
+
+        fn call<'a>(
+            &'a self,
+            _: &'a Name,
+            _: &'a ToolCall,
+        ) -> BoxFuture<'a, Result<ServerOutput, String>> {
+            async { Err("no".into()) }.boxed()
+        }
+    }
+
+    fn tool(name: &str, is_read_only: bool, is_always_loaded: bool) -> McpTool {
+        McpTool {
+            name: format!("mcp__git__{name}"),
+            server: "git".into(),
+            tool: name.into(),
+            title: String::new(),
+            description: "x".repeat(400),
+            input_schema: json!({"type": "object"}),
+            is_read_only,
+            is_destructive: false,
+            is_always_loaded,
+        }
+    }
+
+    fn host(tools: Vec<McpTool>) -> Arc<Fixed> {
+        let tools = tools.into();
+        let generation = 1;
+        Arc::new(Fixed(Mutex::new(ToolCatalog { generation, tools })))
+    }
+
+    fn tools(host: &Arc<Fixed>, only: Option<&[&str]>, caller: Caller) -> Option<ServerTools> {
+        let built_in = Arc::new(vec![ToolSpec::new("bash", "", &json!({}))]);
+        let only: Option<Vec<String>> =
+            only.map(|only| only.iter().map(ToString::to_string).collect());
+        let host: Arc<dyn ServerHost> = host.clone();
+        ServerTools::new(host, only.as_deref(), caller, built_in)
+    }
+
+    fn names(tools: &ServerTools) -> Vec<String> {
+        tools.specs().iter().map(|s| s.name.clone()).collect()
+    }
+
+    #[test]
+    fn definitions_change_only_with_the_catalog() {
+        let host = host(vec![tool("a", true, false), tool("b", false, false)]);
+        let all = tools(&host, None, Caller::Lead).unwrap();
+        assert_eq!(names(&all), ["bash"]);
+        assert!(all.update(100_000));
+        assert_eq!(names(&all), ["bash", "mcp__git__a", "mcp__git__b"]);
+        assert!(!all.update(100_000));
+        host.0.lock().unwrap().generation = 2;
+        assert!(all.update(100_000));
+        assert_eq!(all.to_start(), ["late"]);
+        assert_eq!(all.to_start(), [""; 0]);
+    }
+
+    #[test]
+    fn agent_sees_only_what_settings_and_kind_allow() {
+        let host = host(vec![tool("a", true, false), tool("b", false, false)]);
+        let seen = |only: Option<&[&str]>, caller| {
+            let tools = tools(&host, only, caller)?;
+            tools.update(100_000);
+            Some(names(&tools).split_off(1))
+        };
+        let explore = Caller::Subagent(SubagentKind::Explore);
+        assert_eq!(seen(None, explore).unwrap(), ["mcp__git__a"]);
+        assert_eq!(
+            seen(Some(&["bash", "mcp__git__b"]), Caller::Lead).unwrap(),
+            ["mcp__git__b"]
+        );
+        assert_eq!(
+            seen(Some(&["mcp__git"]), Caller::Teammate).unwrap().len(),
+            2
+        );
+        assert_eq!(seen(Some(&["bash"]), Caller::Lead), None);
+    }
+
+    #[test]
+    fn long_definitions_are_deferred_until_found() {
+        let host = host(vec![
+            tool("a", true, false),
+            tool("b", false, false),
+            tool("c", true, true),
+        ]);
+        let tools = tools(&host, None, Caller::Lead).unwrap();
+        tools.update(2_000);
+        let first = ["bash", "tool_search", "mcp__git__c"];
+        assert_eq!(names(&tools), first);
+        assert!(!tools.take_found());
+        let output = tools.search(&json!({"query": "b"})).unwrap();
+        assert!(output.text.contains("mcp__git__b"), "{}", output.text);
+        assert!(tools.take_found() && !tools.take_found());
+        assert_eq!(names(&tools)[..3], first);
+        assert!(names(&tools).contains(&"mcp__git__b".to_string()));
+        // In a larger window all are shown, and there is no search.
+        assert!(tools.update(200_000));
+        assert_eq!(names(&tools).len(), 4);
+        assert_eq!(tools.search(&json!({"query": "b"})), None);
+    }
+}

@@ -1,0 +1,291 @@
+//! The crew's MCP servers: one pool that all agents share, its events, and the user's actions on it.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use futures::future::BoxFuture;
+use serde_json::{Map, Value};
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use super::attachments;
+use super::context::{CrewContext, lock};
+use crate::agent::driver::blocking;
+use crate::domain::attachment::AttachedImage;
+use crate::domain::chat::ToolCall;
+use crate::domain::ids::Name;
+use crate::domain::mcp::{ServerConfig, ServerStatus};
+use crate::domain::text::{escape_control_chars, one_line};
+use crate::domain::trust::ApprovalCheck;
+use crate::mcp::{CallProgress, McpImage, PoolEvent, PoolOptions, ServerPool, ToolCatalog};
+use crate::protocol::ServerAction;
+use crate::protocol::event::{AgentEvent, CrewEvent, EventKind, NoticeLevel};
+use crate::tools::host::{ServerHost, ServerOutput};
+use crate::tools::without_nulls;
+
+/// Maximum number of events of the pool that wait to be published. Beyond it, states are published later and notices are
+/// dropped.
+const EVENTS_MAX: usize = 256;
+/// Minimum time between two published progress reports of a call.
+const PROGRESS_EVERY: Duration = Duration::from_millis(100);
+
+/// The MCP servers of a crew, as configured.
+pub struct ServerParts {
+    pub configs: Vec<ServerConfig>,
+    /// The names of the servers that the user was already told are not approved.
+    pub unapproved: BTreeSet<String>,
+    /// Checks before each start whether the user has approved the server.
+    pub trust: Arc<dyn ApprovalCheck>,
+    /// The folder for the tokens of servers that the user logs in to.
+    pub logins: Option<PathBuf>,
+}
+
+/// The MCP servers of a crew. Exists only if a server is configured.
+pub struct CrewServers {
+    context: Arc<CrewContext>,
+    pool: ServerPool,
+    /// The servers that start with the crew.
+    always: Vec<String>,
+    /// Ends the login that is running, if any.
+    login: Mutex<Option<CancellationToken>>,
+}
+
+impl CrewServers {
+    /// Creates the pool, which starts nothing. `None` if no server is configured. The servers run under `supervisor`,
+    /// outside of the sandbox, and end when the crew stops.
+    pub fn new(
+        context: Arc<CrewContext>,
+        parts: Option<ServerParts>,
+        supervisor: Option<PathBuf>,
+    ) -> Option<Arc<CrewServers>> {
+        let parts = parts.filter(|parts| !parts.configs.is_empty())?;
+        let (sender, events) = mpsc::channel(EVENTS_MAX);
+        let always = parts.configs.iter().filter(|c| c.is_always_loaded);
+        let always = always.map(|config| config.name.clone()).collect();
+        let options = PoolOptions {
+            supervisor,
+            is_approved: approval(parts.trust, parts.unapproved, sender.clone()),
+            logins: parts.logins,
+            ..PoolOptions::new(context.root.clone())
+        };
+        // A full queue loses no state: each event that is read publishes all states.
+        let pool = ServerPool::new(parts.configs, options, move |event| {
+            let _ = sender.try_send(event);
+        });
+        context.spawn(run(context.clone(), pool.clone(), events));
+        Some(Arc::new(CrewServers {
+            context,
+            pool,
+            always,
+            login: Mutex::default(),
+        }))
+    }
+
+    /// Starts the servers that start with the crew, and publishes the state of all.
+    pub async fn start_always(&self) {
+        for name in &self.always {
+            self.pool.start(name);
+        }
+        publish(&self.context, &self.pool).await;
+    }
+
+    /// Carries out an action of the user.
+    ///
+    /// # Errors
+    /// Returns why nothing changed.
+    pub async fn act(self: &Arc<Self>, name: &str, action: ServerAction) -> Result<(), String> {
+        let Some(log) = self.pool.log_tail(name) else {
+            return Err(format!("no MCP server is named {name}."));
+        };
+        match action {
+            ServerAction::Show => {
+                publish(&self.context, &self.pool).await;
+                let server = name.to_string();
+                let text = escape_control_chars(&log);
+                let shown = CrewEvent::ServerShown { server, log: text };
+                self.context.publish(EventKind::Crew(shown)).await;
+            }
+            ServerAction::Restart => self.pool.restart(name),
+            ServerAction::Disable => self.pool.set_disabled(name, true),
+            ServerAction::Enable => {
+                self.pool.set_disabled(name, false);
+                self.pool.start(name);
+            }
+            ServerAction::LogIn => {
+                let (own, name) = (Arc::clone(self), name.to_string());
+                self.context.spawn(async move { own.log_in(&name).await });
+            }
+        }
+        Ok(())
+    }
+
+    /// Logs in to a server. A notice contains the address that the user opens. Ends an earlier login.
+    async fn log_in(&self, name: &str) {
+        let cancel = self.context.stop.child_token();
+        if let Some(earlier) = lock(&self.login).replace(cancel.clone()) {
+            earlier.cancel();
+        }
+        let context = Arc::clone(&self.context);
+        let shown = name.to_string();
+        let login = self.pool.login(name, move |url| {
+            let text = format!("To log in to the MCP server {shown}, open {url}");
+            let own = Arc::clone(&context);
+            context.spawn(async move { own.notice(NoticeLevel::Info, text).await });
+        });
+        let ended = tokio::select! {
+            () = cancel.cancelled() => return,
+            ended = login => ended,
+        };
+        let (level, text) = match ended {
+            Ok(()) => (
+                NoticeLevel::Info,
+                format!("Logged in to the MCP server {name}."),
+            ),
+            Err(error) => (NoticeLevel::Warn, one_line(&error.to_string())),
+        };
+        self.context.notice(level, text).await;
+    }
+
+    /// Publishes the progress of a call as its output.
+    fn publish_progress(&self, agent: &Name, call: &ToolCall, progress: &CallProgress) {
+        let of = progress.total.map(|total| format!("/{total}"));
+        let mut chunk = format!("{}{}", progress.done, of.unwrap_or_default());
+        if !progress.message.is_empty() {
+            chunk.push_str(&format!(" {}", progress.message));
+        }
+        chunk.push('\n');
+        let chunk = self.context.publisher.redactor().text(&chunk).into_owned();
+        let call = call.id.clone();
+        let event = AgentEvent::ToolOutput { call, chunk };
+        self.context.publisher.offer(event.of(agent.clone()));
+    }
+}
+
+impl ServerHost for CrewServers {
+    fn status(&self) -> Vec<ServerStatus> {
+        self.pool.status()
+    }
+
+    fn start<'a>(&'a self, names: &'a [String]) -> BoxFuture<'a, ()> {
+        Box::pin(self.pool.ensure_started(names))
+    }
+
+    fn tools(&self) -> ToolCatalog {
+        self.pool.tools()
+    }
+
+    fn call<'a>(
+        &'a self,
+        agent: &'a Name,
+        call: &'a ToolCall,
+    ) -> BoxFuture<'a, Result<ServerOutput, String>> {
+        Box::pin(async move {
+            // The definitions that models get require every field; a missing one is null.
+            let input = match without_nulls(call.input.clone()) {
+                Value::Object(fields) => fields,
+                _ => Map::new(),
+            };
+            let cancel = CancellationToken::new();
+            let _ends_with_this = cancel.clone().drop_guard();
+            let mut last: Option<Instant> = None;
+            let progress = |progress: CallProgress| {
+                if last.is_none_or(|last| last.elapsed() >= PROGRESS_EVERY) {
+                    last = Some(Instant::now());
+                    self.publish_progress(agent, call, &progress);
+                }
+            };
+            let called = self.pool.call(&call.name, input, &cancel, progress).await;
+            let content = called.map_err(|error| error.to_string())?;
+            let mut text = content.text;
+            let images = if content.images.is_empty() {
+                Vec::new()
+            } else {
+                let (root, name) = (self.context.root.clone(), call.name.clone());
+                let work = move || Ok(prepare(&root, &name, content.images));
+                let (images, problems) = blocking(work).await.map_err(|e| e.to_string())?;
+                text.push_str(&problems);
+                images
+            };
+            Ok(ServerOutput {
+                text,
+                images,
+                is_error: content.is_error,
+            })
+        })
+    }
+}
+
+/// Returns the check before a start. It reports once why a server is not started.
+fn approval(
+    trust: Arc<dyn ApprovalCheck>,
+    unapproved: BTreeSet<String>,
+    events: mpsc::Sender<PoolEvent>,
+) -> Arc<dyn Fn(&ServerConfig) -> bool + Send + Sync> {
+    let reported = Mutex::new(unapproved);
+    Arc::new(move |config| match trust.check_server(config) {
+        Ok(()) => true,
+        Err(not) => {
+            if lock(&reported).insert(config.name.clone()) {
+                let server = config.name.clone();
+                let _ = events.try_send(PoolEvent::Notice {
+                    server,
+                    text: not.why,
+                });
+            }
+            false
+        }
+    })
+}
+
+/// Publishes the events of the pool until the crew stops, and then ends all servers.
+async fn run(context: Arc<CrewContext>, pool: ServerPool, mut events: mpsc::Receiver<PoolEvent>) {
+    let stop = context.stop.clone();
+    loop {
+        let event = tokio::select! {
+            () = stop.cancelled() => break,
+            event = events.recv() => event,
+        };
+        match event {
+            Some(PoolEvent::Notice { server, text }) => {
+                let text = if text.contains(&server) {
+                    text
+                } else {
+                    format!("MCP server {server}: {text}")
+                };
+                context
+                    .notice(NoticeLevel::Warn, one_line(&escape_control_chars(&text)))
+                    .await;
+            }
+            Some(PoolEvent::StateChanged { .. } | PoolEvent::ToolsChanged { .. }) => {
+                publish(&context, &pool).await;
+            }
+            Some(PoolEvent::ListsChanged { .. }) => {}
+            None => break,
+        }
+    }
+    pool.shutdown().await;
+}
+
+async fn publish(context: &CrewContext, pool: &ServerPool) {
+    let servers = pool.status();
+    let event = CrewEvent::ServersChanged { servers };
+    context.publish(EventKind::Crew(event)).await;
+}
+
+/// Prepares the images of a result as the attachments of a message are. Returns them, and a line for each that cannot be
+/// shown.
+fn prepare(root: &Path, tool: &str, images: Vec<McpImage>) -> (Vec<AttachedImage>, String) {
+    let (mut out, mut problems) = (Vec::new(), String::new());
+    for (at, image) in images.into_iter().enumerate() {
+        let name = format!("{tool} {}", at + 1);
+        match attachments::image_of(root, name, &image.bytes) {
+            Ok(image) => out.push(image),
+            Err(why) => {
+                problems.push_str(&format!("\n[Image {} cannot be shown: {why}]", at + 1));
+            }
+        }
+    }
+    (out, problems)
+}

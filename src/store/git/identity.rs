@@ -1,0 +1,33 @@
+//! Who commits: the user, or crewdeck where the user has configured no name.
+
+use super::{Git, GitError};
+
+/// The settings of an identity, each with the value that crewdeck uses if there is none.
+const FALLBACKS: [(&str, &str); 2] = [
+    ("user.name", "crewdeck"),
+    ("user.email", "crewdeck@localhost"),
+];
+
+impl Git {
+    /// Returns a copy that can commit: as the user, or as crewdeck where the user has configured no name.
+    ///
+    /// # Errors
+    /// When git's settings cannot be read.
+    pub fn committer(&self) -> Result<Git, GitError> {
+        let configured =
+            self.run(&["config", "--null", "--get-regexp", r"^user\.(name|email)$"])?;
+        let is_set = |key: &str| {
+            // The last value of a key counts.
+            let entries = configured.out.rsplit('\0');
+            let mut values = entries.filter_map(|entry| entry.strip_prefix(key));
+            values.next().is_some_and(|value| !value.trim().is_empty())
+        };
+        let missing = FALLBACKS.iter().filter(|(key, _)| !is_set(key));
+        Ok(Git {
+            identity: missing
+                .map(|(key, value)| format!("{key}={value}"))
+                .collect(),
+            ..self.clone()
+        })
+    }
+}

@@ -1,0 +1,203 @@
+//! Calls of tools of MCP servers: which run, which need approval, and which session permissions can be granted. Pure.
+
+use std::path::{Component, Path};
+
+use serde_json::Value;
+
+use super::{NO_PLAN, PermissionRules, PlanGate, PolicyContext, Ruling};
+use crate::domain::mcp::McpTool;
+use crate::domain::mcp::{matches_tool, server_of};
+use crate::domain::permission::PermissionScope;
+
+/// Maximum length, in bytes, of an input that can be allowed exactly.
+const EXACT_MAX: usize = 4 * 1024;
+/// Arguments that name the file or folder that a call changes, the most usual first.
+const PATH_FIELDS: &[&str] = &["path", "file_path", "filePath", "file", "filename", "uri"];
+
+/// Decides about one call of a tool of a server.
+pub fn decide(tool: &McpTool, input: &Value, standing: &PolicyContext<'_>) -> Ruling {
+    if tool.is_read_only {
+        return Ruling::Allow;
+    }
+    if standing.gate == PlanGate::Closed {
+        return Ruling::Deny {
+            why: NO_PLAN.into(),
+        };
+    }
+    if is_allowed(&tool.name, &input.to_string(), standing.rules) {
+        return Ruling::Allow;
+    }
+    let server = &tool.server;
+    let effect = if tool.is_destructive {
+        "may change or destroy something"
+    } else {
+        "may add something"
+    };
+    Ruling::Ask {
+        why: format!(
+            "it {effect}. The MCP server {server} runs with your rights, outside of the sandbox and of the worktree of \
+             the agent"
+        ),
+    }
+}
+
+/// Returns whether the settings or a session permission allow a call of `tool` with this JSON input.
+pub fn is_allowed(tool: &str, input: &str, rules: &PermissionRules) -> bool {
+    server_of(tool).is_some()
+        && (rules.allow.iter().any(|rule| matches_tool(rule, tool))
+            || rules.session.iter().any(|scope| covers(scope, tool, input)))
+}
+
+/// Returns the session permissions that can be offered for a call: the narrowest first. Empty if `tool` is no tool of a
+/// server.
+pub fn offered(tool: &str, input: &str) -> Vec<PermissionScope> {
+    let Some(server) = server_of(tool) else {
+        return Vec::new();
+    };
+    let mut out = Vec::new();
+    if input.len() <= EXACT_MAX {
+        out.push(PermissionScope::ServerCall {
+            tool: tool.into(),
+            input: input.into(),
+        });
+    }
+    let parsed: Option<Value> = serde_json::from_str(input).ok();
+    let folder = parsed.as_ref().and_then(|input| {
+        PATH_FIELDS
+            .iter()
+            .find_map(|field| Some((*field, input.get(field)?.as_str()?)))
+    });
+    if let Some((field, path)) = folder
+        && is_plain_path(path)
+        && let Some((folder, _)) = path.rsplit_once('/')
+        && !folder.is_empty()
+    {
+        out.push(PermissionScope::ServerFolder {
+            tool: tool.into(),
+            field: field.into(),
+            folder: format!("{folder}/"),
+        });
+    }
+    out.push(PermissionScope::ServerTool { tool: tool.into() });
+    out.push(PermissionScope::Server {
+        server: server.into(),
+    });
+    out
+}
+
+fn covers(scope: &PermissionScope, tool: &str, input: &str) -> bool {
+    match scope {
+        PermissionScope::Server { server } => server_of(tool) == Some(server),
+        PermissionScope::ServerTool { tool: allowed } => allowed == tool,
+        PermissionScope::ServerFolder {
+            tool: allowed,
+            field,
+            folder,
+        } => {
+            let parsed: Option<Value> = serde_json::from_str(input).ok();
+            let path = parsed.as_ref().and_then(|input| input.get(field)?.as_str());
+            allowed == tool
+                && path.is_some_and(|path| is_plain_path(path) && path.starts_with(folder.as_str()))
+        }
+        PermissionScope::ServerCall {
+            tool: allowed,
+            input: same,
+        } => allowed == tool && same == input,
+        PermissionScope::Exact { .. } | PermissionScope::Begins { .. } => false,
+    }
+}
+
+/// Returns whether the text of a path shows where it leads, apart from links.
+fn is_plain_path(path: &str) -> bool {
+    !path.contains(['%', '\\', '\0'])
+        && Path::new(path)
+            .components()
+            .all(|part| matches!(part, Component::Normal(_) | Component::RootDir))
+}
+
+#[cfg(test)]
+mod tests {
+    use pretty_assertions::assert_eq;
+    use serde_json::json;
+
+    use super::*;
+
+    fn tool(is_read_only: bool) -> McpTool {
+        McpTool {
+            name: "mcp__fs__write".into(),
+            server: "fs".into(),
+            tool: "write".into(),
+            title: String::new(),
+            description: String::new(),
+            input_schema: json!({"type": "object"}),
+            is_read_only,
+            is_destructive: true,
+            is_always_loaded: false,
+        }
+    }
+
+    fn ruling(tool: &McpTool, input: &Value, rules: &PermissionRules, gate: PlanGate) -> Ruling {
+        let workdir = Path::new("/w");
+        decide(
+            tool,
+            input,
+            &PolicyContext {
+                rules,
+                gate,
+                workdir,
+            },
+        )
+    }
+
+    #[test]
+    fn only_read_only_tools_run_without_asking() {
+        let none = PermissionRules::default();
+        for gate in [PlanGate::Open, PlanGate::Closed] {
+            assert_eq!(ruling(&tool(true), &json!({}), &none, gate), Ruling::Allow);
+        }
+        let asked = ruling(&tool(false), &json!({}), &none, PlanGate::Open);
+        assert!(matches!(&asked, Ruling::Ask { why } if why.contains("outside of the sandbox")));
+        let refused = ruling(&tool(false), &json!({}), &none, PlanGate::Closed);
+        assert!(matches!(refused, Ruling::Deny { .. }));
+        let allow = PermissionRules {
+            allow: vec!["mcp__fs__w*".into()],
+            ..PermissionRules::default()
+        };
+        assert_eq!(
+            ruling(&tool(false), &json!({}), &allow, PlanGate::Open),
+            Ruling::Allow
+        );
+    }
+
+    #[test]
+    fn session_permission_covers_what_it_says() {
+        let input = json!({"path": "src/a.rs", "content": "x"}).to_string();
+        let scopes = offered("mcp__fs__write", &input);
+        let covered = |scope: &PermissionScope| {
+            let path = |path: &str| json!({"path": path, "content": "y"}).to_string();
+            [
+                ("mcp__fs__write", input.clone()),
+                ("mcp__fs__write", path("src/b/c.rs")),
+                ("mcp__fs__write", path("src/../x")),
+                ("mcp__fs__write", path("srcs/x")),
+                ("mcp__fs__read", input.clone()),
+                ("mcp__fsx__write", input.clone()),
+            ]
+            .iter()
+            .map(|(tool, input)| covers(scope, tool, input))
+            .collect::<Vec<_>>()
+        };
+        let all: Vec<_> = scopes.iter().map(covered).collect();
+        assert_eq!(
+            all,
+            [
+                [true, false, false, false, false, false],
+                [true, true, false, false, false, false],
+                [true, true, true, true, false, false],
+                [true, true, true, true, true, false],
+            ]
+        );
+        assert_eq!(offered("write_file", "{}"), []);
+        assert!(!is_allowed("bash", "{}", &PermissionRules::default()));
+    }
+}

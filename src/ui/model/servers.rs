@@ -1,0 +1,35 @@
+//! The view model of MCP servers: the state of each, and the log of the one that the user looks at.
+
+use crate::domain::mcp::ServerStatus;
+
+/// Maximum number of servers that are shown.
+const SERVERS_MAX: usize = 200;
+
+/// The MCP servers by name.
+#[derive(Debug, Default)]
+pub struct ServerBook {
+    all: Vec<ServerStatus>,
+    /// The name of a server and the end of its log.
+    log: Option<(String, String)>,
+}
+
+impl ServerBook {
+    pub fn changed(&mut self, servers: &[ServerStatus]) {
+        self.all = servers.iter().take(SERVERS_MAX).cloned().collect();
+    }
+
+    /// Replaces the log. Its sender has bounded it.
+    pub fn log(&mut self, server: &str, text: &str) {
+        self.log = Some((server.into(), text.into()));
+    }
+
+    pub fn all(&self) -> &[ServerStatus] {
+        &self.all
+    }
+
+    /// Returns the log of `server`; `None` if another one was asked for last.
+    pub fn log_of(&self, server: &str) -> Option<&str> {
+        let (name, text) = self.log.as_ref()?;
+        (name == server).then_some(text.as_str())
+    }
+}

@@ -1,0 +1,129 @@
+//! The MCP servers as a popup: their states, and the end of the log of the selected one.
+
+mod view;
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+
+use crate::domain::mcp::{ServerState, ServerStatus};
+use crate::protocol::{Command, ServerAction};
+use crate::ui::app::App;
+use crate::ui::app::effect::Effect;
+use crate::ui::app::popup::{Copied, Next, Popup, Targets, TextCursor, open_once};
+use crate::ui::keymap::{Action, Context};
+use crate::ui::popups::servers::view::{draw, place};
+use crate::ui::theme::Theme;
+use crate::ui::widgets::list::{PAGE, step};
+
+/// The popup with the MCP servers.
+#[derive(Debug, Default)]
+pub struct ServersPopup {
+    /// The index of the selected row.
+    row: usize,
+}
+
+/// Opens the list of MCP servers.
+pub fn open(app: &mut App) {
+    open_once(app, ServersPopup::default());
+}
+
+impl ServersPopup {
+    fn selected<'a>(&self, app: &'a App) -> Option<&'a ServerStatus> {
+        let all = app.model.servers.all();
+        all.get(self.row).or(all.last())
+    }
+
+    fn send(&self, app: &App, action: ServerAction, out: &mut Vec<Effect>) {
+        if let Some(server) = self.selected(app) {
+            let name = server.name.clone();
+            out.push(Effect::Command(Command::Server { name, action }));
+        }
+    }
+
+    fn toggle(&self, app: &mut App, out: &mut Vec<Effect>) {
+        let Some(server) = self.selected(app) else {
+            return;
+        };
+        let (action, what) = match server.state {
+            ServerState::Disabled => (ServerAction::Enable, "Starting"),
+            _ => (ServerAction::Disable, "Disabling"),
+        };
+        let text = format!("{what} {}.", server.name);
+        self.send(app, action, out);
+        app.say(text);
+    }
+}
+
+impl Popup for ServersPopup {
+    fn context(&self) -> Context {
+        Context::Servers
+    }
+
+    fn draw(&self, app: &App, theme: &Theme, screen: Rect, buffer: &mut Buffer) -> TextCursor {
+        draw(app, self.row, theme, screen, buffer);
+        None
+    }
+
+    fn targets(&self, app: &App) -> Targets {
+        let len = app.model.servers.all().len();
+        Targets::list(place(app.size, self.row, len), len)
+    }
+
+    fn tip(&self, _app: &App) -> String {
+        "The MCP servers, which all agents share".into()
+    }
+
+    fn act(&mut self, app: &mut App, action: Action, out: &mut Vec<Effect>) -> Next {
+        match action {
+            Action::Move(by) => {
+                let len = app.model.servers.all().len();
+                self.row = step(self.row, len, by, PAGE);
+            }
+            Action::Open => self.send(app, ServerAction::Show, out),
+            Action::RestartServer => {
+                if let Some(server) = self.selected(app) {
+                    let text = format!("Restarting {}.", server.name);
+                    self.send(app, ServerAction::Restart, out);
+                    app.say(text);
+                }
+            }
+            Action::ToggleServer => self.toggle(app, out),
+            Action::LogIn => self.send(app, ServerAction::LogIn, out),
+            _ => return Next::Pass,
+        }
+        Next::Stay
+    }
+
+    fn select(&mut self, _app: &App, row: usize) {
+        self.row = row;
+    }
+
+    fn click_again(&self) -> Action {
+        Action::Open
+    }
+
+    fn offers(&self, app: &App, action: Action) -> Option<bool> {
+        match action {
+            Action::Open
+            | Action::Copy
+            | Action::Move(_)
+            | Action::RestartServer
+            | Action::ToggleServer => Some(!app.model.servers.all().is_empty()),
+            Action::LogIn => Some(
+                self.selected(app)
+                    .is_some_and(|s| s.state == ServerState::NeedsLogin),
+            ),
+            _ => None,
+        }
+    }
+
+    fn copied(&self, app: &App) -> Copied {
+        let Some(server) = self.selected(app) else {
+            return Copied::Below;
+        };
+        match app.model.servers.log_of(&server.name) {
+            None | Some("") => Copied::Nothing,
+            Some(log) => Copied::Text(format!("the log of {}", server.name), log.into()),
+        }
+    }
+}

@@ -1,0 +1,184 @@
+//! Draws the list of MCP servers, and the details and log of the selected one.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::style::Style;
+use ratatui::text::{Line, Span};
+use ratatui::widgets::Widget;
+
+use crate::domain::mcp::{ServerSource, ServerState, ServerStatus};
+use crate::domain::text::{escape_control_chars, one_line};
+use crate::ui::app::App;
+use crate::ui::frame;
+use crate::ui::frame::popup::open as open_frame;
+use crate::ui::text::{fit, pad, width, wrap};
+use crate::ui::theme::Theme;
+use crate::ui::widgets::area::{PopupListLayout, centered, height_with_border, inside};
+use crate::ui::widgets::list::first_row;
+use crate::ui::widgets::scrollbar::Scrollbar;
+
+/// Maximum width of the popup, in columns.
+const WIDTH: u16 = 120;
+/// Maximum number of rows of the list. The rest of the popup shows the selected server.
+const ROWS_MAX: usize = 10;
+/// Maximum width of the column with the names, in columns.
+const NAMES_MAX: usize = 24;
+/// The text that is shown if there are no servers.
+const NO_SERVERS: &str =
+    "No MCP servers. Add one with crewdeck mcp add, or list servers in .mcp.json.";
+
+fn popup_width(screen: Rect) -> u16 {
+    WIDTH.min(screen.width.saturating_sub(4))
+}
+
+fn no_servers(screen: Rect) -> Vec<String> {
+    wrap(
+        NO_SERVERS,
+        usize::from(popup_width(screen).saturating_sub(4)),
+    )
+}
+
+/// Returns the layout of the popup with `len` servers and `row` selected.
+pub fn place(screen: Rect, row: usize, len: usize) -> PopupListLayout {
+    let height = match len {
+        0 => height_with_border(no_servers(screen).len()),
+        _ => screen.height.saturating_sub(4).min(30),
+    };
+    let area = centered(screen, popup_width(screen), height);
+    let inside = inside(area);
+    let rows = u16::try_from(len.min(ROWS_MAX)).unwrap_or(1);
+    let list = Rect {
+        height: rows.min(inside.height),
+        ..inside
+    };
+    PopupListLayout {
+        area,
+        list,
+        first: first_row(len, row, rows),
+    }
+}
+
+/// Draws the popup; `row` is the selected row.
+pub fn draw(app: &App, row: usize, theme: &Theme, screen: Rect, buffer: &mut Buffer) {
+    let all = app.model.servers.all();
+    let row = row.min(all.len().saturating_sub(1));
+    let PopupListLayout { area, list, first } = place(screen, row, all.len());
+    let Some(selected) = all.get(row) else {
+        let inner = open_frame(app, "MCP servers", Vec::new(), theme, area, buffer);
+        for (line, row) in no_servers(screen).into_iter().zip(inner.rows()) {
+            Line::styled(line, theme.dim).render(row, buffer);
+        }
+        return;
+    };
+    let below = frame::position(Some(row), all.len(), list.height, theme);
+    let inner = open_frame(app, "MCP servers", below, theme, area, buffer);
+    let bar = Scrollbar::of_list(area, list, first, all.len());
+    frame::scrollbar(bar, theme.title, buffer);
+    let mut rows = inner.rows();
+    let names = all.iter().map(|server| width(&server.name));
+    let names = names.max().unwrap_or(0).min(NAMES_MAX);
+    let shown = all.iter().enumerate().skip(first);
+    for (at, server) in shown.take(usize::from(list.height)) {
+        let Some(area) = rows.next() else { return };
+        let mark = if at == row {
+            frame::RowHighlight::Selected
+        } else {
+            frame::RowHighlight::Plain
+        };
+        let columns = usize::from(area.width).saturating_sub(2);
+        frame::row(
+            mark,
+            line(server, names, columns, theme),
+            theme,
+            area,
+            buffer,
+        );
+    }
+    let Some(rule) = rows.next() else { return };
+    Line::styled("─".repeat(usize::from(rule.width)), theme.dim).render(rule, buffer);
+    let rest: Vec<Rect> = rows.collect();
+    let room = (usize::from(rule.width), rest.len());
+    let log = app.model.servers.log_of(&selected.name);
+    for (line, row) in details(selected, log, room, theme).into_iter().zip(rest) {
+        line.render(row, buffer);
+    }
+}
+
+fn line(server: &ServerStatus, names: usize, columns: usize, theme: &Theme) -> Vec<Span<'static>> {
+    let (shape, words, style) = look(&server.state, theme);
+    let counts = format!(
+        "{} {}  {} {}",
+        server.tools,
+        if server.tools == 1 { "tool" } else { "tools" },
+        server.calls,
+        if server.calls == 1 { "call" } else { "calls" }
+    );
+    let room = columns.saturating_sub(width(&counts) + names + 5);
+    vec![
+        Span::styled(format!("{shape} "), style),
+        Span::styled(pad(&fit(&server.name, names), names), theme.text),
+        Span::styled(format!("  {}", pad(&fit(words, room), room)), style),
+        Span::styled(format!(" {counts}"), theme.dim),
+    ]
+}
+
+fn look(state: &ServerState, theme: &Theme) -> (&'static str, &'static str, Style) {
+    match state {
+        ServerState::Ready => ("●", "ready", theme.ok),
+        ServerState::Starting => ("●", "starting", theme.working),
+        ServerState::Restarting { .. } => ("●", "restarting", theme.working),
+        ServerState::Idle => ("·", "not needed yet", theme.dim),
+        ServerState::Disabled => ("·", "disabled", theme.dim),
+        ServerState::WaitsForApproval => (
+            "!",
+            "waits for approval: crewdeck mcp approve",
+            theme.waiting,
+        ),
+        ServerState::NeedsLogin => ("!", "needs a login", theme.waiting),
+        ServerState::Failed { .. } => ("✗", "failed", theme.error),
+    }
+}
+
+/// Returns the lines below the list: what the server is, its last error, and the end of its log.
+fn details(
+    server: &ServerStatus,
+    log: Option<&str>,
+    (columns, rows): (usize, usize),
+    theme: &Theme,
+) -> Vec<Line<'static>> {
+    let clean = |text: &str| one_line(&escape_control_chars(text));
+    let whose = match server.source {
+        ServerSource::Project => "of this project",
+        ServerSource::User => "your own",
+    };
+    let target = format!("{} ({whose})", clean(&server.target));
+    let mut out = vec![Line::styled(fit(&target, columns), theme.text)];
+    let why = match &server.state {
+        ServerState::Failed { why } | ServerState::Restarting { why, .. } => why,
+        _ => &server.last_error,
+    };
+    if !why.is_empty() {
+        let lines = wrap(&format!("Last error: {}", clean(why)), columns);
+        out.extend(
+            lines
+                .into_iter()
+                .take(4)
+                .map(|l| Line::styled(l, theme.error)),
+        );
+    }
+    let left = rows.saturating_sub(out.len());
+    let text = match log {
+        None => "Enter shows its log.".to_string(),
+        Some("") => "It has written no log.".into(),
+        Some(log) => escape_control_chars(log.trim_end()),
+    };
+    let lines: Vec<String> = text.lines().flat_map(|l| wrap(l, columns)).collect();
+    let from = lines.len().saturating_sub(left);
+    out.extend(
+        lines
+            .into_iter()
+            .skip(from)
+            .map(|l| Line::styled(l, theme.dim)),
+    );
+    out
+}

@@ -1,0 +1,207 @@
+//! MCP servers in a whole crew: who may call their tools, what asks, and that no process is left.
+
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use pretty_assertions::assert_eq;
+use serde_json::{Value, json};
+
+use super::server_script;
+use crate::common::project::Project;
+use crate::common::supervised::Sleep;
+
+/// Returns a project with a server `s` of `mcp/server.py` that notes its process in `pids`; the server is the user's, or
+/// the project's and not approved.
+fn project(is_users: bool, options: &[&str], rules: &str) -> Project {
+    let project = Project::repository(&[("a.txt", "one\n")]);
+    let pids = project.file("pids");
+    let script = server_script();
+    let mut args = vec![script.to_str().unwrap(), "--pids", pids.to_str().unwrap()];
+    args.extend(options);
+    let config = json!({"mcpServers": {"s": {"command": "python3", "args": args}}});
+    let file = if is_users {
+        ".config/crewdeck/mcp.json"
+    } else {
+        ".mcp.json"
+    };
+    project.write(file, &config.to_string());
+    project.write("rules.yaml", &format!("rules:\n{rules}"));
+    project
+}
+
+fn run(project: &Project, more: &[&str]) -> Vec<Value> {
+    let args = [
+        "run",
+        "begin",
+        "--provider",
+        "script:rules.yaml",
+        "--plan",
+        "auto",
+        "--shutdown",
+        "auto",
+        "--json",
+    ];
+    let ran = project.run(&[&args[..], more].concat());
+    assert!([0, 4].contains(&ran.code()), "{}{}", ran.out(), ran.err());
+    let lines = ran.out();
+    lines
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect()
+}
+
+/// Returns the agents and outputs of the finished calls of `tool`.
+fn results<'a>(events: &'a [Value], tool: &'a str) -> Vec<(&'a str, &'a str)> {
+    let finished = events
+        .iter()
+        .filter(move |e| e["type"] == "tool_finished" && e["tool"] == tool);
+    finished
+        .map(|e| (e["agent"].as_str().unwrap(), e["output"].as_str().unwrap()))
+        .collect()
+}
+
+fn starts(project: &Project) -> Vec<String> {
+    let text = std::fs::read_to_string(project.file("pids")).unwrap_or_default();
+    text.lines().map(String::from).collect()
+}
+
+fn is_running(pid: &str) -> bool {
+    std::fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| !stat.contains(") Z "))
+}
+
+#[test]
+fn lead_and_teammate_share_one_server_process() {
+    let rules = r#"
+  - agent: lead
+    when: begin
+    calls:
+      - { tool: mcp__s__echo, input: { text: from the lead } }
+      - { tool: spawn_teammate, input: { name: bob, role: tester, prompt: go } }
+  - agent: bob
+    when: go
+    calls: [{ tool: mcp__s__echo, input: { text: from bob } }]
+  - say: done
+    times: 0
+"#;
+    let project = project(true, &[], rules);
+    let events = run(&project, &["--tool", "deny"]);
+    let mut echoed = results(&events, "mcp__s__echo");
+    echoed.sort_unstable();
+    assert_eq!(echoed, [("bob", "from bob"), ("lead", "from the lead")]);
+    let pids = starts(&project);
+    assert_eq!(pids.len(), 1);
+    assert!(!is_running(&pids[0]));
+    assert!(events.iter().any(|e| e["type"] == "servers_changed"));
+}
+
+#[test]
+fn unapproved_server_is_not_started() {
+    let rules = r#"
+  - when: begin
+    calls: [{ tool: mcp__s__echo, input: { text: hello } }]
+  - say: done
+    times: 0
+"#;
+    let project = project(false, &[], rules);
+    let events = run(&project, &["--tool", "auto"]);
+    let results = results(&events, "mcp__s__echo");
+    assert!(results[0].1.contains("Unknown tool"), "{results:?}");
+    assert_eq!(starts(&project), [""; 0]);
+}
+
+#[test]
+fn tool_that_writes_needs_approval() {
+    let rules = r#"
+  - when: begin
+    calls: [{ tool: mcp__s__structured, input: {} }]
+  - say: done
+    times: 0
+"#;
+    let project = project(true, &[], rules);
+    let events = run(&project, &["--tool", "deny"]);
+    let refused = results(&events, "mcp__s__structured");
+    assert!(refused[0].1.starts_with("Error: rejected"), "{refused:?}");
+    let asked = events.iter().find_map(|e| e["request"]["body"].as_str());
+    let card = asked.unwrap();
+    assert!(
+        card.contains("mcp__s__structured") && card.contains("outside of the sandbox"),
+        "{card}"
+    );
+    let events = run(&project, &["--tool", "auto"]);
+    let ran = results(&events, "mcp__s__structured");
+    assert!(!ran[0].1.starts_with("Error"), "{ran:?}");
+}
+
+#[test]
+fn image_of_a_result_reaches_the_conversation() {
+    let rules = r#"
+  - when: begin
+    calls: [{ tool: mcp__s__image, input: {} }]
+  - say: done
+    times: 0
+"#;
+    let project = project(true, &[], rules);
+    run(&project, &["--tool", "auto"]);
+    let folder = project.file(".transcripts");
+    let texts: Vec<String> = std::fs::read_dir(folder)
+        .unwrap()
+        .filter_map(|entry| std::fs::read_to_string(entry.unwrap().path()).ok())
+        .collect();
+    assert!(
+        texts.iter().any(|text| text.contains("mcp__s__image 1")),
+        "{texts:?}"
+    );
+}
+
+#[test]
+fn killed_crew_leaves_no_server() {
+    let rules = r#"
+  - when: begin
+    calls: [{ tool: mcp__s__echo, input: { text: hello } }]
+  - fault: { hang: true }
+"#;
+    let helper = Sleep::new();
+    let command = helper.command();
+    let project = project(true, &["--stubborn", "--fork", &command], rules);
+    let mut child = project
+        .command(&["run", "begin", "--provider", "script:rules.yaml"])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let until = Instant::now() + Duration::from_secs(60);
+    while starts(&project).is_empty() {
+        assert!(Instant::now() < until, "the server does not start");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    helper.wait_for_one();
+    child.kill().unwrap();
+    child.wait().unwrap();
+    helper.wait_for_none();
+    let pids = starts(&project);
+    let until = Instant::now() + Duration::from_secs(60);
+    while pids.iter().any(|pid| is_running(pid)) {
+        assert!(Instant::now() < until, "{pids:?} still run");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+#[test]
+fn server_is_tested_from_the_command_line() {
+    let project = project(true, &[], "  - say: done\n");
+    let ran = project.run(&["mcp", "test", "s"]);
+    assert_eq!(ran.code(), 0, "{}", ran.err());
+    assert!(ran.out().starts_with("s: ready after "), "{}", ran.out());
+    assert!(ran.out().contains("  mcp__s__echo  reads only  Repeats.\n"));
+    let ran = project.run(&["mcp", "test", "t"]);
+    assert_eq!(ran.code(), 1);
+    assert!(ran.err().contains("no server is named t"), "{}", ran.err());
+    let broken = json!({"mcpServers": {"s": {"command": "false"}}});
+    project.write(".config/crewdeck/mcp.json", &broken.to_string());
+    let ran = project.run(&["mcp", "test", "s"]);
+    assert_eq!(ran.code(), 1);
+    assert!(ran.err().contains("exit code 1"), "{}", ran.err());
+    let ran = project.run(&["mcp", "list", "--with-tools", "--json"]);
+    let tools: Value = serde_json::from_str(&ran.out()).unwrap();
+    assert_eq!((ran.code(), &tools[0]["works"]), (1, &json!(false)));
+}

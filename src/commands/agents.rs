@@ -1,6 +1,6 @@
 //! The `crewdeck agents` subcommands.
 
-use anyhow::{Result, bail};
+use anyhow::{Result, anyhow, bail};
 
 use super::{CommandContext, CommandOutcome};
 use crate::cli::AgentsVerb;
@@ -20,15 +20,8 @@ pub fn run(verb: &AgentsVerb, context: &CommandContext<'_>) -> Result<CommandOut
             CommandContext::warn(&notices);
         }
         AgentsVerb::Show { name } => {
-            let Some(role) = catalog.find(name) else {
-                let stem = format!("/{}.md", name.to_lowercase());
-                if let Some(broken) = catalog
-                    .broken
-                    .iter()
-                    .find(|b| b.path.to_lowercase().ends_with(&stem))
-                {
-                    bail!("{}: {}", broken.path, broken.why);
-                }
+            let found = catalog.resolve(name).map_err(|why| anyhow!(why))?;
+            let Some(role) = found else {
                 bail!("there is no role '{name}': crewdeck agents list shows all roles");
             };
             context.print(role, || show(role))?;

@@ -22,6 +22,7 @@ use crate::domain::environment::Environment;
 use crate::domain::ids::Name;
 use crate::domain::memory::ProjectMemory;
 use crate::domain::role::ToolSelection;
+use crate::domain::team_preset::LeadMode;
 use crate::model::ToolSpec;
 use crate::process::supervisor::Supervisor;
 use crate::protocol::event::TurnEnd;
@@ -93,8 +94,6 @@ pub struct AgentSettings {
     /// The supervisor of the agents' programs. With `None`, programs run directly.
     pub supervisor: Option<Arc<Supervisor>>,
     pub rules: SharedRules,
-    /// The limits on the tools of the lead, if a team preset has some.
-    pub lead_tools: Option<ToolSelection>,
     /// The share of the context window, in percent, at which a conversation is compacted.
     pub compact_at: u64,
     /// The project's instruction files.
@@ -150,11 +149,6 @@ impl AgentBuilder {
         &self.settings.memory
     }
 
-    /// Returns the limits on the tools of the lead and of its subagents.
-    pub fn lead_tools(&self) -> Vec<ToolSelection> {
-        self.settings.lead_tools.iter().cloned().collect()
-    }
-
     /// Returns the tools that `caller` may use under the settings, in the order of the tool table.
     fn tools_for(&self, caller: Caller) -> Vec<&'static Tool> {
         table::for_caller(caller)
@@ -171,8 +165,9 @@ impl AgentBuilder {
     pub fn build(&self, spec: AgentSpec<'_>, host: Arc<dyn Host>) -> Agent {
         let mut tools = self.tools_for(spec.caller);
         let role = spec.role.as_ref();
-        let selections = role.map(|r| &r.role.tools).into_iter().chain(&spec.tools);
-        tools.retain(|tool| selections.clone().all(|s| s.permits(tool.name)));
+        let own_limits = role.map(|r| r.role.limits()).unwrap_or_default();
+        let limits: Arc<[ToolSelection]> = own_limits.into_iter().chain(spec.tools).collect();
+        tools.retain(|tool| limits.iter().all(|limit| limit.permits(tool.name)));
         let rounds = role.and_then(|r| r.role.rounds_max).or(spec.limits.rounds);
         // An agent that needs an approved plan must be able to submit one, even if the settings exclude the tool.
         let submit = table::find(table::SUBMIT_PLAN).filter(|_| spec.gate == PlanGate::Closed);
@@ -204,10 +199,16 @@ impl AgentBuilder {
         let specs = Arc::new(specs);
         let servers = host.servers().and_then(|servers| {
             let only = self.settings.tools.as_deref();
-            ServerTools::new(servers, only, spec.caller, Arc::clone(&specs))
+            ServerTools::new(
+                servers,
+                only,
+                Arc::clone(&limits),
+                spec.caller,
+                Arc::clone(&specs),
+            )
         });
         let mailbox = Arc::new(AgentMailbox::new(spec.gate));
-        let (handle, control) = AgentHandle::new(Arc::clone(&mailbox), spec.tags);
+        let (handle, control) = AgentHandle::new(Arc::clone(&mailbox), spec.tags, limits);
         let driver = Driver {
             system: (spec.system)(&prompt_context),
             specs,
@@ -242,6 +243,7 @@ impl AgentBuilder {
                 .then(|| Arc::clone(&self.stores.prompts)),
             board: self.stores.board.clone(),
             identity: spec.identity,
+            lead_mode: LeadMode::default(),
             compact_at: self.settings.compact_at,
             requests: self.stores.requests.clone(),
             transcript: self.context.transcript(&spec.name),

@@ -27,7 +27,7 @@ use super::recovery::Recovery;
 use super::registry::AgentRegistry;
 use super::request_broker::{BrokerParts, RequestBroker};
 use super::request_reminders::RequestReminders;
-use super::roles::{RoleBook, delegating};
+use super::roles::RoleBook;
 use super::servers::CrewServers;
 use super::session_permissions::SessionPermissions;
 use super::shutdown::Shutdowns;
@@ -44,7 +44,7 @@ use super::worktrees::TaskWorktrees;
 use crate::agent::budget_gate::BudgetGate;
 use crate::domain::environment::Environment;
 use crate::domain::graph::TaskGraph;
-use crate::domain::team_preset::{LeadMode, TeamPreset};
+use crate::domain::team_preset::TeamPreset;
 use crate::domain::worktree::MergePolicy;
 use crate::store::{Board, Mailbox, PromptQueue, Requests, Roster, Worktrees};
 use crate::tools::host::Host;
@@ -312,11 +312,6 @@ pub fn assemble(parts: CrewParts, found: StartChecks) -> Components {
             tool_timeout: parts.tool_timeout,
             supervisor: parts.supervisor,
             rules,
-            lead_tools: parts
-                .preset
-                .as_ref()
-                .filter(|preset| preset.lead == LeadMode::Delegate)
-                .map(|_| delegating()),
             compact_at: parts.compact_at,
             memory: parts.instructions.memory,
             environment: found.environment,

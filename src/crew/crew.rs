@@ -113,7 +113,8 @@ async fn launch(components: Components, resumes: bool) -> Result<Crew, StoreErro
         servers.start_always().await;
     }
     let (inbox, delivery) = (Arc::clone(&lead.inbox), Arc::clone(&lead.delivery));
-    let lead = LeadAgent::prepare(lead, &builder, Arc::clone(&host), resumes).await?;
+    let mode = preset.as_ref().map(|p| p.lead).unwrap_or_default();
+    let lead = LeadAgent::prepare(lead, &builder, Arc::clone(&host), resumes, mode).await?;
     let mut resumed = lead.turn();
     let mut restored: Vec<RestoredTeammate> = Vec::new();
     for member in back {

@@ -1,11 +1,12 @@
-//! The roles that agents can get, and the team that a preset starts.
+//! The roles that agents can get.
 
 use std::sync::Arc;
 
 use super::context::CrewContext;
 use crate::agent::driver::blocking;
 use crate::domain::role::{AgentRole, RoleCatalog, ToolSelection};
-use crate::domain::text::{clip, head_and_tail};
+use crate::domain::team::Member;
+use crate::domain::text::{clip, head_and_tail, one_line};
 use crate::protocol::event::NoticeLevel;
 use crate::store::{Roles, Skills};
 
@@ -38,14 +39,15 @@ impl RoleBook {
         }
     }
 
-    async fn catalog(&self) -> RoleCatalog {
+    async fn catalog(&self) -> Result<RoleCatalog, String> {
         let roles = self.roles.clone();
-        blocking(move || Ok(roles.read())).await.unwrap_or_default()
+        let read = blocking(move || Ok(roles.read())).await;
+        read.map_err(|error| error.to_string())
     }
 
     /// Returns the list of roles for the lead's prompt, and tells the user which files cannot be used.
     pub async fn prompt_list(&self) -> String {
-        let catalog = self.catalog().await;
+        let catalog = self.catalog().await.unwrap_or_default();
         for broken in &catalog.broken {
             let text = format!("A role cannot be used: {}: {}", broken.path, broken.why);
             self.context.notice(NoticeLevel::Warn, text).await;
@@ -57,11 +59,19 @@ impl RoleBook {
             .into_owned()
     }
 
-    /// Returns the role with that name; `None` if the text is no name of a role.
-    pub async fn find(&self, name: &str) -> Option<AppliedRole> {
-        let catalog = self.catalog().await;
-        let role = catalog.find(name)?.clone();
-        Some(self.with_skills(role).await)
+    /// Returns the role that `text` names; `None` if it is a free description of what an agent does.
+    ///
+    /// # Errors
+    /// The text names a role whose file cannot be used.
+    pub async fn find(&self, text: &str) -> Result<Option<AppliedRole>, String> {
+        let catalog = self.catalog().await?;
+        let found = catalog
+            .resolve(text)
+            .map_err(|why| format!("the role '{}' cannot be used: {why}", shown(text)))?;
+        match found {
+            Some(role) => Ok(Some(self.with_skills(role.clone()).await)),
+            None => Ok(None),
+        }
     }
 
     /// Returns the role with that name.
@@ -69,11 +79,28 @@ impl RoleBook {
     /// # Errors
     /// An unknown name is an error that lists the roles, or says why the file of the role cannot be used.
     pub async fn require(&self, name: &str) -> Result<AppliedRole, String> {
-        let catalog = self.catalog().await;
-        match catalog.find(name) {
-            Some(role) => Ok(self.with_skills(role.clone()).await),
-            None => Err(unknown(name, &catalog)),
+        match self.find(name).await? {
+            Some(role) => Ok(role),
+            None => Err(unknown(name, &self.catalog().await?)),
         }
+    }
+
+    /// Returns the role and the limits with which a member of a resumed session continues. A member whose role is gone
+    /// or cannot be used only reads, and the user is told.
+    pub async fn of_restored(&self, member: &Member) -> (Option<AppliedRole>, Vec<ToolSelection>) {
+        let why = match self.find(&member.role).await {
+            Ok(None) if member.role_defined => {
+                format!("the role '{}' no longer exists", shown(&member.role))
+            }
+            Ok(role) => return (role, Vec::new()),
+            Err(why) => why,
+        };
+        let text = format!(
+            "{} can only read files: {why}. Correct the role's file, then resume the session again.",
+            member.name
+        );
+        self.context.notice(NoticeLevel::Warn, text).await;
+        (None, vec![ToolSelection::reading()])
     }
 
     async fn with_skills(&self, role: AgentRole) -> AppliedRole {
@@ -121,8 +148,11 @@ impl RoleBook {
     }
 }
 
+fn shown(name: &str) -> String {
+    one_line(&clip(name, 80))
+}
+
 fn unknown(name: &str, catalog: &RoleCatalog) -> String {
-    let shown = crate::domain::text::one_line(&clip(name, 80));
     let names: Vec<&str> = catalog
         .roles
         .iter()
@@ -135,25 +165,9 @@ fn unknown(name: &str, catalog: &RoleCatalog) -> String {
     } else {
         String::new()
     };
-    let stem = format!("/{}.md", shown.to_lowercase());
-    let broken = catalog
-        .broken
-        .iter()
-        .find(|b| b.path.to_lowercase().ends_with(&stem));
-    let why = broken
-        .map(|b| format!(" {} cannot be used: {}.", b.path, b.why))
-        .unwrap_or_default();
     format!(
-        "there is no role '{shown}'.{why} The roles are {}{more}",
+        "there is no role '{}': the roles are {}{more}",
+        shown(name),
         names.join(", ")
     )
-}
-
-/// Returns the tools of an agent that may not change anything itself and works through others.
-pub fn delegating() -> ToolSelection {
-    let names = ["write_file", "edit_file", "bash", "background_run"];
-    ToolSelection {
-        allowed: None,
-        denied: names.iter().map(ToString::to_string).collect(),
-    }
 }

@@ -74,22 +74,12 @@ impl Subagents {
     ) -> Result<String, String> {
         let number = self.registry.next_subagent_number();
         let name = Name::subagent(&order.parent, number);
-        let gate = self
-            .registry
-            .find(&order.parent)
-            .map(|h| h.mailbox.gate())
-            .unwrap_or_default();
+        let Some(parent) = self.registry.find(&order.parent) else {
+            return Err(format!("'{}' is not running", order.parent));
+        };
         let role = match &order.role {
             Some(name) => Some(self.builder.roles.require(name).await?),
             None => None,
-        };
-        // A subagent gets no tool that its parent lacks.
-        let tools = match self.team.role_of(&order.parent) {
-            Some(parent) => {
-                let role = self.builder.roles.find(&parent).await;
-                role.map(|r| r.role.tools).into_iter().collect()
-            }
-            None => self.builder.lead_tools(),
         };
         let model = role.as_ref().map(|r| r.role.model.clone());
         let model = model.filter(|m| !m.is_empty());
@@ -103,12 +93,13 @@ impl Subagents {
                 last_round: Some(prompt::LAST_ROUND),
                 ..TurnLimits::default()
             },
-            gate,
+            gate: parent.mailbox.gate(),
             tags: Vec::new(),
             identity: String::new(),
             model: model.unwrap_or_else(|| self.team.model_of(&order.parent)),
             role,
-            tools,
+            // A subagent gets no tool that its parent lacks.
+            tools: parent.limits.to_vec(),
             roles: String::new(),
             system: &system,
         };

@@ -73,12 +73,6 @@ impl TeamRoster {
         member.map(|m| m.model.clone()).unwrap_or_default()
     }
 
-    /// Returns a member's role; `None` for the lead.
-    pub fn role_of(&self, name: &Name) -> Option<String> {
-        let team = lock(&self.published);
-        team.find(name).map(|m| m.role.clone())
-    }
-
     /// Adds a member. Returns the team including the new member.
     ///
     /// # Errors

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::chat::{Block, Message, Outcome, Role};
 use super::ids::{CallId, JobId, PromptId};
+use super::team_preset::LeadMode;
 use super::todo::TodoList;
 use super::usage::Usage;
 
@@ -58,6 +59,8 @@ pub enum LogRecord {
     },
     /// The agent's plan was approved. From here on the agent may write files and run commands.
     Plan { plan: PlanState },
+    /// What the lead does itself. Only in the log of a lead.
+    Lead { lead: LeadMode },
     /// A turn ended and needs no continuation.
     Turn { turn: TurnState },
 }
@@ -106,6 +109,8 @@ pub struct Conversation {
     pub unreported_jobs: Vec<(JobId, String)>,
     /// Whether the agent's plan was approved.
     pub plan: PlanState,
+    /// What the lead does itself.
+    pub lead: LeadMode,
     /// Read position in the inbox, in bytes, if known.
     pub inbox: Option<u64>,
     /// Prompts from the queue that the messages already contain.
@@ -160,6 +165,7 @@ impl Conversation {
                     ..
                 } => all.unreported_jobs.retain(|(id, _)| *id != job),
                 LogRecord::Plan { plan } => all.plan = plan,
+                LogRecord::Lead { lead } => all.lead = lead,
                 LogRecord::Turn { turn } => all.turn = turn,
             }
         }

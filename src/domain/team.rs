@@ -72,6 +72,10 @@ pub struct Member {
     /// The role that the lead gave the member.
     #[serde(default)]
     pub role: String,
+    /// Whether [`role`](Self::role) named a defined role when the member started. Without that role, a resumed member only
+    /// reads.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub role_defined: bool,
     #[serde(default)]
     pub status: MemberStatus,
     /// Tags that let the member claim tasks that require them.
@@ -103,6 +107,7 @@ impl Member {
         Member {
             name,
             role: role.into(),
+            role_defined: false,
             status: MemberStatus::Idle,
             tags: Vec::new(),
             plan: PlanRule::Free,

@@ -1,6 +1,6 @@
 //! Team presets: who is in the team from the start, and whether the lead only delegates.
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use super::ids::Name;
 use super::team::{AGENTS_MAX, Member, PlanRule};
@@ -16,7 +16,7 @@ const PROMPT_MAX: usize = 32 * 1024;
 const READY: &str = "Say in one sentence that you are ready, then end your turn: tasks from the board are assigned to you automatically.";
 
 /// What the lead does itself.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LeadMode {
     /// It also works itself.

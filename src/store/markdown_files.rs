@@ -37,32 +37,56 @@ pub fn open(root: Option<&Path>, folder: &Path) -> Result<Option<Dir>, String> {
     }
 }
 
+/// The Markdown files of a folder.
+#[derive(Default)]
+pub struct MarkdownFolder {
+    pub files: Vec<MarkdownFile>,
+    /// The folders that could not be read or not completely, and why, as a text for the user.
+    pub unread: Vec<(PathBuf, String)>,
+}
+
 /// Reads all files of the folder and its subfolders whose name ends with `.md`, sorted by path, at most `most`.
-pub fn read_all(dir: &Dir, most: usize) -> Vec<MarkdownFile> {
+pub fn read_all(dir: &Dir, most: usize) -> MarkdownFolder {
     let mut paths = Vec::new();
     let mut checked = 0;
-    walk(dir, Path::new(""), 0, &mut checked, &mut paths);
-    let mut out: Vec<MarkdownFile> = Vec::new();
-    let left_out = paths.len().saturating_sub(most);
-    for path in paths.into_iter().take(most) {
-        let text = read(dir, &path);
-        out.push((path, text));
-    }
-    if left_out > 0 || checked > ENTRIES_MAX {
+    let mut found = MarkdownFolder::default();
+    walk(
+        dir,
+        Path::new(""),
+        0,
+        &mut checked,
+        &mut paths,
+        &mut found.unread,
+    );
+    if paths.len() > most || checked > ENTRIES_MAX {
         let why = format!(
             "only the first {most} of the first {ENTRIES_MAX} files are read: move others away"
         );
-        out.push((PathBuf::new(), Err(why)));
+        found.unread.push((PathBuf::new(), why));
     }
-    out
+    for path in paths.into_iter().take(most) {
+        let text = read(dir, &path);
+        found.files.push((path, text));
+    }
+    found
 }
 
-fn walk(dir: &Dir, below: &Path, depth: usize, checked: &mut usize, out: &mut Vec<PathBuf>) {
+fn walk(
+    dir: &Dir,
+    below: &Path,
+    depth: usize,
+    checked: &mut usize,
+    out: &mut Vec<PathBuf>,
+    unread: &mut Vec<(PathBuf, String)>,
+) {
     let list = if below.as_os_str().is_empty() {
         dir.entries()
     } else {
         dir.read_dir(below)
     };
+    if let Err(error) = &list {
+        unread.push((below.to_path_buf(), reason(error)));
+    }
     let mut paths: Vec<PathBuf> = Vec::new();
     for entry in list.into_iter().flatten().flatten() {
         *checked += 1;
@@ -80,7 +104,7 @@ fn walk(dir: &Dir, below: &Path, depth: usize, checked: &mut usize, out: &mut Ve
         // A folder that is a link is not searched: it could lead back here.
         match dir.symlink_metadata(&path) {
             Ok(meta) if meta.is_dir() && depth < DEPTH_MAX => {
-                walk(dir, &path, depth + 1, checked, out)
+                walk(dir, &path, depth + 1, checked, out, unread)
             }
             Ok(meta) if !meta.is_dir() && is_markdown => out.push(path),
             Ok(_) | Err(_) => {}

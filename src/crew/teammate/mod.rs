@@ -28,6 +28,7 @@ use crate::agent::turn::{TurnInput, TurnLimits};
 use crate::domain::chat::Block;
 use crate::domain::conversation::{PlanState, TurnState};
 use crate::domain::ids::TaskId;
+use crate::domain::role::ToolSelection;
 use crate::domain::team::{Activity, Member, MemberStatus, PlanRule, Team};
 use crate::protocol::event::{NoticeLevel, TurnEnd};
 use crate::store::StoreError;
@@ -71,8 +72,9 @@ impl Teammates {
         first: String,
         host: Arc<dyn Host>,
     ) -> Result<(), String> {
-        let role = self.builder.roles.find(&member.role).await;
+        let role = self.builder.roles.find(&member.role).await?;
         let mut member = Member {
+            role_defined: role.is_some(),
             session: self.context.session.clone(),
             first: first.clone(),
             ..member
@@ -86,7 +88,7 @@ impl Teammates {
         let team = added.map_err(|e| e.to_string())?;
         // Shutdown requests for an earlier member with this name do not apply.
         self.shutdowns.finish_all(&member.name).await;
-        let life = TeammateLoop::new(&self, member, role, &team, host);
+        let life = TeammateLoop::new(&self, member, (role, Vec::new()), &team, host);
         self.team.read().await;
         let first = TurnInput::Say(vec![Block::text(first)]);
         self.context.spawn(life.live(Some(first)));
@@ -114,7 +116,7 @@ impl Teammates {
         team: &Team,
         host: Arc<dyn Host>,
     ) -> Result<RestoredTeammate, StoreError> {
-        let role = self.builder.roles.find(&member.role).await;
+        let role = self.builder.roles.of_restored(&member).await;
         let mut life = TeammateLoop::new(self, member, role, team, host);
         let transcript = life.agent.driver.transcript.clone();
         let recalled = blocking(move || transcript.load()).await?;
@@ -204,7 +206,7 @@ impl TeammateLoop {
     fn new(
         crew: &Arc<Teammates>,
         member: Member,
-        role: Option<AppliedRole>,
+        (role, tools): (Option<AppliedRole>, Vec<ToolSelection>),
         team: &Team,
         host: Arc<dyn Host>,
     ) -> TeammateLoop {
@@ -231,7 +233,7 @@ impl TeammateLoop {
             },
             tags: member.tags.clone(),
             role,
-            tools: Vec::new(),
+            tools,
             roles: String::new(),
             system: &system,
         };

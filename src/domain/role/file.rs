@@ -2,8 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::tools::{ToolEntry, resolve};
-use super::values::{list, scalar, servers, split_tools};
+use super::values::{list, scalar, servers};
 use super::{
     AgentRole, DESCRIPTION_MAX, LIST_MAX, RoleColor, RoleEffort, RoleNotice, RoleServer,
     RoleSource, ToolSelection,
@@ -16,12 +15,10 @@ use crate::domain::text::{clip, closest_match, one_line};
 
 /// Maximum length of a model's name, in characters.
 const MODEL_MAX: usize = 200;
-/// Maximum number of model calls that a role can set.
-const ROUNDS_MAX: u64 = 1000;
 /// Maximum number of notices of one file. Further ones are dropped.
 const NOTICES_MAX: usize = 50;
 /// The fields that crewdeck reads.
-const FIELDS: &[&str] = &[
+pub(super) const FIELDS: &[&str] = &[
     "name",
     "description",
     "tools",
@@ -34,7 +31,7 @@ const FIELDS: &[&str] = &[
     "color",
 ];
 /// Fields that Claude Code knows and crewdeck does not use, and what to use instead.
-const UNUSED_FIELDS: &[(&str, &str)] = &[
+pub(super) const UNUSED_FIELDS: &[(&str, &str)] = &[
     (
         "permissionMode",
         "the settings and the user decide what needs permission",
@@ -69,16 +66,9 @@ pub enum RoleError {
     /// The name is not valid.
     #[error("line {line}: {name:?} is not a valid name: set name: to {NAME_FORM}")]
     Name { line: usize, name: String },
-    /// A list of tools has the wrong type. Using the role would give it more tools than its author wants.
-    #[error("line {line}: {field} must be a list of tools, or a text with commas")]
-    Tools { line: usize, field: &'static str },
-    /// No entry of a list of tools exists.
-    #[error("line {line}: none of its tools exists here: {first}")]
-    NoTool {
-        line: usize,
-        /// What is wrong with the first one.
-        first: String,
-    },
+    /// A field that limits the role cannot be read.
+    #[error("line {line}: {why}")]
+    Limit { line: usize, why: String },
 }
 
 /// A parsed role file: a role without its origin.
@@ -110,10 +100,12 @@ impl RoleFile {
         }
         let name = reader.name(stem)?;
         let description = reader.description();
-        let tools = ToolSelection {
-            allowed: reader.tools("tools", true)?,
-            denied: reader.tools("disallowedTools", false)?.unwrap_or_default(),
+        reader.check_limits()?;
+        let mut tools = ToolSelection {
+            allowed: reader.allowed_tools()?,
+            denied: reader.denied_tools()?,
         };
+        tools.denied.extend(reader.denied_by_mode());
         let prompt = truncate_body(escape_keeping_tabs(front.body.trim()));
         if prompt.is_empty() {
             reader.note_at(
@@ -131,7 +123,7 @@ impl RoleFile {
             effort: reader.effort(),
             skills: reader.skills(),
             servers: reader.servers(),
-            rounds_max: reader.rounds_max(),
+            rounds_max: reader.rounds_max()?,
             color: reader.color(),
             prompt,
             notices: reader.finish(),
@@ -149,28 +141,28 @@ impl RoleFile {
     }
 }
 
-struct RoleReader<'a> {
+pub(super) struct RoleReader<'a> {
     front: &'a FrontMatter<'a>,
-    fields: Map<String, Value>,
+    pub(super) fields: Map<String, Value>,
     notices: Vec<RoleNotice>,
 }
 
 impl RoleReader<'_> {
-    fn line(&self, field: &str) -> usize {
+    pub(super) fn line(&self, field: &str) -> usize {
         self.front.line_of(&format!("{field}:"))
     }
 
-    fn note(&mut self, field: &str, text: impl Into<String>) {
+    pub(super) fn note(&mut self, field: &str, text: impl Into<String>) {
         self.note_at(self.line(field), text);
     }
 
-    fn note_at(&mut self, line: usize, text: impl Into<String>) {
+    pub(super) fn note_at(&mut self, line: usize, text: impl Into<String>) {
         let text = one_line(&clip(&text.into(), 300));
         self.notices.push(RoleNotice { line, text });
     }
 
     /// Takes a field. A field without value counts as absent.
-    fn take(&mut self, field: &str) -> Option<Value> {
+    pub(super) fn take(&mut self, field: &str) -> Option<Value> {
         self.fields.shift_remove(field).filter(|v| !v.is_null())
     }
 
@@ -206,61 +198,6 @@ impl RoleReader<'_> {
                 self.note("description", text);
                 "No description".into()
             }
-        }
-    }
-
-    fn tools(
-        &mut self,
-        field: &'static str,
-        is_allowed: bool,
-    ) -> Result<Option<Vec<String>>, RoleError> {
-        let line = self.line(field);
-        let Some(value) = self.fields.shift_remove(field) else {
-            return Ok(None);
-        };
-        if value.is_null() {
-            if is_allowed {
-                self.note_at(
-                    line,
-                    "tools is empty: all tools are allowed; write [] to allow none",
-                );
-            }
-            return Ok(None);
-        }
-        let entries = list(&value, split_tools).ok_or(RoleError::Tools { line, field })?;
-        let mut names: Vec<String> = Vec::new();
-        let mut first_unknown = None;
-        for entry in self.bounded(field, entries) {
-            let (found, pattern) = resolve(&entry);
-            match found {
-                ToolEntry::Tools(tools) => {
-                    if let Some(pattern) = pattern {
-                        let effect = if is_allowed { "allowed" } else { "taken away" };
-                        let text = format!(
-                            "the pattern ({pattern}) has no effect: the whole tool is {effect}; permission rules can have patterns"
-                        );
-                        self.note_at(line, text);
-                    }
-                    for tool in tools {
-                        if !names.contains(&tool) {
-                            names.push(tool);
-                        }
-                    }
-                }
-                ToolEntry::All if is_allowed => return Ok(None),
-                ToolEntry::All => names.extend(super::OWN_TOOLS.iter().map(ToString::to_string)),
-                ToolEntry::Unknown(text) => {
-                    self.note_at(line, text.clone());
-                    first_unknown.get_or_insert(text);
-                }
-            }
-        }
-        match first_unknown {
-            Some(first) if is_allowed && names.is_empty() => {
-                let first = one_line(&clip(&first, 200));
-                Err(RoleError::NoTool { line, first })
-            }
-            _ => Ok(Some(names)),
         }
     }
 
@@ -340,30 +277,6 @@ impl RoleReader<'_> {
             }
         }
         names
-    }
-
-    fn rounds_max(&mut self) -> Option<u32> {
-        let value = self.take("maxTurns")?;
-        let number = value
-            .as_u64()
-            .or_else(|| value.as_str()?.trim().parse().ok());
-        match number {
-            Some(number) if number > ROUNDS_MAX => {
-                self.note(
-                    "maxTurns",
-                    format!("maxTurns is more than {ROUNDS_MAX}: {ROUNDS_MAX} is used"),
-                );
-                u32::try_from(ROUNDS_MAX).ok()
-            }
-            Some(number) if number > 0 => u32::try_from(number).ok(),
-            Some(_) | None => {
-                self.note(
-                    "maxTurns",
-                    "maxTurns must be a whole number from 1: the default is used",
-                );
-                None
-            }
-        }
     }
 
     fn servers(&mut self) -> Option<Vec<RoleServer>> {

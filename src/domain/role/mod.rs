@@ -3,6 +3,7 @@
 mod file;
 #[cfg(test)]
 mod file_tests;
+mod limits;
 mod tools;
 mod values;
 
@@ -140,15 +141,17 @@ pub struct AgentRole {
 }
 
 impl AgentRole {
-    /// Returns the names of the MCP servers that the agent sees; `None` for all. Servers that the role itself describes are
-    /// not among them: the user has not approved them.
-    pub fn named_servers(&self) -> Option<Vec<&str>> {
-        let servers = self.servers.as_ref()?;
-        let named = servers.iter().filter_map(|server| match server {
-            RoleServer::Named(name) => Some(name.as_str()),
-            RoleServer::Inline { .. } => None,
+    /// Returns the limits on the agent's tools; a tool must be permitted by all of them. Servers that the role itself
+    /// describes are not permitted: the user has not approved them.
+    pub fn limits(&self) -> Vec<ToolSelection> {
+        let named = self.servers.as_ref().map(|servers| {
+            let named = servers.iter().filter_map(|server| match server {
+                RoleServer::Named(name) => Some(name.as_str()),
+                RoleServer::Inline { .. } => None,
+            });
+            ToolSelection::with_servers(&named.collect::<Vec<_>>())
         });
-        Some(named.collect())
+        std::iter::once(self.tools.clone()).chain(named).collect()
     }
 }
 
@@ -159,6 +162,19 @@ pub struct BrokenRole {
     pub path: String,
     /// The line, the problem and what to do, on one line.
     pub why: String,
+    #[serde(skip)]
+    pub source: RoleSource,
+    /// The names that the role could have. Empty if another file is used for the name.
+    #[serde(skip)]
+    pub names: Vec<String>,
+}
+
+impl BrokenRole {
+    /// Returns whether the file could define the role with that name, regardless of case.
+    pub fn has_name(&self, name: &str) -> bool {
+        let name = name.trim().to_lowercase();
+        self.names.iter().any(|n| n.trim().to_lowercase() == name)
+    }
 }
 
 /// All roles, sorted by name, and the files that cannot be used.
@@ -168,6 +184,9 @@ pub struct RoleCatalog {
     pub roles: Vec<AgentRole>,
     /// The files that cannot be used, at most [`ROLES_MAX`].
     pub broken: Vec<BrokenRole>,
+    /// Why not all roles could be read; `None` if they were.
+    #[serde(skip)]
+    pub incomplete: Option<String>,
 }
 
 impl RoleCatalog {
@@ -175,6 +194,24 @@ impl RoleCatalog {
     pub fn find(&self, name: &str) -> Option<&AgentRole> {
         let name = name.trim().to_lowercase();
         self.roles.iter().find(|r| r.name.to_lowercase() == name)
+    }
+
+    /// Returns the role that a text names; `None` if the text is a free description of what an agent does. A text is a role
+    /// if it equals the name of one, regardless of case.
+    ///
+    /// # Errors
+    /// Says why the role with that name cannot be used. Without its limits, the agent would get all tools.
+    pub fn resolve(&self, text: &str) -> Result<Option<&AgentRole>, String> {
+        if let Some(role) = self.find(text) {
+            return Ok(Some(role));
+        }
+        if let Some(broken) = self.broken.iter().find(|b| b.has_name(text)) {
+            return Err(format!("{}: {}", broken.path, broken.why));
+        }
+        match &self.incomplete {
+            Some(why) => Err(format!("not all roles can be read: {why}")),
+            None => Ok(None),
+        }
     }
 
     /// Returns the list of roles for the lead's prompt; empty if only built-in roles exist.
@@ -221,7 +258,7 @@ mod tests {
     fn prompt_lists_roles_only_if_one_is_defined() {
         let mut catalog = RoleCatalog {
             roles: vec![role("reviewer", RoleSource::BuiltIn)],
-            broken: vec![],
+            ..RoleCatalog::default()
         };
         assert_eq!(catalog.prompt_list(), "");
         catalog.roles.push(role("zed", RoleSource::Claude));
@@ -254,6 +291,7 @@ mod tests {
             serde_json::json!(["a", {"b": "inline"}])
         );
         assert!(!printed.to_string().contains("secret"));
-        assert_eq!(role.named_servers(), Some(vec!["a"]));
+        let permits = |tool: &str| role.limits().iter().all(|l| l.permits(tool));
+        assert!(permits("mcp__a__x") && permits("bash") && !permits("mcp__b__x"));
     }
 }

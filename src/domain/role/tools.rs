@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use crate::domain::hook::own_tools;
-use crate::domain::mcp::TOOL_PREFIX;
+use crate::domain::mcp::{TOOL_PREFIX, matches_server, matches_tool};
 use crate::domain::text::closest_match;
 
 /// The names of all tools of crewdeck, which a role can list.
@@ -106,7 +106,10 @@ pub struct ToolSelection {
 impl ToolSelection {
     /// Returns whether the agent gets the tool.
     pub fn permits(&self, tool: &str) -> bool {
-        let names = |list: &[String]| list.iter().any(|entry| entry_names(entry, tool));
+        let names = |list: &[String]| {
+            list.iter()
+                .any(|entry| entry == tool || matches_tool(entry, tool))
+        };
         if names(&self.denied) {
             return false;
         }
@@ -115,22 +118,54 @@ impl ToolSelection {
             Some(list) => names(list) || COORDINATION.contains(&tool),
         }
     }
-}
 
-/// Returns whether an entry of a list of tools stands for `tool`.
-fn entry_names(entry: &str, tool: &str) -> bool {
-    if entry == tool {
-        return true;
+    /// Returns whether the agent may get a tool of the MCP server.
+    pub fn permits_server(&self, server: &str) -> bool {
+        let all_tools = format!("{TOOL_PREFIX}{server}__*");
+        let is_denied = self
+            .denied
+            .iter()
+            .any(|entry| matches_tool(entry, &all_tools));
+        let allowed = self.allowed.as_ref();
+        !is_denied
+            && allowed.is_none_or(|list| list.iter().any(|entry| matches_server(entry, server)))
     }
-    let Some(rest) = entry.strip_prefix(TOOL_PREFIX) else {
-        return false;
-    };
-    let server = rest.strip_suffix("__*").unwrap_or(rest);
-    let is_server = server == "*" || !server.contains("__");
-    let called = tool
-        .strip_prefix(TOOL_PREFIX)
-        .and_then(|t| t.split_once("__"));
-    is_server && called.is_some_and(|(of, _)| server == "*" || of == server)
+
+    /// Returns the selection of an agent that only reads files and coordinates.
+    pub fn reading() -> ToolSelection {
+        let names = ["read_file", "glob", "grep"];
+        ToolSelection {
+            allowed: Some(names.map(String::from).to_vec()),
+            denied: Vec::new(),
+        }
+    }
+
+    /// Returns the selection of a lead that changes nothing itself and works through others.
+    pub fn delegating() -> ToolSelection {
+        let names = [
+            "write_file",
+            "edit_file",
+            "bash",
+            "background_run",
+            "mcp__*",
+        ];
+        ToolSelection {
+            allowed: None,
+            denied: names.map(String::from).to_vec(),
+        }
+    }
+
+    /// Returns the selection of an agent that has all of crewdeck's tools and, of MCP servers, only those of `servers`.
+    pub fn with_servers(servers: &[&str]) -> ToolSelection {
+        let own = OWN_TOOLS.iter().map(ToString::to_string);
+        let servers = servers
+            .iter()
+            .map(|server| format!("{TOOL_PREFIX}{server}"));
+        ToolSelection {
+            allowed: Some(own.chain(servers).collect()),
+            denied: Vec::new(),
+        }
+    }
 }
 
 /// An entry of a list of tools in a role's file, resolved.
@@ -140,7 +175,9 @@ pub(super) enum ToolEntry {
     Tools(Vec<String>),
     /// All tools.
     All,
-    /// Nothing here has the name; the text says what to do.
+    /// A tool of Claude Code that crewdeck does not have; the text says what to use instead.
+    Missing(String),
+    /// No program has a tool of that name; the text says what to do.
     Unknown(String),
 }
 
@@ -181,7 +218,7 @@ fn resolve_name(name: &str) -> ToolEntry {
         return own(names);
     }
     if let Some((_, instead)) = MISSING.iter().find(|(other, _)| *other == name) {
-        return ToolEntry::Unknown(format!("crewdeck has no tool {name}: {instead}"));
+        return ToolEntry::Missing(format!("crewdeck has no tool {name}: {instead}"));
     }
     let elsewhere = ["Read", "Write", "Edit", "Bash", "Glob", "Grep", "Task"];
     let known = [OWN_TOOLS, &elsewhere].concat();
@@ -233,7 +270,13 @@ mod tests {
             ("Grpe", "there is no tool Grpe: did you mean Grep?"),
             ("Zzz9", "there is no tool Zzz9: remove it"),
         ] {
-            assert_eq!(resolve(entry).0, ToolEntry::Unknown(text.into()), "{entry}");
+            let (found, _) = resolve(entry);
+            let is_expected = match found {
+                ToolEntry::Missing(found) => entry == "WebSearch" && found == text,
+                ToolEntry::Unknown(found) => entry != "WebSearch" && found == text,
+                ToolEntry::Tools(_) | ToolEntry::All => false,
+            };
+            assert!(is_expected, "{entry}");
         }
     }
 
@@ -265,5 +308,12 @@ mod tests {
             denied: list(&["mcp__*"]),
         };
         assert!(none.permits("bash") && !none.permits("mcp__a__b"));
+        for (server, expected) in [("a", true), ("b", true), ("c", true), ("d", false)] {
+            assert_eq!(some.permits_server(server), expected, "{server}");
+            assert!(all.permits_server(server) && !none.permits_server(server));
+        }
+        let limited = ToolSelection::with_servers(&["a"]);
+        assert!(limited.permits("bash") && limited.permits("mcp__a__b"));
+        assert!(!limited.permits("mcp__b__x") && !limited.permits_server("b"));
     }
 }

@@ -55,9 +55,14 @@ impl Roles {
                 Ok((*text).to_string()),
             );
         }
+        reject_shadowed(&mut catalog);
         catalog.roles.sort_by_key(|r| r.name.to_lowercase());
         catalog.broken.sort();
-        catalog.broken.truncate(ROLES_MAX);
+        if catalog.broken.len() > ROLES_MAX {
+            catalog.broken.truncate(ROLES_MAX);
+            let why = format!("more than {ROLES_MAX} files cannot be used");
+            catalog.incomplete.get_or_insert(why);
+        }
         catalog
     }
 
@@ -71,9 +76,13 @@ impl Roles {
         let dir = match markdown_files::open(root, folder) {
             Ok(Some(dir)) => dir,
             Ok(None) => return,
-            Err(why) => return add_broken(catalog, folder, why),
+            Err(why) => return add_unreadable(catalog, source, folder, why),
         };
-        for (path, text) in markdown_files::read_all(&dir, ROLES_MAX) {
+        let found = markdown_files::read_all(&dir, ROLES_MAX);
+        for (path, why) in found.unread {
+            add_unreadable(catalog, source, &folder.join(path), why);
+        }
+        for (path, text) in found.files {
             let stem = path
                 .file_stem()
                 .unwrap_or_default()
@@ -95,10 +104,15 @@ fn add(
     path: &Path,
     text: Result<String, String>,
 ) {
-    let parsed = text.and_then(|text| RoleFile::parse(&text, stem).map_err(|e| e.to_string()));
+    let written = text.as_deref().ok().and_then(written_name);
+    let names = || [Some(stem.to_string()), written].into_iter().flatten();
+    let parsed = text
+        .as_deref()
+        .map_err(Clone::clone)
+        .and_then(|text| RoleFile::parse(text, stem).map_err(|e| e.to_string()));
     let file = match parsed {
         Ok(file) => file,
-        Err(why) => return add_broken(catalog, path, why),
+        Err(why) => return add_broken(catalog, source, path, why, names().collect()),
     };
     let role: AgentRole = file.into_role(source, one_line(&path.to_string_lossy()));
     if let Some(taken) = catalog.find(&role.name) {
@@ -108,20 +122,54 @@ fn add(
                 "its name '{}' is used by {}: choose another name",
                 role.name, taken.path
             );
-            add_broken(catalog, path, why);
+            add_broken(catalog, source, path, why, Vec::new());
         }
     } else if catalog.roles.len() == ROLES_MAX {
-        add_broken(
-            catalog,
-            path,
-            format!("there are more than {ROLES_MAX} roles"),
-        );
+        let why = format!("there are more than {ROLES_MAX} roles");
+        add_broken(catalog, source, path, why, vec![role.name]);
     } else {
         catalog.roles.push(role);
     }
 }
 
-fn add_broken(catalog: &mut RoleCatalog, path: &Path, why: String) {
+fn add_broken(
+    catalog: &mut RoleCatalog,
+    source: RoleSource,
+    path: &Path,
+    why: String,
+    names: Vec<String>,
+) {
     let path = one_line(&path.to_string_lossy());
-    catalog.broken.push(BrokenRole { path, why });
+    catalog.broken.push(BrokenRole {
+        path,
+        why,
+        source,
+        names,
+    });
+}
+
+fn add_unreadable(catalog: &mut RoleCatalog, source: RoleSource, folder: &Path, why: String) {
+    let shown = format!("{}: {why}", one_line(&folder.to_string_lossy()));
+    catalog.incomplete.get_or_insert(shown);
+    add_broken(catalog, source, folder, why, Vec::new());
+}
+
+/// Returns the name in a file whose front matter may be unreadable.
+fn written_name(text: &str) -> Option<String> {
+    let lines = text.lines().take_while(|line| line.len() < 1000).take(100);
+    let name = lines
+        .filter_map(|line| line.split_once(':'))
+        .find(|(key, _)| key.trim().eq_ignore_ascii_case("name"));
+    let name = name.map(|(_, name)| name.trim().trim_matches(['"', '\'']).to_string());
+    name.filter(|name| !name.is_empty())
+}
+
+/// Removes the roles that a file which cannot be used would replace: they can allow more than that file.
+fn reject_shadowed(catalog: &mut RoleCatalog) {
+    let broken = &catalog.broken;
+    let is_shadowed = |role: &AgentRole| {
+        let mut earlier = broken.iter().filter(|b| b.source <= role.source);
+        earlier.any(|b| b.has_name(&role.name))
+    };
+    catalog.roles.retain(|role| !is_shadowed(role));
 }

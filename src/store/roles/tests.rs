@@ -37,7 +37,15 @@ fn built_in_roles_have_no_mistakes() {
         (0, String::new())
     );
     let reviewer = catalog.find(" Reviewer ").unwrap();
-    assert!(!reviewer.tools.permits("edit_file") && reviewer.tools.permits("bash"));
+    let writing = [
+        "write_file",
+        "edit_file",
+        "bash",
+        "background_run",
+        "mcp__a__b",
+    ];
+    assert!(writing.iter().all(|tool| !reviewer.tools.permits(tool)));
+    assert!(reviewer.tools.permits("read_file") && reviewer.tools.permits("send_message"));
 }
 
 #[test]

@@ -86,8 +86,13 @@ impl Skills {
                 None
             }
         };
-        let files = dir.map(|dir| markdown_files::read_all(&dir, COMMANDS_MAX));
-        for (path, text) in files.unwrap_or_default() {
+        let folder = dir.map(|dir| markdown_files::read_all(&dir, COMMANDS_MAX));
+        let folder = folder.unwrap_or_default();
+        for (path, why) in folder.unread {
+            let path = Path::new(FOLDER).join(path);
+            report(one_line(&path.to_string_lossy()), why);
+        }
+        for (path, text) in folder.files {
             let shown = one_line(&Path::new(FOLDER).join(&path).to_string_lossy());
             let parsed = text.and_then(|text| CommandFile::parse(&text).map_err(|e| e.to_string()));
             let file = match parsed {

@@ -245,6 +245,46 @@ fn preset_members_get_what_their_role_says() {
 }
 
 #[test]
+fn preset_lead_delegates_in_every_later_run_of_the_session() {
+    let project = Project::git();
+    std::fs::create_dir_all(project.path().join(".crewdeck/teams")).unwrap();
+    project.write(".crewdeck/teams/web.toml", "lead = \"delegate\"\n");
+    let lead_has_bash = |prompt: &str, options: &[&str]| {
+        let all = requests(&project, prompt, options);
+        tools(of(&all, "You are the lead")).contains(&"bash")
+    };
+    assert!(!lead_has_bash("begin", &["--team", "web"]));
+    assert!(!lead_has_bash("go on", &["--resume"]));
+    assert!(!lead_has_bash("and on", &["--resume"]));
+    assert!(lead_has_bash("another session", &[]));
+}
+
+#[test]
+fn teammate_does_not_start_with_a_broken_role() {
+    let project = Project::git();
+    for folder in [".claude/agents", ".crewdeck/teams"] {
+        std::fs::create_dir_all(project.path().join(folder)).unwrap();
+    }
+    project.write(
+        ".claude/agents/checker.md",
+        "---\nname: checker\ndescription: Checks\ndisallowed-tools: Bash\n---\nCheck.",
+    );
+    project.write(
+        ".crewdeck/teams/web.toml",
+        "[[members]]\nname = \"alice\"\nrole = \"Checker\"\n[[members]]\nname = \"bob\"\nrole = \"reviewer\"\n",
+    );
+    let all = requests(&project, "hello", &["--team", "web"]);
+    let systems = all
+        .iter()
+        .filter_map(|r| r["messages"][0]["content"].as_str());
+    assert!(systems.clone().all(|s| !s.starts_with("You are 'alice'")));
+    let bob = of(&all, "You are 'bob', role: reviewer");
+    for gone in ["bash", "background_run", "write_file", "edit_file"] {
+        assert!(!tools(bob).contains(&gone), "{gone}");
+    }
+}
+
+#[test]
 fn nothing_is_added_without_roles() {
     let project = Project::git();
     let all = requests(&project, "hello", &[]);

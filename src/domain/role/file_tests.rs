@@ -89,14 +89,7 @@ fn every_field_is_read_in_every_form() {
 
 #[test]
 fn mistakes_that_leave_the_role_usable_are_notices_with_lines() {
-    let long = format!("tools: [{}]", vec!["Read"; LIST_MAX + 1].join(", "));
     for (lines, name, expected, notice) in [
-        (
-            "tools:",
-            "tools",
-            json!(null),
-            "4: tools is empty: all tools are allowed",
-        ),
         (
             "tools: Read, WebSearch",
             "tools",
@@ -111,27 +104,15 @@ fn mistakes_that_leave_the_role_usable_are_notices_with_lines() {
         ),
         (
             "tools: Read, Bash(git log, *)",
-            "model",
-            json!(""),
-            "4: the pattern (git log, *) has no effect: the whole tool is allowed",
+            "tools",
+            json!(["read_file"]),
+            "4: the pattern (git log, *) is not supported, so the tool is left out",
         ),
         (
             "disallowedTools: Edit(*.md)",
             "disallowedTools",
             json!(["edit_file"]),
-            "4: the pattern (*.md) has no effect: the whole tool is taken away",
-        ),
-        (
-            "disallowedTools: Zzz9",
-            "disallowedTools",
-            json!([]),
-            "4: there is no tool Zzz9: remove it",
-        ),
-        (
-            &long,
-            "tools",
-            json!(["read_file"]),
-            "4: only the first 128 entries of tools are used",
+            "4: the pattern (*.md) is not supported: the whole tool is taken away",
         ),
         (
             "model: sonnet",
@@ -194,34 +175,36 @@ fn mistakes_that_leave_the_role_usable_are_notices_with_lines() {
             "4: the server x must be a map with command or url",
         ),
         (
-            "maxTurns: 0",
-            "maxTurns",
-            json!(null),
-            "4: maxTurns must be a whole number",
-        ),
-        (
-            "maxTurns: -1",
-            "maxTurns",
-            json!(null),
-            "4: maxTurns must be a whole number",
-        ),
-        (
-            "maxTurns: many",
-            "maxTurns",
-            json!(null),
-            "4: maxTurns must be a whole number",
-        ),
-        (
             "maxTurns: 5000",
             "maxTurns",
             json!(1000),
             "4: maxTurns is more than 1000: 1000 is used",
         ),
         (
-            "\npermissionMode: plan",
+            "disallowedTools: WebFetch",
+            "disallowedTools",
+            json!([]),
+            "4: crewdeck has no tool WebFetch: ",
+        ),
+        (
+            "\npermissionMode: acceptEdits",
             "model",
             json!(""),
             "5: permissionMode is not used: ",
+        ),
+        (
+            "\npermissionMode: plan",
+            "disallowedTools",
+            json!([
+                "write_file",
+                "edit_file",
+                "background_run",
+                "bash",
+                "check_background",
+                "stop_background",
+                "mcp__*"
+            ]),
+            "5: with plan, the role cannot write files",
         ),
         (
             "hooks: {}",
@@ -252,12 +235,6 @@ fn mistakes_that_leave_the_role_usable_are_notices_with_lines() {
             "model",
             json!(""),
             "4: initialPrompt is not used: ",
-        ),
-        (
-            "disalowedTools: Bash",
-            "disallowedTools",
-            json!([]),
-            "4: the field disalowedTools is unknown: did you mean disallowedTools?",
         ),
         (
             "zzz9: 1",
@@ -362,11 +339,109 @@ fn files_that_cannot_be_used_name_the_line() {
         ),
         (
             "---\nname: a\ntools: WebSearch, WebFetch\n---\nDo",
-            "line 3: none of its tools exists here: crewdeck has no tool WebSearch",
+            "line 3: none of its tools can be used here: crewdeck has no tool WebSearch",
         ),
     ] {
         let why = RoleFile::parse(text, "x").unwrap_err().to_string();
         assert!(why.starts_with(expected), "{text}\n{why}");
         assert_eq!(why.lines().count(), 1, "{why}");
     }
+}
+
+#[test]
+fn limits_that_cannot_be_read_reject_the_role() {
+    let long = format!("tools: [{}]", vec!["Read"; LIST_MAX + 1].join(", "));
+    for (lines, expected) in [
+        (
+            "Tools: Read",
+            "the field Tools is unknown: write tools, or remove it",
+        ),
+        ("tols: Read", "the field tols is unknown: write tools"),
+        ("tool: Read", "the field tool is unknown: write tools"),
+        (
+            "allowed-tools: Read",
+            "the field allowed-tools is unknown: write tools",
+        ),
+        (
+            "readonly: true",
+            "the field readonly is unknown: write tools",
+        ),
+        (
+            "disallowed-tools: Bash",
+            "the field disallowed-tools is unknown: write disallowedTools",
+        ),
+        (
+            "disalowedTools: Bash",
+            "the field disalowedTools is unknown: write disallowedTools",
+        ),
+        (
+            "deniedTools: Bash",
+            "the field deniedTools is unknown: write disallowedTools",
+        ),
+        (
+            "mcp_servers: [a]",
+            "the field mcp_servers is unknown: write mcpServers",
+        ),
+        (
+            "mpcServers: [a]",
+            "the field mpcServers is unknown: write mcpServers",
+        ),
+        (
+            "max_turns: 3",
+            "the field max_turns is unknown: write maxTurns",
+        ),
+        (
+            "permission-mode: plan",
+            "the field permission-mode is unknown: write permissionMode",
+        ),
+        (
+            "tools:",
+            "tools has no value: write one, or remove the line",
+        ),
+        ("disallowedTools: ''", "disallowedTools has no value"),
+        ("mcpServers:", "mcpServers has no value"),
+        ("maxTurns: null", "maxTurns has no value"),
+        ("tools: {a: 1}", "tools must be a list of tools"),
+        ("tools: [Read, [Bash]]", "tools must be a list of tools"),
+        (
+            "disallowedTools: {a: 1}",
+            "disallowedTools must be a list of tools",
+        ),
+        (
+            "disallowedTools: Bahs",
+            "disallowedTools: there is no tool Bahs: did you mean Bash?",
+        ),
+        (
+            "disallowedTools: Edit, Zzz9",
+            "disallowedTools: there is no tool Zzz9: remove it",
+        ),
+        (&long, "tools has more than 128 entries"),
+        ("maxTurns: 0", "maxTurns must be a whole number from 1"),
+        ("maxTurns: -1", "maxTurns must be a whole number from 1"),
+        ("maxTurns: many", "maxTurns must be a whole number from 1"),
+        (
+            "tools: Bash(git log:*)",
+            "none of its tools can be used here: the pattern (git log:*)",
+        ),
+        (
+            "hooks: {PreToolUse: []}",
+            "the PreToolUse hooks of a role are not run: move them to .claude/settings.json",
+        ),
+    ] {
+        let text = format!("---\nname: a\ndescription: b\n{lines}\n---\nDo it.");
+        let why = RoleFile::parse(&text, "x").unwrap_err().to_string();
+        let expected = format!("line 4: {expected}");
+        assert!(why.starts_with(&expected), "{lines}\n{why}");
+    }
+}
+
+#[test]
+fn every_tool_can_be_taken_away() {
+    let role = role("---\nname: a\ndescription: b\ndisallowedTools: '*'\n---\nDo it.");
+    assert!(
+        super::OWN_TOOLS
+            .iter()
+            .all(|tool| !role.tools.permits(tool))
+    );
+    assert!(!role.tools.permits("mcp__a__b"));
 }

@@ -97,8 +97,7 @@ impl RoleReader<'_> {
                     match limit {
                         // Without the pattern, the tool could do more than the author wants.
                         Some(pattern) => format!(
-                            "the pattern ({pattern}) is not supported: {} is left out; a name without pattern allows it",
-                            tools.join(", ")
+                            "the pattern ({pattern}) is not supported, so the tool is left out: a name without pattern allows it"
                         ),
                         None => {
                             for tool in tools {

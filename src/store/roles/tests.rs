@@ -146,3 +146,46 @@ fn number_of_roles_is_bounded() {
     assert_eq!(catalog.roles.len(), ROLES_MAX);
     assert!(!catalog.broken.is_empty());
 }
+
+#[test]
+fn broken_file_keeps_its_name() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    let broken = "---\nname: Careful\ndescription: x\nTools: Read\n---\nDo it.";
+    write(dir, "root/.claude/agents/c.md", broken);
+    // A role of a later source and a built-in role have other limits than the broken file.
+    role(dir, "user/careful.md", "careful");
+    write(dir, "root/.claude/agents/reviewer.md", "No front matter.");
+    let catalog = read(dir);
+    for name in ["careful", " CAREFUL ", "c"] {
+        let why = catalog.resolve(name).unwrap_err();
+        assert!(
+            why.starts_with(".claude/agents/c.md: line 4: "),
+            "{name}: {why}"
+        );
+    }
+    assert!(catalog.resolve("Reviewer").is_err());
+    assert_eq!(catalog.resolve("tester").unwrap().unwrap().name, "tester");
+    assert_eq!(catalog.resolve("careful reviewer").unwrap(), None);
+    // An earlier source replaces a broken file.
+    role(dir, "root/.crewdeck/agents/r.md", "reviewer");
+    let catalog = read(dir);
+    let found = catalog.resolve("reviewer").unwrap().unwrap();
+    assert_eq!(found.source, RoleSource::Project);
+}
+
+#[test]
+fn no_text_is_free_while_roles_cannot_be_read() {
+    let dir = tempfile::tempdir().unwrap();
+    let root = dir.path().join("root");
+    fs::create_dir_all(root.join(".claude")).unwrap();
+    role(dir.path(), "outside/a.md", "a");
+    symlink(dir.path().join("outside"), root.join(".claude/agents")).unwrap();
+    let catalog = read(dir.path());
+    let why = catalog.resolve("a").unwrap_err();
+    assert!(
+        why.starts_with("not all roles can be read: .claude/agents: "),
+        "{why}"
+    );
+    assert!(catalog.resolve("tester").unwrap().is_some());
+}

@@ -1,7 +1,10 @@
 //! Turns the attachments of a message into parts of the conversation.
 
-use crate::domain::attachment::{ATTACHED, AttachedImage, Attachment, ImageData};
+use crate::domain::attachment::{
+    ATTACHED, AttachedImage, Attachment, ImageData, ImageSize, PromptImage,
+};
 use crate::domain::chat::Block;
+use crate::protocol::AgentEvent;
 use crate::store::AttachmentStore;
 
 /// Returns the attachments as parts of a message. If the content of an attachment is no longer stored, a note replaces
@@ -33,9 +36,22 @@ fn block(store: &AttachmentStore, attachment: &Attachment) -> Block {
     ))
 }
 
-/// Returns one line per attachment for the user: `README.md · 120 lines`.
-pub fn labels(attachments: &[Attachment]) -> Vec<String> {
-    attachments.iter().map(Attachment::label).collect()
+/// Returns the event that shows a prompt with its attachments.
+pub fn prompted(text: String, attachments: &[Attachment]) -> AgentEvent {
+    let image = |(label, attachment): (usize, &Attachment)| {
+        let ImageSize { width, height, .. } = attachment.image.as_ref()?;
+        Some(PromptImage {
+            label,
+            file: attachment.file.clone(),
+            width: *width,
+            height: *height,
+        })
+    };
+    AgentEvent::Prompted {
+        text,
+        attachments: attachments.iter().map(Attachment::label).collect(),
+        images: attachments.iter().enumerate().filter_map(image).collect(),
+    }
 }
 
 /// Returns whether a message contains an image whose content can be sent.

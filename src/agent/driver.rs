@@ -62,7 +62,6 @@ pub struct Driver {
     pub lead_mode: LeadMode,
     /// The share of the context window, in percent, at which the conversation is compacted.
     pub compact_at: u64,
-    /// The conversation's log on disk.
     pub transcript: TranscriptFile,
     pub clock: fn() -> Timestamp,
     /// Returns random numbers in 0..1, to spread retries.
@@ -75,7 +74,6 @@ pub struct Driver {
 pub(super) enum LogCompleteness {
     /// Nothing is in the log, because the conversation is empty.
     Empty,
-    /// The log holds the whole conversation.
     Complete,
     /// A line could not be written, or the log was removed. The log must be rewritten.
     Incomplete,
@@ -85,7 +83,6 @@ pub(super) enum LogCompleteness {
 pub struct DriverState {
     /// The conversation and the state of the current turn.
     pub turn: Turn,
-    /// Total token usage so far.
     pub usage: Usage,
     /// Total cost so far in US dollars; `None` if the price is unknown.
     pub cost: Option<f64>,
@@ -93,13 +90,12 @@ pub struct DriverState {
     pub calls: u64,
     /// The agent's todo list, which its tool `todo` replaces.
     pub todo: TodoList,
-    /// The approved shutdown request, if the agent has received one.
     pub approved_shutdown: Option<MailMessage>,
     pub(super) log_completeness: LogCompleteness,
-    /// The inbox position after the messages that go into the next message of the conversation.
+    /// The inbox position up to which messages were read. They go into the next message of the conversation.
     pub(super) pending_inbox: Option<Cursor>,
-    /// The inbox position after the inbox messages that are in the conversation, but not yet on disk or not yet
-    /// acknowledged.
+    /// The inbox position up to which messages were taken, but not yet acknowledged. Their conversation message may not
+    /// be on disk yet.
     pub(super) unacknowledged_inbox: Option<Cursor>,
     /// The inbox messages that were taken but not yet acknowledged.
     pub(super) unacknowledged_messages: Vec<MailMessage>,
@@ -125,7 +121,6 @@ pub struct DriverState {
 }
 
 impl DriverState {
-    /// Creates the state of an agent with an empty conversation.
     pub fn new(turn: Turn) -> DriverState {
         DriverState {
             turn,

@@ -39,7 +39,7 @@ pub enum IdleAction {
     Resume(TaskId),
     /// Try to claim this task, which another agent may claim first.
     Claim(TaskId),
-    /// Stay idle until something changes, or until this time since the crew started.
+    /// Stay idle until something changes, or until the crew has run for this time. `None`: no time limit.
     StayIdle(Option<Duration>),
     /// Wait for a message, because the teammate's own task is still open after [`NUDGES_MAX`] reminders.
     Stuck(TaskId),

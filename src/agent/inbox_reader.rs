@@ -140,7 +140,7 @@ impl Driver {
         blocking(move || post.reader(&name, READER_WAIT).map(Arc::new)).await
     }
 
-    /// Records in the inbox to which log the agent is about to write the pending messages. Called before the
+    /// Records in the inbox that the pending messages are about to be written to this agent's log. Called before the
     /// conversation message that contains them is saved.
     pub(super) async fn announce(&self) {
         let (Some(reader), Some(cursor)) =
@@ -240,8 +240,7 @@ fn entry(agent: &Name, message: &MailMessage) -> EventKind {
     let is_users = message.from == Name::user().as_str() && message.kind == MailKind::Message;
     // The user prompts the lead directly, so a message to the lead that claims to be the user's is shown as a message.
     if is_users && !agent.is_lead() {
-        let attachments = attachments::labels(&message.attachments());
-        return AgentEvent::Prompted { text, attachments }.of(agent);
+        return attachments::prompted(text, &message.attachments()).of(agent);
     }
     let what = match message.kind {
         MailKind::Message => format!("message from {}", message.from),

@@ -51,7 +51,6 @@ pub struct AgentMailbox {
 pub enum ShutdownAnswer {
     /// The agent leaves once it has no open task, or once reminders of the task had no effect.
     Agreed,
-    /// The agent stays.
     Refused,
 }
 
@@ -77,7 +76,6 @@ impl AgentMailbox {
         *lock(&self.gate)
     }
 
-    /// Opens the plan gate after the plan was approved.
     pub fn open_gate(&self) {
         *lock(&self.gate) = PlanGate::Open;
     }
@@ -162,7 +160,6 @@ impl AgentMailbox {
         }
     }
 
-    /// Returns whether results wait for the agent's next model call.
     pub fn has_job_results(&self) -> bool {
         !lock(&self.results).is_empty()
     }

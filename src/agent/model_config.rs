@@ -8,7 +8,6 @@ use crate::model::{ContextWindow, Model, providers};
 /// A model and its options. If the user selects another model, the configuration is replaced while agents run.
 #[derive(Clone)]
 pub struct ModelConfig {
-    /// The client of the model server.
     pub model: Arc<dyn Model>,
     pub name: String,
     /// The context window in tokens, if the settings or a script set it.

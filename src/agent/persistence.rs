@@ -57,10 +57,8 @@ impl Driver {
         .await;
         for prompt in prompts {
             let agent = self.name.clone();
-            let attachments = attachments::labels(&prompt.attachments);
-            let text = prompt.text;
-            self.publish(AgentEvent::Prompted { text, attachments }.of(agent))
-                .await;
+            let prompted = attachments::prompted(prompt.text, &prompt.attachments);
+            self.publish(prompted.of(agent)).await;
         }
         if let Some((text, thinking)) = said {
             let thought_ms = std::mem::take(&mut self.state.thought_ms);

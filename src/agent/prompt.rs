@@ -19,13 +19,11 @@ const DESCRIPTION_STEPS: [usize; 4] = [DESCRIPTION_MAX, 400, 200, SHORTEST_DESCR
 const SHORTEST_DESCRIPTION: usize = 80;
 pub const LOAD_SKILL: &str = "load_skill";
 
-/// The data that a system prompt is built from.
 #[derive(Debug, Clone, Default)]
 pub struct PromptContext {
     pub workdir: String,
     /// The project's instruction files.
     pub memory: Arc<ProjectMemory>,
-    /// The names of the agent's tools.
     pub tools: Vec<String>,
     pub skills: Vec<Skill>,
     /// The list of roles for the lead; empty if there is none to list.

@@ -37,11 +37,9 @@ const COMMENT_MAX: usize = 8 * 1024;
 /// agents work.
 pub type SharedRules = Arc<RwLock<PermissionRules>>;
 
-/// Runs the tool calls of one agent.
 pub struct ToolRunner {
     pub tools: Arc<Vec<&'static Tool>>,
     pub rules: SharedRules,
-    /// The state that the crew and the agent share.
     pub mailbox: Arc<AgentMailbox>,
     pub skills: Skills,
     /// Access to the crew's services.

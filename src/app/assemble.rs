@@ -50,7 +50,7 @@ pub struct Blueprint {
     pub preset: Option<TeamPreset>,
     /// The id of the session to resume; `None` starts a new session.
     pub resume: Option<String>,
-    /// How many times as fast as its script says a scripted model answers.
+    /// Speed factor of a scripted model: 2 halves the waiting times in its script. Ignored by other models.
     pub speed: f64,
     /// The demo's repository. A temporary one is deleted when this is dropped.
     demo: Option<demo::Repository>,

@@ -20,7 +20,7 @@ const ANSWER_MAX: usize = 32;
 #[derive(Debug, Clone, Default)]
 pub struct BackgroundQuery {
     state: QueryState,
-    /// The keys received so far of an incomplete answer.
+    /// The keys of the terminal's answer that were received so far. Empty if none has begun.
     held: Vec<Event>,
     /// The characters of the keys in `held`, without the first key, `Alt+]`.
     text: String,
@@ -31,7 +31,7 @@ enum QueryState {
     #[default]
     NotAsked,
     Asked,
-    /// The answer is complete. Holds the theme for the background; `None` if the answer was not understood.
+    /// The terminal's answer is complete. Holds the theme for the background; `None` if the answer was not understood.
     Answered(Option<ThemeName>),
 }
 
@@ -66,8 +66,9 @@ impl BackgroundQuery {
         matches!(self.state, QueryState::Answered(_))
     }
 
-    /// Takes the answer out of a batch of inputs. Returns the other inputs in order, and the theme for the background
-    /// if the answer is complete. Keys that may belong to an answer are held until the next key shows whether they do.
+    /// Takes the terminal's answer out of a batch of inputs. Returns the other inputs in order, and the theme for the
+    /// background if the answer is complete. Keys that may belong to an answer are held until the next key shows
+    /// whether they do.
     pub fn filter(&mut self, inputs: Vec<Event>) -> (Vec<Event>, Option<ThemeName>) {
         let mut out = Vec::with_capacity(inputs.len());
         let mut theme = None;
@@ -97,7 +98,9 @@ impl BackgroundQuery {
         (out, theme)
     }
 
-    /// Returns whether `key` continues the answer, or begins one. A key that continues it is added to `text`.
+    /// Returns whether `key` begins the terminal's answer or, if an answer has begun, continues it. An answer begins
+    /// with `Alt+]`, or with `]` if `is_split`: the escape character then arrived alone. Further characters are
+    /// collected in `text`; the end key, `Ctrl+g` or `Alt+\`, completes the answer.
     fn take(&mut self, key: KeyEvent, is_split: bool) -> bool {
         if self.held.is_empty() {
             return is_split
@@ -125,8 +128,8 @@ impl BackgroundQuery {
         }
     }
 
-    /// Drops the keys of a complete answer. Returns the theme for the background; `None` if the answer is incomplete or
-    /// was not understood.
+    /// If the terminal's answer is complete, drops its keys and returns the theme for the background. Returns `None` if
+    /// the answer is incomplete or was not understood.
     fn finished(&mut self) -> Option<ThemeName> {
         let QueryState::Answered(theme) = self.state else {
             return None;
@@ -149,8 +152,8 @@ fn part(key: KeyEvent) -> Option<AnswerPart> {
     }
 }
 
-/// Returns whether `inputs` begin with an answer whose escape character arrived alone and was read as a key. A user
-/// cannot type that much at once.
+/// Returns whether `inputs` begin with a terminal's answer whose escape character arrived alone and was read as a key.
+/// A user cannot type that much at once.
 fn follows_lost_escape(inputs: &[Event]) -> bool {
     let sign = |input: &Event| match input {
         Event::Key(key) => match part(*key) {
@@ -195,7 +198,7 @@ mod tests {
         Event::Key(KeyEvent::new(KeyCode::Char(code), modifiers))
     }
 
-    /// Returns the keys that crossterm reads for an answer.
+    /// Returns the keys that crossterm reads for a terminal's answer with this colour.
     fn answer(color: &str, end: Event) -> Vec<Event> {
         let text = format!("11;rgb:{color}");
         let signs = text.chars().map(|c| key(c, KeyModifiers::NONE));

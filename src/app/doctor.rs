@@ -31,7 +31,6 @@ const ITEMS_MAX: usize = 10;
 /// Maximum length of one of them, in characters.
 const ITEM_MAX: usize = 300;
 
-/// Which fixes to apply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FixMode {
     /// Only report the findings.
@@ -215,8 +214,8 @@ fn warn(text: &str) {
     let _ = writeln!(std::io::stderr().lock(), "crewdeck: {}", one_line(text));
 }
 
-/// Returns `mode` if it is possible. Otherwise prints a warning and returns [`FixMode::Report`]: while a crew runs,
-/// because the crew repairs its own files, or if the user has to be asked and there is no terminal.
+/// Returns `mode`. If nothing can be fixed now, prints a warning and returns [`FixMode::Report`]: a crew is running, or
+/// the user must be asked and there is no terminal.
 fn allowed(mode: FixMode, crew: &CrewPresence, findings: &[Finding]) -> FixMode {
     let wants_fixes = mode != FixMode::Report;
     if wants_fixes && *crew != CrewPresence::None {

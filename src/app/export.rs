@@ -8,7 +8,7 @@ use super::assemble::shown;
 use super::secrets;
 use crate::store::{StoreError, atomic};
 
-/// Maximum number that is added to a file name to find one that does not exist yet.
+/// If the file exists, numbers up to this one are added to its name until a free name is found.
 const NAMES_MAX: u32 = 1000;
 
 /// Writes `text`, without secrets, to `path`, which may be relative to `root` or begin with `~/`. If the file exists, a

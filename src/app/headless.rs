@@ -146,9 +146,9 @@ pub async fn run(
     }
 }
 
-/// Returns the prompt with the files that it mentions. As in the composer, a mention that names no file is plain text,
-/// if it has no quotes and no leading `/`, `./`, `../` or `~/`. If such a mention looks like a path, a warning names
-/// it.
+/// Returns the prompt with the files that it mentions. A mention with quotes or a leading `/`, `./`, `../` or `~/` must
+/// name a file. Any other mention may be plain text, as in the composer; if it names no file but looks like a path,
+/// prints a warning.
 pub fn prompt(root: &Path, text: String) -> Command {
     let attachments = mention::mentions(&text, |_| false);
     for Mention { path, is_required } in &attachments {

@@ -36,7 +36,6 @@ pub enum JournalUpdate {
     Holder(Holder),
     /// The events of a journal from its start, or its newest part. They replace all earlier events.
     Restarted(Vec<Event>, JournalStart),
-    /// Events that were appended to the journal.
     Appended(Vec<Event>),
 }
 

@@ -25,6 +25,7 @@ pub mod model_setup;
 mod mouse;
 mod onboarding;
 mod pending_requests;
+mod pictures;
 mod prompt_history;
 mod replay;
 mod resume;

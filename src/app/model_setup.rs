@@ -30,17 +30,14 @@ pub struct ModelUnavailable {
     pub steps: Vec<String>,
 }
 
-/// Why no model is available.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ModelProblem {
     /// No setting, option or key selects a model.
     NotConfigured,
     NoKey,
     KeyRejected,
-    /// The server does not answer.
     Unreachable,
     ServerError,
-    /// The server does not have the named model.
     UnknownModel,
     /// No model name is configured, and the server lists no model.
     NoModels,

@@ -20,7 +20,6 @@ pub enum GitStatus {
     Ready,
     /// Git is missing or too old. The text says which.
     NoGit(String),
-    /// The directory is not in a git repository.
     NoRepository(FirstCommit),
     NoCommits(FirstCommit),
 }
@@ -106,7 +105,7 @@ pub fn approval(request: &ApprovalRequest) -> OnboardingPage {
         };
         offers.push(OfferedAction::new(Action::ApproveSettings, label));
     }
-    let without = OfferedAction::new(Action::SkipSettings, "continue without them this time");
+    let without = OfferedAction::new(Action::SkipSettings, "continue without it this time");
     offers.extend([
         without,
         OfferedAction::new(Action::StartDemo, DEMO),
@@ -131,7 +130,7 @@ pub fn approval(request: &ApprovalRequest) -> OnboardingPage {
         severity: PageSeverity::Missing,
         cause,
         consequence:
-            "They came with this directory. No crew starts and nothing is sent until you decide."
+            "This came with the directory, not from you. No crew starts and nothing is sent until you decide."
                 .into(),
         steps,
         offers,

@@ -11,6 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::external_program::ExternalProgram;
 use super::frame_limiter::{FrameCause, FrameLimiter};
+use super::pictures::PictureLoader;
 use super::{
     block_on, describe_error, export, inputs, keys, mouse, now, resume, root, settings, theme,
     time_zone,
@@ -54,6 +55,7 @@ async fn play(root: &Path, player: Player, settings: &Settings) -> Result<()> {
     state.set_keymap(keymap);
     let depth = theme::color_depth();
     theme::apply(settings, depth, &mut state);
+    let mut loader = PictureLoader::start(root, settings, depth, &mut state);
     mouse::apply(settings, None, &mut screen, &mut state)?;
     let mut cache = ViewCache::default();
     let mut keys = EventStream::new();
@@ -67,6 +69,7 @@ async fn play(root: &Path, player: Player, settings: &Settings) -> Result<()> {
         if stale.is_some_and(|cause| limiter.due(cause, elapsed) <= elapsed) {
             let theme = Theme::of(&state.theme(), depth);
             screen.draw(|frame| draw(&state, &mut cache, &theme, frame))?;
+            loader.request(cache.pictures());
             limiter.drawn(elapsed);
             stale = None;
         }
@@ -84,6 +87,7 @@ async fn play(root: &Path, player: Player, settings: &Settings) -> Result<()> {
                 let Some(input) = input else { return Ok(()) };
                 input.and_then(inputs::read_batch).context("the terminal cannot be read")?.into_iter().filter_map(message).collect()
             }
+            loaded = loader.next() => loader.show(loaded, &mut screen, &mut state).map(|()| Vec::new())?,
             () = super::until(wake), if wake.is_some() => vec![Msg::Tick { now: now() }],
         };
         let resized = |m: &Msg| matches!(m, Msg::Resize(..));
@@ -100,8 +104,7 @@ async fn play(root: &Path, player: Player, settings: &Settings) -> Result<()> {
                 Effect::Quit => return Ok(()),
                 Effect::Suspend => {
                     screen.suspend()?;
-                    let (width, height) = screen.size()?;
-                    update(&mut state, Msg::Resize(width, height));
+                    terminal_returned(&screen, &mut state, &mut loader)?;
                 }
                 Effect::Print(text) => program = Some(ExternalProgram::Print(text)),
                 Effect::OpenInEditor(text) => program = Some(ExternalProgram::View(text)),
@@ -130,12 +133,25 @@ async fn play(root: &Path, player: Player, settings: &Settings) -> Result<()> {
             if !run_program(&mut screen, &mut state, program, &mut signals).await? {
                 return Ok(());
             }
+            terminal_returned(&screen, &mut state, &mut loader)?;
             keys = EventStream::new();
         }
         if state.take_dirty() {
             stale = stale.max(Some(cause));
         }
     }
+}
+
+/// Updates the size and the pictures after another program has used the terminal.
+fn terminal_returned(
+    screen: &Screen,
+    state: &mut UiState,
+    loader: &mut PictureLoader,
+) -> Result<()> {
+    loader.forget_terminal(state);
+    let (width, height) = screen.size()?;
+    update(state, Msg::Resize(width, height));
+    Ok(())
 }
 
 /// Writes the conversation to a file and says where it is.
@@ -146,7 +162,6 @@ fn export_conversation(root: &Path, path: &str, text: &str, state: &mut UiState)
     }
 }
 
-/// The signals that end the replay.
 struct ReplaySignals {
     interrupt: Signal,
     terminate: Signal,
@@ -182,8 +197,6 @@ async fn run_program(
         return Ok(false);
     }
     screen.set_up()?;
-    let (width, height) = screen.size()?;
-    update(state, Msg::Resize(width, height));
     if let Err(error) = done {
         state.warn(describe_error(&error));
     }

@@ -40,7 +40,6 @@ pub fn supervisor(root: &Path, settings: &Settings) -> Option<Supervisor> {
     })
 }
 
-/// Returns the resource limits for one command on this machine.
 fn limits(settings: &Settings) -> CommandLimits {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     CommandLimits::new(

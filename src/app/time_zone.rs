@@ -6,7 +6,6 @@ use jiff::tz::TimeZone;
 
 use crate::store::regular_file;
 
-/// The system's time zone file.
 const LOCAL: &str = "/etc/localtime";
 /// Maximum number of bytes to read from [`LOCAL`]. The largest time zone files have a few thousand.
 const LOCAL_MAX: u64 = 64 * 1024;

@@ -38,7 +38,6 @@ pub enum ViewerUpdate {
     Holder,
     /// The events of the session, which replace everything shown so far.
     Restarted(Vec<Event>, JournalStart),
-    /// Events that were appended to the journal.
     Appended(Vec<Event>),
     /// The crew's process has ended, and this process now holds the lock.
     LockFree(FreedLock),

@@ -9,7 +9,6 @@ pub const EXAMPLES: &str = "Examples:
   crewdeck mail list lead                      show without marking read
   crewdeck mail read user --json               read what agents wrote to you";
 
-/// The subcommands of `crewdeck mail`.
 #[derive(Debug, Subcommand)]
 pub enum MailVerb {
     /// Send a message to an agent or the user

@@ -144,7 +144,6 @@ fn command(out: &mut String, parent: &str, this: &Command) {
     }
 }
 
-/// Escapes the characters that roff would interpret.
 fn escape_roff(text: &str) -> String {
     let text = text.replace('\\', "\\e").replace('-', "\\-");
     let lines: Vec<String> = text

@@ -123,7 +123,6 @@ fn resume_without_id(args: &[OsString]) -> Option<usize> {
     None
 }
 
-/// The help heading of the options that every command takes.
 pub const GLOBAL_HEADING: &str = "Global options";
 
 /// Options that every subcommand accepts.

@@ -15,7 +15,6 @@ pub const EXAMPLES: &str = "Examples:
   crewdeck task edit 3 --blocked-by 2          task 3 waits for task 2
   crewdeck task show 3";
 
-/// The subcommands of `crewdeck task`.
 #[derive(Debug, Subcommand)]
 pub enum TaskVerb {
     /// Add a task to the board; prints it with its number

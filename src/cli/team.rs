@@ -7,7 +7,6 @@ pub const EXAMPLES: &str = "Examples:
   crewdeck team list
   crewdeck team list --json";
 
-/// The subcommands of `crewdeck team`.
 #[derive(Debug, Subcommand)]
 pub enum TeamVerb {
     /// List the teammates with role and status

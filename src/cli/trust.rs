@@ -8,7 +8,6 @@ pub const EXAMPLES: &str = "Examples:
   crewdeck trust --ignore    run without it from now on
   crewdeck trust --forget    ask again next time";
 
-/// The options of `crewdeck trust`.
 #[derive(Debug, Clone, Copy, Args)]
 pub struct Trust {
     /// Ignore all of it from now on instead of approving it

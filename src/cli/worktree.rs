@@ -9,7 +9,6 @@ pub const EXAMPLES: &str = "Examples:
   crewdeck worktree merge 3
   crewdeck worktree remove 3                   refused if work would be lost";
 
-/// The subcommands of `crewdeck worktree`.
 #[derive(Debug, Subcommand)]
 pub enum WorktreeVerb {
     /// List all worktrees; shows the uncommitted files, unmerged commits and size of each

@@ -91,7 +91,6 @@ fn inboxes(post: &Mailbox, context: &CommandContext<'_>) -> Result<Vec<InboxSumm
     Ok(names.into_iter().map(inbox).collect())
 }
 
-/// Formats the inboxes as aligned columns, one line per inbox.
 fn table(inboxes: &[InboxSummary]) -> String {
     let width = inboxes.iter().map(|i| i.name.as_str().len()).max();
     let width = width.unwrap_or_default().max("INBOX".len());

@@ -233,7 +233,6 @@ fn task_line(graph: &TaskGraph, task: &Task, branches: &BTreeMap<String, BranchS
     out
 }
 
-/// Formats all details of a task, one per line.
 fn details(task: &Task, branches: &BTreeMap<String, BranchState>) -> String {
     let mut out = format!("{} {}: {}", task.status.mark(), task.id, task.subject);
     let list = |ids: &[TaskId]| {

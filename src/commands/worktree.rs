@@ -43,9 +43,10 @@ struct WorktreeRow {
     dirty: usize,
     /// Number of commits that the base branch lacks.
     ahead: u64,
-    /// Whether the base branch nevertheless has the content of these `ahead` commits, for example after a squash merge.
+    /// Whether the base branch has the content of the `ahead` commits under other hashes, for example after a squash
+    /// merge.
     merged: ContentStatus,
-    /// What is checked out instead of the worktree's own branch, if anything.
+    /// The branch or commit that is checked out, if it is not the worktree's own branch.
     #[serde(skip_serializing_if = "Option::is_none")]
     elsewhere: Option<String>,
     size: DiskUse,
@@ -113,7 +114,6 @@ fn cells(row: &WorktreeRow) -> Vec<String> {
     ]
 }
 
-/// Formats rows as lines with aligned columns.
 fn table(rows: &[Vec<String>]) -> String {
     let width = |column: usize| {
         let cells = rows.iter().filter_map(|row| row.get(column));

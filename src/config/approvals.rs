@@ -26,7 +26,6 @@ const LOCK_TIMEOUT: Duration = Duration::from_secs(10);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SettingsDecision {
-    /// The settings apply.
     Approved,
     /// The settings do not apply, and the user is not asked again.
     Ignored,

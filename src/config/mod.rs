@@ -77,8 +77,8 @@ pub fn load(root: &Path) -> Result<LoadedSettings> {
 
 #[derive(Debug, Clone, Default)]
 pub struct LoadedSettings {
-    /// The user's and the project's settings merged, without those of the project that need approval and do not have
-    /// it.
+    /// The merged settings of the user and the project. Settings of the project that need approval are left out until
+    /// they are approved.
     pub settings: Settings,
     /// The settings in the project's file that need approval, and whether they apply.
     pub project: ProjectPolicy,

@@ -33,8 +33,8 @@ fn save_theme_in(path: &Path, name: &str) -> Result<()> {
     write_atomic(path, &text).with_context(|| format!("{shown} cannot be written"))
 }
 
-/// Returns `text`, the content of a settings file, with `theme` set to `name`. Fails if it is not TOML, or if `name` is
-/// a custom theme that it does not define.
+/// Returns `text`, the content of a settings file, with `theme` set to `name`. Fails if `text` is not TOML, or if
+/// `name` is a custom theme that `text` does not define.
 fn with_theme(text: &str, name: &str) -> Result<String, String> {
     let mut document: DocumentMut = text
         .parse()

@@ -16,6 +16,7 @@ use crate::domain::custom_theme::CustomTheme;
 use crate::domain::notification::{NotifyKind, NotifyMethod};
 use crate::domain::request::Approver;
 use crate::domain::sandbox::{NetworkRules, SocketGroup};
+use crate::domain::screen::ImageSetting;
 use crate::domain::team::AGENTS_MAX;
 use crate::domain::usage::Price;
 use crate::domain::worktree::MergePolicy;
@@ -396,6 +397,13 @@ settings! {
         themes: Vec<Arc<CustomTheme>> {
             default: "none",
             example: "{ dusk = { base = \"dark\", title = \"#ffcc00\", selection = 24 } }",
+            in_project: InProject::Applies,
+        }
+        /// How attached images are shown in the conversation: `auto` (as the terminal can), `blocks` (half blocks, with
+        /// 24-bit colours) or `off` (only their names). Choose `blocks` for kitty before 0.28, which shows boxes.
+        images: Option<ImageSetting> {
+            default: "auto",
+            example: "\"off\"",
             in_project: InProject::Applies,
         }
         /// Whether the dashboard handles mouse clicks and scrolling; `false` leaves the mouse to the terminal. The key

@@ -7,7 +7,6 @@ use serde::{Deserialize, Deserializer};
 use crate::domain::budget::{UsageBudget, UsageBudgets};
 use crate::domain::sandbox::{Network, NetworkRules};
 
-/// Whether commands of agents are sandboxed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SandboxMode {

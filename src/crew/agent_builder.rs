@@ -112,7 +112,6 @@ pub struct AgentStores {
     pub prompts: Arc<PromptQueue>,
 }
 
-/// Builds the lead, the teammates and the subagents.
 pub struct AgentBuilder {
     context: Arc<CrewContext>,
     models: Arc<ModelSwitch>,

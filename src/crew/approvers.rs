@@ -37,10 +37,8 @@ impl Approvers {
     }
 }
 
-/// Where a new request goes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Route {
-    /// The user decides it on the screen.
     User,
     /// The lead decides it, and receives it as a message of this kind.
     Lead(MailKind),

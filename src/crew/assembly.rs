@@ -59,7 +59,7 @@ pub struct StartChecks {
     pub environment: Environment,
 }
 
-/// The components that a start of the crew uses directly. They hold all other components.
+/// The components that the start of a crew calls itself. They hold all other components.
 pub struct Components {
     pub context: Arc<CrewContext>,
     pub signals: Arc<CrewSignals>,

@@ -18,7 +18,6 @@ use crate::domain::task::{Task, TaskStatus};
 use crate::protocol::event::NoticeLevel;
 use crate::store::TaskSet;
 
-/// The crew's responses to changes of the board.
 pub struct BoardFollowup {
     context: Arc<CrewContext>,
     signals: Arc<CrewSignals>,

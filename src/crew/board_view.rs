@@ -13,7 +13,6 @@ use crate::domain::task::Task;
 use crate::protocol::event::{BoardEvent, EventKind, NoticeLevel};
 use crate::store::{Board, StoreError, TaskSet};
 
-/// Is informed of changes of the board by [`BoardView`].
 pub trait BoardObserver: Send + Sync {
     /// Called before `changed` is published. `known` is the board that was published before.
     fn board_changed(self: Arc<Self>, known: &TaskGraph, changed: &[Arc<Task>]);
@@ -114,10 +113,6 @@ impl BoardView {
         Ok(changed)
     }
 
-    /// Puts the open task of `owner` back on the board.
-    ///
-    /// # Errors
-    /// Fails if the board cannot be read or written.
     pub async fn release_task_of(&self, owner: &Name) -> Result<(), StoreError> {
         let (board, name, now) = (self.board.clone(), owner.clone(), self.context.now());
         let released = blocking(move || {

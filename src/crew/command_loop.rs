@@ -8,9 +8,8 @@ use tokio::sync::{Semaphore, mpsc, oneshot};
 
 use crate::protocol::{Command, EventKind, SentCommand};
 
-/// Maximum number of queued commands.
+/// Maximum number of queued commands. Further commands are refused.
 pub const COMMANDS_MAX: usize = 256;
-/// Maximum number of commands that run concurrently.
 const CONCURRENT_MAX: usize = 16;
 
 /// Maximum number of commands that wait for a prompt whose attachments are being read.
@@ -27,7 +26,7 @@ pub trait CommandHandler: Send + Sync + 'static {
         command: Command,
     ) -> impl Future<Output = Result<(), String>> + Send;
 
-    /// Publishes an event, which the sender of the command receives.
+    /// Publishes an event, such as the rejection of a command, to those who sent the commands.
     fn publish(&self, event: EventKind) -> impl Future<Output = ()> + Send;
 
     fn spawn(&self, work: impl Future<Output = ()> + Send + 'static);

@@ -24,7 +24,6 @@ pub struct CrewContext {
     pub started: tokio::time::Instant,
     /// Tracks the crew's background futures, so that [`super::Crew::stop`] can wait for them.
     pub tracker: TaskTracker,
-    /// Cancelled when the crew has to stop.
     pub stop: CancellationToken,
 }
 

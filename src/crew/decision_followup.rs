@@ -16,7 +16,7 @@ use crate::domain::text::{clip, one_line};
 use crate::protocol::event::{CrewEvent, EventKind, NoticeLevel};
 use crate::store::Requests;
 
-/// Maximum number of characters of a request that the message about its decision quotes.
+/// Maximum length, in characters, of the quote from a request in the message about its decision.
 const ABOUT_MAX: usize = 300;
 /// Maximum time that a teammate may take to shut down before the user is warned.
 const SHUTDOWN_DEADLINE: Duration = Duration::from_secs(120);
@@ -27,8 +27,8 @@ pub struct DecisionFollowup {
     registry: Arc<AgentRegistry>,
     delivery: Arc<MessageDelivery>,
     requests: Requests,
-    /// Approved permission requests for which no agent waited any more. Their number is limited by the number of
-    /// requests of one earlier run.
+    /// Permission requests that were approved when their agent no longer waited. If the agent files the same request
+    /// again, the approval applies. Bounded by the number of requests of one earlier run.
     granted: Mutex<Vec<Request>>,
 }
 

@@ -158,7 +158,6 @@ fn claimers(agents: &[(Name, AgentHandle)]) -> Vec<Claimer> {
     agents.iter().filter(is_idle).map(claimer).collect()
 }
 
-/// Returns whether one of the teammates may claim a task.
 fn may_claim(graph: &TaskGraph, claimers: &[Claimer]) -> bool {
     let may = |claimer| graph.auto_claimable(claimer).is_some();
     claimers.iter().any(may)

@@ -21,7 +21,7 @@ use crate::tools::reach;
 
 /// Maximum number of jobs that run at once, of all agents together.
 const RUNNING_MAX: usize = 16;
-/// Maximum number of ended jobs to remember.
+/// Maximum number of ended jobs to remember. Agents can no longer read the output of older ones.
 const ENDED_MAX: usize = 50;
 /// Maximum size of a job's output that is kept, in bytes: half from the start, half from the end.
 const OUTPUT_MAX: usize = 50_000;
@@ -30,7 +30,6 @@ const CHUNK_MAX: usize = 4 * 1024;
 /// Maximum size of the part of a job's output, in bytes, that is searched for a write denied by the sandbox.
 const NOTED_MAX: usize = 16 * 1024;
 
-/// Runs the background jobs of all agents.
 pub struct JobRunner {
     context: Arc<CrewContext>,
     signals: Arc<CrewSignals>,
@@ -160,7 +159,6 @@ impl JobRunner {
         Ok(job)
     }
 
-    /// Stops all running jobs of an agent, because it shuts down.
     pub fn kill_all_of(&self, agent: &Name) {
         for job in self.of(agent).iter().filter(|j| j.is_running()) {
             // The job may have exited in the meantime.

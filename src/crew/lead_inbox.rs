@@ -9,8 +9,8 @@ use crate::domain::chat::Block;
 use crate::domain::ids::Name;
 use crate::store::{PromptQueue, QueuedPrompt, StoreError};
 
-/// What waits for the lead: prompts of the user, texts from the crew, and news. News wake the lead only when the crew
-/// becomes idle.
+/// What waits for the lead: prompts of the user, texts from the crew, and news items. News wakes the lead only when
+/// the crew becomes idle.
 pub struct LeadInbox {
     registry: Arc<AgentRegistry>,
     prompts: Arc<PromptQueue>,

@@ -55,7 +55,6 @@ impl MergeProgress {
         format!(" {what}: git reset --keep {commit}")
     }
 
-    /// Returns the message for the user after all merges.
     pub fn summary(&self) -> String {
         format!(
             "{} of {} branches are merged.{}",
@@ -65,7 +64,6 @@ impl MergeProgress {
         )
     }
 
-    /// Returns the message for the user if the merges stopped at the task `at`, for the reason `why`.
     pub fn stopped_at(&self, at: TaskId, why: &str) -> String {
         format!(
             "{} of {} branches are merged; stopped at {at}: {}.{}",

@@ -18,7 +18,6 @@ use crate::domain::worktree::{Merge, Worktree, WorktreeName};
 use crate::protocol::event::{BoardEvent, EventKind, NoticeLevel};
 use crate::store::{ScanMode, TaskSet, Worktrees};
 
-/// Merges the branches of completed tasks and reports the results.
 pub struct MergeService {
     context: Arc<CrewContext>,
     board: Arc<BoardView>,

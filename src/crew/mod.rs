@@ -74,6 +74,7 @@ mod worktree_removal;
 mod worktrees;
 
 pub use approvers::Approvers;
+pub use attachments::decode_image;
 pub use crew::Crew;
 pub use parts::{CrewParts, InstructionParts, ModelParts, TeamLimits};
 pub use request_reminders::REMINDERS_MAX;

@@ -20,7 +20,6 @@ use crate::protocol::event::SessionInfo;
 use crate::store::{Roles, Skills};
 use crate::tools::policy::PermissionRules;
 
-/// The parameters of a crew that concern models.
 pub struct ModelParts {
     /// The shared model configuration, for all agents without a model of their own.
     pub model_config: ModelConfig,

@@ -6,9 +6,7 @@ use crate::domain::task::{Task, TaskStatus};
 
 /// The progress of an idle team, as a sentence for the lead.
 pub enum TeamProgress {
-    /// All tasks are completed.
     Done(String),
-    /// Some tasks are not completed.
     Open(String),
 }
 

@@ -39,9 +39,7 @@ pub struct AgentHandle {
     pub tags: Vec<String>,
     /// The limits on the agent's tools. They hold for its subagents too.
     pub limits: Arc<[ToolSelection]>,
-    /// Cancelled to stop the agent immediately.
     pub kill: CancellationToken,
-    /// Limits the number of the agent's subagents that run at the same time.
     pub subagent_slots: Arc<Semaphore>,
 }
 
@@ -73,7 +71,6 @@ impl AgentHandle {
         self.state() == AgentState::Working
     }
 
-    /// Interrupts the current turn.
     pub fn interrupt(&self) {
         // The queue is full only if the agent has not received anything for 64 commands, so that it is stuck.
         let _ = self.control.try_send(Control::Interrupt);
@@ -103,7 +100,6 @@ impl AgentRegistry {
         }
     }
 
-    /// Returns the handle of a running agent; `None` if it is not running.
     pub fn find(&self, name: &Name) -> Option<AgentHandle> {
         lock(&self.agents)
             .iter()

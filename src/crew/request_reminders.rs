@@ -15,7 +15,6 @@ pub const REMINDERS_MAX: u32 = 3;
 /// Maximum number of requests that one reminder lists.
 const NAMED_MAX: usize = 8;
 
-/// Reminds the lead of requests that it has not decided.
 pub struct RequestReminders {
     context: Arc<CrewContext>,
     broker: Arc<RequestBroker>,

@@ -197,6 +197,8 @@ impl ServerHost for CrewServers {
                 }
             };
             let called = self.pool.call(&call.name, input, &cancel, progress).await;
+            // With the new number of calls.
+            publish(&self.context, &self.pool).await;
             let content = called.map_err(|error| error.to_string())?;
             let mut text = content.text;
             let images = if content.images.is_empty() {

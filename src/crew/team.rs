@@ -98,7 +98,6 @@ impl TeamRoster {
         blocking(move || roster.mark_shut_down(&name, now).map(drop)).await
     }
 
-    /// Records in the roster that these members are alive now.
     pub async fn mark_alive(&self, names: Vec<Name>) -> Result<(), StoreError> {
         let (roster, now) = (self.roster.clone(), self.context.now());
         blocking(move || roster.update_last_alive(&names, now).map(drop)).await

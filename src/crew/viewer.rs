@@ -174,7 +174,6 @@ impl ViewerStores {
         }
     }
 
-    /// Fails if no crew is running.
     fn needs_crew(&self) -> Result<(), String> {
         match self.runner() {
             Runner::Process(_) => Ok(()),
@@ -182,7 +181,7 @@ impl ViewerStores {
         }
     }
 
-    /// Sends a message from the user. The lead or teammate receives it between two steps.
+    /// Sends a message from the user. The lead or teammate receives it before its next model call.
     async fn write(&self, to: &Name, text: &str, attachments: Vec<Mention>) -> Result<(), String> {
         if text.trim().is_empty() {
             return Err("An empty message was not sent.".into());

@@ -30,7 +30,7 @@ const AGAIN: Duration = Duration::from_secs(5);
 /// Maximum number of messages that the Inbox pane shows.
 pub const RECENT_MESSAGES_MAX: usize = 500;
 
-/// Watches the state files, and informs these components of changes.
+/// Watches the state files. When files change, has the components that use them read them again.
 pub struct Watcher {
     pub context: Arc<CrewContext>,
     pub signals: Arc<CrewSignals>,

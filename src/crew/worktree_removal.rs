@@ -32,7 +32,6 @@ fn unused_worktree(board: &Board, trees: &Worktrees, id: TaskId) -> Result<Workt
     }
 }
 
-/// Returns the event that says what a removal of a task's worktree would lose.
 pub fn losses_event(board: &Board, trees: &Worktrees, id: TaskId) -> Result<EventKind, String> {
     let tree = unused_worktree(board, trees, id)?;
     let state = trees.state(&tree.name).map_err(|e| e.to_string())?;

@@ -6,7 +6,6 @@ use serde::Serialize;
 
 use super::fix::Fix;
 
-/// The severity of a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Level {

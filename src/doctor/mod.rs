@@ -32,7 +32,6 @@ pub struct DoctorContext {
     pub environment: EnvironmentFacts,
 }
 
-/// Whether a crew is running in the root.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CrewPresence {
     None,

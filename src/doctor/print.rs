@@ -13,7 +13,6 @@ const INDENT: usize = 2 + 5 + NAME_WIDTH + 1;
 /// Minimum width of the text of a finding, in columns. On a narrower terminal, lines are not wrapped.
 const ROOM_MIN: usize = 20;
 
-/// How a report is printed: line width and colours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ReportFormat {
     /// The number of columns at which lines are wrapped; `None` if lines are not wrapped.

@@ -35,6 +35,17 @@ impl Attachment {
 pub struct ImageSize {
     /// The MIME type, such as `image/png`.
     pub media_type: String,
+    pub width: u32,
+    pub height: u32,
+}
+
+/// An image that is attached to a prompt, as the event of the prompt describes it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PromptImage {
+    /// The index of the image's line among the lines of all attachments.
+    pub label: usize,
+    /// The name of the file in which the content is stored.
+    pub file: String,
     /// Width in pixels.
     pub width: u32,
     /// Height in pixels.
@@ -50,7 +61,7 @@ pub struct AttachedImage {
     pub file: String,
     #[serde(flatten)]
     pub size: ImageSize,
-    /// The content; `None` until it is loaded from the file, and if the file no longer exists.
+    /// The content. `None` before it is loaded from the file, or if the file no longer exists.
     #[serde(skip)]
     pub data: ImageData,
 }

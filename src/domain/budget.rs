@@ -11,7 +11,6 @@ use super::usage::{Usage, count, dollars};
 #[derive(Debug, Clone, Copy, PartialEq, Default, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct UsageBudgets {
-    /// Maximum number of tokens that all agents may use together.
     pub team_tokens: Option<u64>,
     /// Maximum number of tokens that one agent and its subagents may use.
     pub agent_tokens: Option<u64>,
@@ -25,9 +24,7 @@ pub struct UsageBudgets {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum UsageBudget {
-    /// Limits the tokens of all agents together.
     TeamTokens,
-    /// Limits the cost of all agents together, in US dollars.
     TeamCost,
     /// Limits the tokens of one agent and its subagents.
     AgentTokens,
@@ -235,7 +232,6 @@ impl Ledger {
         })
     }
 
-    /// Returns the budgets that the user has raised, with their current limits.
     pub fn raised(&self) -> Vec<RaisedBudget> {
         let all = self.raised.iter();
         all.map(|((budget, whose), allowed)| RaisedBudget {

@@ -9,7 +9,6 @@ use serde_json::Value;
 use super::attachment::AttachedImage;
 use super::ids::CallId;
 
-/// The author of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
@@ -26,7 +25,7 @@ pub struct ToolCall {
     pub name: String,
     /// The input, always a JSON object. If the model sent something else, it is stored in `broken` instead.
     pub input: Value,
-    /// The input as the model sent it, cut to a bounded size, if it was not a JSON object.
+    /// The input as the model sent it, if it was not a JSON object; cut to a bounded size.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub broken: Option<String>,
 }
@@ -73,7 +72,6 @@ pub enum Block {
     Text {
         text: String,
     },
-    /// An image that the user attached.
     Image(AttachedImage),
     /// The model's thinking. Shown on the screen; sent back to the server only if it has a signature.
     Thinking {

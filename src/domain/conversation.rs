@@ -29,10 +29,10 @@ pub enum LogRecord {
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         prompts: Vec<PromptId>,
     },
-    /// Any other message of the conversation: one that contains nothing from the inbox, the jobs or the prompt queue.
+    /// A message that contains nothing from the inbox, the background jobs or the prompt queue.
     Message(Message),
-    /// The read position in the inbox. Written when a conversation is saved as a new log, whose messages do not contain
-    /// it.
+    /// The read position in the inbox. Written when a conversation is saved as a new log, because that log has no
+    /// [`LogRecord::Delivery`] records.
     Inbox {
         /// The read position in the inbox, in bytes.
         inbox: u64,
@@ -65,7 +65,6 @@ pub enum LogRecord {
     Turn { turn: TurnState },
 }
 
-/// Whether a background job has begun or ended, as recorded in a log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum JobState {
@@ -74,7 +73,6 @@ pub enum JobState {
     Ended,
 }
 
-/// The approval state of an agent's plan in a log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PlanState {
@@ -99,15 +97,13 @@ pub struct Conversation {
     /// The messages. Valid according to [`super::chat::validate`].
     pub messages: Vec<Message>,
     pub todo: TodoList,
-    /// Tokens that the agent has used so far.
     pub spent: Usage,
-    /// Cost of these tokens in US dollars; `None` if the price is unknown.
+    /// Total cost in US dollars; `None` if the price is unknown.
     pub cost: Option<f64>,
-    /// Number of model calls.
+    /// Number of model calls so far; 0 if the log does not record it.
     pub calls: u64,
     /// Background jobs whose end is not reported in the conversation: id and command.
     pub unreported_jobs: Vec<(JobId, String)>,
-    /// Whether the agent's plan was approved.
     pub plan: PlanState,
     /// What the lead does itself.
     pub lead: LeadMode,
@@ -384,7 +380,6 @@ mod tests {
     }
 
     proptest! {
-        /// Every sequence of records gives a conversation that is valid to send.
         #[test]
         fn rebuilt_conversation_is_always_valid(kinds in proptest::collection::vec((0u8..5, 0u8..3), 0..30)) {
             let records = kinds.iter().enumerate().map(|(at, (kind, n))| match kind {

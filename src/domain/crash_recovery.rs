@@ -19,8 +19,8 @@ pub enum LeadState {
     Gone,
 }
 
-/// Returns the members that are listed as present although their crew has ended, without those in `back`, which this
-/// session restores. Members without a session are not returned: another program added them and may still run them.
+/// Returns the members whose crew has ended but who are still listed as present. Leaves out `back`, the members that
+/// this session restores, and members without a session: another program added them and may still run them.
 pub fn absent_members<'a>(team: &'a Team, back: &[Name]) -> Vec<&'a Member> {
     let stays = |name: &Name| back.iter().any(|n| n.same(name));
     team.present()
@@ -28,8 +28,8 @@ pub fn absent_members<'a>(team: &'a Team, back: &[Name]) -> Vec<&'a Member> {
         .collect()
 }
 
-/// Returns the pending requests of agents that no longer run. If the lead is back, requests of the user, the lead and
-/// the members in `back` are not returned.
+/// Returns the pending requests whose asker no longer runs. If the lead is back, the user, the lead and the members in
+/// `back` count as running.
 pub fn orphaned_requests<'a>(
     requests: &'a [Request],
     back: &[Name],
@@ -63,7 +63,6 @@ pub enum OwnerState {
 pub struct OwnedTask {
     pub task: TaskId,
     pub subject: String,
-    /// The owner as recorded on the board.
     pub owner: String,
     pub owner_state: OwnerState,
 }

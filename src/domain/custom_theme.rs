@@ -21,11 +21,9 @@ pub enum ColorRole {
     Panel,
     /// Background of the selected row.
     Selection,
-    /// Normal text.
     Text,
     /// Secondary text: times, counts, hints, quotes, comments.
     Dim,
-    /// Titles and headings.
     Title,
     /// Title and border of the focused pane.
     Focus,
@@ -42,7 +40,6 @@ pub enum ColorRole {
     Working,
     /// Agents and requests that wait for the user.
     Waiting,
-    /// Code and commands.
     Code,
     Tool,
 }
@@ -95,7 +92,6 @@ impl ColorRole {
 pub enum ThemeColor {
     /// One of the terminal's 256 colours. Those below 16 follow the terminal's own colour scheme.
     Indexed(u8),
-    /// Red, green and blue, from 0 to 255 each.
     Rgb([u8; 3]),
 }
 
@@ -228,7 +224,6 @@ fn unknown(name: &str, key: &str) -> String {
     }
 }
 
-/// The selected theme, built-in or custom.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ThemeChoice {
     BuiltIn(ThemeName),
@@ -244,7 +239,7 @@ impl ThemeChoice {
             .collect()
     }
 
-    /// Finds a theme by its name.
+    /// Returns the theme named `word`, which is a built-in theme or one of `own`.
     ///
     /// # Errors
     /// Returns a message with the closest name, or with all names if none is close.

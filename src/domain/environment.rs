@@ -23,7 +23,7 @@ pub struct GitState {
     pub commits: Vec<String>,
 }
 
-/// A bounded overview of a directory.
+/// The files and folders of a project, two levels deep, limited in size.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct FileTree {
     /// The files of the root in one line, then one line per folder: `src/: main.rs, ui/`.

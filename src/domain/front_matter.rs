@@ -6,7 +6,8 @@ use serde_saphyr::UserMessageFormatter;
 
 use crate::domain::text::{clip, escape_control_chars, is_hidden, one_line};
 
-/// Maximum size of the text below the front matter, in bytes. With its frame it fits into one tool result (64 KiB).
+/// Maximum size of the text below the front matter, in bytes. With the tags that `load_skill` adds, it fits into one tool
+/// result (64 KiB).
 pub const BODY_MAX: usize = 63 * 1024;
 /// Maximum length of a name, in characters.
 pub const NAME_MAX: usize = 64;
@@ -18,10 +19,10 @@ const FENCE: &str = "---";
 /// Why front matter cannot be read: the line (from 1), the problem, and what to do.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FrontMatterError {
-    /// The front matter is not closed.
+    /// The front matter has no end. The number is the line in which it begins.
     #[error("line {0}: the front matter has no end: add a line --- below it")]
     Open(usize),
-    /// The front matter is too long.
+    /// The front matter is longer than 16 KiB. The number is the line in which it begins.
     #[error("line {0}: the front matter is longer than 16 KiB: move text below the second ---")]
     TooLong(usize),
     /// The front matter is not valid YAML, or a field has the wrong type.
@@ -169,14 +170,14 @@ fn quote_value(line: &str) -> Option<String> {
     Some(format!("{key}: {}", serde_json::Value::from(value)))
 }
 
-/// The form of a valid name, for messages.
+/// Describes a valid name in error messages.
 pub const NAME_FORM: &str =
     "1 to 64 letters, digits, spaces, '-', '_', '.', starting with a letter or digit";
 
 /// Returns the trimmed name if it is valid.
 pub fn valid_name(text: &str) -> Option<String> {
     let name = text.trim();
-    // Unicode counts invisible fillers as alphabetic.
+    // Unicode classifies some invisible characters as alphabetic.
     let is_word_char = |c: char| c.is_alphanumeric() && !is_hidden(c);
     let is_allowed = |c: char| is_word_char(c) || matches!(c, ' ' | '-' | '_' | '.');
     let fits = name.chars().next().is_some_and(is_word_char)

@@ -22,18 +22,15 @@ pub enum MailKind {
     /// A message to one recipient.
     #[default]
     Message,
-    /// A message to all members.
     Broadcast,
     ShutdownRequest,
     ShutdownResponse,
     PlanApprovalResponse,
-    /// A plan was submitted for approval.
     PlanRequest,
     /// Newer spelling of `plan_approval_response`, with the same meaning.
     PlanResponse,
     TaskAssignment,
     IdleNotification,
-    /// A tool call needs a permission.
     PermissionRequest,
     PermissionResponse,
     /// A type that only another program knows. It is written back unchanged.

@@ -27,8 +27,8 @@ pub struct PartialMention<'a> {
     pub query: &'a str,
 }
 
-/// Returns the mentions in `text` in order, each path once. A path in quotes, or one that starts with `/`, `./`, `../`
-/// or `~/`, is always required. Any other path is required if `is_required` returns true for it.
+/// Returns the mentions in `text` in order, each path once. [`Mention::is_required`] is true for a path in quotes, or
+/// one that starts with `/`, `./`, `../` or `~/`. For any other path, the function `is_required` decides.
 pub fn mentions(text: &str, is_required: impl Fn(&str) -> bool) -> Vec<Mention> {
     let mut found: Vec<Mention> = Vec::new();
     for (start, _) in text.match_indices('@') {

@@ -14,7 +14,8 @@ pub struct PendingCall {
     pub input: String,
     /// The reason why the call needs approval.
     pub why: String,
-    /// Scopes that the approver can choose to allow more than this call. Empty: only this call can be allowed.
+    /// Commands that the approver can allow for the whole team instead of allowing only this call. Empty: only this
+    /// call can be allowed.
     #[serde(default)]
     pub scopes: Vec<PermissionScope>,
 }
@@ -38,7 +39,6 @@ pub struct NewRequest {
     pub choices: Vec<String>,
     /// The asker's working directory, relative to the project root. Empty: the root itself.
     pub workdir: String,
-    /// The tool call that waits for the decision, if any.
     pub call: Option<PendingCall>,
 }
 

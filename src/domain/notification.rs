@@ -5,7 +5,6 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum NotifyMethod {
-    /// Rings the terminal bell.
     #[default]
     Bell,
     /// Shows a desktop notification (OSC 9), in terminals that support it.
@@ -13,7 +12,6 @@ pub enum NotifyMethod {
     Off,
 }
 
-/// The events that notify the user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum NotifyKind {

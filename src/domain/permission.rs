@@ -68,9 +68,7 @@ impl fmt::Display for PermissionScope {
 pub struct SessionPermission {
     /// A consecutive number, never reused in a session.
     pub number: u64,
-    /// The commands that the permission allows.
     pub scope: PermissionScope,
-    /// Who gave the permission.
     pub by: Name,
     /// The agent whose request led to the permission.
     pub asked_by: Name,

@@ -68,7 +68,6 @@ impl std::fmt::Debug for Redactor {
 /// The result of matching secrets at one position.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Match<'a> {
-    /// No secret begins here.
     Nothing,
     /// A secret of `length` bytes; `label` names it. The first `prefix` bytes identify it and are not redacted.
     Secret {
@@ -78,7 +77,8 @@ enum Match<'a> {
     },
     /// A secret may begin here; more input is needed.
     Incomplete,
-    /// Like `Secret`, but the secret may continue in the input that follows, as far as `body` allows.
+    /// Like `Secret`, but the input ends within the secret. The characters of `body` that begin the following input
+    /// also belong to it.
     OpenSecret {
         prefix: usize,
         length: usize,
@@ -90,9 +90,7 @@ enum Match<'a> {
 /// Whether more input may follow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum InputState {
-    /// No more input follows.
     Complete,
-    /// More input may follow.
     Partial,
 }
 
@@ -228,7 +226,6 @@ impl Redactor {
         Match::Nothing
     }
 
-    /// Returns whether a secret can begin with this byte.
     fn can_begin(&self, byte: u8) -> bool {
         self.secrets.first_bytes[usize::from(byte)]
     }

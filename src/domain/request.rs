@@ -47,7 +47,7 @@ pub enum Approver {
     /// The user decides, in the pane "Needs you".
     #[default]
     Ask,
-    /// The lead decides. Only the lead's own requests are decided by the user.
+    /// The lead decides, except on its own requests, which the user decides.
     Lead,
     /// Every request is approved automatically.
     Auto,
@@ -76,7 +76,6 @@ pub struct Request {
     /// The id, which is also the name of the file.
     pub id: RequestId,
     pub kind: RequestKind,
-    /// The agent that asks.
     pub from: Name,
     /// The agent that the request is about: the author of the plan, the teammate to shut down, or the agent whose
     /// tool call or model call waits.
@@ -99,7 +98,6 @@ pub struct Request {
     /// The asker's working directory, relative to the project root. Empty: the root itself.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub workdir: String,
-    /// The tool call that waits for the decision, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub call: Option<PendingCall>,
     /// The approver according to the settings at the time of the request. The user may decide any request, whatever the
@@ -131,7 +129,6 @@ pub struct Decision {
     pub verdict: Verdict,
     /// The approver: `user`, `lead`, or `policy` for a permission rule.
     pub by: Name,
-    /// A comment for the asker.
     pub comment: String,
 }
 

@@ -67,7 +67,6 @@ pub fn asks_for_network(command: &str) -> bool {
 pub enum SocketGroup {
     /// ssh-agent and compatible agents.
     Ssh,
-    /// gpg-agent.
     Gpg,
     /// Docker, Podman, containerd and similar.
     Containers,

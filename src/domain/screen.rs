@@ -2,6 +2,19 @@
 
 use serde::{Deserialize, Serialize};
 
+/// How attached images are shown in the conversation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash, Deserialize, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ImageSetting {
+    /// As the terminal can: with the kitty graphics protocol, with half blocks, or not at all.
+    #[default]
+    Auto,
+    /// With half blocks, if the terminal has 24-bit colours.
+    Blocks,
+    /// Only as labels.
+    Off,
+}
+
 /// Minimum width of the left column, in percent of the screen.
 pub const SHARE_MIN: u16 = 30;
 /// Maximum width of the left column, in percent of the screen.

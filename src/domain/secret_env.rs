@@ -9,7 +9,7 @@ use super::redact::Redactor;
 
 mod random;
 
-/// Why a variable is withheld from the programs of agents.
+/// Why an environment variable is withheld from the programs of agents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WithheldReason {
     /// The name indicates a secret.
@@ -78,8 +78,8 @@ const OTHER_WORDS: &[&str] = &[
     "TRESPASS",
     "UNAUTH",
 ];
-/// Names of variables that match the rules above but hold no secret. Some hold the paths of sockets and files of the
-/// desktop and of ssh, to which the sandbox controls access.
+/// Names of variables that look like names of secrets, but whose values are not secret. Some hold the paths of sockets
+/// and files of the desktop and of ssh, to which the sandbox controls access.
 const EXEMPT_NAMES: &[&str] = &[
     "PWD",
     "OLDPWD",

@@ -57,7 +57,7 @@ impl fmt::Display for MemberStatus {
 )]
 #[serde(rename_all = "snake_case")]
 pub enum PlanRule {
-    /// No plan is needed.
+    /// The member may write files and run commands without a plan.
     #[default]
     Free,
     /// The member only reads and plans until its plan is approved.
@@ -153,15 +153,13 @@ pub enum TeamError {
     /// The name is in use: a member with that name has not shut down.
     #[error("'{0}' is currently {1}: write to it with send_message, or choose another name")]
     Busy(Name, MemberStatus),
-    /// The maximum number of teammates is reached.
+    /// The team already has this maximum number of teammates.
     #[error(
         "the team is full ({0} teammates): shut one down first; the user can allow more with the setting agents_max"
     )]
     Full(usize),
-    /// No member has that name.
     #[error("no teammate is called '{name}': the team has {members}")]
     Unknown {
-        /// The name that was not found.
         name: String,
         /// The members that exist, formatted for the message.
         members: String,
@@ -217,7 +215,7 @@ impl Team {
         timeless(self) != timeless(other)
     }
 
-    /// Returns the error for a name that is not in the roster.
+    /// Returns the error for a name that is not in the roster. The error lists at most `NAMED_MAX` members.
     pub fn unknown(&self, name: &str) -> TeamError {
         let present = self.present().map(|m| m.name.to_string());
         let gone = self.members.iter();

@@ -8,9 +8,7 @@ pub enum ThemeName {
     /// The 16 colours of the terminal on its own background.
     #[default]
     Terminal,
-    /// Light text on a dark background.
     Dark,
-    /// Dark text on a light background.
     Light,
     CatppuccinMocha,
     CatppuccinLatte,
@@ -110,7 +108,7 @@ impl ThemeName {
         found.map_or(("", ""), |(_, word, about)| (word, about))
     }
 
-    /// Finds a theme by its name.
+    /// Returns the built-in theme named `word`, such as `dark`.
     ///
     /// # Errors
     /// Returns a message with the closest name, or with all names if none is close.
@@ -122,7 +120,7 @@ impl ThemeName {
     }
 }
 
-/// Returns the error message for an unknown theme name.
+/// Returns an error message with the name in `known` that is closest to `word`, or with all of them if none is close.
 pub(super) fn unknown_theme(word: &str, known: &[&str]) -> String {
     match closest_match(word, known) {
         Some(known) => format!("there is no theme '{word}': did you mean '{known}'?"),

@@ -15,7 +15,6 @@ impl Timestamp {
         Duration::try_from_secs_f64(self.0 - earlier.0).unwrap_or_default()
     }
 
-    /// Returns the timestamp that is `by` later.
     #[must_use]
     pub fn after(self, by: Duration) -> Timestamp {
         Timestamp(self.0 + by.as_secs_f64())

@@ -35,7 +35,7 @@ pub enum TodoError {
     /// More than [`TODO_MAX`] items.
     #[error("Max 20 todos allowed: merge small steps or drop finished ones")]
     TooMany,
-    /// An item has no text.
+    /// The item with this id has no text.
     #[error("Item {0}: text required")]
     Empty(String),
     #[error("Only one task can be in_progress at a time")]
@@ -73,7 +73,6 @@ impl TodoList {
         &self.items
     }
 
-    /// Returns the number of completed items.
     pub fn done(&self) -> usize {
         self.items
             .iter()

@@ -27,7 +27,6 @@ impl Usage {
         self.prompt().saturating_add(self.output)
     }
 
-    /// Adds the tokens of another answer.
     pub fn add(&mut self, other: Usage) {
         self.input = self.input.saturating_add(other.input);
         self.output = self.output.saturating_add(other.output);

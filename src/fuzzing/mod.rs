@@ -96,7 +96,6 @@ pub fn check_visible(what: &str, text: &str) -> CheckResult {
     Ok(())
 }
 
-/// Returns `message` as the error if the condition is false.
 fn ensure(condition: bool, message: impl FnOnce() -> String) -> CheckResult {
     if condition { Ok(()) } else { Err(message()) }
 }

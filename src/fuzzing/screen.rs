@@ -72,8 +72,8 @@ fn message(byte: u8, text: &str, at: f64) -> Msg {
     }
 }
 
-/// Checks the dashboard with a session whose texts are all hostile. The bytes before the first zero byte are UI
-/// messages, the bytes after it are the text.
+/// Checks the dashboard with a session in which every text is the same hostile one. Each byte before the first zero
+/// byte stands for a UI message, up to [`MESSAGES_MAX`] of them; the rest of `bytes` is the hostile text.
 pub fn keys(bytes: &[u8]) -> CheckResult {
     let split = bytes.iter().position(|b| *b == 0).unwrap_or(bytes.len());
     let (run, rest) = bytes.split_at(split.min(MESSAGES_MAX));
@@ -155,7 +155,8 @@ fn check_effects(effects: &[Effect]) -> CheckResult {
     Ok(())
 }
 
-/// Draws the state at its current size and at the size `nth` (modulo the length) of [`SIZES`], and checks every cell.
+/// Draws the state at its current size and at one of [`SIZES`], and checks every cell. `nth` modulo the number of sizes
+/// is the index in [`SIZES`].
 fn check_drawing(state: &mut UiState, nth: usize) -> CheckResult {
     let size = state.size;
     for (width, height) in [(size.width, size.height), SIZES[nth % SIZES.len()]] {

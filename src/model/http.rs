@@ -25,7 +25,7 @@ const BODY_MAX: usize = 4 * 1024 * 1024;
 /// models.
 pub const RESPONSE_MAX: usize = 8 * 1024 * 1024;
 
-/// Counts the bytes of a streamed response. The limit protects against a model that loops and a hostile server.
+/// Counts the bytes of a streamed response. The limit protects against a model in a loop and against a hostile server.
 #[derive(Debug, Default)]
 pub struct SizeLimit {
     bytes: usize,
@@ -345,7 +345,6 @@ fn is_done(deltas: &[Delta]) -> bool {
     matches!(deltas.last(), Some(Delta::Done(_)))
 }
 
-/// Returns the error for a response that ended before the reply was complete.
 pub fn truncated_error() -> ModelError {
     ModelError::new(
         ErrorKind::Truncated,

@@ -28,7 +28,6 @@ pub struct SentImages<'a> {
     model: &'a str,
 }
 
-/// The form in which a request contains an image.
 pub enum SentImage<'a> {
     /// Media type and content in base64.
     Data(&'a str, &'a str),

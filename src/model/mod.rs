@@ -56,7 +56,6 @@ impl ToolSpec {
         }
     }
 
-    /// Returns the JSON schema of the tool's input, in strict form.
     pub fn schema(&self) -> &Value {
         &self.schema
     }
@@ -66,14 +65,12 @@ impl ToolSpec {
 pub struct ModelRequest {
     /// The agent that makes the call; only the scripted model uses it.
     pub agent: Name,
-    /// The name of the model on the server.
     pub model: String,
     pub system: String,
     /// The conversation; valid by [`crate::domain::chat::validate`].
     pub messages: Arc<Vec<Message>>,
     /// The tools the model may call. The order never changes, so that the prompt cache stays valid.
     pub tools: Arc<Vec<ToolSpec>>,
-    /// Maximum number of tokens in the response.
     pub max_tokens: u32,
     pub images: ImageInput,
 }
@@ -85,7 +82,6 @@ pub enum Delta {
     Waiting(CallWait),
     /// The next piece of the answer's text.
     Text(String),
-    /// The next piece of the thinking text.
     Thinking(String),
     /// The model has begun a tool call with this name; the input is still being received.
     ToolCall(String),
@@ -128,7 +124,6 @@ pub enum StopReason {
     EndTurn,
     /// The model waits for tool results.
     ToolUse,
-    /// The response reached the token limit.
     MaxTokens,
     /// The server paused a long turn; sending the conversation again continues it.
     PauseTurn,
@@ -172,8 +167,8 @@ pub enum ErrorKind {
 }
 
 impl ErrorKind {
-    /// Returns whether a request for the list of models that fails with this error shows a running server that offers
-    /// no list.
+    /// Returns whether this error, as the answer to a request for the list of models, means that the server runs but
+    /// offers no list.
     pub fn means_no_list(self) -> bool {
         match self {
             ErrorKind::UnknownModel | ErrorKind::BadRequest | ErrorKind::InvalidResponse => true,

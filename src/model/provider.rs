@@ -87,7 +87,6 @@ pub trait Decode: Send + 'static {
     fn reply(&mut self) -> Option<Reply>;
 }
 
-/// How to reach a model server.
 #[derive(Debug, Clone)]
 pub struct ModelServerConfig {
     pub spec: &'static ProviderSpec,
@@ -96,7 +95,6 @@ pub struct ModelServerConfig {
     pub key: Option<SecretString>,
     /// The values of [`ProviderSpec::options`] that are set.
     pub options: BTreeMap<String, String>,
-    /// Maximum time without data from the server.
     pub read_timeout: Duration,
 }
 

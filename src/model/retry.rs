@@ -22,7 +22,6 @@ pub const SERVER_WAIT_MAX: Duration = Duration::from_secs(600);
 pub struct FailedTries {
     /// The kind of error of each try, in order; at most [`TRIES_MAX`].
     error_kinds: Vec<ErrorKind>,
-    /// The sum of the waits after these tries.
     waited: Duration,
 }
 
@@ -108,7 +107,6 @@ pub fn is_server_wide(error: &ModelError) -> bool {
     error.retry.unwrap_or(is_usually)
 }
 
-/// Returns whether the same request may succeed later.
 fn is_transient(fault: ErrorKind) -> bool {
     match fault {
         ErrorKind::RateLimited

@@ -39,7 +39,6 @@ pub struct BlockingCommand {
     pub stdin: Option<Arc<File>>,
     /// Environment variables to set or, with `None`, to remove.
     pub env: Vec<(&'static str, Option<OsString>)>,
-    /// Maximum run time. A command that takes longer is killed.
     pub timeout: Duration,
     /// A flag that cancels the command when it becomes true. `None`: the command cannot be cancelled.
     pub stop: Option<Arc<AtomicBool>>,

@@ -40,7 +40,7 @@ pub fn user_folders() -> Vec<PathBuf> {
         .to_vec()
 }
 
-/// Returns the variables of this process that look like secrets, sorted by name, each with the reason.
+/// Returns the variables of this process that look like secrets, sorted by name, each with the reason why it does.
 pub fn secret_names() -> Vec<(String, WithheldReason)> {
     let mut all: Vec<(String, WithheldReason)> = secrets(std::env::vars_os())
         .map(|(name, reason)| (name.to_string_lossy().into_owned(), reason))

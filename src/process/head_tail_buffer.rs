@@ -2,7 +2,6 @@
 
 use std::collections::VecDeque;
 
-/// A bounded buffer that keeps the head and the tail of a byte stream.
 #[derive(Debug, Clone)]
 pub struct HeadTailBuffer {
     head: Vec<u8>,

@@ -45,14 +45,12 @@ pub struct CommandSpec {
     /// The program, followed by its arguments.
     pub argv: Vec<String>,
     pub dir: PathBuf,
-    /// Maximum run time. A job that takes longer is killed.
     pub timeout: Duration,
     /// Maximum number of bytes of output to keep: half from the start, half from the end.
     pub keep: usize,
     /// The supervisor that runs the job and kills everything it started. `None`: only the process group is killed at
     /// the end.
     pub supervisor: Option<Arc<Supervisor>>,
-    /// How the job can access git history and network.
     pub reach: Reach,
 }
 
@@ -83,16 +81,13 @@ pub fn shell(command: String) -> Vec<String> {
     vec![shell.into(), "-c".into(), command]
 }
 
-/// How the program of a job or command ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum JobExit {
     /// The program exited by itself, with this exit code.
     Code(i32),
     /// A signal killed the program: sent by another process, or because the job exceeded a limit.
     Signal(i32),
-    /// The job was killed because it ran longer than its timeout.
     TimedOut,
-    /// The job was killed because the caller cancelled it.
     Cancelled,
 }
 

@@ -9,7 +9,6 @@ use super::event::{BoardEvent, Event, EventKind};
 use crate::domain::redact::Redactor;
 use crate::domain::timestamp::Timestamp;
 
-/// Maximum number of events in the queue between the senders and the receiver.
 pub const BUS_CAPACITY: usize = 4096;
 
 /// The sending end of the event bus. Cheap to clone.
@@ -29,7 +28,6 @@ pub struct EventReceiver {
     events: mpsc::Receiver<Event>,
 }
 
-/// Creates an event bus. `clock` supplies the time of each event.
 pub fn bus(clock: fn() -> Timestamp) -> (EventSender, EventReceiver) {
     let (out, events) = mpsc::channel(BUS_CAPACITY);
     (
@@ -56,8 +54,9 @@ impl EventSender {
         &self.redactor
     }
 
-    /// Redacts an event. Deltas are redacted by their source, because a secret may be split between two of them.
-    /// `BoardChanged` is not redacted either, so that its tasks equal those in the files.
+    /// Redacts secrets in an event, with two exceptions. Deltas pass unchanged: a secret may be split between two of
+    /// them, so their sender has already redacted them. `BoardChanged` passes unchanged, so that its tasks equal those
+    /// in the files.
     fn clean(&self, kind: EventKind) -> EventKind {
         if kind.is_delta() || matches!(kind, EventKind::Board(BoardEvent::BoardChanged { .. })) {
             return kind;

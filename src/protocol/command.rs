@@ -22,7 +22,6 @@ pub struct CommandIds {
 }
 
 impl CommandIds {
-    /// Assigns the next id to a command.
     pub fn assign(&mut self, command: Command) -> SentCommand {
         self.last += 1;
         let id = CommandId(self.last);

@@ -138,7 +138,6 @@ pub fn sync_folder(folder: &Path) -> std::io::Result<()> {
     File::open(folder)?.sync_all()
 }
 
-/// Returns whether `name` is the name of a temporary file of [`write()`].
 pub fn is_temporary(name: &str) -> bool {
     name.strip_prefix(TEMPORARY)
         .is_some_and(|rest| !rest.is_empty() && rest.bytes().all(|b| b.is_ascii_alphanumeric()))

@@ -13,7 +13,7 @@ use crate::domain::attachment::ImageData;
 use crate::domain::chat::{Block, Message};
 use crate::domain::folders::TRANSCRIPTS;
 
-/// Name of the folder below the folder of the transcripts.
+/// Name of the attachments folder, which is in the folder of the transcripts.
 const FOLDER: &str = "attachments";
 /// Maximum size of a stored file that is read, in bytes. [`AttachmentStore::read`] ignores larger ones.
 const FILE_MAX: u64 = 16 * 1024 * 1024;
@@ -26,7 +26,6 @@ const HASH_BYTES: usize = 16;
 #[derive(Debug, Clone)]
 pub struct AttachmentStore {
     folder: PathBuf,
-    /// Maximum size of all files, in bytes.
     total_max: u64,
 }
 

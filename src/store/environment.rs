@@ -115,8 +115,8 @@ fn tree(root: &Path) -> FileTree {
     tree
 }
 
-/// Returns one line for the files of the root, and one for each folder with at most `most` names. With each line,
-/// returns the number of entries that it shows.
+/// Returns one line for the root and one for each folder, each with the number of entries that it shows. A folder's
+/// line shows at most `most` names, the root's line [`ROOT_NAMES_MAX`].
 fn tree_lines(folders: &BTreeMap<String, Vec<String>>, most: usize) -> Vec<(String, usize)> {
     let line = |(folder, names): (&String, &Vec<String>)| {
         let (most, mut count) = if folder.is_empty() {

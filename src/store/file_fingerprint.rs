@@ -29,7 +29,6 @@ impl FileFingerprint {
         (age >= TICK + Duration::from_secs(1)).then_some(fingerprint)
     }
 
-    /// Returns whether the file is unchanged, according to its current metadata `meta`.
     pub fn matches(&self, meta: &Metadata) -> bool {
         *self == FileFingerprint::from_metadata(meta)
     }

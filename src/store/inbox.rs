@@ -10,7 +10,6 @@ pub const MESSAGES_MAX: usize = 200;
 /// Size of the parsed lines, in bytes, at which a read stops. The next read returns the other messages.
 pub const BYTES_MAX: usize = 256 * 1024;
 
-/// The parsed lines of a part of an inbox.
 #[derive(Debug, PartialEq, Default)]
 pub struct ParsedLines {
     /// The messages, in file order.
@@ -141,7 +140,6 @@ mod tests {
     }
 
     proptest! {
-        /// However the inbox grows between reads, each message is returned once, in order.
         #[test]
         fn growing_inbox_returns_each_message_once(cuts in prop::collection::vec(0usize..1400, 0..30)) {
             let text: String = (0..20).map(line).collect();

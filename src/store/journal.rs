@@ -107,7 +107,7 @@ pub enum JournalStart {
     Cut,
 }
 
-/// New lines of a journal.
+/// The lines that were added to a journal since the last read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TailRead {
     /// No new complete line.
@@ -135,7 +135,6 @@ impl JournalTail {
         }
     }
 
-    /// Returns the folder that contains the journal.
     pub fn folder(&self) -> &Path {
         self.path.parent().unwrap_or(&self.path)
     }

@@ -65,7 +65,6 @@ pub struct UnreadCount {
 /// Sort time in seconds, message and delivery state.
 type TimedMessage = (f64, MailMessage, DeliveryState);
 
-/// The newest messages of all inboxes.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct RecentMessages {
     /// The messages with their delivery state, oldest first.
@@ -97,7 +96,7 @@ impl UnreadMessages {
 }
 
 impl Mailbox {
-    /// Creates and reads no files yet.
+    /// Opens the inboxes below `root`. No file is created or read yet.
     pub fn open(root: &Path) -> Mailbox {
         Mailbox {
             root: root.to_owned(),
@@ -187,7 +186,6 @@ impl Mailbox {
         Ok((pending, lines.bad))
     }
 
-    /// Saves the read position in the inbox of `name`.
     pub(super) fn set_cursor(&self, name: &Name, cursor: Cursor) -> Result<(), StoreError> {
         let _lock = self.lock(name)?;
         let path = self.cursor_path(name);

@@ -149,7 +149,6 @@ impl PromptQueue {
         self.waiting() > 0
     }
 
-    /// Returns the number of prompts that wait to be taken.
     pub fn waiting(&self) -> usize {
         let entries = lock(&self.entries);
         entries.iter().filter(|e| !e.is_taken).count()

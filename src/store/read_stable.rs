@@ -20,7 +20,6 @@ const RETRY_INTERVAL: Duration = Duration::from_millis(10);
 /// Maximum size of a state file, in bytes. A larger file is [`StableRead::Unsupported`].
 pub const FILE_MAX: u64 = 4 * 1024 * 1024;
 
-/// Result of reading a state file.
 #[derive(Debug, PartialEq)]
 pub enum StableRead<T> {
     Valid(T),

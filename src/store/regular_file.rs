@@ -26,7 +26,7 @@ pub fn open_with(options: &OpenOptions, path: &Path) -> Result<File> {
     }
 }
 
-/// Opens the file at `path` for reading.
+/// Opens the file at `path` for reading, if it is a regular file.
 ///
 /// # Errors
 /// As [`open_with`].

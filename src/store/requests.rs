@@ -26,14 +26,14 @@ pub struct RequestsSnapshot {
 }
 
 impl Requests {
-    /// Creates and reads no files yet.
+    /// Opens the requests below `root`. No file is created or read yet.
     pub fn open(root: &Path) -> Requests {
         Requests {
             dir: root.join(".team").join("requests"),
         }
     }
 
-    /// Saves a request under a new id.
+    /// Saves a new request under the id that it contains.
     ///
     /// # Errors
     /// When there is a file for its id already, or the request cannot be written.

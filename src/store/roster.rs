@@ -18,7 +18,7 @@ pub struct Roster {
 }
 
 impl Roster {
-    /// Creates and reads no files yet.
+    /// Opens the roster below `root`. No file is created or read yet.
     pub fn open(root: &Path) -> Roster {
         Roster {
             dir: root.join(".team"),

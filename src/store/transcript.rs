@@ -244,7 +244,8 @@ impl TranscriptFile {
         records
     }
 
-    /// Returns the log's path with the suffix `what-N`, where `N` is the first number for which no such file exists.
+    /// Returns the log's path with the extension `WHAT-N.jsonl`, where `N` is the first number without an existing
+    /// file. If all smaller numbers are in use, `N` is [`ARCHIVES_MAX`]; that file may exist.
     fn unused_path(&self, what: &str) -> PathBuf {
         let name = |n: u32| self.path.with_extension(format!("{what}-{n}.jsonl"));
         (1..ARCHIVES_MAX)

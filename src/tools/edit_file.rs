@@ -10,7 +10,6 @@ use super::{
     lenient, redaction_guard, schema_of, shown,
 };
 
-/// Maximum number of replacements in one call.
 const EDITS_MAX: usize = 100;
 /// Maximum size of the diff that shows what an inexact match replaced, in bytes.
 const SHOWN_MAX: usize = 4 * 1024;
@@ -34,7 +33,7 @@ struct Input {
     old_text: Option<String>,
     /// The replacement; empty deletes old_text.
     new_text: Option<String>,
-    /// true: replace every occurrence of old_text; otherwise it must occur only once.
+    /// Replace every occurrence, not exactly one.
     replace_all: Option<bool>,
     /// Several replacements in order, instead of the three fields above; at most 100.
     #[serde(default, deserialize_with = "lenient::list")]

@@ -11,7 +11,7 @@ use super::{
 };
 use crate::domain::text::clip;
 
-/// Maximum number of paths in one result.
+/// Maximum number of paths in one result. Further paths are only counted.
 const PATHS_MAX: usize = 500;
 /// Maximum length of a pattern, in bytes.
 pub const PATTERN_MAX: usize = 4000;

@@ -13,7 +13,7 @@ use super::{
 };
 use crate::domain::text::clip;
 
-/// Maximum number of lines in one result.
+/// Maximum number of lines in one result. Further lines are only counted.
 const LINES_MAX: usize = 300;
 /// Maximum number of characters to show of a line.
 const LINE_MAX: usize = 300;
@@ -31,13 +31,13 @@ pub const TOOL: Tool = Tool {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Input {
-    /// The regular expression, in Rust syntax. It is matched against each line.
+    /// A regular expression in Rust syntax, for single lines.
     pattern: String,
     /// File or directory to search in; null for the work directory.
     path: Option<String>,
     /// Search only files that match this glob pattern, such as *.rs.
     glob: Option<String>,
-    /// true: ignore the difference between upper and lower case; null for false.
+    /// Ignore upper and lower case.
     ignore_case: Option<bool>,
 }
 

@@ -21,7 +21,6 @@ use crate::domain::todo::TodoList;
 
 /// The services of the crew that tools call. Every error of type `String` is text for the model.
 pub trait Host: Send + Sync {
-    /// Starts a teammate with its first prompt.
     fn spawn(&self, by: Name, member: Member, prompt: String) -> BoxFuture<'_, Result<(), String>>;
 
     /// Files a request with its approver and waits until it is decided or withdrawn.
@@ -131,17 +130,14 @@ pub struct ServerOutput {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JobSpec {
-    /// The agent that starts the command.
     pub agent: Name,
     pub command: String,
     pub workdir: PathBuf,
-    /// Maximum run time.
     pub timeout: Duration,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SubagentSpec {
-    /// The agent that starts the subagent.
     pub parent: Name,
     /// The tool call that returns the subagent's answer.
     pub call: CallId,

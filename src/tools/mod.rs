@@ -206,11 +206,9 @@ pub struct ToolContext {
     pub workdir: PathBuf,
     pub skills: Skills,
     pub host: Arc<dyn Host>,
-    /// Cancelled when the call has to stop.
     pub cancel: CancellationToken,
     /// Maximum run time of a program that the call starts.
     pub timeout: Duration,
-    /// Removes secrets from output.
     pub redactor: Redactor,
     /// Supervises and sandboxes programs. With `None`, programs run directly.
     pub supervisor: Option<Arc<Supervisor>>,

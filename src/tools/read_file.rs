@@ -14,7 +14,7 @@ use super::{
 const RESULT_MAX: usize = 50_000;
 /// Default number of lines in one result.
 const LINES: usize = 2000;
-/// Maximum number of bytes to read from a file.
+/// Maximum number of bytes to read from a file. The result says so if the file is larger.
 const BYTES_MAX: u64 = 64 * 1024 * 1024;
 
 pub const TOOL: Tool = Tool {

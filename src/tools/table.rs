@@ -7,7 +7,6 @@ use super::nearest::nearest;
 use super::{Caller, Tool};
 use crate::domain::mcp::TOOL_PREFIX;
 
-/// The name of the tool with which an agent submits its plan.
 pub const SUBMIT_PLAN: &str = super::plan_approval::TOOL.name;
 
 pub fn find(name: &str) -> Option<&'static Tool> {

@@ -26,16 +26,15 @@ pub const TOOL: Tool = Tool {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Input {
-    /// The full assignment: everything the subagent needs to know, and what its answer must contain.
+    /// The full assignment.
     prompt: String,
     /// Title of a few words, shown to the user.
     #[expect(dead_code, reason = "shown to the user, not used by the tool")]
     description: Option<String>,
-    /// explore (read only) or general (also writes files and runs commands); null for explore.
+    /// null for explore.
     #[serde(alias = "agent_type")]
     kind: Option<SubagentKind>,
     /// Name of a role; kind is then general.
-    #[serde(default)]
     role: Option<String>,
 }
 

@@ -22,7 +22,7 @@ pub const TOOL: Tool = Tool {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Input {
-    /// Number of the task, as task_list shows it.
+    /// Number of the task.
     #[schemars(with = "u64")]
     task_id: LenientRef,
 }

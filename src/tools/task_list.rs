@@ -13,7 +13,7 @@ use crate::domain::ids::TaskId;
 use crate::domain::task::{Task, TaskStatus};
 use crate::domain::text::{clip, one_line};
 
-/// Maximum number of tasks in one result.
+/// Maximum number of tasks in one result. On a larger board, only open tasks are listed by default.
 const TASKS_MAX: usize = 300;
 /// Maximum size of the task lines, in bytes. Less than the limit of a tool result, so that no task is cut in half.
 const BYTES_MAX: usize = 48 * 1024;

@@ -26,7 +26,7 @@ pub const TOOL: Tool = Tool {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Input {
-    /// Number of the task, as task_list shows it.
+    /// Number of the task.
     #[schemars(with = "u64")]
     task_id: LenientRef,
     /// pending puts your task back on the board, in_progress claims or restarts it, completed finishes it.

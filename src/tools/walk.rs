@@ -6,7 +6,6 @@ use super::workspace::Workspace;
 use super::{ToolContext, ToolOutput, failed};
 use crate::store::walk::project_files;
 
-/// Maximum number of files to list.
 const FILES_MAX: usize = 100_000;
 
 pub struct FoundFile {

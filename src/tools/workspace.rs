@@ -15,7 +15,8 @@ use crate::store::os_errors;
 
 /// Maximum number of symbolic links to follow in a row.
 const LINKS_MAX: usize = 16;
-/// Maximum number of parent directories to check above a file.
+/// Maximum number of parent directories to check when searching for a protected directory. A directory that lies deeper
+/// counts as protected.
 const DEPTH_MAX: usize = 256;
 /// Maximum size of a file that can be edited, in bytes.
 const FILE_MAX: u64 = 16 * 1024 * 1024;
@@ -27,7 +28,7 @@ pub struct Workspace {
 }
 
 impl Workspace {
-    /// Opens the work directory `root`.
+    /// Opens the work directory `root`, and resolves symbolic links in its path.
     ///
     /// # Errors
     /// Returns text for the model.

@@ -6,6 +6,7 @@
 //! The folders have no import cycles, which `tests/it/architecture/imports.rs` checks. From the lowest to the highest:
 //!
 //! - `text`, [`theme`], `highlight` and [`keymap`]
+//! - `pictures`, which depends on `theme` only
 //! - `widgets`, `graph`, `diff`, [`transcript`] and [`replay`], which do not depend on the crew
 //! - `model`, the state of the crew as its events report it
 //! - `app`, the state that panes and popups share, and `frame`, the frames and areas that they share
@@ -24,6 +25,7 @@ pub mod keys;
 mod model;
 pub mod notifier;
 mod panes;
+mod pictures;
 mod popups;
 pub mod replay;
 mod shell;
@@ -42,6 +44,10 @@ pub use app::onboarding::{OfferedAction, OnboardingPage, PageSeverity};
 pub use app::role::SessionRole;
 pub use frame::view_cache::ViewCache;
 pub use keymap::pane::{Focus, Pane};
+pub use pictures::{
+    ImageDrawing, PICTURES_MAX, Picture, PictureKey, PictureSize, PictureUpdate, PixelGrid,
+    TerminalNames,
+};
 pub use popups::doctor::DoctorResult;
 pub use popups::sessions::SessionSummary;
 pub use shell::state::UiState;

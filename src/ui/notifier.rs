@@ -33,7 +33,6 @@ pub struct Notifier {
 }
 
 impl Notifier {
-    /// Creates a notifier for these kinds of notifications only.
     pub fn with_kinds(kinds: &[NotifyKind]) -> Notifier {
         Notifier {
             wanted: kinds.to_vec(),
@@ -41,7 +40,6 @@ impl Notifier {
         }
     }
 
-    /// Drops all pending notifications.
     pub fn clear(&mut self) {
         self.waiting.clear();
     }

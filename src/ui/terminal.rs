@@ -2,8 +2,8 @@
 
 use std::io::{self, BufWriter, Stdout, Write};
 use std::panic;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, TryLockError};
 
 use crossterm::clipboard::CopyToClipboard;
 use crossterm::cursor::{Hide, Show};
@@ -24,6 +24,7 @@ use rustix::process::{Signal, getpid, kill_process};
 use rustix::termios::{QueueSelector, tcflush};
 
 use crate::domain::text::{clip, one_line};
+use crate::ui::pictures::{PictureSize, kitty};
 
 /// Size of the output buffer in bytes. A whole frame fits into it, so that it is written at once.
 const OUT_BUFFER: usize = 128 * 1024;
@@ -31,7 +32,6 @@ const OUT_BUFFER: usize = 128 * 1024;
 /// Maximum length of a text for the clipboard, in bytes. Terminals drop longer sequences.
 const COPY_MAX: usize = 100_000;
 
-/// The status message for a text that is longer than `COPY_MAX`.
 pub const COPY_TOO_LONG: &str = "The text is too long to copy through the terminal.";
 
 /// Maximum length of a notification, in characters. A longer text is cut.
@@ -49,11 +49,20 @@ const RESTORE_TITLE: &str = "\u{1b}[23;2t";
 /// The question for the background colour (OSC 11). Terminals that do not know it ignore it.
 const ASK_BACKGROUND: &str = "\u{1b}]11;?\u{1b}\\";
 
+/// What must be undone in the terminal at the end.
+#[derive(Debug, Default)]
+struct TerminalSetup {
+    /// Whether the terminal is in full-screen mode.
+    is_active: AtomicBool,
+    /// The ids of the images in the terminal's memory.
+    images: Mutex<Vec<u32>>,
+}
+
 /// The terminal in full-screen mode. Dropping this value or a panic restores the terminal.
 #[derive(Debug)]
 pub struct Screen {
     terminal: Terminal<CrosstermBackend<BufWriter<Stdout>>>,
-    is_set_up: Arc<AtomicBool>,
+    setup: Arc<TerminalSetup>,
     captures_mouse: bool,
     title: String,
     needs_full_redraw: bool,
@@ -69,11 +78,11 @@ impl Screen {
     /// Fails if standard output is not a terminal.
     pub fn enter() -> io::Result<Screen> {
         let out = BufWriter::with_capacity(OUT_BUFFER, io::stdout());
-        let is_set_up = Arc::new(AtomicBool::new(false));
-        restore_on_panic(&is_set_up);
+        let setup = Arc::new(TerminalSetup::default());
+        restore_on_panic(&setup);
         let mut screen = Screen {
             terminal: Terminal::new(CrosstermBackend::new(out))?,
-            is_set_up,
+            setup,
             captures_mouse: false,
             title: String::new(),
             needs_full_redraw: false,
@@ -166,10 +175,6 @@ impl Screen {
         self.awaits_background = false;
     }
 
-    /// Rings the terminal's bell.
-    ///
-    /// # Errors
-    /// Fails if the terminal is gone.
     pub fn bell(&mut self) -> io::Result<()> {
         execute!(self.terminal.backend_mut(), Print('\u{7}'))
     }
@@ -190,6 +195,42 @@ impl Screen {
         Ok(true)
     }
 
+    /// Sends a PNG image to the terminal, which draws it in the size `size` where placeholders with this id are. Only
+    /// for terminals with the kitty graphics protocol.
+    ///
+    /// # Errors
+    /// Fails if the terminal is gone.
+    pub fn show_image(&mut self, id: u32, size: PictureSize, png: &[u8]) -> io::Result<()> {
+        let images = self.setup.images.lock();
+        images.unwrap_or_else(PoisonError::into_inner).push(id);
+        let sequences = kitty::transmit(id, size, png);
+        execute!(self.terminal.backend_mut(), Print(sequences))
+    }
+
+    /// Removes an image from the terminal's memory.
+    ///
+    /// # Errors
+    /// Fails if the terminal is gone.
+    pub fn remove_image(&mut self, id: u32) -> io::Result<()> {
+        let images = self.setup.images.lock();
+        let mut images = images.unwrap_or_else(PoisonError::into_inner);
+        images.retain(|image| *image != id);
+        drop(images);
+        execute!(self.terminal.backend_mut(), Print(kitty::remove(id)))
+    }
+
+    /// Removes all images from the terminal's memory.
+    ///
+    /// # Errors
+    /// Fails if the terminal is gone.
+    pub fn remove_images(&mut self) -> io::Result<()> {
+        let sequences = self.setup.take_images();
+        if sequences.is_empty() {
+            return Ok(());
+        }
+        execute!(self.terminal.backend_mut(), Print(sequences))
+    }
+
     /// Restores the terminal temporarily, for example for `$EDITOR`. [`Screen::set_up`] sets it up again.
     ///
     /// # Errors
@@ -200,7 +241,7 @@ impl Screen {
             // The next program must not read the terminal's answer as input. An error means that the terminal is gone.
             let _ = tcflush(io::stdin(), QueueSelector::IFlush);
         }
-        restore(&self.is_set_up)
+        restore(&self.setup)
     }
 
     /// Sets up the terminal, also after [`Screen::restore_terminal`]. The next frame is a complete redraw.
@@ -209,7 +250,7 @@ impl Screen {
     /// Fails if the terminal is gone.
     pub fn set_up(&mut self) -> io::Result<()> {
         enable_raw_mode()?;
-        self.is_set_up.store(true, Ordering::SeqCst);
+        self.setup.is_active.store(true, Ordering::SeqCst);
         let out = self.terminal.backend_mut();
         execute!(
             out,
@@ -251,14 +292,29 @@ impl Drop for Screen {
     }
 }
 
-/// Restores the terminal if `is_set_up` is true, and sets it to false.
-fn restore(is_set_up: &AtomicBool) -> io::Result<()> {
-    if !is_set_up.swap(false, Ordering::SeqCst) {
+impl TerminalSetup {
+    /// Forgets all images. Returns the sequences that remove them from the terminal's memory.
+    fn take_images(&self) -> String {
+        // Does not wait for the lock: a panic while it is held must not block the restoration.
+        let images = match self.images.try_lock() {
+            Ok(mut images) => std::mem::take(&mut *images),
+            Err(TryLockError::Poisoned(images)) => std::mem::take(&mut *images.into_inner()),
+            Err(TryLockError::WouldBlock) => Vec::new(),
+        };
+        images.into_iter().map(kitty::remove).collect()
+    }
+}
+
+/// Restores the terminal if it is in full-screen mode.
+fn restore(setup: &TerminalSetup) -> io::Result<()> {
+    if !setup.is_active.swap(false, Ordering::SeqCst) {
         return Ok(());
     }
     let written = execute!(
         io::stdout(),
         EndSynchronizedUpdate,
+        // The images belong to the alternate screen.
+        Print(setup.take_images()),
         DisableMouseCapture,
         PopKeyboardEnhancementFlags,
         DisableFocusChange,
@@ -273,11 +329,33 @@ fn restore(is_set_up: &AtomicBool) -> io::Result<()> {
 }
 
 /// Installs a panic hook that restores the terminal before the message is printed.
-fn restore_on_panic(is_set_up: &Arc<AtomicBool>) {
-    let is_set_up = Arc::clone(is_set_up);
+fn restore_on_panic(setup: &Arc<TerminalSetup>) {
+    let setup = Arc::clone(setup);
     let before = panic::take_hook();
     panic::set_hook(Box::new(move |info| {
-        let _ = restore(&is_set_up);
+        let _ = restore(&setup);
         before(info);
     }));
+}
+
+#[cfg(test)]
+mod tests {
+    use pretty_assertions::assert_eq;
+
+    use super::*;
+
+    #[test]
+    fn images_are_removed_once_also_after_a_panic() {
+        let setup = Arc::new(TerminalSetup::default());
+        let other = Arc::clone(&setup);
+        let panicking = std::thread::spawn(move || {
+            let mut images = other.images.lock().unwrap();
+            images.extend([7, 8]);
+            panic!("while the lock is held");
+        });
+        assert!(panicking.join().is_err());
+        let removal = [7, 8].map(kitty::remove).concat();
+        assert_eq!(setup.take_images(), removal);
+        assert_eq!(setup.take_images(), "");
+    }
 }

@@ -79,6 +79,7 @@ const PURE: &[&str] = &[
     "ui/keymap/",
     "ui/model/",
     "ui/panes/",
+    "ui/pictures/",
     "ui/popups/",
     "ui/replay/",
     "ui/shell/",

@@ -35,6 +35,7 @@ mod mcp;
 mod merging;
 mod needs;
 mod onboarding;
+mod pictures;
 mod practice;
 mod race;
 mod replay;

@@ -22,8 +22,8 @@ pub struct Prune {
 }
 
 impl Prune {
-    /// Selects the results to replace: those longer than [`SHORT`], except the newest [`KEEP_RECENT`] and the results
-    /// of [`KEPT_TOOLS`].
+    /// Selects the results to replace: those longer than `SHORT`, except the newest `KEEP_RECENT` and the results
+    /// of `KEPT_TOOLS`.
     pub fn of(messages: &[Message]) -> Prune {
         let tools: HashMap<&CallId, &str> = messages
             .iter()
@@ -53,7 +53,6 @@ impl Prune {
         small
     }
 
-    /// Returns the number of results to replace.
     pub fn count(&self) -> usize {
         self.places.len()
     }

@@ -9,7 +9,6 @@ use crate::domain::task::Task;
 use crate::domain::text::head_and_tail;
 use crate::domain::todo::TodoList;
 
-/// The tool whose results are loaded skills.
 const SKILL_TOOL: &str = "load_skill";
 /// The start tag of the user's own messages that were kept. Stored in transcripts, so it must not change.
 const SAID: &str = "<person-said>";

@@ -90,7 +90,6 @@ impl Calls {
         }
     }
 
-    /// Returns whether every call has its result.
     pub fn is_complete(&self) -> bool {
         self.order.iter().all(|id| self.results.contains_key(id))
     }
@@ -121,7 +120,6 @@ impl super::Turn {
     }
 }
 
-/// The tool that reads parts of files.
 const READ_TOOL: &str = "read_file";
 
 /// Maximum length of a call id that is sent back unchanged, in bytes.

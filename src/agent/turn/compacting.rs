@@ -27,7 +27,6 @@ const RESUMED_TURN: &str = "<crew>Your conversation was summarised in the middle
 
 const NO_GAIN: &str = "Not compacted: the summary would not be shorter.";
 
-/// What the turn does after a summary.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum AfterSummary {
     /// Makes the model call that was due.
@@ -163,8 +162,8 @@ impl Turn {
         self.length.tokens(&self.messages)
     }
 
-    /// Starts a summary if no turn is running; otherwise records the request. `after` applies if the
-    /// summary is made before the next model call of the turn.
+    /// Starts a summary if no turn is running; otherwise records the request. `after` says how a running turn continues
+    /// if the summary is made before its next model call. If it is made after the last answer, the turn ends.
     pub(super) fn request_compaction(
         &mut self,
         focus: String,

@@ -31,7 +31,7 @@ use compacting::{AfterSummary, Length, Summary};
 pub use inputs::{TurnEffect, TurnInput};
 use progress::{LoopDetector, Round};
 
-/// The number of rounds without a `todo` call after which an agent with open todo items is reminded.
+/// After this many answers in a row without a `todo` call, an agent with open todo items is reminded of them.
 const REMIND_AFTER: u32 = 3;
 /// Maximum number of times that a server may pause one turn.
 const PAUSE_MAX: u32 = 10;
@@ -70,7 +70,6 @@ enum Retry {
 
 #[derive(Debug)]
 enum TurnPhase {
-    /// No turn is running.
     Idle,
     /// The driver checks the inbox for the next user message.
     Gathering,
@@ -83,7 +82,6 @@ enum TurnPhase {
         summary: String,
         after: AfterSummary,
     },
-    /// Tool calls are running.
     Running(Calls),
 }
 
@@ -98,7 +96,6 @@ pub struct Turn {
     /// Texts that go into the next user message, after the results.
     pending_texts: Vec<Block>,
     rounds: u32,
-    /// The failed tries of the current model call.
     tries: FailedTries,
     empty_answers: u32,
     pauses: u32,
@@ -153,7 +150,6 @@ impl Turn {
         Arc::clone(&self.messages)
     }
 
-    /// Returns whether no turn is running.
     pub fn is_idle(&self) -> bool {
         matches!(self.phase, TurnPhase::Idle)
     }

@@ -2,12 +2,13 @@
 
 use std::collections::{HashSet, VecDeque};
 
-/// The turn ends when the same calls with the same results come this many times within [`LOOP_WINDOW`] rounds.
+/// The turn ends when the same calls with the same results come this many times within [`LOOP_WINDOW`] rounds of tool
+/// calls.
 pub(super) const LOOP_MAX: usize = 5;
 /// The model gets a reminder when the same calls with the same results come this many times.
 const REPEATED_MIN: usize = 3;
-/// Maximum number of rounds that the loop detection remembers, separately for those before and after the last
-/// compaction.
+/// Maximum number of rounds of tool calls that the loop detection remembers, separately for those before and after the
+/// last compaction.
 const LOOP_WINDOW: usize = 12;
 
 /// Maximum number of file parts that a turn remembers as read. Reading further parts does not count as progress.
@@ -28,10 +29,10 @@ pub(super) enum Round {
 /// The part of the history of one turn that shows whether the model is in a loop.
 #[derive(Debug, Default)]
 pub(super) struct LoopDetector {
-    /// Hashes of the newest rounds since the last compaction, oldest first.
+    /// Hashes of the newest rounds of tool calls since the last compaction, oldest first.
     recent: VecDeque<u64>,
-    /// Hashes of the newest rounds before the last compaction, oldest first. The model does not remember these rounds,
-    /// so it may repeat them.
+    /// Hashes of the newest rounds of tool calls before the last compaction, oldest first. The model does not remember
+    /// these rounds, so it may repeat them.
     before: VecDeque<u64>,
     /// The fingerprint of files, board and messages at the last compaction, if known.
     work: Option<u64>,

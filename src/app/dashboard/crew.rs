@@ -113,7 +113,6 @@ pub(super) struct PreviousRun {
     session: String,
 }
 
-/// The future that starts a crew.
 pub(super) type Building<'a> = Pin<Box<dyn Future<Output = Result<Built>> + 'a>>;
 
 impl Dashboard {

@@ -5,6 +5,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{Dashboard, ExitReason};
 use crate::app::external_program::ExternalProgram;
+use crate::app::frame_limiter::FrameCause;
 use crate::app::signals::Signalled;
 use crate::app::{describe_error, theme};
 use crate::domain::notification::NotifyMethod;
@@ -72,5 +73,14 @@ impl Dashboard {
         }
         self.redraw_all()?;
         Ok(None)
+    }
+
+    /// Redraws everything after another program used the terminal, because its size and its images may have changed.
+    pub(super) fn redraw_all(&mut self) -> Result<()> {
+        self.pictures.forget_terminal(&mut self.state);
+        let (width, height) = self.screen.size()?;
+        update(&mut self.state, Msg::Resize(width, height));
+        self.frames.request(FrameCause::Key);
+        Ok(())
     }
 }

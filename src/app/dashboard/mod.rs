@@ -25,6 +25,7 @@ use super::assemble::{self, Blueprint};
 use super::external_program::ExternalProgram;
 use super::files::FileFinder;
 use super::frame_limiter::FrameCause;
+use super::pictures::PictureLoader;
 use super::signals::Signals;
 use super::{
     inputs, keys, model_setup, mouse, now, resume, saved_layout, secrets, theme, time_zone, until,
@@ -68,6 +69,7 @@ struct Dashboard {
     frames: FrameSchedule,
     signals: Signals,
     files: FileFinder,
+    pictures: PictureLoader,
 }
 
 impl Dashboard {
@@ -92,6 +94,8 @@ impl Dashboard {
             Some(screen) => screen,
             None => Screen::enter().context("the terminal cannot be set up")?,
         };
+        // An earlier session in this terminal may have left its images.
+        screen.remove_images()?;
         let (width, height) = screen.size()?;
         let mut state = UiState::new(width, height, time_zone::local());
         if let Some(kinds) = &blueprint.settings.notify_about {
@@ -119,6 +123,8 @@ impl Dashboard {
         }
         let depth = theme::color_depth();
         theme::apply(&blueprint.settings, depth, &mut state);
+        let pictures =
+            PictureLoader::start(&blueprint.root, &blueprint.settings, depth, &mut state);
         if let Some(theme) = kept.background.theme(&blueprint.settings) {
             state.set_theme(theme);
         }
@@ -143,6 +149,7 @@ impl Dashboard {
             frames: FrameSchedule::new(),
             signals,
             files: FileFinder::new(&blueprint.root),
+            pictures,
         })
     }
 
@@ -239,6 +246,9 @@ impl Dashboard {
                     cause = FrameCause::Key;
                     update(&mut self.state, Msg::Files(found));
                 }
+                loaded = self.pictures.next() => {
+                    self.pictures.show(loaded, &mut self.screen, &mut self.state)?;
+                }
                 news = self.crew.next_update() => {
                     if let Some(freed) = self.apply_update(news)? {
                         building = self.take_over(freed, blueprint);
@@ -276,6 +286,7 @@ impl Dashboard {
         self.screen
             .draw(|frame| draw(state, cache, &theme, frame))
             .context("the terminal cannot be written")?;
+        self.pictures.request(self.cache.pictures());
         let title = self.state.title();
         if title != self.title {
             self.screen.set_title(&title)?;
@@ -389,14 +400,6 @@ impl Dashboard {
         Ok(InputAction::Stay)
     }
 
-    /// Redraws everything after another program used the terminal, because its size may have changed.
-    fn redraw_all(&mut self) -> Result<()> {
-        let (width, height) = self.screen.size()?;
-        update(&mut self.state, Msg::Resize(width, height));
-        self.frames.request(FrameCause::Key);
-        Ok(())
-    }
-
     /// Gives a command its id and sends it.
     fn submit(&mut self, command: Command) {
         self.state.dismiss_takeover();
@@ -434,7 +437,6 @@ impl Dashboard {
 /// What the main loop does after an input.
 enum InputAction {
     Stay,
-    /// Hand the terminal to an external program.
     RunProgram(ExternalProgram),
     Leave(ExitReason),
 }

@@ -46,12 +46,10 @@ const DONE: &str =
 /// The notice after the first commit if a conversation has started, so that the dashboard cannot restart.
 const DONE_LATER: &str = "This directory is now a git repository with a commit: after a restart of crewdeck each task gets a worktree.";
 
-/// The state that a restart of the dashboard takes over.
 #[derive(Default)]
 pub(super) struct RestartState {
     /// The open screen, which shows its old content until the first draw.
     pub(super) screen: Option<Screen>,
-    /// The text in the composer.
     pub(super) draft: String,
     /// The status message to show if the checks lead to the same page again.
     pub(super) status_message: Option<String>,
@@ -86,13 +84,11 @@ pub(super) enum StartupCheckResult {
     CauseGone(PageCause),
     /// The problem that a setup page reports is not solved yet. It is checked again while the page is open.
     CausePersists(PageCause),
-    /// Creating the first commit has ended.
     FirstCommit(Result<(), GitError>),
     /// A check found no problem.
     Nothing,
 }
 
-/// The checks that are running in the background.
 #[derive(Default)]
 pub(super) struct StartupChecks {
     running: FuturesUnordered<BoxFuture<'static, StartupCheckResult>>,
@@ -304,7 +300,6 @@ impl Dashboard {
         }
     }
 
-    /// Returns the state that a restart takes over.
     pub(super) fn keep(&self) -> RestartState {
         RestartState {
             draft: self.state.draft(),

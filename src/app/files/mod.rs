@@ -15,7 +15,7 @@ use self::index::{FileIndex, FileReader};
 use self::search::FileSearch;
 use crate::ui::FoundFiles;
 
-/// A list of files older than this is read again when a new mention begins. The old list is used meanwhile.
+/// Maximum age of the list of files when a new mention begins. An older list is read again, but used meanwhile.
 const STALE: Duration = Duration::from_secs(5);
 /// While the first list of files is being read, the matches found so far are published after this time, then after
 /// intervals that double each time.
@@ -152,7 +152,8 @@ fn read_files(
     }
 }
 
-/// Publishes the matches of a query. Returns the newer query that interrupted it.
+/// Publishes the matches of a query, unless a newer query arrives during the search. In that case, returns the newer
+/// query.
 fn publish(
     search: &mut FileSearch,
     query: &str,

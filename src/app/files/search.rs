@@ -9,7 +9,6 @@ use nucleo_matcher::{Config, Matcher, Utf32Str};
 use super::index::FileIndex;
 use crate::ui::{FileMatch, FoundFiles};
 
-/// Maximum number of matches in a result.
 const MATCHES_MAX: usize = 50;
 /// Number of paths between two checks for a newer query.
 const CHECK_AFTER: usize = 4096;

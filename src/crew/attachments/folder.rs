@@ -5,14 +5,14 @@ use std::path::Path;
 use super::Content;
 use crate::store::walk::project_files;
 
-/// Maximum number of listed files.
+/// Maximum number of files that the attached text lists.
 const LISTED_MAX: usize = 500;
 /// Maximum number of files that are counted. For a larger directory, the text says "at least".
 const COUNTED_MAX: usize = 100_000;
 /// Maximum size of the list, in bytes.
 const TEXT_MAX: usize = 50_000;
 
-/// Lists the files below the directory `at`.
+/// Lists the files below the directory `at`, without those that git ignores.
 ///
 /// # Errors
 /// Returns the reason if the directory cannot be attached.

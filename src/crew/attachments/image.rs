@@ -32,7 +32,8 @@ pub fn has_image_name(name: &str) -> bool {
     matches!(extension.as_deref(), Some("png" | "jpg" | "jpeg" | "webp"))
 }
 
-/// Reads the image at `at`, a file of `size` bytes.
+/// Reads the image file at `at` and converts it to the form that is sent to the model. `size` is the file's size in
+/// bytes.
 ///
 /// # Errors
 /// Returns the reason if the image cannot be attached.
@@ -52,9 +53,29 @@ pub fn read(at: &Path, size: u64) -> Result<Content, String> {
     prepare(&raw)
 }
 
-/// Returns the image in the form that is sent to the model, without metadata. If it is small enough and upright, its
-/// pixels are unchanged; otherwise it is rotated and scaled down.
-pub fn prepare(raw: &[u8]) -> Result<Content, String> {
+/// Decodes an image, upright.
+///
+/// # Errors
+/// Returns the reason if the image cannot be decoded within the limits.
+pub fn decode(raw: &[u8]) -> Result<DynamicImage, String> {
+    let DecodedImage {
+        mut image,
+        orientation,
+        ..
+    } = decode_as_stored(raw)?;
+    image.apply_orientation(orientation);
+    Ok(image)
+}
+
+/// An image as its file stores it.
+struct DecodedImage {
+    image: DynamicImage,
+    format: ImageFormat,
+    /// How to turn the image upright.
+    orientation: Orientation,
+}
+
+fn decode_as_stored(raw: &[u8]) -> Result<DecodedImage, String> {
     let not_an_image = || "it is not a PNG, JPEG or WebP image".to_string();
     let mut reader = ImageReader::new(Cursor::new(raw));
     reader = reader.with_guessed_format().map_err(|_| not_an_image())?;
@@ -72,11 +93,26 @@ pub fn prepare(raw: &[u8]) -> Result<Content, String> {
         return Err("it has too many pixels".into());
     }
     let orientation = decoder.orientation().map_err(|e| broken(&e))?;
-    let mut image = DynamicImage::from_decoder(decoder).map_err(|e| broken(&e))?;
-    let (width, height) = image.dimensions();
-    if width == 0 || height == 0 {
+    let image = DynamicImage::from_decoder(decoder).map_err(|e| broken(&e))?;
+    if image.width() == 0 || image.height() == 0 {
         return Err("it has no pixels".into());
     }
+    Ok(DecodedImage {
+        image,
+        format,
+        orientation,
+    })
+}
+
+/// Returns the image in the form that is sent to the model, without metadata. If it is small enough and upright, its
+/// pixels are unchanged; otherwise it is rotated and scaled down.
+pub fn prepare(raw: &[u8]) -> Result<Content, String> {
+    let DecodedImage {
+        mut image,
+        format,
+        orientation,
+    } = decode_as_stored(raw)?;
+    let (width, height) = image.dimensions();
     if width.max(height) <= SIDE_MAX && orientation == Orientation::NoTransforms {
         let stripped = image_metadata::strip(raw, format).filter(|image| image.len() <= SENT_MAX);
         if let Some(stripped) = stripped {

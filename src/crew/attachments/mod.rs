@@ -9,6 +9,8 @@ mod folder;
 mod image;
 mod text;
 
+pub use image::decode as decode_image;
+
 use std::path::{Path, PathBuf};
 
 use crate::agent::driver::blocking;
@@ -17,11 +19,10 @@ use crate::domain::mention::Mention;
 use crate::domain::redact::Redactor;
 use crate::store::{AttachmentStore, os_errors};
 
-/// Maximum number of attachments of a message.
 const ATTACHMENTS_MAX: usize = 20;
 /// Maximum size of the attached text of a message, in bytes.
 const TEXT_MAX: usize = 256 * 1024;
-/// Maximum length of a path, in bytes.
+/// Maximum length of a mentioned path, in bytes.
 const PATH_MAX: usize = 1024;
 
 /// What is attached for one mention: the text of a file, the list of a directory, or an image.

@@ -8,15 +8,15 @@ use crate::store::regular_file;
 
 /// Maximum size of the attached text of a file, in bytes.
 const TEXT_MAX: usize = 50_000;
-/// Maximum number of attached lines.
 const LINES_MAX: usize = 2000;
-/// Maximum number of bytes that are read, to count the lines.
+/// Maximum number of bytes of a file that are read, to count its lines. Of a larger file, the text says "more than".
 const READ_MAX: u64 = 64 * 1024 * 1024;
 /// Number of bytes at the start of a file that are searched for a zero byte. As in git, a file with a zero byte there
 /// counts as binary.
 const PROBE: usize = 8000;
 
-/// Reads the text file at `at`, which has `size` bytes.
+/// Reads the text file at `at`, which has `size` bytes. Of a long file, returns the first lines and a note that says
+/// so.
 ///
 /// # Errors
 /// Returns the reason if the file cannot be attached.

@@ -7,12 +7,10 @@ use crate::domain::mail::MailKind;
 use crate::domain::team::Activity;
 use crate::protocol::event::{AgentEvent, CrewEvent, EventKind, NoticeLevel, TurnEnd};
 
-/// Why a teammate shuts down.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LeaveCause {
     /// A shutdown request was approved.
     Asked,
-    /// The teammate was idle for longer than the idle timeout.
     IdleTimeout,
     /// The user killed the teammate.
     Forced,

@@ -197,7 +197,8 @@ struct TeammateLoop {
     is_paused: bool,
     /// The number of consecutive claims that failed because the board could not be written.
     failed_claims: u32,
-    /// The task on which the teammate was reported as stuck since its last turn, so that it is reported only once.
+    /// The task for which the teammate was reported as stuck. Until its next turn, it is not reported for that task
+    /// again.
     stuck_with: Option<TaskId>,
 }
 

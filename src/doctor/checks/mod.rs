@@ -54,7 +54,6 @@ fn skip_check(check: &'static str, context: &DoctorContext) -> Option<Vec<Findin
     }
 }
 
-/// Returns a failure for crew state that cannot be read.
 fn unreadable(check: &'static str, error: &store::StoreError) -> Finding {
     Finding::fail(
         check,

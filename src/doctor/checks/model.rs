@@ -17,13 +17,11 @@ pub enum ModelFacts {
     },
     /// A scripted model, which needs no server.
     Scripted {
-        /// A description of the script.
         what: String,
     },
     Server(ModelServer),
 }
 
-/// The model server that a crew would use.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ModelServer {
     pub provider: &'static str,
@@ -38,7 +36,6 @@ pub struct ModelServer {
     pub listing: ModelListing,
 }
 
-/// The result of asking a server for its models.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ModelListing {
     /// The names of the models in the server's order; the first is used if none is configured.

@@ -11,15 +11,12 @@ const CHECK: &str = "sandbox";
 /// How commands are sandboxed. The caller of [`crate::doctor::examine`] determines it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SandboxFacts {
-    /// The settings turn the sandbox off.
     Off,
     /// The settings disable protection of the git history.
     WithoutHistory(SandboxReport),
     /// The sandbox is fully on, and its mechanisms were tried on this machine.
     Tried {
-        /// The sandbox mechanisms that are available on this machine.
         report: SandboxReport,
-        /// Which commands have network access.
         network: NetworkRules,
     },
 }

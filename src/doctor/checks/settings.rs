@@ -3,7 +3,6 @@
 use crate::doctor::{DoctorContext, Finding};
 
 const CHECK: &str = "settings";
-/// The project's settings file, relative to the root.
 const PROJECT_FILE: &str = ".crewdeck/config.toml";
 
 /// What the caller of [`crate::doctor::examine`] found out about the settings files.
@@ -11,7 +10,6 @@ const PROJECT_FILE: &str = ".crewdeck/config.toml";
 pub struct SettingsFacts {
     /// The paths of settings files, and whether each exists.
     pub files: Vec<(String, bool)>,
-    /// The error message if the settings are invalid.
     pub error: Option<String>,
     /// Warnings about theme colours that are hard to tell apart.
     pub warnings: Vec<String>,

@@ -68,8 +68,7 @@ impl TaskGraph {
         Ok(vec![id])
     }
 
-    /// Completes task `id` on behalf of `who`, who becomes its owner if it has none, and unblocks the tasks that wait
-    /// for it.
+    /// Completes task `id` and unblocks the tasks that wait for it. If the task has no owner, `who` becomes its owner.
     pub fn complete(
         &mut self,
         id: TaskId,
@@ -104,7 +103,7 @@ impl TaskGraph {
         Ok(changed)
     }
 
-    /// Sets a task that `claimer` owns to in progress. A task without an owner is claimed instead.
+    /// Marks a task of `claimer` as in progress. If the task has no owner, claims it for `claimer`.
     pub fn start(
         &mut self,
         id: TaskId,

@@ -7,9 +7,10 @@ use super::super::ids::TaskId;
 use super::super::task::Task;
 use super::TaskGraph;
 
-/// Maximum number of changed tasks in one piece of a [`BoardDelta`].
+/// Maximum number of changed tasks in each delta that [`BoardDelta::pieces`] returns.
 const PIECE_TASKS: usize = 500;
-/// Approximate maximum size of one piece of a [`BoardDelta`], in bytes. A task that is larger is a piece of its own.
+/// Approximate maximum size of each delta that [`BoardDelta::pieces`] returns, in bytes. A task that is larger gets a
+/// delta of its own.
 const PIECE_BYTES: usize = 256 * 1024;
 /// Estimated size of a task as JSON without its texts, in bytes.
 const TASK_BYTES: usize = 300;
@@ -74,7 +75,7 @@ impl BoardDelta {
         self.changed.is_empty() && self.removed.is_empty()
     }
 
-    /// Splits the delta into pieces of bounded size, in order. An empty delta gives no pieces.
+    /// Splits the delta into deltas of bounded size, to be applied in this order. An empty delta gives none.
     pub fn pieces(self) -> Vec<BoardDelta> {
         let mut pieces: Vec<BoardDelta> = Vec::new();
         let mut room = 0;

@@ -20,10 +20,8 @@ pub enum GraphError {
     /// A field is too long. The values are the name of the field, its limit and the unit of the limit.
     #[error("the {0} is too long ({1} {2} at most): put the rest into a file and name it")]
     TooLong(&'static str, usize, &'static str),
-    /// A task cannot wait for itself.
     #[error("task {0} cannot wait for itself: name another task")]
     SelfBlock(TaskId),
-    /// The new dependency would close a cycle.
     #[error(
         "task {task} cannot wait for {on}: {on} already waits for {task} ({path}): remove one of these dependencies first"
     )]

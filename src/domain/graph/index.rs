@@ -70,7 +70,7 @@ impl GraphIndex {
         self.done
     }
 
-    /// Returns the lowest number among the open tasks that `owner` has, regardless of the case of the name.
+    /// Returns the open task of `owner` that has the lowest number. The case of the name does not matter.
     pub(super) fn first_open_task(&self, owner: &str) -> Option<TaskId> {
         let ids = self.open.get(&owner.to_ascii_lowercase())?;
         ids.first().copied()

@@ -36,7 +36,6 @@ pub struct NewTask {
     pub subject: String,
     /// Everything else that the owner needs to know.
     pub description: String,
-    /// Tasks that must be completed first.
     pub blocked_by: Vec<TaskId>,
     /// Tags a teammate must have to claim the task.
     pub tags: Vec<String>,
@@ -51,7 +50,6 @@ pub struct TaskEdit {
     pub description: Option<String>,
     /// Blockers to add.
     pub block_on: Vec<TaskId>,
-    /// Blockers to remove.
     pub unblock: Vec<TaskId>,
     /// Tags that replace the old ones.
     pub tags: Option<Vec<String>>,
@@ -153,7 +151,6 @@ impl TaskGraph {
         self.tasks.is_empty()
     }
 
-    /// Returns the number of completed tasks.
     pub fn done(&self) -> usize {
         self.index.done()
     }

@@ -42,15 +42,14 @@ impl SecretBody {
 /// What a token must contain to count as random.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Requirement {
-    /// At least one digit.
     Digit,
     /// At least one digit, and a run of at least this many letters and digits without a separator. Names written by
     /// people have shorter runs.
     Run(usize),
 }
 
-/// Returns the part of `rest` after the prefix `start`. If `rest` does not begin with the prefix, fails with
-/// `Incomplete` if more input could complete it, otherwise with `Nothing`.
+/// Returns the part of `rest` after the prefix `start`. Fails with `Incomplete` if `rest` ends within the prefix and
+/// more input may follow, or with `Nothing` if `rest` does not begin with the prefix.
 pub fn strip_start<'a>(
     start: &str,
     rest: &'a [u8],

@@ -6,7 +6,7 @@ use super::{InputState, Match};
 /// A token format with a fixed prefix.
 pub struct TokenFormat {
     pub start: &'static str,
-    /// The label in the placeholder.
+    /// The kind of secret, as named in the placeholder, such as `GitHub token`.
     pub label: &'static str,
     /// The characters that follow the prefix.
     pub body: SecretBody,

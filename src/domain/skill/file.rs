@@ -24,10 +24,9 @@ pub enum SkillError {
     Name {
         /// The line of the `name` field, or the first line of the front matter if there is no such field.
         line: usize,
-        /// The invalid name.
         name: String,
     },
-    /// The file has no text below the front matter.
+    /// The file has no text below the front matter. The number is the line where the text should begin.
     #[error("line {0}: the skill has no text: write instructions below the front matter")]
     Empty(usize),
 }

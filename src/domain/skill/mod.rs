@@ -35,7 +35,6 @@ pub enum SkillSource {
     Claude,
     /// A skill in the user's own folder, for all projects.
     User,
-    /// A skill that is part of crewdeck.
     BuiltIn,
 }
 

@@ -22,16 +22,16 @@ pub struct Branch {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "is", rename_all = "snake_case")]
 pub enum BranchState {
-    /// The branch has commits that the target lacks.
+    /// The branch has commits that the branch `into` lacks.
     Unmerged {
-        /// The target branch.
+        /// The branch that this branch is to be merged into.
         into: String,
         /// The size of the branch's changes; `None` if they were not counted.
         size: Option<ChangeSize>,
     },
-    /// The target contains all changes of the branch.
+    /// The branch `into` contains all changes of this branch.
     Merged {
-        /// The target branch.
+        /// The branch that contains the changes, usually after a merge.
         into: String,
         /// The abbreviated merge commit; empty if it was not merged by crewdeck.
         commit: String,
@@ -83,7 +83,6 @@ pub fn mergeable_tasks(graph: &TaskGraph, is_unmerged: impl Fn(&str) -> bool) ->
 /// The size of a change, displayed as `2 files, +8 -1`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct ChangeSize {
-    /// Number of changed files.
     pub files: u64,
     /// Number of added lines.
     pub added: u64,

@@ -21,10 +21,8 @@ pub enum WorktreeError {
     /// All candidate names for the task are in use.
     #[error("task {0} has too many worktrees: remove one first (crewdeck worktree list)")]
     TooMany(TaskId),
-    /// The base branch does not exist.
     #[error("there is no branch {0:?} to start from")]
     NoBase(String),
-    /// The branch of the worktree does not exist.
     #[error("the branch {0} no longer exists: it cannot be merged or shown")]
     NoBranch(String),
     /// The folder does not exist.
@@ -76,14 +74,13 @@ pub enum WorktreeError {
         /// The worktree, formatted for the message.
         place: String,
     },
-    /// The worktree has uncommitted files.
     #[error("worktree {name} has uncommitted files ({files}): commit them first")]
     Uncommitted {
         name: WorktreeName,
         /// The first of the uncommitted files, formatted for the message.
         files: String,
     },
-    /// The main worktree has uncommitted files.
+    /// The main worktree has uncommitted files. The text lists them.
     #[error("the main worktree has uncommitted files ({0}): commit or stash them first")]
     MainDirty(String),
     /// The main worktree is not on a branch.
@@ -96,7 +93,6 @@ pub enum WorktreeError {
     WrongBranch {
         /// The branch that is checked out in the main worktree.
         on: String,
-        /// The base branch of the worktree.
         base: String,
     },
     /// The merge failed without a conflict and was undone.

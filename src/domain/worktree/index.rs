@@ -44,7 +44,7 @@ impl WorktreeIndex {
         all
     }
 
-    /// Returns the worktree with that name that is not removed.
+    /// Finds a worktree by its name. Ignores removed worktrees.
     ///
     /// # Errors
     /// Returns a message that lists the existing names.
@@ -52,7 +52,7 @@ impl WorktreeIndex {
         self.get(name).ok_or_else(|| self.unknown(name.as_str()))
     }
 
-    /// Returns the worktree with that name that is not removed, if there is one.
+    /// Like [`WorktreeIndex::find`], but returns `None` if there is no such worktree.
     pub fn get(&self, name: &WorktreeName) -> Option<&Worktree> {
         self.known().find(|t| t.exists() && t.name.same(name))
     }

@@ -125,7 +125,6 @@ impl From<WorktreeName> for String {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WorktreeStatus {
-    /// The worktree is in use.
     #[default]
     Active,
     /// The user marked the worktree to be kept, so it is not removed automatically.
@@ -166,7 +165,6 @@ pub struct Worktree {
     pub created_at: Timestamp,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub removed_at: Option<Timestamp>,
-    /// When the worktree was marked to be kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kept_at: Option<Timestamp>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -197,7 +195,6 @@ pub struct Worktree {
 }
 
 impl Worktree {
-    /// Returns an active worktree with that name in the folder `path`.
     pub fn new(name: WorktreeName, path: String, now: Timestamp) -> Worktree {
         Worktree {
             branch: name.branch(),
@@ -243,7 +240,6 @@ impl Worktree {
         self.merged_at.is_some() && self.status != WorktreeStatus::Active
     }
 
-    /// Makes the worktree active again for `owner`.
     pub fn reopen(&mut self, owner: &str) {
         self.status = WorktreeStatus::Active;
         self.owner = owner.into();

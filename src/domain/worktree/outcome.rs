@@ -20,7 +20,6 @@ pub struct Created {
     pub worktree: Worktree,
     /// Whether the worktree started from the base branch or from its own branch.
     pub origin: Origin,
-    /// The result of merging other branches into the new worktree.
     pub branch_merges: BranchMerges,
 }
 
@@ -32,7 +31,7 @@ pub enum Origin {
     Branch,
 }
 
-/// The result of merging other branches into a worktree.
+/// The result of merging the branches of a task's blockers into its worktree.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct BranchMerges {
     /// Branches that were merged. Branches that were already included are not listed.
@@ -48,7 +47,6 @@ pub enum Merge {
     Merged {
         /// The branch that received the merge.
         into: String,
-        /// The merge commit.
         commit: String,
         /// The commit of the receiving branch before the merge. Used to undo the merge.
         #[serde(skip)]
@@ -89,7 +87,6 @@ pub struct WorktreeDiff {
     pub untracked: Vec<String>,
 }
 
-/// The disk usage of a worktree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct DiskUse {
     pub bytes: u64,

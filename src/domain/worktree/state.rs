@@ -38,7 +38,6 @@ pub enum ContentStatus {
     Unmerged,
 }
 
-/// A git operation in progress.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum GitOperation {

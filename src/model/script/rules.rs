@@ -134,7 +134,6 @@ pub struct ScriptRule {
     when: Option<Regex>,
     /// How often each agent may use the rule; 0 means unlimited.
     pub times: u32,
-    /// The wait before the response, in milliseconds.
     pub delay_ms: u64,
     /// The response, in which placeholders such as `{{agent}}` are not replaced yet.
     pub answer: ScriptedResponse,

@@ -19,7 +19,6 @@ const PAUSE: Duration = Duration::from_millis(100);
 const KEPT_COMMITS: &str = "refs/crewdeck/beside/";
 /// Maximum number of refs below [`KEPT_COMMITS`]. Beyond it, the oldest are deleted.
 const KEPT_COMMITS_MAX: usize = 100;
-/// Length of an abbreviated hash, in characters.
 const SHORT_HASH_LEN: usize = 12;
 
 /// A ref change of a command that was not applied to the repository.
@@ -90,7 +89,7 @@ fn short(hash: &str) -> String {
 }
 
 impl PrivateHistory {
-    /// Applies those changes that [`refs::verdict`] accepts to the repository, and returns the others. If
+    /// Applies to the repository those changes that [`refs::verdict`] accepts. Returns the refused ones. If
     /// `has_all_objects` is false, a change is also refused if the repository lacks objects that the new value reaches.
     pub(super) fn accept(
         &self,

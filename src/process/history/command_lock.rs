@@ -9,7 +9,7 @@ use super::{FILE_MAX, PrivateHistory, TransferPhase, TransferReport};
 
 /// The name of the lock file in the private folder. Each running command and its supervisor hold a shared lock on it.
 const COMMANDS: &str = "commands";
-/// The name of the file with notes of transfers that the result of the next command shows.
+/// The name of the file that keeps the notes of transfers until the result of the next command shows them.
 const NOTES: &str = "notes";
 
 /// A shared lock that marks a running command. The kernel releases it when the process is killed.

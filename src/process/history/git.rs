@@ -98,7 +98,6 @@ pub fn wait(mut child: Child) -> io::Result<Result<(), String>> {
     Ok(Err(last.unwrap_or("git failed").trim().to_string()))
 }
 
-/// Returns whether the commit `old` is an ancestor of `new`.
 pub fn is_ancestor(common: &Path, old: &str, new: &str) -> io::Result<bool> {
     let child = command(common)
         .args(["merge-base", "--is-ancestor", END_OF_OPTIONS, old, new])

@@ -102,7 +102,6 @@ pub enum TransferPhase {
 /// What the model must know about a transfer.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct TransferReport {
-    /// Ref changes that were not applied to the repository.
     pub refused: Vec<RefusedRef>,
     /// One line for each file in the git folder of the work directory that was restored.
     pub restored: Vec<String>,
@@ -237,12 +236,17 @@ impl PrivateHistory {
         objects::has_objects(&dir) || private.is_some() && private != shared()
     }
 
-    /// Transfers the objects and refs of commands to the repository and updates the private refs.
+    /// Transfers the objects and refs that commands created to the repository, and updates the private refs.
     ///
-    /// Also copies the files of [`Checkout`] before a command and restores them after it if they are damaged. While
-    /// several commands run in the same work directory, only the first copies and only the last restores. Takes the
-    /// command lock `own` before a command and releases it after one. Returns what was refused and restored; in all
-    /// phases but [`TransferPhase::After`] this is also stored for the result of the next command.
+    /// Before a command: takes the command lock and stores it in `own`. If no other command runs in the work directory
+    /// and the new one writes to the private history, also copies the files of [`Checkout`].
+    ///
+    /// After a command: releases the lock. If no other command runs in the work directory, also restores damaged files
+    /// of [`Checkout`]. Files that a killed command has damaged are restored before the next command.
+    ///
+    /// The report lists the changes that were refused and the files that were restored. In
+    /// [`TransferPhase::After`], it also contains the reports of earlier transfers; in any other phase, it is stored
+    /// for the result of the next command.
     fn transfer(
         &self,
         phase: TransferPhase,

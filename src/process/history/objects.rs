@@ -16,7 +16,7 @@ const UNPACK_LIMIT: usize = 100;
 /// Maximum number of attempts to copy a part of the objects if some of them are damaged.
 const SALVAGE_MAX: usize = 256;
 
-/// The subfolder of the private folder to which objects are moved that cannot be copied into the repository.
+/// The subfolder of the private folder for objects that cannot be copied into the repository.
 const ASIDE: &str = "aside";
 
 /// Returns whether the private folder `dir` contains git objects, loose or packed.

@@ -45,7 +45,6 @@ impl WritableBranch {
         WritableBranch::Own(format!("refs/heads/wt/{name}"))
     }
 
-    /// Returns whether this is the branch with the full name `full`.
     pub fn is(&self, full: &str) -> bool {
         match self {
             WritableBranch::Own(name) | WritableBranch::ForwardOnly(name) => name == full,
@@ -90,7 +89,6 @@ impl RefChange {
     }
 }
 
-/// The decision on a ref change that a command has made.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RefVerdict {
     Accept,
@@ -189,7 +187,6 @@ pub fn changes(before: &RefMap, now: &RefMap) -> Vec<RefChange> {
     all.filter(|change| change.old != change.new).collect()
 }
 
-/// Reads all loose refs below a folder `refs`.
 pub fn read_loose(refs: &Folder) -> io::Result<RefMap> {
     let mut out = RefMap::new();
     read_folder(refs, "refs", 0, &mut out)?;

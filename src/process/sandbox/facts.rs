@@ -50,7 +50,6 @@ pub enum HistoryReach {
     Repository,
 }
 
-/// The git folders of a project root.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GitDirs {
     /// The git folder of the root itself.

@@ -340,8 +340,8 @@ struct HeldEntry {
     kind: FileType,
 }
 
-/// Opens the entries of a git folder that a mount view shows. Skips lock files, and beyond [`ENTRIES_MAX`] all entries
-/// not in [`NEEDED`], so that the view can be created even if commands in the root fill the folder.
+/// Opens the entries of a git folder that a mount view shows: those in [`NEEDED`] and at most [`ENTRIES_MAX`] others.
+/// Without the limit, the view could not be created if commands in the root fill the folder. Skips lock files.
 fn entries(dir: &Path) -> io::Result<Vec<HeldEntry>> {
     let others = fs::read_dir(dir)?.take(ENTRIES_MAX).map(|entry| {
         let name = PathBuf::from(entry?.file_name());

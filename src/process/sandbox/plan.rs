@@ -67,7 +67,6 @@ pub struct PlanInputs {
     pub trees: Vec<PathBuf>,
     /// The user's own folders of crewdeck, which stay read-only below a writable path.
     pub protected: Vec<PathBuf>,
-    /// Folders for temporary files.
     pub temp: Vec<PathBuf>,
     /// Other writable folders: caches, and the folders in the setting `write`.
     pub write: Vec<PathBuf>,
@@ -104,7 +103,6 @@ pub struct SandboxPlan {
     pub is_without_hooks: bool,
 }
 
-/// How the history of a repository is protected from a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum HistoryProtection {

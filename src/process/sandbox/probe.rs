@@ -11,7 +11,7 @@ use crate::process::blocking::{self, BlockingCommand};
 
 /// Timeout of the supervisor process that [`probe`] starts.
 const TIMEOUT: Duration = Duration::from_secs(10);
-/// Maximum size of the report that this supervisor process prints, in bytes.
+/// Maximum size of the report that the supervisor process of [`probe`] prints, in bytes.
 const ANSWER_MAX: usize = 4096;
 
 /// Whether a sandbox mechanism is available on this machine.

@@ -52,20 +52,17 @@ fn new_mark() -> String {
 /// processes itself. The supervisor's own timeouts are shorter, except after a fork bomb.
 const END_TIMEOUT: Duration = Duration::from_secs(8);
 
-/// The connection to a running supervisor process.
 pub struct SupervisorClient {
     socket: UnixStream,
     received: Vec<u8>,
     mark: String,
     /// The process group of the program; `None` until the program has started.
     group: Option<ProcessGroup>,
-    /// The sandbox plan of the program; `None` if the program is not sandboxed.
     pub plan: Option<SandboxPlan>,
     /// The transfer of the program's git changes, which must be finished when the program has ended.
     pub running: Option<CommandTransfer>,
 }
 
-/// How a job ended, with or without a supervisor.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JobOutcome {
     /// The limit for which the job was killed, as a line for the model; `None` if it exceeded no limit.

@@ -7,7 +7,6 @@ use super::VERB;
 /// The exit code after any error, such as wrong usage or an invalid request.
 const USAGE: u8 = 2;
 
-/// Runs the supervisor command line and returns its exit code.
 pub fn main() -> u8 {
     match run() {
         Ok(()) => 0,

@@ -39,14 +39,12 @@ const BY_CREWDECK: &str = "--for-crewdeck";
 /// The argument that says that crewdeck passes the standard input of the program before the request.
 const WITH_STDIN: &str = "--with-stdin";
 
-/// How commands of agents are supervised.
+/// The settings with which a supervisor process is started for each command of an agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Supervisor {
     /// The program that runs as supervisor when it is started with [`VERB`].
     pub program: PathBuf,
-    /// The sandbox for commands; `None` if commands are not sandboxed.
     pub sandbox: Option<Sandbox>,
-    /// Which commands have network access.
     pub network: NetworkRules,
     /// Process and memory limits of one command.
     pub limits: CommandLimits,

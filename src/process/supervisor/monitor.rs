@@ -56,7 +56,6 @@ impl Monitor {
         })
     }
 
-    /// Returns the time to wait before the next check.
     pub fn poll_interval(&self) -> Timespec {
         if self.began.elapsed() < YOUNG_PERIOD {
             YOUNG_INTERVAL

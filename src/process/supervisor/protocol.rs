@@ -21,13 +21,11 @@ pub struct StartRequest {
     /// The program, followed by its arguments.
     pub argv: Vec<String>,
     pub dir: PathBuf,
-    /// The sandbox plan; `None` if the program is not sandboxed.
     pub plan: Option<SandboxPlan>,
     /// The value of the environment variable [`MARK`], unique for each program.
     pub mark: String,
     #[serde(default)]
     pub network: NetworkReach,
-    /// Process and memory limits. `None`: no limits.
     #[serde(default)]
     pub limits: Option<CommandLimits>,
     /// Variables that are added to the environment of the program.
@@ -35,7 +33,6 @@ pub struct StartRequest {
     pub env: BTreeMap<String, String>,
 }
 
-/// An event that the supervisor sends to crewdeck.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SupervisorEvent {
@@ -51,9 +48,7 @@ pub enum SupervisorEvent {
     NotStarted { why: String },
     /// The program and everything it started have ended.
     Ended {
-        /// The exit code of the program, if it exited.
         code: Option<i32>,
-        /// The signal that killed the program, if one did.
         signal: Option<i32>,
         /// Whether other processes were still running and were killed.
         left: bool,

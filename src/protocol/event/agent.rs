@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{Compaction, EventKind, TurnEnd};
+use crate::domain::attachment::PromptImage;
 use crate::domain::chat::Outcome;
 use crate::domain::ids::{CallId, Name};
 use crate::domain::subagent::SubagentKind;
@@ -22,6 +23,9 @@ pub enum AgentEvent {
         /// The attached files, one line each: `README.md · 120 lines`.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         attachments: Vec<String>,
+        /// The images among the attached files. Absent in journals of older versions.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        images: Vec<PromptImage>,
     },
     /// Text that is not a prompt of the user entered an agent's conversation: messages, a claimed task, a reminder.
     #[serde(rename = "injected")]
@@ -72,18 +76,15 @@ pub enum AgentEvent {
         output: String,
         /// The unified diff of the changed file; empty if no file was changed.
         diff: String,
-        /// Duration in milliseconds.
         took_ms: u64,
     },
     /// A command that the user runs in the conversation has started. Its output follows as `ToolOutput`.
     UserCommandStarted { call: CallId, command: String },
-    /// A command that the user ran in the conversation has ended.
     UserCommandEnded {
         call: CallId,
         outcome: Outcome,
         /// The output as the agent reads it, cut to a bounded size.
         output: String,
-        /// Duration in milliseconds.
         took_ms: u64,
     },
     /// A turn has ended and the agent is idle.
@@ -125,7 +126,6 @@ pub enum AgentEvent {
     /// An agent started a subagent. The events of the subagent carry its own name; its `TurnEnded` reports that it has
     /// ended.
     SubagentStarted {
-        /// The agent that started the subagent.
         parent: Name,
         /// The parent's tool call, which returns the subagent's result.
         call: CallId,
@@ -141,6 +141,7 @@ impl AgentEvent {
         AgentEvent::Prompted {
             text: text.into(),
             attachments: Vec::new(),
+            images: Vec::new(),
         }
     }
 

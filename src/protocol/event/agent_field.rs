@@ -5,8 +5,8 @@ use serde::{Serialize, Serializer};
 
 use crate::domain::ids::Name;
 
-/// A serializer that passes the fields of an event on to `fields`, and adds the field `agent` after the first one, the
-/// event's tag.
+/// A serializer that passes the fields of an event on to `fields`. The first one is the event's tag; the field `agent`
+/// is added after it.
 pub struct AgentAfterTag<'a, M> {
     pub fields: M,
     /// The value of the field `agent`; `None` once it is written.
@@ -49,7 +49,8 @@ impl<M: SerializeMap> SerializeStruct for AgentAfterTag<'_, M> {
     }
 }
 
-/// Defines serializer methods that return an error, because an event is never one of these non-object values.
+/// Defines serializer methods that return an error: they serialize values that are not objects, and an event is always
+/// an object.
 macro_rules! reject {
     ($ok:ty: $($method:ident $(<$T:ident>)? ($($arg:ty),*),)*) => {$(
         fn $method $(<$T: ?Sized + Serialize>)? (self $(, _: $arg)*) -> Result<$ok, M::Error> {

@@ -20,7 +20,6 @@ pub enum BoardEvent {
     BoardChanged {
         /// New and changed tasks, each with all fields.
         changed: Vec<Arc<Task>>,
-        /// The numbers of deleted tasks.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         removed: Vec<TaskId>,
     },

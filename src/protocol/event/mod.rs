@@ -30,7 +30,6 @@ pub struct Event {
     pub kind: EventKind,
 }
 
-/// Why a turn ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "reason", rename_all = "snake_case")]
 pub enum TurnEnd {
@@ -64,7 +63,6 @@ pub struct Compaction {
     pub after: u64,
 }
 
-/// How a conversation was shortened.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "how", rename_all = "snake_case")]
 pub enum CompactionMethod {
@@ -167,7 +165,6 @@ impl EventKind {
         })
     }
 
-    /// Returns the event for a command that could not be carried out.
     pub fn rejected(command: CommandId, why: impl Into<String>) -> EventKind {
         EventKind::Crew(CrewEvent::CommandRejected {
             command: Some(command),

@@ -50,7 +50,6 @@ pub(super) struct Cache {
 struct FolderProblems {
     /// Files named `task_*.json` without a valid number: the first name and the count.
     unrecognized: Option<(String, usize)>,
-    /// Description of a dependency cycle.
     cycle: Option<String>,
 }
 
@@ -68,7 +67,6 @@ struct CachedFile {
 }
 
 impl Cache {
-    /// Returns whether the whole board has been read.
     pub(super) fn is_loaded(&self) -> bool {
         self.refreshed_at.is_some()
     }

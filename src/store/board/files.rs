@@ -61,7 +61,8 @@ pub(super) fn name(id: TaskId) -> String {
 /// The suffix of a task file. A damaged file that was renamed has a longer suffix.
 pub(super) const CURRENT: &str = "json";
 
-/// Returns the task number and the suffix of `task_N.json` ([`CURRENT`]) and of `task_N.json.damaged-M`.
+/// Splits the name of a task file into the task number and the suffix: [`CURRENT`] in `task_N.json`, `json.damaged-M`
+/// in `task_N.json.damaged-M`. Returns `None` for other names.
 pub(super) fn id_and_suffix(name: &str) -> Option<(TaskId, &str)> {
     let (number, suffix) = name.strip_prefix("task_")?.split_once('.')?;
     if suffix != CURRENT && !suffix.starts_with("json.damaged") {

@@ -16,7 +16,6 @@ use crate::domain::task::Task;
 /// Maximum size of the file that stores the highest task number, in bytes.
 const LAST_ID_MAX: u64 = 1024;
 
-/// The board while this process holds its lock.
 pub(super) struct LockedBoard<'a> {
     pub dir: &'a Path,
     pub log: ChangeLog,

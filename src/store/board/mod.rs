@@ -64,7 +64,6 @@ pub enum TaskSet {
 }
 
 impl TaskSet {
-    /// Adds a task to the set.
     fn and(self, id: TaskId) -> TaskSet {
         match self {
             TaskSet::All => TaskSet::All,
@@ -88,7 +87,6 @@ pub struct BoardSnapshot {
 /// The difference between a known graph and the board.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct BoardUpdate {
-    /// The tasks that were added, changed or deleted.
     pub delta: BoardDelta,
     /// Notices about files that were not reported before: at most `NOTICES_MAX` lines, and one with the number of further
     /// notices.

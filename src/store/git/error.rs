@@ -29,7 +29,7 @@ pub enum GitError {
         /// Git's error message on one line, or its exit code.
         why: String,
     },
-    /// The output of the command exceeds [`ANSWER_MAX`](super::ANSWER_MAX).
+    /// The output of the command exceeds `ANSWER_MAX`.
     #[error("git {0} printed more than 4 MiB, which is more than crewdeck reads")]
     TooLong(String),
     /// The root is not the top folder of a repository.

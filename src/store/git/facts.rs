@@ -5,7 +5,6 @@ use std::path::Path;
 use super::{Git, GitError, OLDEST, Repo};
 use crate::domain::worktree::GitOperation;
 
-/// The git version and the repository of a root.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GitFacts {
     /// The version number, or the error if git is missing or too old.

@@ -2,7 +2,7 @@
 
 use super::{Git, GitError};
 
-/// The settings of an identity, each with the value that crewdeck uses if there is none.
+/// The git settings for the author of a commit, each with the value that crewdeck uses if the user has configured none.
 const FALLBACKS: [(&str, &str); 2] = [
     ("user.name", "crewdeck"),
     ("user.email", "crewdeck@localhost"),

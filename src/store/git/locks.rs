@@ -114,9 +114,9 @@ impl fmt::Display for LockHolder {
     }
 }
 
-/// Returns the lock files that no visible process holds. The second value is [`LockHolder::Invisible`] if a git process
-/// that is not visible to this process may hold the lock, else `None`. `root` is the main worktree; `interrupted` holds
-/// the start times of crewdeck's interrupted operations.
+/// Returns the lock files that no visible process holds, each with [`LockHolder::Invisible`] if a git process that is
+/// not visible to this process may hold it, else `None`. `root` is the main worktree; `interrupted` holds the start
+/// times of crewdeck's interrupted operations.
 pub fn left_behind(
     root: &Path,
     common: &Path,

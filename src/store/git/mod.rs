@@ -81,7 +81,6 @@ const SET: &[(&str, &str)] = &[
     ("SSH_ASKPASS", ""),
 ];
 
-/// Whether git runs the hooks of the repository.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Hooks {
     /// Used for commits on the user's branch, which follow the user's rules.
@@ -335,7 +334,6 @@ impl Git {
 }
 
 impl<T> GitOutput<T> {
-    /// Returns the [`GitError::Failed`] for `git ARGS` that ended with this output.
     pub fn failed(&self, args: &[&str]) -> GitError {
         let what: Vec<&str> = args.iter().copied().take(2).collect();
         let why = if self.error_message.is_empty() {

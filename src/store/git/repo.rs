@@ -32,7 +32,6 @@ pub struct Repo {
 pub struct Head {
     /// The branch, without `refs/heads/`; `None` if `HEAD` is detached.
     pub branch: Option<String>,
-    /// The commit's hash.
     pub commit: String,
 }
 
@@ -48,7 +47,7 @@ pub struct RegisteredWorktree {
 }
 
 impl Repo {
-    /// Opens the repository of `root`.
+    /// Opens the repository that has `root` as the top folder of one of its worktrees.
     ///
     /// # Errors
     /// When there is no repository, it is bare, damaged or owned by another user, or git is missing or too old.

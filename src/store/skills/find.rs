@@ -39,14 +39,12 @@ pub struct FileVersion {
     changed: (i64, i64),
 }
 
-/// Result of a search for SKILL.md files.
 #[derive(Default)]
 pub struct SearchResult {
     /// The files, sorted by path.
     pub files: Vec<FoundSkill>,
     /// Paths that cannot be used, each with the reason.
     pub unusable: Vec<(PathBuf, String)>,
-    /// The folders that were searched.
     pub visited: Vec<PathBuf>,
     /// Number of files and folders checked.
     checked: usize,

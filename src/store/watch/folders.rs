@@ -118,7 +118,6 @@ impl WatchedFolders {
         has_added
     }
 
-    /// Returns how completely the system reports changes.
     pub(super) fn coverage(&self) -> EventCoverage {
         if self.is_shared || self.is_incomplete || self.watched.values().any(Option::is_none) {
             EventCoverage::Partial

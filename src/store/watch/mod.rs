@@ -40,7 +40,6 @@ use poll_fallback::{Elapsed, EventCoverage, EventTrust, PollFallback};
 /// Maximum time for which a report is delayed, so that the events that follow are merged into it.
 const MERGE: Duration = Duration::from_millis(10);
 
-/// How changes are detected.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum WatchMode {
     /// By events of the operating system.
@@ -119,7 +118,6 @@ fn start_with(
 }
 
 impl Watch {
-    /// Returns how changes are detected.
     pub fn mode(&self) -> &WatchMode {
         &self.how
     }

@@ -43,7 +43,6 @@ pub(super) struct EventTrust {
 }
 
 impl EventTrust {
-    /// Records the result of a poll.
     pub(super) fn note(&mut self, found: PollOutcome) {
         match found {
             PollOutcome::Missed => self.clean_polls_needed = CLEAN_POLLS,
@@ -90,10 +89,10 @@ pub(super) struct PollFallback {
     skills: Option<Skills>,
     refs: Option<GitFolders>,
     tasks: TaskFiles,
-    /// Time of the last full poll of the task files.
+    /// When a poll last checked all task files.
     last_full_poll: Instant,
-    /// One fingerprint per variant of [`Dirty`] except the board; `None` if it is unreliable or an event has arrived since
-    /// the last poll.
+    /// One fingerprint per variant of [`Dirty`]; that of the board is not used, see `tasks`. `None` if the fingerprint
+    /// is unreliable or an event has arrived since the last poll.
     fingerprints: [Option<u64>; KINDS],
     folder_files: [Option<FolderFiles>; FOLDERS.len()],
 }
@@ -128,7 +127,8 @@ impl PollFallback {
         fallback
     }
 
-    /// Returns which task files the next poll checks: all of them if the interval has passed or events may be incomplete.
+    /// Returns which task files the next poll checks: all of them if the last full poll is older than
+    /// [`TaskFiles::full_poll_interval`] or events may be incomplete.
     pub(super) fn scope(&mut self, coverage: EventCoverage, trust: &EventTrust) -> PollScope {
         let is_due = self.last_full_poll.elapsed() >= self.tasks.full_poll_interval();
         if coverage == EventCoverage::Full && trust.clean_polls_needed == 0 && !is_due {
@@ -203,8 +203,8 @@ impl PollFallback {
         Some(hasher.finish())
     }
 
-    /// Returns one fingerprint for all state files in `folder`, the entry `at` of [`FOLDERS`], independent of their order.
-    /// Returns `None` while one of them is too new for a reliable fingerprint.
+    /// Returns one fingerprint for all state files in `folder`, the entry `at` of [`FOLDERS`]; their order does not
+    /// matter. Returns `None` while one of them is too new for a reliable fingerprint.
     fn fingerprint(&mut self, at: usize, folder: &Path, now: SystemTime) -> Option<u64> {
         let meta = fs::metadata(folder).ok()?;
         let known = self.folder_files[at]

@@ -32,7 +32,6 @@ pub(super) enum PollOutcome {
     Uncertain,
 }
 
-/// Which task files a poll checks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum PollScope {
     All,

@@ -23,10 +23,9 @@ const COMPUTED_MAX: usize = 64;
 const COMMIT_SHOWN: usize = 10;
 /// Number of newest commits of a base that are searched for a merge. The hash of an older merge is not reported.
 const NEWEST_MAX: usize = 500;
-/// The prefix of branch references.
 const HEADS: &str = "refs/heads/";
 
-/// The result of a scan, from which the next one starts.
+/// The result of a scan ([`Worktrees::branches`]). The next scan reports what differs from it.
 #[derive(Debug, Default)]
 pub struct BranchSnapshot {
     /// The state, at the last scan, of the files on which the merge status depends; `None` before the first scan.
@@ -55,10 +54,10 @@ impl BranchSnapshot {
     }
 }
 
-/// When to run a scan.
+/// When [`Worktrees::branches`] computes the status of the branches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ScanMode {
-    /// Only if the registry or a branch has changed since the last scan.
+    /// Only if the registry or a branch may have changed since the last scan, or that scan was partial.
     IfChanged,
     Always,
 }

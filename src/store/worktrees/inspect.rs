@@ -164,12 +164,10 @@ impl OpenRegistry {
     }
 }
 
-/// Returns whether crewdeck has ever merged the worktree.
 pub(super) fn was_merged(tree: &Worktree) -> bool {
     tree.status == WorktreeStatus::Merged || tree.merged_at.is_some()
 }
 
-/// Returns the uncommitted files in the worktree of `git`.
 pub fn status_of(git: &Git) -> Result<UncommittedFiles, StoreError> {
     let args = &[
         "status",

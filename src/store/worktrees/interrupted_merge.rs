@@ -151,7 +151,7 @@ fn merge_tree(git: &Git, tip: &str) -> Result<Option<String>, StoreError> {
     Ok((merged.code <= 1 && is_hash(&tree)).then_some(tree))
 }
 
-/// Returns the whole output of a git command as bytes.
+/// Returns the output of a git command. Fails if the exit code is not 0 or the output exceeds [`ANSWER_MAX`].
 fn run_for_bytes(git: &Git, args: &[&str]) -> Result<Vec<u8>, StoreError> {
     let answer = git.run_bytes(args, ANSWER_MAX)?;
     if answer.code != 0 {

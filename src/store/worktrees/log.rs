@@ -24,7 +24,6 @@ pub struct WorktreeLog {
 pub struct LastEvent {
     /// The event's tag, such as `worktree.merge.before`.
     pub event: String,
-    /// When the event was recorded.
     pub at: Timestamp,
     /// The commit that was checked out when the event was recorded; `None` if the event does not record it.
     pub head: Option<String>,
@@ -62,7 +61,6 @@ impl LogEntry {
         }
     }
 
-    /// Creates the entry that records the completion of a worktree's task.
     pub fn completed(tree: &Worktree) -> LogEntry {
         LogEntry {
             task: json!({"id": tree.task_id, "subject": tree.subject, "status": "completed"}),
@@ -70,7 +68,6 @@ impl LogEntry {
         }
     }
 
-    /// Adds the reason of a failure.
     #[must_use]
     pub fn error(self, why: &str) -> LogEntry {
         LogEntry {
@@ -79,7 +76,6 @@ impl LogEntry {
         }
     }
 
-    /// Adds the commit that is checked out.
     #[must_use]
     pub fn head(mut self, commit: &str) -> LogEntry {
         self.worktree.insert("head".into(), commit.into());

@@ -233,7 +233,6 @@ impl OpenRegistry {
     }
 }
 
-/// Checks that a worktree has no uncommitted files.
 pub fn check_clean(name: &WorktreeName, git: &Git) -> Result<(), StoreError> {
     let status = status_of(git)?;
     if status.count == 0 {
@@ -244,7 +243,6 @@ pub fn check_clean(name: &WorktreeName, git: &Git) -> Result<(), StoreError> {
     Err(WorktreeError::Uncommitted { name, files }.into())
 }
 
-/// Checks that a worktree has its own branch checked out.
 pub fn check_own_branch(name: &WorktreeName, git: &Git) -> Result<(), StoreError> {
     let own = name.branch();
     let on = match head(git)? {

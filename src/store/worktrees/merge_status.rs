@@ -32,9 +32,7 @@ type FileHashes = Option<BTreeSet<u64>>;
 /// What a branch has that the history of its base lacks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct BranchChanges {
-    /// The commit of the branch.
     tip: String,
-    /// The merge bases of the branch and its base.
     merge_bases: BTreeSet<String>,
     /// The size of the changes; `None` if git fails.
     pub(super) size: Option<ChangeSize>,

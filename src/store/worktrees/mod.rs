@@ -309,8 +309,8 @@ impl OpenRegistry {
         }
     }
 
-    /// Returns the branch into which a worktree is merged, and its commit: the branch it started from, else what the main
-    /// worktree has checked out. The name is `None` if `HEAD` is detached there.
+    /// Returns the base of a worktree as branch name and commit: the branch that the worktree started from if it still
+    /// exists, else what the main worktree has checked out. The name is `None` if `HEAD` of the main worktree is detached.
     fn base_of(&self, tree: &Worktree) -> Result<(Option<String>, String), StoreError> {
         if !tree.base.is_empty()
             && let Some(commit) = self.repo.branch(&tree.base)?

@@ -7,7 +7,6 @@ use super::{INITIALIZING, OpenRegistry, Worktrees};
 use crate::domain::worktree::{DiskUse, WorktreeName};
 use crate::store::StoreError;
 
-/// Maximum number of orphans that are listed.
 const ORPHANS_MAX: usize = 200;
 
 /// Something in `.worktrees` that the registry does not list.
@@ -19,7 +18,6 @@ pub struct OrphanWorktree {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OrphanKind {
-    /// An empty folder.
     Empty,
     /// A folder with content, and its size.
     Folder(DiskUse),

@@ -24,7 +24,6 @@ enum Allowed<'a> {
 }
 
 impl Allowed<'_> {
-    /// Checks that the worktree may be removed in this state.
     fn check(self, tree: &Worktree, state: &WorktreeState) -> Result<(), WorktreeError> {
         let confirmed = match self {
             Allowed::By(removal) => return check_removal(tree, state, removal),

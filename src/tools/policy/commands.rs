@@ -163,7 +163,6 @@ const WRITERS: &[&str] = &[
     "fallocate",
 ];
 
-/// Returns why a command needs approval, or `None` if it needs none.
 pub fn approval_reason(simple: &SimpleCommand, dir: &CommandDir<'_>) -> Option<String> {
     if let Some(target) = simple.redirects.iter().find(|t| !dir.may_write(t)) {
         return Some(format!("it writes to {}", shown(target)));

@@ -44,7 +44,6 @@ pub fn is_single_flagged_command(simple: &SimpleCommand, dir: &CommandDir<'_>) -
         && approval_reason(args, dir).is_some()
 }
 
-/// Returns why a git command needs approval, or `None` if it needs none.
 pub fn approval_reason(args: &[Word], dir: &CommandDir<'_>) -> Option<String> {
     let (verb, rest) = verb(args)?;
     if !verb.is_plain() {

@@ -67,9 +67,7 @@ pub struct PolicyContext<'a> {
 /// The policy's decision about a tool call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Ruling {
-    /// The call runs without approval.
     Allow,
-    /// The call needs approval.
     Ask {
         /// The reason, for the user.
         why: String,
@@ -177,8 +175,8 @@ pub fn judge(command: &str, standing: &PolicyContext<'_>) -> Ruling {
 }
 
 /// Returns what a command in `workdir` may write: the repository's git history, or only a private copy. It may write
-/// the repository only if all its parts are git commands that need the user's approval. A leading request for the
-/// network is ignored.
+/// the repository only if all its parts are git commands that need the user's approval. The prefix with which a
+/// command asks for the network is ignored.
 pub fn history_reach(command: &str, workdir: &Path) -> HistoryReach {
     let command = command.trim_start();
     let command = command.strip_prefix(ASKS_FOR_NETWORK).unwrap_or(command);

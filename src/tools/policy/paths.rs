@@ -14,7 +14,6 @@ pub struct CommandDir<'a> {
 const SAFE_DEVICES: &[&str] = &["/dev/null", "/dev/stdout", "/dev/stderr", "/dev/tty"];
 
 impl CommandDir<'_> {
-    /// Returns whether the work directory is the worktree of a task.
     pub fn is_worktree(&self) -> bool {
         let folder = self.workdir.parent().and_then(Path::file_name);
         folder.is_some_and(|name| name == ".worktrees")

@@ -134,7 +134,8 @@ pub fn cover(
         && asked.iter().all(|s| begins(s))
 }
 
-/// Returns whether the text determines what runs: the shell expands nothing in it except file name patterns.
+/// Returns whether the text of the command determines what runs: the shell expands nothing in it except file name
+/// patterns.
 fn is_known(simple: &SimpleCommand) -> bool {
     let known = |w: &Word| !w.expands;
     simple.words.iter().all(known) && simple.redirects.iter().all(known)

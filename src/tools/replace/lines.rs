@@ -233,7 +233,7 @@ fn spaced(line: &str) -> String {
     out
 }
 
-/// Returns the ASCII form of a typographic character.
+/// Returns the ASCII form of a typographic quote, dash or invisible character. Other characters stay unchanged.
 fn ascii(c: char) -> char {
     match c {
         '\u{2018}' | '\u{2019}' | '\u{201a}' | '\u{201b}' => '\'',

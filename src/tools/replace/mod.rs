@@ -54,7 +54,6 @@ pub enum Occurrences {
 pub struct Replaced {
     /// The whole new text of the file.
     pub text: String,
-    /// The number of places that were replaced.
     pub count: usize,
     /// The differences between old text and file that were ignored. Empty if the match was exact.
     pub ignored: Vec<&'static str>,
@@ -140,7 +139,8 @@ pub fn replace(text: &str, edit: &Edit<'_>) -> Result<Replaced, Refusal> {
     })
 }
 
-/// Performs steps 1 and 2 of the [module documentation](self) for one variant. Returns `None` if no place matches.
+/// Replaces the old text of `variant` where it matches exactly, otherwise where whole lines match apart from whitespace
+/// and punctuation (steps 1 and 2 of the [module documentation](self)). Returns `None` if no place matches.
 #[allow(clippy::type_complexity)] // the outer error ends the search, the inner result is its end
 fn exact_or_lines(
     text: &str,
@@ -211,8 +211,9 @@ fn one_or_all(
     ))
 }
 
-/// Performs step 4 of the [module documentation](self). Returns `None` if the edit omits no lines. Also returns `None`
-/// unless each piece matches exactly one place, and these places are in order.
+/// Replaces the texts around lines such as `...` that stand for omitted text (step 4 of the
+/// [module documentation](self)). Returns `None` if the edit has no such lines, or unless each text between them
+/// matches exactly one place, and these places are in order.
 fn around_ellipses(text: &str, file: &[FileLine<'_>], variant: &Variant) -> Option<Vec<Patch>> {
     let old = clean::pieces(&variant.old);
     let new = clean::pieces(&variant.new);

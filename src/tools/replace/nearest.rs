@@ -5,7 +5,7 @@ use super::lines::{self, FileLine};
 use super::similar;
 use crate::domain::text::clip;
 
-/// Maximum number of lines to show.
+/// Maximum number of lines of the file that a refusal quotes.
 const SHOWN_MAX: usize = 16;
 /// Number of context lines before and after the most similar lines.
 const AROUND: usize = 1;

@@ -12,7 +12,7 @@ use std::collections::HashMap;
 
 use super::lines::{self, FileLine, Pairs};
 
-/// Minimum share of characters that need not change.
+/// Minimum similarity of a match: the share of characters that need not change, from 0 to 1.
 pub const SIMILARITY_MIN: f64 = 0.9;
 /// Minimum difference in similarity between the best and the second-best match. With less, the match is ambiguous.
 pub const LEAD_MIN: f64 = 0.1;
@@ -26,7 +26,8 @@ const LINE_MAX: usize = 200;
 /// Maximum number of occurrences of one line in the file to consider. Further ones are ignored.
 const REPEATS_MAX: usize = 500;
 
-/// Returns the most similar place; `None` if it is not similar enough, or if another place is nearly as similar.
+/// Returns the place in the file that is most similar to `old`. `None` if it is not similar enough, or if another place
+/// is nearly as similar.
 pub fn find(file: &[FileLine<'_>], old: &[&str]) -> Option<Pairs> {
     let places = best(file, old);
     let wanted = lines::numbers(old.iter().copied(), true);
@@ -44,7 +45,7 @@ pub fn find(file: &[FileLine<'_>], old: &[&str]) -> Option<Pairs> {
 pub struct Candidate {
     /// The line of the file for each line of the old text.
     pub pairs: Pairs,
-    /// The similarity of the two texts: the share of characters that need not change, from 0 to 1.
+    /// The similarity of the place to the old text: the share of characters that need not change, from 0 to 1.
     pub alike: f64,
     /// The number of lines that are equal apart from whitespace at both ends.
     same: usize,

@@ -44,7 +44,6 @@ pub struct SentText {
     pub text: String,
 }
 
-/// Where an undelivered text was restored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RestoredTo {
     Composer,
@@ -68,12 +67,10 @@ impl Drafts {
         }
     }
 
-    /// Returns the text that was sent with the decision of `request`.
     pub fn sent(&self, request: &RequestId) -> Option<&SentText> {
         self.sent.iter().find(|sent| sent.request == *request)
     }
 
-    /// Removes and returns the text that was sent with the decision of `request`.
     pub fn take_sent(&mut self, request: &RequestId) -> Option<SentText> {
         let at = self.sent.iter().position(|s| s.request == *request)?;
         Some(self.sent.remove(at))

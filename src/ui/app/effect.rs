@@ -39,7 +39,6 @@ pub enum Effect {
     /// Records the approval of the project settings and starts with them.
     ApproveSettings,
     StartWithoutSettings,
-    /// Copies the text to the clipboard.
     Copy(String),
     /// Whether the terminal reports mouse events to crewdeck from now on, instead of selecting text with them.
     CaptureMouse(bool),

@@ -7,7 +7,6 @@ use crate::ui::keymap::Action;
 use crate::ui::keymap::pane::Pane;
 use crate::ui::widgets::scrollbar::Scrollbar;
 
-/// What the mouse drags while its button is down.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Drag {
     #[default]
@@ -21,7 +20,6 @@ pub enum Drag {
     Scrollbar(ScrollTarget, Scrollbar),
 }
 
-/// What a scrollbar scrolls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ScrollTarget {
     Pane(Pane),

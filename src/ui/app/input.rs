@@ -24,7 +24,7 @@ pub struct UserInput {
 }
 
 impl UserInput {
-    /// Clears the composer, whose text was sent.
+    /// Clears the composer after its text was sent, and stores the text in `sent`.
     pub fn clear_sent(&mut self) {
         self.sent = Some(self.composer.take());
     }

@@ -13,7 +13,7 @@ pub const SETTLE: Duration = Duration::from_millis(400);
 /// follows soon.
 pub const HOLD: Duration = Duration::from_secs(5);
 
-/// The last focus change without a key press, and a focus that is being held.
+/// The state that keeps a key press meant for the previous focus from acting on a new one.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct KeyGuard {
     /// When the focus or its content last changed without a key press.

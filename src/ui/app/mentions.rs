@@ -35,7 +35,7 @@ pub enum FileListState {
     /// The files are still being read. Matches among the unread files are missing.
     Reading,
     Complete,
-    /// Only the first files were read: this many.
+    /// The project has more files; only this many were read.
     Cut(usize),
 }
 

@@ -46,8 +46,10 @@ use crate::ui::keymap::KeyMap;
 use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::model::CrewModel;
 use crate::ui::model::agents::AgentView;
+use crate::ui::pictures::{ImageDrawing, PictureUpdate, Pictures};
 use crate::ui::replay::Player;
 use crate::ui::text::age;
+use crate::ui::theme::ThemeName;
 use crate::ui::transcript::Search;
 
 /// The time within which a second `Ctrl+c` quits.
@@ -67,6 +69,7 @@ pub struct App {
     pub(in crate::ui) popups: PopupStack,
     pub(in crate::ui) input: UserInput,
     pub(in crate::ui) prefs: Preferences,
+    pub(in crate::ui) pictures: Pictures,
     pub(in crate::ui) keys: KeyState,
     /// The replay, if a recording is shown instead of a running crew.
     pub(in crate::ui) replay: Option<Box<Player>>,
@@ -86,7 +89,6 @@ pub struct PaneArrangement {
     pub screen: ScreenSettings,
 }
 
-/// The user's settings for the screen.
 #[derive(Debug, Clone)]
 pub struct Preferences {
     /// The built-in key bindings with the user's changes applied.
@@ -111,14 +113,14 @@ pub struct KeyState {
     pub interrupted: Option<Name>,
     /// Keeps keys from acting on something that the user has not seen yet.
     pub guard: KeyGuard,
-    /// Whether the last key left the composer. The user has then not chosen the focused pane, so the key of that pane
-    /// focuses it instead of showing it full screen.
+    /// Whether the last key left the composer. The key of the pane that then has the focus does not show it full
+    /// screen, because the user has not chosen that pane.
     pub left_composer: bool,
     /// Whether the explanation was shown that Option may type symbols instead of acting as Alt.
     pub explained_option: bool,
     /// Whether the explanation was shown that there are no permission modes.
     pub explained_modes: bool,
-    /// The focus before it moved to the "Needs you" pane. It returns there when no request is open any more.
+    /// The focus before it moved to the "Needs you" pane, restored when no request is open any more.
     pub before_needs: Option<Focus>,
 }
 
@@ -166,6 +168,7 @@ impl App {
                 own_themes: Vec::new(),
                 zone,
             },
+            pictures: Pictures::default(),
             keys: KeyState::default(),
             replay: None,
             now: Timestamp::default(),
@@ -177,6 +180,33 @@ impl App {
 }
 
 impl App {
+    /// Sets how this terminal draws images.
+    pub fn set_image_drawing(&mut self, drawing: ImageDrawing) {
+        self.pictures.drawing = drawing;
+        self.apply_image_drawing();
+    }
+
+    /// Tells the conversations how images are drawn: as the terminal can, or not at all with the theme without colours.
+    pub(in crate::ui) fn apply_image_drawing(&mut self) {
+        let is_mono = self.prefs.theme == ThemeChoice::BuiltIn(ThemeName::Mono);
+        let drawing = if is_mono {
+            ImageDrawing::LabelOnly
+        } else {
+            self.pictures.drawing
+        };
+        self.model.agents.set_image_drawing(drawing);
+    }
+
+    /// Applies news about a picture.
+    pub(in crate::ui) fn update_picture(&mut self, news: PictureUpdate) {
+        match news {
+            PictureUpdate::Loaded(key, picture) => self.pictures.insert(key, picture),
+            PictureUpdate::Failed { file, why } => self.model.agents.fail_picture(&file, &why),
+            PictureUpdate::Dropped(key) => self.pictures.remove(&key),
+        }
+        self.dirty = true;
+    }
+
     /// Gives a command its id. The front end calls this once for each command that it sends.
     pub fn assign_id(&mut self, command: Command) -> SentCommand {
         self.input.sent_commands.assign_id(command)
@@ -216,7 +246,7 @@ impl App {
         Some(&setup.session)
     }
 
-    /// Records whether the terminal reports mouse events when the screen starts.
+    /// Records whether the terminal reports mouse events to crewdeck. Does not change the terminal.
     pub fn set_mouse_capture(&mut self, is_on: bool) {
         self.prefs.captures_mouse = is_on;
     }

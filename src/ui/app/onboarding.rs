@@ -42,7 +42,7 @@ pub enum PageSeverity {
     Missing,
     /// A crew is running, but its model will probably not answer.
     Trouble,
-    /// Everything works; a recommendation.
+    /// Everything works; the page only recommends something.
     Advice,
 }
 

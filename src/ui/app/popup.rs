@@ -97,7 +97,7 @@ pub trait Popup: Any + Debug {
         None
     }
 
-    /// Returns the buttons of a dialog: the actions and their labels.
+    /// Returns the actions and labels of the buttons in the last row of a dialog; none if the popup has no buttons.
     fn buttons(&self, _app: &App) -> &'static [(Action, &'static str)] {
         &[]
     }
@@ -140,10 +140,10 @@ pub trait Popup: Any + Debug {
         None
     }
 
-    /// Called on the topmost popup before an event: remembers the selected item by identity.
+    /// Called on the topmost popup before an event: remembers the selected item, whose position the event may change.
     fn before_event(&mut self, _app: &App) {}
 
-    /// Called on the topmost popup after an event: selects the remembered item.
+    /// Called on the topmost popup after an event: selects the item that [`Popup::before_event`] remembered.
     fn after_event(&mut self, _app: &App) {}
 
     /// Returns the text input that receives typed characters; `None` if the popup has none with the focus.
@@ -222,14 +222,13 @@ impl TextInput<'_> {
 /// The text that the action `Copy` puts on the clipboard.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Copied {
-    /// A description and the text.
+    /// What is copied, such as `the diff`, for the status message; then the text itself.
     Text(String, String),
     Nothing,
     /// The selection of the pane below.
     Below,
 }
 
-/// The mouse targets of a popup.
 #[derive(Debug)]
 pub struct Targets {
     /// The popup with its frame.

@@ -42,7 +42,6 @@ impl PopupStack {
         self.open.iter().map(AsRef::as_ref)
     }
 
-    /// Returns the topmost popup.
     pub fn last(&self) -> Option<&dyn Popup> {
         self.open.last().map(AsRef::as_ref)
     }
@@ -81,7 +80,6 @@ impl PopupStack {
         self.open.clear();
     }
 
-    /// Removes the popups for which `keeps` returns `false`.
     pub fn retain(&mut self, mut keeps: impl FnMut(&dyn Popup) -> bool) {
         self.open.retain(|popup| keeps(popup.as_ref()));
     }

@@ -25,7 +25,7 @@ pub enum SessionRole {
 }
 
 impl SessionRole {
-    /// Returns the status line's text in a long and a short form; `None` in the crew's own window.
+    /// Returns the status line's text in a long and a short form; `None` if the crew runs or starts in this process.
     pub fn status_label(self) -> Option<(String, String)> {
         let pair = |whole: &str, short: &str| Some((whole.to_string(), short.to_string()));
         match self {
@@ -74,8 +74,8 @@ impl SessionRole {
         }
     }
 
-    /// Returns what a viewer can do, or that the crew was taken over, in the longest form that fits into `columns`;
-    /// `None` in the crew's own window.
+    /// Returns a hint for a viewer, for a window without a crew, or after a takeover, in the longest form that fits
+    /// into `columns`; `None` in all other roles.
     pub(in crate::ui) fn line(self, columns: usize) -> Option<String> {
         let own = |texts: &[&str]| texts.iter().map(|t| (*t).to_string()).collect();
         let texts: Vec<String> = match self {
@@ -117,7 +117,7 @@ impl SessionRole {
         }
     }
 
-    /// Returns whether the crew runs in this process.
+    /// Returns whether the crew runs in this process, is starting in it, or is being taken over by it.
     pub(in crate::ui) fn is_crew(self) -> bool {
         !matches!(self, SessionRole::Viewer(_) | SessionRole::NoCrew)
     }
@@ -164,6 +164,7 @@ impl App {
             event_log,
             ..CrewModel::new(self.prefs.zone.clone())
         };
+        self.apply_image_drawing();
         self.onboarding = Onboarding::default();
         self.keys = KeyState {
             prefix: self.keys.prefix.take(),

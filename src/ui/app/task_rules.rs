@@ -12,7 +12,6 @@ use crate::ui::text::display_name;
 /// An action that the user can do with a task and that the rules of the board can refuse.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TaskAction {
-    /// The user becomes the owner.
     Claim,
     /// The owner is removed; others can claim the task.
     Release,

@@ -67,12 +67,12 @@ pub struct PageRow {
     pub file_mark: Option<FileMark>,
 }
 
-/// The role of a row in navigation between files. Each variant holds the index of the file, from 0.
+/// The role of a row in navigation between files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FileMark {
-    /// The heading of a file's changes.
+    /// The heading of a file's changes. Holds the index of the file, from 0.
     Begins(usize),
-    /// An entry of the file list at the top of the page.
+    /// An entry of the file list at the top of the page. Holds the index of the file that the entry names, from 0.
     LeadsTo(usize),
 }
 

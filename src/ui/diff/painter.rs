@@ -26,12 +26,10 @@ const LINE_MAX: usize = 4 * 1024;
 /// The start of the marker line that replaces truncated text.
 pub(super) const CUT: &str = "[… ";
 
-/// Where a diff is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DiffPlacement {
     /// Below the line of a tool call, which shows the file and the size of the change.
     Conversation,
-    /// On a page of its own.
     Page,
 }
 
@@ -69,7 +67,8 @@ pub fn digits(lines: &[DiffLine<'_>]) -> usize {
     most.to_string().len().min(DIGITS_MAX)
 }
 
-/// Renders the lines of a diff in order.
+/// Renders a diff in one or more parts, in order: syntax highlighting and line numbering continue from one part to the
+/// next.
 pub struct DiffPainter<'a> {
     look: DiffParams<'a>,
     /// The language of the current file; `None` if it is unknown, so that the file gets no syntax highlighting.
@@ -86,7 +85,7 @@ pub struct DiffPainter<'a> {
     growth: isize,
 }
 
-/// The version of the file that contains a line.
+/// Which version of a file contains a line.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum DiffSide {
     Old,
@@ -94,7 +93,6 @@ enum DiffSide {
     Both,
 }
 
-/// A line of a file with what is needed to render it: its version, its number in that version, and its text.
 struct SourceLine {
     side: DiffSide,
     number: usize,

@@ -2,8 +2,8 @@
 
 use std::borrow::Cow;
 
-/// Returns the path in `text`, the rest of a `---` or `+++` line, without a timestamp and without git's `a/` or `b/`
-/// prefix.
+/// Returns the path in `text`, which is a `---` or `+++` line without these signs. Removes a timestamp and git's `a/`
+/// or `b/` prefix.
 pub fn path(text: &str) -> Cow<'_, str> {
     if text.starts_with('"') {
         return strip_side_prefix(unquoted(text));

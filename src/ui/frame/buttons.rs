@@ -6,7 +6,6 @@ use crate::ui::keymap::Action;
 pub struct Button {
     /// The key, formatted for display.
     pub key: String,
-    /// The label, which says what the button does.
     pub words: &'static str,
     /// The action that a click runs; `None` for a button that stands for a range of number keys, such as `1-3`.
     pub action: Option<Action>,

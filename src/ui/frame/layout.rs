@@ -50,7 +50,6 @@ pub fn class(area: Rect) -> SizeClass {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Layout {
     pub class: SizeClass,
-    /// The status line at the top.
     pub status: Rect,
     /// The line at the bottom with key hints.
     pub hints: Rect,
@@ -64,7 +63,6 @@ pub struct Layout {
     pub banner: Option<Rect>,
     /// The border between two columns, which the mouse can drag.
     pub border: Option<Rect>,
-    /// The panes in view and their areas.
     pub panes: Vec<(Pane, Rect)>,
     pub composer: Option<Rect>,
     /// The card, above the composer, of the request that the user answers from the composer.

@@ -298,7 +298,7 @@ pub enum RowHighlight {
 }
 
 impl RowHighlight {
-    /// Returns how to highlight row `at` of a pane, given the selected row.
+    /// Highlights row `at` only if it is the selected row and `pane` has the focus.
     pub fn of(app: &App, pane: Pane, at: usize, selected: Option<usize>) -> RowHighlight {
         if selected != Some(at) || app.focus != Focus::Pane(pane) {
             RowHighlight::Plain
@@ -338,7 +338,7 @@ pub fn cell(text: &str, columns: usize, style: Style) -> [Span<'static>; 2] {
     [Span::styled(text, style), Span::raw(blanks)]
 }
 
-/// Returns two texts side by side in one row. The right one may take half of the columns; the left one gets the rest.
+/// Returns two texts side by side in one row. The right one gets at most half of the columns, the left one the rest.
 pub fn sides(
     left: &str,
     left_style: Style,

@@ -2,7 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use ratatui::buffer::Buffer;
+
 use crate::domain::ids::Name;
+use crate::ui::pictures::{PictureKey, Pictures};
 use crate::ui::transcript::TranscriptCache;
 
 /// What drawing keeps from one frame to the next. Dropping it changes no output.
@@ -11,6 +14,22 @@ pub struct ViewCache {
     transcripts: BTreeMap<Name, TranscriptCache>,
     /// The layout of the previewed conversation, by agent. Holds at most one agent.
     pub(in crate::ui) peeked: BTreeMap<Name, TranscriptCache>,
+    /// The pictures on the screen, loaded or not.
+    pictures: Vec<PictureKey>,
+}
+
+fn draw_placed<'a>(
+    caches: impl Iterator<Item = &'a TranscriptCache>,
+    shown: &mut Vec<PictureKey>,
+    pictures: &Pictures,
+    buffer: &mut Buffer,
+) {
+    for placed in caches.flat_map(TranscriptCache::placed_pictures) {
+        placed.draw(pictures, buffer);
+        if !shown.contains(&placed.key) {
+            shown.push(placed.key.clone());
+        }
+    }
 }
 
 impl ViewCache {
@@ -20,6 +39,36 @@ impl ViewCache {
             .values()
             .map(TranscriptCache::rows_laid)
             .sum()
+    }
+
+    /// Starts a frame: no picture is on the screen until it is placed again.
+    pub(in crate::ui) fn begin_frame(&mut self) {
+        let all = self
+            .transcripts
+            .values_mut()
+            .chain(self.peeked.values_mut());
+        all.for_each(TranscriptCache::begin_frame);
+        self.pictures.clear();
+    }
+
+    /// Draws the pictures of the shown conversation.
+    pub(in crate::ui) fn draw_pictures(&mut self, pictures: &Pictures, buffer: &mut Buffer) {
+        draw_placed(
+            self.transcripts.values(),
+            &mut self.pictures,
+            pictures,
+            buffer,
+        );
+    }
+
+    /// Draws the pictures of the previewed conversation.
+    pub(in crate::ui) fn draw_peeked_pictures(&mut self, pictures: &Pictures, buffer: &mut Buffer) {
+        draw_placed(self.peeked.values(), &mut self.pictures, pictures, buffer);
+    }
+
+    /// Returns the pictures that the last frame had room for, loaded or not.
+    pub fn pictures(&self) -> &[PictureKey] {
+        &self.pictures
     }
 
     /// Returns the cache of the previewed conversation of `agent`, and drops the cache of another agent's preview.

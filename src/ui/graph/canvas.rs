@@ -283,8 +283,8 @@ pub fn add(
     }
 }
 
-/// Returns the first row of cells that belongs to a row of points, before empty rows are omitted. Each row of points
-/// has room for a node of [`ROWS_MAX`] rows.
+/// Returns the first cell row of a row of points (nodes and bends). Each row of points has room for a node of
+/// [`ROWS_MAX`] rows; rows of cells that stay empty are omitted later.
 fn spread(row: usize) -> usize {
     row * ROWS_MAX
 }

@@ -35,12 +35,11 @@ pub const ROWS_MAX: usize = 3;
 pub struct GraphInput {
     /// The preferred width of each node in columns.
     pub widths: Vec<usize>,
-    /// The edges, from node to node.
+    /// The edges, each as source node and target node.
     pub edges: Vec<(usize, usize)>,
     /// The wanted maximum width of the drawing, in columns. The drawing is wider if its layers do not fit even with
     /// nodes of [`NODE_MIN`] columns.
     pub columns: usize,
-    /// How to show a node that gets fewer columns than preferred.
     pub overflow: NodeOverflow,
     /// The minimum width of each node, in columns, which is kept if there is room for all of them. Empty means
     /// [`NODE_MIN`] for all nodes.
@@ -68,13 +67,9 @@ pub fn rows_for(natural: usize, columns: usize, most: usize) -> usize {
 /// The position and size of a node in the drawing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Node {
-    /// First column.
     pub x: usize,
-    /// First row.
     pub y: usize,
-    /// Width in columns.
     pub width: usize,
-    /// Height in rows.
     pub height: usize,
     /// Number of the layer, from 0 at the left.
     pub layer: usize,
@@ -95,9 +90,7 @@ pub struct LineCell {
 /// The drawn line of one edge, as a polyline.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Path {
-    /// Index of the source node.
     pub from: usize,
-    /// Index of the target node.
     pub to: usize,
     /// The corners of the path, as column and row, from the cell after the source to the arrow before the target.
     pub corners: Vec<(usize, usize)>,
@@ -113,9 +106,7 @@ impl Path {
 /// A drawn graph: the areas of its nodes and the cells of its lines.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Drawing {
-    /// Width in columns.
     pub width: usize,
-    /// Height in rows.
     pub height: usize,
     pub nodes: Vec<Node>,
     /// The cells of the lines: a list for each row, each from left to right.

@@ -33,8 +33,8 @@ pub struct Wire {
     pub track: usize,
 }
 
-/// The last part of a path to a target, needed if another line begins on the target's row: the path first leads to an
-/// empty row, passes that line, and reaches the target to the right of it.
+/// The last part of a path to a target on whose row another line begins: the path first leads to an empty row, passes
+/// that line, and reaches the target to the right of it.
 #[derive(Debug, Clone, Copy)]
 pub struct Detour {
     /// The empty row over which the detour leads.

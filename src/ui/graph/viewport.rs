@@ -19,7 +19,7 @@ pub enum Zoom {
 }
 
 impl Zoom {
-    /// Returns the next level with more detail.
+    /// Returns the next level with more detail, or the same level if it is the most detailed one.
     pub fn nearer(self) -> Zoom {
         match self {
             Zoom::Cards | Zoom::Lines => Zoom::Cards,
@@ -27,7 +27,7 @@ impl Zoom {
         }
     }
 
-    /// Returns the next level with less detail.
+    /// Returns the next level with less detail, or the same level if it is the least detailed one.
     pub fn farther(self) -> Zoom {
         match self {
             Zoom::Cards => Zoom::Lines,

@@ -136,7 +136,6 @@ impl TokenKind {
     }
 }
 
-/// Returns the byte ranges of the tokens in a line, in order.
 #[cfg(feature = "highlight")]
 fn tokens(language: Language, line: &str, open: &mut OpenToken) -> Vec<Token> {
     let (tokens, next) = rules::tokens(language.0, line, open.0.as_deref());

@@ -6,7 +6,6 @@ use crate::ui::keymap::pane::Pane;
 /// A user action. The settings name actions in `snake_case`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Action {
-    /// Show the help with all key bindings.
     Help,
     /// Open the palette, which lists all actions.
     Palette,
@@ -131,7 +130,6 @@ pub enum Action {
     ToggleBlocker,
     /// Remove the selected task's worktree, after confirmation.
     RemoveWorktree,
-    /// Copy the path of the selected task's worktree.
     CopyWorktreePath,
     /// Merge the branch of the selected task, after confirmation.
     Merge,
@@ -148,7 +146,6 @@ pub enum Action {
     KillTeammate,
     /// Ask the selected teammate for its status.
     Nudge,
-    /// Send the message in the composer.
     Send,
     /// Insert the selected completion.
     Complete,
@@ -159,7 +156,6 @@ pub enum Action {
     Newer,
     /// Delete back to the start of the line.
     DeleteToStart,
-    /// Search the history of sent messages.
     SearchHistory,
     Undo,
     Redo,
@@ -177,7 +173,6 @@ pub enum Action {
     UnfoldPaste,
     /// Open or fold all tool calls of the shown conversation.
     ToggleOutput,
-    /// Edit the text in `$EDITOR`.
     EditInEditor,
     /// Accept the selected row, the typed text or a dialog.
     Accept,

@@ -3,7 +3,6 @@
 use crate::ui::keymap::{Action, Context, TABLE};
 use crate::ui::keys;
 
-/// The text shown instead of a key for an action that has none.
 const NO_KEY: &str = "no key";
 
 /// A binding of keys to an action in one context.

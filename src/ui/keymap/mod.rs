@@ -51,7 +51,6 @@ pub enum Context {
     Picker,
     /// While writing a comment on a request.
     Comment,
-    /// In the form that adds or edits a task.
     TaskForm,
     /// After writing a comment, when the user chooses to approve or reject.
     CommentVerdict,

@@ -21,7 +21,6 @@ pub enum KeyOverrideError {
     Unknown {
         /// The name as the user wrote it.
         name: String,
-        /// The most similar action.
         nearest: String,
     },
     /// The action does not exist in that context.
@@ -33,7 +32,6 @@ pub enum KeyOverrideError {
         /// The valid names of the action, each with its context.
         known: String,
     },
-    /// The key cannot be parsed.
     #[error("[keys] `{name}`: {why}")]
     BadKey {
         name: String,

@@ -17,6 +17,7 @@ use crate::protocol::AgentEvent;
 use crate::protocol::event::NoticeLevel;
 use crate::ui::model::costs::Used;
 use crate::ui::model::pulse::Pulse;
+use crate::ui::pictures::ImageDrawing;
 use crate::ui::transcript::Transcript;
 
 /// Maximum number of agents in memory, including those that have left.
@@ -144,9 +145,9 @@ impl AgentView {
         }
     }
 
-    /// Updates the usage from `so_far`, the total that the agent reports. A total that is lower than before, or that
-    /// changed without an additional call, comes from a new agent with the same name. It is then added to the usage of
-    /// the earlier agent.
+    /// Updates the usage from `so_far`, the total that the agent itself reports. A total that is lower than before, or
+    /// that changed without an additional call, comes from a new agent with the same name. The usage until then is kept
+    /// as that of earlier agents.
     fn update_usage(&mut self, so_far: Used) {
         let own = self.used().since(self.earlier);
         let (before, tokens) = (own.usage.total(), so_far.usage.total());
@@ -184,6 +185,8 @@ pub struct Agents {
     past: (usize, Used),
     /// The time zone of timestamps in conversations; `None` is UTC.
     zone: Option<TimeZone>,
+    /// How conversations draw images.
+    drawing: ImageDrawing,
 }
 
 impl Agents {
@@ -214,11 +217,30 @@ impl Agents {
                 self.forget(&victim);
             }
         }
-        let zone = &self.zone;
-        self.known.entry(name.clone()).or_insert_with(|| AgentView {
-            transcript: Transcript::with_time_zone(zone.clone()),
-            ..AgentView::default()
+        let (zone, drawing) = (&self.zone, self.drawing);
+        self.known.entry(name.clone()).or_insert_with(|| {
+            let mut transcript = Transcript::with_time_zone(zone.clone());
+            transcript.set_image_drawing(drawing);
+            AgentView {
+                transcript,
+                ..AgentView::default()
+            }
         })
+    }
+
+    /// Sets how conversations draw images.
+    pub fn set_image_drawing(&mut self, drawing: ImageDrawing) {
+        self.drawing = drawing;
+        for agent in self.known.values_mut() {
+            agent.transcript.set_image_drawing(drawing);
+        }
+    }
+
+    /// Records that the image in the file `file` cannot be shown, and why.
+    pub fn fail_picture(&mut self, file: &str, why: &str) {
+        for agent in self.known.values_mut() {
+            agent.transcript.fail_picture(file, why);
+        }
     }
 
     /// Drops an agent from memory but keeps its usage. The usage of a subagent is added to its parent, the usage of

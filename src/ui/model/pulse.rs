@@ -4,15 +4,14 @@ use std::collections::VecDeque;
 
 use crate::domain::timestamp::Timestamp;
 
-/// The length of a slice, in seconds.
+/// The length of a slice, in seconds. One activity bar stands for one slice.
 const SLICE: u64 = 10;
-/// Maximum number of slices in memory, which is five minutes. Beyond it, the oldest is dropped.
+/// Maximum number of slices in memory (five minutes). Beyond it, the oldest is dropped.
 pub const SLICES_MAX: usize = 30;
 
-/// The bar characters, lowest first.
 const BARS: [char; 7] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇'];
 
-/// The number of answers and tool calls of an agent in each recent slice.
+/// The number of answers and tool calls of an agent in each of the last [`SLICES_MAX`] slices of time.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Pulse {
     /// The number of the newest slice; slice 0 begins at the Unix epoch.

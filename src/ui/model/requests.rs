@@ -25,7 +25,7 @@ pub struct RequestBook {
     waiting: VecDeque<Request>,
     /// The cards, each as the index in `waiting` of its first request.
     cards: Vec<usize>,
-    /// The requests that wait for the crew to confirm the user's answer. Each is mapped to the request on the same card
+    /// The answered requests whose answer the crew has not confirmed yet. Each is mapped to the one request of its card
     /// that the answer was sent for.
     answered: BTreeMap<RequestId, RequestId>,
     pages: PlanPages,
@@ -70,7 +70,6 @@ impl RequestBook {
         self.cards = (0..all.len()).filter(is_first).collect();
     }
 
-    /// Returns the cache of rendered plans.
     pub fn plans(&self) -> &PlanPages {
         &self.pages
     }

@@ -112,7 +112,7 @@ pub fn decision(request: &Request) -> Option<String> {
     })
 }
 
-/// Returns the short form of [`request`].
+/// Returns a shorter form of [`request`], such as `bob: plan`.
 fn brief(request: &Request) -> String {
     match request.kind {
         RequestKind::Plan => format!("{}: plan", request.from),

@@ -68,7 +68,6 @@ pub fn standing(standing: BoardStatus, theme: &Theme) -> (&'static str, Style) {
     }
 }
 
-/// Returns the symbol, label and style of a task's status.
 pub fn task(graph: &TaskGraph, task: &Task, theme: &Theme) -> StatusDisplay {
     let owner = display_name(&task.owner);
     let here = index::standing(graph, task);
@@ -90,7 +89,6 @@ pub fn task(graph: &TaskGraph, task: &Task, theme: &Theme) -> StatusDisplay {
     (shape, words, style)
 }
 
-/// Returns the symbol, label and style of an agent's activity.
 pub fn activity(activity: &Activity, now: Timestamp, theme: &Theme) -> StatusDisplay {
     match activity {
         Activity::Idle => ("○", "idle".into(), theme.dim),
@@ -114,7 +112,6 @@ pub fn seconds(until: Timestamp, now: Timestamp) -> u64 {
     left.as_secs() + u64::from(left.subsec_nanos() > 0)
 }
 
-/// Returns the symbol and style of a todo item.
 pub fn todo(status: TodoStatus, theme: &Theme) -> (&'static str, Style) {
     match status {
         TodoStatus::Pending => ("○", theme.text),
@@ -133,7 +130,6 @@ pub fn progress(progress: MessageStatus, theme: &Theme) -> (&'static str, Style)
     }
 }
 
-/// Returns the symbol and style of a notice.
 pub fn level(level: NoticeLevel, theme: &Theme) -> (&'static str, Style) {
     match level {
         NoticeLevel::Info => ("·", theme.text),
@@ -145,7 +141,6 @@ pub fn level(level: NoticeLevel, theme: &Theme) -> (&'static str, Style) {
 /// How long the spinner shows one picture: 8 pictures per second.
 pub const SPINNER_INTERVAL: Duration = Duration::from_millis(125);
 
-/// Returns the picture of the spinner at the time `now`.
 pub fn spinner(now: Timestamp) -> &'static str {
     const TURN: [&str; 8] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧"];
     let steps = now.since(Timestamp(0.0)).as_millis() / SPINNER_INTERVAL.as_millis() % 8;

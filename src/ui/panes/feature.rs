@@ -46,7 +46,7 @@ pub trait PaneFeature {
     /// Returns the pane's scrollbar; `None` if all content is visible.
     fn scrollbar(&self, app: &App, area: Rect) -> Option<Scrollbar>;
 
-    /// Returns the number of rows of the whole content. For some panes, the layout chooses the height by it.
+    /// Returns the number of rows of the whole content. The layout derives the height of some panes from it.
     fn content_rows(&self, app: &App) -> usize;
 
     /// Returns the height that the pane wants in a column of `width` columns, including the frame, at most `most` rows.
@@ -91,7 +91,6 @@ pub trait PaneFeature {
     /// request.
     fn neighbour(&mut self, _app: &mut App, _area: Option<Rect>, _way: Way) {}
 
-    /// Returns whether [`PaneFeature::neighbour`] can select another item.
     fn has_neighbour(&self, _app: &App) -> bool {
         false
     }
@@ -108,7 +107,6 @@ pub trait PaneFeature {
     /// Opens the selected item, for example the page of a task.
     fn open(&mut self, app: &mut App, area: Option<Rect>);
 
-    /// Returns whether there is an item that [`PaneFeature::open`] can open.
     fn can_open(&self, app: &App) -> bool;
 
     /// Runs an action that only this pane handles, even if the pane does not have the focus. Returns `false` if the
@@ -216,7 +214,6 @@ pub trait PaneFeature {
         self.selected_item(app).is_some()
     }
 
-    /// Returns the content of the preview of the selected item, `columns` columns wide.
     fn preview(&self, _app: &App, _columns: usize, _theme: &Theme) -> Option<Preview> {
         None
     }

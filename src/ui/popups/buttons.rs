@@ -55,8 +55,7 @@ pub fn draw(app: &App, popup: &dyn Popup, area: Rect, theme: &Theme, buffer: &mu
     }
 }
 
-/// Returns the mouse targets of a dialog in `area`: its buttons. There is no target that closes the dialog on a click
-/// outside.
+/// Returns the mouse targets of a dialog in `area`: its buttons. A click outside does not close the dialog.
 pub fn targets(app: &App, popup: &dyn Popup, area: Rect) -> Targets {
     let buttons = buttons(app, popup, area).into_iter();
     let buttons = buttons.filter_map(|button| {

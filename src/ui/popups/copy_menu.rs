@@ -8,7 +8,6 @@ use crate::ui::app::popup::{Next, open as open_popup};
 use crate::ui::popups::picker::{Choices, Picker, PickerRow, low_area};
 use crate::ui::transcript::Portion;
 
-/// Maximum number of visible rows.
 const ROWS_MAX: u16 = 12;
 
 /// The content of the picker: the parts of the shown conversation that can be copied.

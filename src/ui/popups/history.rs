@@ -12,7 +12,6 @@ use crate::ui::keymap::pane::Focus;
 use crate::ui::popups::picker::{Choices, Picker, PickerRow, low_area};
 use crate::ui::text::fuzzy::FuzzyMatch;
 
-/// Maximum number of visible rows.
 const ROWS_MAX: u16 = 12;
 
 /// The content of the picker: the messages of this session and of earlier ones, newest first.

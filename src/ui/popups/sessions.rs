@@ -13,7 +13,6 @@ use crate::ui::popups::confirm::start_session;
 use crate::ui::popups::picker::{Choices, Picker, PickerRow, low_area};
 use crate::ui::text::age;
 
-/// Maximum number of visible rows.
 const ROWS_MAX: u16 = 16;
 
 /// An entry of the session picker.

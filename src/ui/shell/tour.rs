@@ -20,7 +20,8 @@ use crate::ui::text::width;
 const DEMO: &str = "demo";
 /// Maximum length of an agent's name in the tour line, in characters.
 const NAME_MAX: usize = 16;
-/// Number of columns reserved for the mark before the line and the hint after it, except the key in the hint.
+/// Number of columns reserved for the mark before the tour line and for the hint after it, without the key that the
+/// hint names.
 const MARGIN: usize = 11;
 /// The number of completed tasks after which the tour points to the board.
 const SOME_DONE: usize = 2;

@@ -428,3 +428,23 @@ fn status_message_leaves_hints_and_clears_on_key_once_read() {
     press(&mut state, "j");
     assert!(!last(&state).contains("Copied"), "{}", last(&state));
 }
+
+#[test]
+fn filter_of_an_empty_pane_does_not_overlap_its_placeholder() {
+    for (keys, pane) in [
+        ("esc 3 /", "Board"),
+        ("esc 4 /", "Team"),
+        ("esc 5 /", "Inbox"),
+    ] {
+        for typed in ["", " t h e m e"] {
+            let mut state = started(80, 24);
+            press(&mut state, &format!("{keys}{typed}"));
+            let drawn = picture(&state);
+            let row = drawn
+                .lines()
+                .find(|line| line.contains(" / ") || line.contains("│/ "));
+            let row = row.unwrap_or_else(|| panic!("{pane}: no filter in {drawn}"));
+            assert!(!row.contains("yet"), "{pane}: {row}");
+        }
+    }
+}

@@ -229,14 +229,14 @@ struct RowWriter<'a> {
     rows: Vec<Row>,
     row_kind: RowKind,
     row: StyledRun,
-    /// The blanks between the text of the row so far and the pending word.
+    /// The blanks between `row` and `word`.
     blank: StyledRun,
     word: StyledRun,
     /// Number of visible characters consumed so far, counted as in [`Row::text_offset`].
     offset: usize,
     /// Number of visible characters before the current row.
     row_offset: usize,
-    /// Number of visible characters before the pending word.
+    /// Number of visible characters before `word`, which is not in the row yet.
     word_offset: usize,
     /// Class of the last cluster, which decides whether a line may break after it.
     last: BreakClass,
@@ -245,7 +245,6 @@ struct RowWriter<'a> {
 /// Line-breaking class of a grapheme cluster.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(in crate::ui) enum BreakClass {
-    /// Part of a word.
     Word,
     /// Punctuation that ends a word. Never begins a row; a word may continue after it.
     Tail,
@@ -343,7 +342,7 @@ impl<'a> RowWriter<'a> {
         self.row.append(&mut self.word);
     }
 
-    /// Ends the row with the pending word, which fills the row, so that the word continues on the next row.
+    /// Ends the row after the pending word, whose next part begins on a continuation row.
     fn split_word(&mut self) {
         self.commit();
         self.end_row(RowKind::Rest);

@@ -65,6 +65,7 @@ mod depth;
 mod light;
 mod mono;
 mod palettes;
+pub mod pixels;
 mod terminal;
 #[cfg(test)]
 pub mod test_theme;
@@ -78,21 +79,17 @@ pub use crate::domain::custom_theme::ThemeChoice;
 pub use crate::domain::theme::ThemeName;
 pub use depth::ColorDepth;
 
-/// All styles of the screen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Theme {
     /// The background of the screen. Drawing it over a cell resets the cell's style.
     pub ground: Style,
     /// The background of popups.
     pub panel: Style,
-    /// Normal text.
     pub text: Style,
     /// Secondary text: times, counts, hints.
     pub dim: Style,
-    /// Title of a pane.
     pub title: Style,
     pub title_focused: Style,
-    /// Frame of a pane.
     pub border: Style,
     pub border_focused: Style,
     /// Frame of a pane that waits for the user.
@@ -116,11 +113,8 @@ pub struct Theme {
     pub no: Style,
     /// Code and commands.
     pub code: Style,
-    /// Heading in Markdown.
     pub heading: Style,
-    /// Link in Markdown.
     pub link: Style,
-    /// Quote in Markdown.
     pub quote: Style,
     /// Added line of a diff.
     pub added: Style,
@@ -137,15 +131,10 @@ pub struct Theme {
     pub removed_word: Style,
     /// Background of a block of code. Without one, a bar is shown beside the code.
     pub code_ground: Style,
-    /// Keyword in code.
     pub keyword: Style,
-    /// String in code.
     pub string: Style,
-    /// Number in code.
     pub number: Style,
-    /// Comment in code.
     pub comment: Style,
-    /// Name of a function in code.
     pub function: Style,
     /// Name of a type, a module or an attribute in code.
     pub type_name: Style,

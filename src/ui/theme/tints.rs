@@ -15,9 +15,9 @@ const WORD: u16 = 34;
 /// Minimum contrast of code on its background. The built-in themes have more.
 const CONTRAST_MIN: f64 = 2.0;
 
-/// Sets the backgrounds of code and of changed lines and words. Changed lines have one only with 24-bit colours,
-/// because others are not fine enough; changed words are then reversed instead. In the terminal's own colours, whose
-/// values are unknown, code has no background either.
+/// Sets the backgrounds of code and of changed lines and words. Only with 24-bit colours do changed lines get a
+/// background, because fewer colours are not fine enough; without, changed words are reversed instead. In the
+/// terminal's own colours, whose values are unknown, code has no background either.
 pub fn set(theme: &mut Theme) {
     let on_code = [
         theme.text,

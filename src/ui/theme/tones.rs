@@ -33,15 +33,12 @@ pub struct Tones {
     pub selection: Tone,
     /// Titles and headings.
     pub strong: Tone,
-    /// Normal text.
     pub text: Tone,
     /// Secondary text.
     pub dim: Tone,
-    /// Frames.
     pub border: Tone,
     /// Keys, names and the frame of the focused pane.
     pub accent: Tone,
-    /// Success.
     pub ok: Tone,
     /// A problem that does not stop the work.
     pub warn: Tone,

@@ -58,8 +58,8 @@ impl Answer {
         out
     }
 
-    /// Appends text to the answer and splits it into pieces. If the text was cut because it is too long, splits all of
-    /// it again.
+    /// Appends text to the answer and splits it into [`Piece`]s. If the limit was reached and text was cut from the
+    /// middle, splits the whole text again.
     pub fn push_text(&mut self, more: &str) {
         let before = self.text.epoch();
         self.text.push(more);
@@ -85,7 +85,7 @@ impl Answer {
         self.text.is_blank() && self.thinking.is_blank()
     }
 
-    /// Returns the pieces of the text, each of which is laid out on its own.
+    /// Returns the parts of the text that are laid out separately.
     pub fn pieces(&self) -> Vec<Piece> {
         self.pieces.of(self.text.as_str())
     }

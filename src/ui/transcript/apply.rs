@@ -1,5 +1,6 @@
 //! Applies events to a transcript.
 
+use crate::domain::attachment::PromptImage;
 use crate::domain::ids::CallId;
 use crate::domain::text::{clip, head_and_tail, one_line};
 use crate::protocol::AgentEvent;
@@ -7,7 +8,7 @@ use crate::protocol::event::{Compaction, CompactionMethod};
 use crate::ui::text::count;
 use crate::ui::transcript::Transcript;
 use crate::ui::transcript::answer::Answer;
-use crate::ui::transcript::cell::CellKind;
+use crate::ui::transcript::cell::{AttachedFile, CellKind, CellPicture};
 use crate::ui::transcript::entry::InsertedEntry;
 use crate::ui::transcript::run::{ToolCallState, ToolRun};
 use crate::ui::transcript::tool_display::USER_COMMAND;
@@ -18,19 +19,22 @@ const PROMPT_MAX: usize = 256 * 1024;
 const LABELS_MAX: usize = 100;
 /// Maximum length of the line of an attachment, in characters.
 const LABEL_MAX: usize = 500;
+/// Maximum length of the name of a stored image, in bytes.
+const FILE_NAME_MAX: usize = 64;
 /// Maximum number of running calls that are tracked. Beyond it, the oldest is no longer tracked: its result gets a new
 /// cell.
 const RUNNING_MAX: usize = 256;
 
 impl Transcript {
-    /// Applies an event of the agent whose conversation this is.
     pub fn apply(&mut self, event: &AgentEvent) {
         match event {
-            AgentEvent::Prompted { text, attachments } => {
-                let labels = attachments.iter().take(LABELS_MAX);
-                let labels = labels.map(|label| clip(&one_line(label), LABEL_MAX));
+            AgentEvent::Prompted {
+                text,
+                attachments,
+                images,
+            } => {
                 let text = head_and_tail(text, PROMPT_MAX);
-                self.push(CellKind::Prompt(text, labels.collect()));
+                self.push(CellKind::Prompt(text, attached(attachments, images)));
             }
             AgentEvent::SubagentStarted { prompt, .. } => {
                 let text = head_and_tail(prompt, PROMPT_MAX);
@@ -140,7 +144,8 @@ impl Transcript {
         });
     }
 
-    /// Replaces the streamed answer with the complete one.
+    /// Replaces the streamed answer with the complete one, or adds the complete one if none is open. If the complete
+    /// answer is blank, removes the streamed one.
     fn complete_answer(&mut self, mut answer: Answer) {
         answer.origin = self.next_origin();
         match self.open.take().filter(|n| self.log.index(*n).is_some()) {
@@ -231,7 +236,31 @@ impl Transcript {
     }
 }
 
-/// Returns a one-line description of an emptied conversation.
+/// Returns the attached files with these labels. The names of the stored images are checked, because another program
+/// may have written the journal.
+fn attached(labels: &[String], images: &[PromptImage]) -> Vec<AttachedFile> {
+    let is_name = |name: &str| {
+        name.len() <= FILE_NAME_MAX && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '.')
+    };
+    let picture = |at: usize| {
+        let image = images.iter().take(LABELS_MAX).find(|i| i.label == at)?;
+        is_name(&image.file).then(|| CellPicture {
+            file: image.file.clone(),
+            pixels: (image.width, image.height),
+            failure: None,
+        })
+    };
+    let labels = labels.iter().take(LABELS_MAX).enumerate();
+    labels
+        .map(|(at, label)| AttachedFile {
+            label: clip(&one_line(label), LABEL_MAX),
+            picture: picture(at),
+        })
+        .collect()
+}
+
+/// Describes in one line that the conversation was emptied. `transcript` is the path of the file that keeps the old
+/// one.
 pub fn cleared(transcript: &str) -> String {
     let path = one_line(transcript);
     format!("conversation cleared. The old one: {path}")

@@ -31,7 +31,6 @@ pub struct CallGroup {
 }
 
 impl CallGroup {
-    /// Creates an empty group.
     pub fn of(tool: &str) -> CallGroup {
         CallGroup {
             tool: tool.into(),

@@ -26,8 +26,8 @@ pub struct TranscriptCell {
 
 #[derive(Debug)]
 pub enum CellKind {
-    /// A prompt of the user, and the labels of the attached files.
-    Prompt(String, Vec<String>),
+    /// A prompt of the user, and the attached files.
+    Prompt(String, Vec<AttachedFile>),
     Answer(Box<Answer>),
     Tool(Box<ToolRun>),
     /// The header of a group of calls of the same tool.
@@ -36,6 +36,25 @@ pub enum CellKind {
     Injected(Box<InsertedEntry>),
     /// A notice of crewdeck: its severity, text and hint. The hint may be empty.
     Notice(NoticeLevel, String, String),
+}
+
+/// A file that is attached to a prompt.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AttachedFile {
+    /// The line that names the file: `README.md · 120 lines`.
+    pub label: String,
+    pub picture: Option<CellPicture>,
+}
+
+/// An attached image.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CellPicture {
+    /// The name of the file with the stored image.
+    pub file: String,
+    /// Width and height in pixels.
+    pub pixels: (u32, u32),
+    /// Why the image cannot be shown; `None` if it is shown or was not loaded yet.
+    pub failure: Option<String>,
 }
 
 /// Whether the foldable part of a cell, such as the thinking of an answer, is shown as one line or completely.
@@ -70,6 +89,14 @@ impl CellKind {
             CellKind::Prompt(..) => SpacingGroup::User,
             CellKind::Answer(_) => SpacingGroup::Model,
             _ => SpacingGroup::Activity,
+        }
+    }
+
+    /// Returns whether the cell shows images.
+    pub fn has_pictures(&self) -> bool {
+        match self {
+            CellKind::Prompt(_, files) => files.iter().any(|file| file.picture.is_some()),
+            _ => false,
         }
     }
 

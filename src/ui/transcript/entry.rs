@@ -26,7 +26,7 @@ pub struct InsertedEntry {
 }
 
 impl InsertedEntry {
-    /// Creates an entry from the texts of an event.
+    /// Creates a folded entry. `what` becomes one line, and `text` is cut to [`TEXT_MAX`].
     pub fn new(what: &str, text: &str) -> InsertedEntry {
         let what = one_line(what);
         // Journals of older versions have another word for a message.
@@ -67,7 +67,7 @@ impl InsertedEntry {
         self.what.len() + self.text.len()
     }
 
-    /// Returns the whole text of the entry, for copying.
+    /// Returns the description and, below it, the text of the entry, for copying.
     pub fn whole(&self) -> String {
         if self.text.is_empty() {
             self.what.clone()

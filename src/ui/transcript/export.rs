@@ -90,7 +90,7 @@ fn entries(kind: &CellKind, head: &ExportHead) -> Vec<Entry> {
     };
     match kind {
         CellKind::Prompt(text, attached) => {
-            let texts = std::iter::once(text).chain(attached);
+            let texts = std::iter::once(text).chain(attached.iter().map(|file| &file.label));
             let parts = texts.map(|text| Part::Text(clean(text)));
             vec![entry("user", "You", parts.collect())]
         }

@@ -79,7 +79,7 @@ impl Needle {
     }
 }
 
-/// Returns whether a character of the pattern matches a character of the text.
+/// Compares a character of the pattern with one of the text. Case is ignored, and a space also matches a newline.
 fn chars_match(sign: char, other: char) -> bool {
     sign == other || sign == lower(other) || (sign == ' ' && other == '\n')
 }

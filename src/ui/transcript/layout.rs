@@ -8,6 +8,7 @@ use crate::protocol::event::NoticeLevel;
 use crate::ui::text::wrap::{Break, Margin, Row, wrap};
 use crate::ui::theme::Theme;
 use crate::ui::transcript::answer::{Answer, StreamState};
+use crate::ui::transcript::attached::{self, LaidPicture, PictureParams};
 use crate::ui::transcript::cell::CellKind;
 use crate::ui::transcript::markdown::{
     Continuation, Joint, RenderedPiece, TableLayout, TableMeasure,
@@ -23,7 +24,7 @@ pub const CALL_AS_TEXT_WARNING: &str = "the model wrote a tool call as text; it 
 pub enum Above {
     /// Nothing: the cell is the first one.
     Nothing,
-    /// This number of entries was dropped from the transcript.
+    /// A note that this number of older entries was dropped, because the cell is the first remaining one.
     Dropped(u64),
     /// Both cells belong to [`SpacingGroup::Activity`](crate::ui::transcript::cell::SpacingGroup): no blank row.
     Close,
@@ -37,19 +38,22 @@ pub enum Above {
 pub struct LayoutParams<'a> {
     pub columns: usize,
     pub theme: &'a Theme,
+    pub pictures: PictureParams,
 }
 
 /// The rows of a cell, in parts that can be laid out again one by one.
 #[derive(Debug, Default)]
 pub struct CellLayout {
     parts: Vec<LayoutPart>,
+    /// The pictures, whose rows are blank.
+    pictures: Vec<LaidPicture>,
     /// Number of rows that were laid out again instead of being reused.
     fresh: usize,
 }
 
 #[derive(Debug, Default)]
 struct LayoutPart {
-    /// The piece of the answer that the part shows; `None` for other text.
+    /// The [`Piece`](markdown::Piece) of the answer that the part shows; `None` for other text, such as the thinking.
     piece: Option<PieceKey>,
     rows: Vec<Row>,
     visible_chars: usize,
@@ -57,11 +61,12 @@ struct LayoutPart {
     continuation: Continuation,
     /// Column measurements of the first table in the part.
     measured: Option<TableMeasure>,
-    /// If the part shows a piece of a table, the layout that all pieces of the table share.
+    /// The layout that this part shares with the other parts of the same table; `None` if the part shows no table or a
+    /// whole one.
     shared: Option<TableLayout>,
 }
 
-/// Identifies a piece of an answer. Two pieces with the same key have the same text.
+/// Identifies a [`Piece`](markdown::Piece) of an answer. Two pieces with the same key have the same text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct PieceKey {
     origin: u64,
@@ -80,7 +85,6 @@ impl LayoutPart {
 }
 
 impl CellLayout {
-    /// Returns the number of rows.
     pub fn len(&self) -> usize {
         self.parts.iter().map(|p| p.rows.len()).sum()
     }
@@ -92,8 +96,16 @@ impl CellLayout {
 
     fn from_part(part: LayoutPart) -> CellLayout {
         let fresh = part.rows.len();
-        let parts = vec![part];
-        CellLayout { parts, fresh }
+        CellLayout {
+            parts: vec![part],
+            pictures: Vec::new(),
+            fresh,
+        }
+    }
+
+    /// Returns the pictures of the cell, from top to bottom.
+    pub fn pictures(&self) -> &[LaidPicture] {
+        &self.pictures
     }
 
     fn push_part(&mut self, part: LayoutPart) {
@@ -101,7 +113,6 @@ impl CellLayout {
         self.parts.push(part);
     }
 
-    /// Returns the rows from index `skip` on.
     pub fn rows(&self, skip: usize) -> impl Iterator<Item = &Row> {
         let mut skip = skip;
         self.parts.iter().flat_map(move |part| {
@@ -171,8 +182,9 @@ pub fn lay_out(
         return CellLayout::default();
     }
     let mut text_offset = 0;
+    let mut pictures = Vec::new();
     match kind {
-        CellKind::Prompt(text, attached) => {
+        CellKind::Prompt(text, files) => {
             let user = page.theme.user;
             let margin = Margin::hanging(vec![Span::styled("› ", user)], vec!["  ".into()]);
             let words = [Span::styled(escape_control_chars(text.trim_end()), user)];
@@ -184,8 +196,8 @@ pub fn lay_out(
                 &mut text_offset,
             );
             head.extend(rows);
-            for label in attached {
-                head.extend(plain(&format!("  + {label}"), page.theme.dim, page));
+            for file in files {
+                attached::rows(file, &mut head, &mut pictures, text_offset, page);
             }
         }
         CellKind::Answer(answer) => return answer_rows(answer, head, is_selected, page, old),
@@ -204,7 +216,10 @@ pub fn lay_out(
             }
         }
     }
-    CellLayout::from_part(LayoutPart::rows(head, text_offset))
+    CellLayout {
+        pictures,
+        ..CellLayout::from_part(LayoutPart::rows(head, text_offset))
+    }
 }
 
 /// Wraps a short text in one style. Continuation rows are indented.
@@ -282,8 +297,8 @@ fn is_table(piece: &markdown::Piece) -> bool {
     matches!(piece.joint, Joint::Table(_))
 }
 
-/// Lays out again each piece of a table whose column widths or rules differ from those that the table as a whole needs.
-/// Returns the number of rows that were laid out.
+/// Lays out the parts of a table again, as far as their column widths or rules differ from those that the whole table
+/// needs. Returns the number of rows that were laid out.
 fn align_table_pieces(
     parts: &mut [LayoutPart],
     answer: &Answer,
@@ -327,7 +342,8 @@ fn align_table_pieces(
     fresh
 }
 
-/// Returns whether an earlier piece of the same answer drew any rows.
+/// Returns whether any of `parts`, the earlier parts of an answer, has rows. The first part does not count: it shows
+/// what precedes the answer's text.
 fn text_before(parts: &[LayoutPart]) -> bool {
     // The first part shows what precedes the text, such as the thinking.
     parts.iter().skip(1).any(|part| !part.rows.is_empty())

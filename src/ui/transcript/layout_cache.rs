@@ -2,9 +2,12 @@
 
 use std::collections::HashMap;
 
+use crate::ui::pictures::{PictureSize, room};
 use crate::ui::theme::Theme;
+use crate::ui::transcript::attached::{PICTURE_INDENT, PictureParams};
 use crate::ui::transcript::layout::{Above, CellLayout, LayoutParams, lay_out};
 use crate::ui::transcript::log::CellLog;
+use crate::ui::transcript::scroll::Viewport;
 
 /// Maximum number of cached rows. Beyond it, the layouts that the last frame did not use are dropped.
 const ROWS_KEPT: usize = 8_000;
@@ -13,6 +16,8 @@ const ROWS_KEPT: usize = 8_000;
 #[derive(Debug, Default)]
 pub struct LayoutCache {
     columns: usize,
+    /// The maximum size of pictures; `None` if there is no room for them.
+    picture_room: Option<PictureSize>,
     theme: Option<Theme>,
     cached: HashMap<u64, CachedLayout>,
     rows: usize,
@@ -27,16 +32,21 @@ struct CachedLayout {
     version: u64,
     above: Above,
     is_selected: bool,
+    /// How its pictures were laid out; `None` if the cell has none.
+    pictures: Option<PictureParams>,
     /// The frame in which the layout was last used.
     frame: u64,
 }
 
 impl LayoutCache {
     /// Starts a frame. Clears the cache if the width or the theme has changed.
-    pub fn begin(&mut self, columns: usize, theme: &Theme) {
+    pub fn begin(&mut self, viewport: Viewport, theme: &Theme) {
+        let columns = viewport.columns();
+        self.picture_room = room(columns, viewport.rows(), usize::from(PICTURE_INDENT));
         if self.columns != columns || self.theme.as_ref() != Some(theme) {
             *self = LayoutCache {
                 columns,
+                picture_room: self.picture_room,
                 theme: Some(*theme),
                 work: self.work,
                 ..LayoutCache::default()
@@ -70,10 +80,13 @@ impl LayoutCache {
         let cell = log.cell(at);
         let (above, is_selected) = (log.above(at), log.is_selected(at));
         let theme = self.theme.unwrap_or_default();
+        let pictures = (log.drawing, self.picture_room);
         let page = LayoutParams {
             columns: self.columns,
             theme: &theme,
+            pictures,
         };
+        let pictures = cell.kind.has_pictures().then_some(pictures);
         let (rows, work, frame) = (&mut self.rows, &mut self.work, self.frame);
         let entry = self.cached.entry(number).or_insert_with(|| {
             let layout = lay_out(&cell.kind, above, is_selected, page, None);
@@ -84,10 +97,13 @@ impl LayoutCache {
                 version: cell.version,
                 above,
                 is_selected,
+                pictures,
                 frame,
             }
         });
-        if (entry.version, entry.above, entry.is_selected) != (cell.version, above, is_selected) {
+        let is_current = (entry.version, entry.above) == (cell.version, above)
+            && (entry.is_selected, entry.pictures) == (is_selected, pictures);
+        if !is_current {
             let old = std::mem::take(&mut entry.layout);
             *rows -= old.len();
             entry.layout = lay_out(&cell.kind, above, is_selected, page, Some(old));
@@ -96,6 +112,7 @@ impl LayoutCache {
             entry.version = cell.version;
             entry.above = above;
             entry.is_selected = is_selected;
+            entry.pictures = pictures;
         }
         entry.frame = frame;
         &entry.layout

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 
 use crate::ui::keymap::direction::Way;
+use crate::ui::pictures::ImageDrawing;
 use crate::ui::transcript::call_group::{CallGroup, GROUP_MIN};
 use crate::ui::transcript::cell::{CellKind, Fold, TranscriptCell};
 use crate::ui::transcript::find::Needle;
@@ -32,6 +33,8 @@ pub struct CellLog {
     version: u64,
     /// The number of the selected cell, which stays valid when older cells are dropped.
     pub selected: Option<u64>,
+    /// How images are drawn.
+    pub drawing: ImageDrawing,
     /// The search pattern, if a search is active.
     needle: Option<Needle>,
     /// Number of matches of the search pattern in all cells.
@@ -226,6 +229,29 @@ impl CellLog {
         }
     }
 
+    /// Records that the image in the file `file` cannot be shown, and why.
+    pub fn fail_picture(&mut self, file: &str, why: &str) {
+        let shows = |kind: &CellKind| match kind {
+            CellKind::Prompt(_, files) => files
+                .iter()
+                .any(|f| f.picture.as_ref().is_some_and(|p| p.file == file)),
+            _ => false,
+        };
+        let cells = self.cells.iter().zip(self.dropped..);
+        let cells = cells.filter(|(cell, _)| shows(&cell.kind));
+        let numbers: Vec<u64> = cells.map(|(_, number)| number).collect();
+        for number in numbers {
+            self.change(number, |kind| {
+                if let CellKind::Prompt(_, files) = kind {
+                    let pictures = files.iter_mut().filter_map(|f| f.picture.as_mut());
+                    for picture in pictures.filter(|picture| picture.file == file) {
+                        picture.failure = Some(why.into());
+                    }
+                }
+            });
+        }
+    }
+
     /// Sets the search pattern, or removes it, and counts its matches in all cells.
     pub fn search(&mut self, needle: Option<Needle>) {
         self.needle = needle;
@@ -289,7 +315,6 @@ impl CellLog {
         self.dropped + self.cells.len() as u64
     }
 
-    /// Returns the number of the cell at an index.
     pub fn number(&self, at: usize) -> u64 {
         self.dropped + at as u64
     }

@@ -8,6 +8,7 @@
 
 mod answer;
 pub(in crate::ui) mod apply;
+mod attached;
 mod call_group;
 mod cell;
 mod copy;
@@ -38,6 +39,7 @@ use jiff::tz::TimeZone;
 use crate::domain::ids::{CallId, Name};
 use crate::protocol::event::NoticeLevel;
 pub use crate::ui::keymap::direction::Scroll;
+use crate::ui::pictures::ImageDrawing;
 use crate::ui::theme::Theme;
 pub use crate::ui::transcript::answer::contains_tool_call;
 use crate::ui::transcript::cell::CellKind;
@@ -88,13 +90,22 @@ impl Transcript {
         self.zone.clone().unwrap_or(TimeZone::UTC)
     }
 
+    /// Sets how images are drawn.
+    pub fn set_image_drawing(&mut self, drawing: ImageDrawing) {
+        self.log.drawing = drawing;
+    }
+
+    /// Records that the image in the file `file` cannot be shown, and why.
+    pub fn fail_picture(&mut self, file: &str, why: &str) {
+        self.log.fail_picture(file, why);
+    }
+
     /// Adds a notice of crewdeck to the conversation, as one line.
     pub fn push_notice(&mut self, level: NoticeLevel, text: &str) {
         let text = crate::domain::text::one_line(text);
         self.push(CellKind::Notice(level, text, String::new()));
     }
 
-    /// Adds a decision of the user to the conversation, with its comment.
     pub fn push_decision(&mut self, what: &str, comment: &str) {
         let entry = InsertedEntry::new(what, comment);
         self.push(CellKind::Injected(Box::new(entry)));
@@ -128,7 +139,6 @@ impl Transcript {
         self.scratch = LayoutCache::default();
     }
 
-    /// Scrolls the view, which has the size `viewport`.
     pub fn scroll(&mut self, by: Scroll, viewport: Viewport) {
         if by == Scroll::Bottom {
             self.log.selected = None;
@@ -158,7 +168,7 @@ impl Transcript {
         viewport: Viewport,
     ) -> Option<ScrollPosition> {
         let mut layouts = LayoutCache::default();
-        layouts.begin(viewport.columns(), &Theme::default());
+        layouts.begin(viewport, &Theme::default());
         place.scrolled(&self.log, &mut layouts, viewport.rows())
     }
 
@@ -171,7 +181,7 @@ impl Transcript {
         viewport: Viewport,
     ) -> ScrollAnchor {
         let mut layouts = LayoutCache::default();
-        layouts.begin(viewport.columns(), &Theme::default());
+        layouts.begin(viewport, &Theme::default());
         place.scroll(by, &self.log, &mut layouts, viewport.rows());
         place
     }
@@ -180,7 +190,7 @@ impl Transcript {
     /// has the same unit: 1/1000 cell.
     pub fn anchor_at_offset(&self, above: usize, viewport: Viewport) -> ScrollAnchor {
         let mut layouts = LayoutCache::default();
-        layouts.begin(viewport.columns(), &Theme::default());
+        layouts.begin(viewport, &Theme::default());
         let mut place = ScrollAnchor::Following;
         place.jump(above, &self.log, &mut layouts, viewport.rows());
         place
@@ -261,7 +271,7 @@ impl Transcript {
         }
     }
 
-    /// Records that the running tool call `call` started `subagent`.
+    /// Records which subagent the tool call started. Does nothing if the call is not running.
     pub fn record_subagent(&mut self, call: &CallId, subagent: &Name) {
         if let Some((_, number)) = self.running.iter().find(|(id, _)| id == call) {
             self.log.change(*number, |kind| {
@@ -291,7 +301,7 @@ impl Transcript {
         act: impl FnOnce(&mut ScrollAnchor, &CellLog, &mut LayoutCache, usize),
     ) {
         // The theme changes only styles, never the number of rows.
-        self.scratch.begin(viewport.columns(), &Theme::default());
+        self.scratch.begin(viewport, &Theme::default());
         act(
             &mut self.place,
             &self.log,

@@ -12,8 +12,8 @@ use crate::ui::transcript::fields as transcript_fields;
 use crate::ui::transcript::fields::{Field, OutputFields};
 use crate::ui::transcript::tool_display::{OutputKind, USER_COMMAND, tool_display};
 
-/// How a certain note in a tool result begins, today and in older versions. The note says that the command has exited
-/// but left a program running.
+/// How the note in a tool result begins that says that the command has exited but left a program running: the current
+/// wording, then that of older versions.
 const LEFT_RUNNING: &[&str] = &[
     "[The command exited but left a program running.",
     "[The command left a program running;",
@@ -39,7 +39,6 @@ pub enum ToolCallState {
     Running,
     /// The call succeeded.
     Done,
-    /// The call returned an error.
     Failed,
     /// The turn ended before the call returned a result.
     Abandoned,
@@ -223,8 +222,7 @@ impl ToolRun {
     }
 }
 
-/// Returns how a command ended, such as `exit 1` or `timed out`: the last line of its output, if that line is in
-/// brackets.
+/// Returns how a command ended, such as `exit 1` or `timed out`, if the last line of its output says so in brackets.
 fn ended_by(output: &str) -> Option<String> {
     let last = output.trim_end().lines().next_back()?;
     let inside = last.strip_prefix('[')?.strip_suffix(']')?;

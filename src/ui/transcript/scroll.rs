@@ -105,7 +105,6 @@ impl ScrollAnchor {
         Some(RowPosition { at, line }.min(end))
     }
 
-    /// Scrolls the view, which shows `rows` rows.
     pub fn scroll(&mut self, by: Scroll, log: &CellLog, layouts: &mut LayoutCache, rows: usize) {
         let page = rows.saturating_sub(1).max(1);
         let half = rows.div_ceil(2);

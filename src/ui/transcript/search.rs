@@ -41,12 +41,10 @@ pub enum MatchStep {
 }
 
 impl Search {
-    /// Returns the search text.
     pub fn words(&self) -> &str {
         self.words.text()
     }
 
-    /// Returns whether the search text is still being typed.
     pub fn is_typing(&self) -> bool {
         self.is_typing
     }
@@ -162,7 +160,7 @@ impl Transcript {
 
     /// Moves to the first match at or below the top of the view, or else to the last match above it.
     fn go_to_nearest(&mut self, viewport: Viewport) -> MatchStep {
-        self.scratch.begin(viewport.columns(), &Theme::default());
+        self.scratch.begin(viewport, &Theme::default());
         let rows = viewport.rows();
         let Some(top) = self.place.top(&self.log, &mut self.scratch, rows) else {
             return MatchStep::NoMatch;
@@ -200,7 +198,7 @@ impl Transcript {
             search.unfolded = Some(line);
         }
         self.log.selected = Some(number);
-        self.scratch.begin(viewport.columns(), &Theme::default());
+        self.scratch.begin(viewport, &Theme::default());
         let mut hits = self.hits(at);
         if hits.len() < self.log.cell(at).found && self.set_fold(number, Fold::Open) {
             if let Some(search) = self.search.as_mut() {
@@ -261,7 +259,7 @@ impl Transcript {
     /// Scrolls to the previous or next prompt and selects it. Returns false if there is none.
     pub fn go_to_prompt(&mut self, way: Way, viewport: Viewport) -> bool {
         let rows = viewport.rows();
-        self.scratch.begin(viewport.columns(), &Theme::default());
+        self.scratch.begin(viewport, &Theme::default());
         let Some((first, last)) = self.place.visible_cells(&self.log, &mut self.scratch, rows)
         else {
             return false;

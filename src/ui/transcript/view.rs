@@ -3,11 +3,13 @@
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
+use crate::ui::pictures::PlacedPicture;
 use crate::ui::text::wrap::Row;
 use crate::ui::theme::Theme;
+use crate::ui::transcript::attached::{LaidPicture, PICTURE_INDENT};
 use crate::ui::transcript::find::SearchMatch;
 use crate::ui::transcript::layout_cache::LayoutCache;
-use crate::ui::transcript::scroll::ScrollAnchor;
+use crate::ui::transcript::scroll::{ScrollAnchor, Viewport};
 use crate::ui::transcript::{Transcript, find};
 use crate::ui::widgets::scrollbar::ScrollPosition;
 
@@ -15,12 +17,24 @@ use crate::ui::widgets::scrollbar::ScrollPosition;
 #[derive(Debug, Default)]
 pub struct TranscriptCache {
     layouts: LayoutCache,
+    /// The pictures in the visible rows, as the last frame placed them.
+    placed: Vec<PlacedPicture>,
 }
 
 impl TranscriptCache {
     /// Returns the number of rows laid out so far, which measures the work done.
     pub fn rows_laid(&self) -> usize {
         self.layouts.work()
+    }
+
+    /// Returns the pictures in the visible rows.
+    pub fn placed_pictures(&self) -> &[PlacedPicture] {
+        &self.placed
+    }
+
+    /// Forgets the pictures of the last frame.
+    pub fn begin_frame(&mut self) {
+        self.placed.clear();
     }
 
     /// Returns the number of cells with a cached layout.
@@ -56,8 +70,12 @@ impl Transcript {
         if area.is_empty() {
             return None;
         }
-        let layouts = &mut cache.layouts;
-        layouts.begin(usize::from(area.width), theme);
+        let TranscriptCache { layouts, placed } = cache;
+        let viewport = Viewport {
+            width: area.width,
+            height: area.height,
+        };
+        layouts.begin(viewport, theme);
         let height = usize::from(area.height);
         let top = place.top(&self.log, layouts, height)?;
         let scrolled = place.scrolled(&self.log, layouts, height);
@@ -81,6 +99,8 @@ impl Transcript {
                 },
                 skip,
             };
+            let pictures = laid.pictures().iter();
+            placed.extend(pictures.filter_map(|picture| cell.place(picture)));
             if self.log.is_selected(at) {
                 cell.mark(theme, buffer);
             }
@@ -102,16 +122,34 @@ impl Transcript {
     }
 }
 
-/// The position on the screen of the visible rows of a cell or another text.
+/// Which rows of a cell, or of another text, are visible, and where on the screen.
 #[derive(Debug, Clone, Copy)]
 pub struct VisibleRows {
-    /// The area in which the rows are drawn.
     pub area: Rect,
     /// Number of rows above the visible ones.
     pub skip: usize,
 }
 
 impl VisibleRows {
+    /// Returns the position of a picture's visible rows; `None` if none is visible.
+    fn place(&self, picture: &LaidPicture) -> Option<PlacedPicture> {
+        let size = picture.key.size;
+        let rows = picture.row..picture.row + usize::from(size.rows);
+        let visible = self.skip..self.skip + usize::from(self.area.height);
+        let (first, end) = (rows.start.max(visible.start), rows.end.min(visible.end));
+        let at = Rect {
+            x: self.area.x.saturating_add(PICTURE_INDENT),
+            y: self.area.y + to_u16(first.checked_sub(self.skip)?),
+            width: size.columns,
+            height: to_u16(end.saturating_sub(first)),
+        };
+        (first < end).then(|| PlacedPicture {
+            key: picture.key.clone(),
+            at: at.intersection(self.area),
+            skip: to_u16(first - rows.start),
+        })
+    }
+
     /// Draws a bar in the blank column to the left of the rows, which marks the selected cell.
     fn mark(&self, theme: &Theme, buffer: &mut Buffer) {
         if self.area.x <= buffer.area.x {

@@ -53,7 +53,6 @@ pub const ROWS_MIN: u16 = 5;
 pub struct PopupListLayout {
     /// The area of the popup, including its border.
     pub area: Rect,
-    /// The area of the list's rows.
     pub list: Rect,
     /// The index of the first visible row.
     pub first: usize,

@@ -31,12 +31,11 @@ pub const ROWS_MAX: u16 = 8;
 pub enum PasteResult {
     /// The whole text was inserted.
     Whole,
-    /// The text was cut.
     Cut {
         /// Number of bytes that were inserted.
         kept: usize,
-        /// Number of bytes that the whole text would need. A tab counts as the blanks that replace it; of the text
-        /// beyond the limit, the pasted bytes count.
+        /// Number of bytes that the whole text would need. Up to the limit, a tab counts as the four blanks that
+        /// replace it; the text beyond the limit counts as it was pasted.
         of: usize,
     },
 }
@@ -103,13 +102,12 @@ impl Composer {
         self.pastes.expand(draft).into_owned()
     }
 
-    /// Returns the text of the cursor's line before the cursor, and whether it is the first line.
+    /// Returns the part of the cursor's line before the cursor, and whether that line is the first one.
     pub fn before_cursor(&self) -> (String, bool) {
         let (row, at) = self.cursor();
         (self.line(row).chars().take(at).collect(), row == 0)
     }
 
-    /// Replaces the `chars` characters before the cursor by `text`.
     pub fn replace_before_cursor(&mut self, chars: usize, text: &str) {
         let (row, at) = self.cursor();
         let start = at.saturating_sub(chars);

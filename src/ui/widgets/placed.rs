@@ -6,7 +6,6 @@ use crate::ui::text::width;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PlacedPart<T> {
-    /// The area on the screen.
     pub at: Rect,
     pub what: T,
 }

@@ -71,7 +71,7 @@ fn is_running(pid: &str) -> bool {
 
 #[test]
 fn lead_and_teammate_share_one_server_process() {
-    let rules = r#"
+    let rules = r"
   - agent: lead
     when: begin
     calls:
@@ -82,7 +82,7 @@ fn lead_and_teammate_share_one_server_process() {
     calls: [{ tool: mcp__s__echo, input: { text: from bob } }]
   - say: done
     times: 0
-"#;
+";
     let project = project(true, &[], rules);
     let events = run(&project, &["--tool", "deny"]);
     let mut echoed = results(&events, "mcp__s__echo");
@@ -96,12 +96,12 @@ fn lead_and_teammate_share_one_server_process() {
 
 #[test]
 fn unapproved_server_is_not_started() {
-    let rules = r#"
+    let rules = r"
   - when: begin
     calls: [{ tool: mcp__s__echo, input: { text: hello } }]
   - say: done
     times: 0
-"#;
+";
     let project = project(false, &[], rules);
     let events = run(&project, &["--tool", "auto"]);
     let results = results(&events, "mcp__s__echo");
@@ -111,12 +111,12 @@ fn unapproved_server_is_not_started() {
 
 #[test]
 fn tool_that_writes_needs_approval() {
-    let rules = r#"
+    let rules = r"
   - when: begin
     calls: [{ tool: mcp__s__structured, input: {} }]
   - say: done
     times: 0
-"#;
+";
     let project = project(true, &[], rules);
     let events = run(&project, &["--tool", "deny"]);
     let refused = results(&events, "mcp__s__structured");
@@ -134,12 +134,12 @@ fn tool_that_writes_needs_approval() {
 
 #[test]
 fn image_of_a_result_reaches_the_conversation() {
-    let rules = r#"
+    let rules = r"
   - when: begin
     calls: [{ tool: mcp__s__image, input: {} }]
   - say: done
     times: 0
-"#;
+";
     let project = project(true, &[], rules);
     run(&project, &["--tool", "auto"]);
     let folder = project.file(".transcripts");
@@ -155,11 +155,11 @@ fn image_of_a_result_reaches_the_conversation() {
 
 #[test]
 fn killed_crew_leaves_no_server() {
-    let rules = r#"
+    let rules = r"
   - when: begin
     calls: [{ tool: mcp__s__echo, input: { text: hello } }]
   - fault: { hang: true }
-"#;
+";
     let helper = Sleep::new();
     let command = helper.command();
     let project = project(true, &["--stubborn", "--fork", &command], rules);

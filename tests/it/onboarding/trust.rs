@@ -102,7 +102,7 @@ fn project_settings_can_be_ignored_for_one_session() {
     );
     let url = user_server.server.uri();
     let mut screen = start_dashboard(&project, home.path(), &[("ANTHROPIC_BASE_URL", &url)]);
-    screen.wait_for("w  continue without them this time");
+    screen.wait_for("w  continue without it this time");
     press_when_ready(&mut screen, "w");
     screen.wait_for("big-1");
     assert_eq!(received_keys(&project_server), Vec::<String>::new());

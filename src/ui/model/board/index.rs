@@ -13,7 +13,6 @@ use crate::ui::text::{display_name, width};
 /// The status of a task as the board shows it, in the sort order of the list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum BoardStatus {
-    /// The owner works on the task.
     InProgress,
     /// Pending, without an owner and without open blockers, so that it can be claimed.
     Ready,
@@ -125,7 +124,6 @@ impl Index {
         self.ids.binary_search(&id).ok()
     }
 
-    /// Returns the number of the task at a position.
     pub fn id(&self, place: usize) -> Option<TaskId> {
         self.ids.get(place).copied()
     }

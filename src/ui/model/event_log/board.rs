@@ -13,7 +13,7 @@ use crate::ui::model::event_log::format::task as titled;
 use crate::ui::model::event_log::{About, LogSeverity, NewLogLine, Topic};
 use crate::ui::text::display_name;
 
-/// Returns the log lines for one board change.
+/// Returns the log lines for one board change. `model` is the state before the change.
 pub(in crate::ui) fn changed(
     model: &CrewModel,
     changed: &[Arc<Task>],

@@ -352,7 +352,7 @@ fn about_words(model: &CrewModel, text: &str) -> About {
     named.map_or(About::Nothing, About::Task)
 }
 
-/// Formats a task for a log line: number and subject.
+/// Formats a task for a log line, such as `#3 Fix the parser`.
 pub(in crate::ui) fn task(id: TaskId, subject: &str) -> String {
     format!("{id} {}", one_line(subject))
 }

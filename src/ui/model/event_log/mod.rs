@@ -25,8 +25,8 @@ pub const LINES_MAX: usize = 2000;
 pub const WORDS_MAX: usize = 400;
 /// Maximum number of names per line that the filter `who:` searches.
 const WHO_MAX: usize = 8;
-/// Number of the latest lines that are searched for a less detailed line about the same event, which a new line then
-/// replaces.
+/// How many of the latest lines are searched for one that a new line replaces: a less detailed line about the same
+/// event.
 const RECENT: usize = 16;
 
 /// The topic of a line, which the filter `kind:` selects.
@@ -76,9 +76,7 @@ impl Topic {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LogSeverity {
-    /// A neutral event.
     Plain,
-    /// A success.
     Good,
     /// A problem that does not stop the work.
     Warn,

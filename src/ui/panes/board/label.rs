@@ -12,8 +12,7 @@ pub const INDENT: usize = 2;
 /// Maximum value of [`Label::min_width`], in columns. A word that needs more columns may be truncated.
 const LEAST_MAX: usize = 30;
 
-/// Bounds of the width that nodes reserve for the owner's name, in columns, without the space and the `@` before the
-/// name.
+/// Minimum width that nodes reserve for the owner's name, in columns, without the space and the `@` before the name.
 const OWNER_MIN: usize = 5;
 const OWNER_MAX: usize = 12;
 

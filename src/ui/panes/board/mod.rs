@@ -40,8 +40,8 @@ use crate::ui::text::width;
 /// Maximum number of tasks that are drawn as a graph. A larger board is shown as a list.
 pub const GRAPH_MAX: usize = 400;
 
-/// Minimum width of the pane, in columns, for a graph that is wider than the pane. Such a graph may be wider by half. A
-/// narrower pane shows the list instead.
+/// Minimum width of the pane, in columns, at which a graph may be wider than the pane, by up to half. A narrower pane
+/// shows the list instead of such a graph.
 const PANNED_FROM: usize = 60;
 
 #[derive(Debug)]
@@ -173,7 +173,6 @@ impl BoardPane {
         Some((row, index(model).id(row_at.task)?))
     }
 
-    /// Returns the index of a task's row in the list; `None` if the list does not contain the task.
     fn row_of(&self, model: &CrewModel, id: TaskId) -> Option<usize> {
         self.rows(model).row_of(index(model).place(id)?)
     }
@@ -217,7 +216,7 @@ fn drawn(model: &CrewModel, key: DrawingKey) -> Option<Drawing> {
     Some(low)
 }
 
-/// Returns the number of columns that each node reserves for its owner: enough for the longest name of a team member or
+/// Returns the number of columns that each node reserves for its owner, based on the longest name of a team member or
 /// task owner.
 fn owners(model: &CrewModel) -> usize {
     let members = model.team.members.iter();

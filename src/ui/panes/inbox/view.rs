@@ -53,12 +53,17 @@ pub fn draw(pane: &InboxPane, app: &App, theme: &Theme, area: Rect, buffer: &mut
         },
         below: frame::position(selected, messages.len(), height, theme),
         bar: Scrollbar::of_list(area, list, first, messages.len()),
-        placeholder: app.model.messages.is_empty().then(|| PLACEHOLDER.into()),
+        placeholder: (app.model.messages.is_empty() && filter.is_none())
+            .then(|| PLACEHOLDER.into()),
         ..Titles::default()
     };
     let inner = frame::pane(app, Pane::Inbox, titles, theme, area, buffer);
     if let Some(row) = filter {
         pane.filter.draw(theme, row, buffer);
+    }
+    if app.model.messages.is_empty() && filter.is_some() {
+        frame::empty(PLACEHOLDER, theme, list, buffer);
+        return;
     }
     if messages.is_empty() && !app.model.messages.is_empty() {
         frame::empty(&frame::no_match(&app.prefs, "message"), theme, list, buffer);

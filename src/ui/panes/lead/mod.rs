@@ -53,10 +53,10 @@ impl LeadPane {
     }
 }
 
-/// Maximum number of rows that show queued messages.
 const QUEUED_ROWS_MAX: u16 = 3;
 
-/// Returns how many rows at the bottom of a conversation of `height` rows show queued messages.
+/// Returns how many rows at the bottom of a conversation of `height` rows show queued messages: at most
+/// [`QUEUED_ROWS_MAX`] and a third of the height.
 pub fn queued_rows(app: &App, height: u16) -> u16 {
     let waiting = app
         .model

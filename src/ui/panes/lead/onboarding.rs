@@ -173,7 +173,6 @@ fn hanging(mark: &str, words: &str, columns: usize, theme: &Theme) -> Vec<Line<'
     rows.collect()
 }
 
-/// Draws the message that the window is too small.
 pub fn too_small(area: Rect, theme: &Theme, buffer: &mut Buffer) {
     let words = format!(
         "crewdeck needs {WIDTH_MIN} columns and {HEIGHT_MIN} rows.\nThis is {} by {}: make the window larger or the font smaller.\nThe crew keeps running.",

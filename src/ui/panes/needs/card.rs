@@ -24,7 +24,6 @@ const TEXT_MIN: usize = 2;
 pub enum CardLineKind {
     /// Details in one line: the working directory, other agents with the same request, and whether the lead may decide.
     Detail,
-    /// The text of the request.
     Body,
     /// A line of the choice with this number, counted from 1. The first line of a choice begins with the number.
     Choice(usize),
@@ -237,7 +236,6 @@ pub fn text(
     out
 }
 
-/// Renders the choices of a question, wrapped.
 pub fn choices(request: &Request, width: u16, theme: &Theme) -> Vec<CardLine> {
     let mut out = Vec::new();
     for (at, choice) in request.choices.iter().enumerate() {

@@ -76,7 +76,6 @@ fn inside(area: Rect) -> Rect {
     below.inner(Margin::new(2, 0))
 }
 
-/// Returns whether a card with the area `area` shows the whole request.
 pub fn shows_all(model: &CrewModel, request: &Request, area: Rect) -> bool {
     let shown = command_text::render_command(&request.body);
     let is_folded =

@@ -29,7 +29,6 @@ pub fn words_width(columns: usize) -> usize {
     if columns < 90 { 11 } else { 14 }
 }
 
-/// How the figures of a row are laid out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FigureStyle {
     /// Side by side, each with its unit.

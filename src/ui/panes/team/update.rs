@@ -13,7 +13,6 @@ use crate::ui::popups::confirm::Confirmation;
 use crate::ui::popups::confirm::kill_teammate::KillTeammate;
 
 impl TeamPane {
-    /// Asks the selected teammate to shut down.
     pub fn ask_shutdown(&self, app: &mut App, out: &mut Vec<Effect>) {
         if let Some(member) = self.selected_at_work(app) {
             let text = format!("Asked {member} to shut down; it finishes its step first.");

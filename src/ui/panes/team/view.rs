@@ -53,16 +53,19 @@ pub fn draw(pane: &TeamPane, app: &App, theme: &Theme, area: Rect, buffer: &mut 
         foot: sum(app, theme),
         below: frame::position(selected, members.len(), height, theme),
         bar: Scrollbar::of_list(area, list, first, members.len()),
-        placeholder: (members.is_empty() && pane.filter.words().is_empty())
-            .then(|| PLACEHOLDER.into()),
+        placeholder: (members.is_empty() && places.filter.is_none()).then(|| PLACEHOLDER.into()),
         ..Titles::default()
     };
     let inner = frame::pane(app, Pane::Team, titles, theme, area, buffer);
     if let Some(row) = places.filter {
         pane.filter.draw(theme, row, buffer);
     }
-    if members.is_empty() && !pane.filter.words().is_empty() {
-        let words = frame::no_match(&app.prefs, "teammate");
+    if members.is_empty() && places.filter.is_some() {
+        let words = if pane.filter.words().is_empty() {
+            PLACEHOLDER.to_string()
+        } else {
+            frame::no_match(&app.prefs, "teammate")
+        };
         frame::empty(&words, theme, list, buffer);
         return;
     }

@@ -23,7 +23,6 @@ use crate::ui::widgets::composer::{Composer, TextAreaSize};
 use crate::ui::widgets::cut::cut_top;
 use crate::ui::widgets::placed::PlacedPart;
 
-/// Maximum width of the popup, in columns.
 const WIDTH_MAX: u16 = 72;
 /// Maximum number of visible rows of the text.
 const ROWS_MAX: u16 = 6;

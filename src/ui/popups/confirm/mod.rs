@@ -28,7 +28,6 @@ use crate::ui::text::wrap;
 use crate::ui::theme::Theme;
 use crate::ui::widgets::area::centered;
 
-/// Maximum width of the dialog, in columns.
 const WIDTH_MAX: u16 = 60;
 
 /// A question that the user confirms or cancels in a dialog.
@@ -41,7 +40,6 @@ pub trait Question: Debug + 'static {
 
     fn text(&self, app: &App) -> String;
 
-    /// Returns the action and the label of each button.
     fn buttons(&self, _app: &App) -> &'static [(Action, &'static str)] {
         const {
             &[

@@ -20,7 +20,6 @@ const NEAR: u64 = 80;
 /// The width of the labels before the lines, in columns.
 const HEADS: usize = 12;
 
-/// Returns the lines of the limits section, wrapped to `columns`.
 pub fn lines(app: &App, accounts: &Accounts, columns: usize, theme: &Theme) -> Vec<CostLine> {
     let mut out = Vec::new();
     let mut put = |head: &str, words: &str, style: Style| {

@@ -21,7 +21,6 @@ use crate::ui::widgets::area;
 use crate::ui::widgets::area::{PopupListLayout, centered, height_with_border};
 use crate::ui::widgets::list::first_row;
 
-/// Maximum width of the panel, in columns.
 const WIDTH_MAX: u16 = 112;
 
 #[derive(Debug, Clone, PartialEq)]

@@ -16,9 +16,7 @@ use crate::ui::widgets::area::{PopupListLayout, centered};
 use crate::ui::widgets::line_input::LineInput;
 use crate::ui::widgets::list::first_row;
 
-/// Maximum width of the popup, in columns.
 const WIDTH_MAX: u16 = 140;
-/// Maximum height of the popup, in rows.
 const HEIGHT_MAX: u16 = 42;
 /// Minimum height inside the border, in rows, to show the full text of the selected line below the list.
 const WHOLE_FROM: u16 = 9;

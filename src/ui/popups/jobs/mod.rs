@@ -158,7 +158,6 @@ pub fn jobs_width(screen: Rect) -> u16 {
     JOBS_WIDTH.min(screen.width.saturating_sub(4))
 }
 
-/// The text that is shown if there are no jobs.
 pub const NO_JOBS: &str = "No background jobs. Agents start one with background_run for long tasks: \
                            builds, test suites, servers.";
 

@@ -33,7 +33,6 @@ pub fn is_any_running(model: &CrewModel) -> bool {
 }
 
 impl JobsPopup {
-    /// Creates the popup with `row` selected.
     pub fn at(row: usize) -> JobsPopup {
         JobsPopup {
             row,

@@ -25,7 +25,6 @@ use crate::ui::widgets::area::{self, centered, height_with_border};
 use crate::ui::widgets::line_input::LineInput;
 use crate::ui::widgets::list;
 
-/// Maximum width of a pager, in columns.
 const WIDTH_MAX: u16 = 96;
 
 const NO_MATCH: &str = "No matches in this text.";
@@ -99,7 +98,7 @@ pub trait Page: Debug + 'static {
     /// Called before each event: remembers the item that the page shows, because the event may change its position.
     fn before_event(&mut self, _app: &App) {}
 
-    /// Called after each event: shows the remembered item again.
+    /// Called after each event: shows the item that [`Page::before_event`] remembered.
     fn after_event(&mut self, _app: &App) {}
 }
 
@@ -184,7 +183,6 @@ pub fn first_line(scroll: usize, len: usize, height: u16) -> usize {
 }
 
 impl<P: Page> Pager<P> {
-    /// Creates a pager at the start of its page.
     pub fn new(page: P) -> Pager<P> {
         Pager {
             page,
@@ -349,7 +347,6 @@ impl<P: Page> Pager<P> {
     }
 }
 
-/// Tells the user which key searches a text.
 pub fn tell_how_to_search(app: &mut App) {
     let key = app.prefs.keymap.key(Context::Reader, Action::Filter);
     app.say(format!("Press {key} to search."));

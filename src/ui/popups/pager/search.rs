@@ -8,7 +8,6 @@ use crate::ui::popups::pager;
 use crate::ui::text::wrap::Row;
 use crate::ui::transcript::{MatchStep, Needle, SearchMatch, find_matches};
 
-/// The matches of a search in a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SearchResults {
     /// The matches, from top to bottom.

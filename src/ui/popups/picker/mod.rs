@@ -21,9 +21,7 @@ use crate::ui::widgets::area::{PopupListLayout, centered, inside, whole_or};
 use crate::ui::widgets::line_input::LineInput;
 use crate::ui::widgets::list::{PAGE, first_row, step};
 
-/// Maximum width of a picker, in columns.
 const WIDTH_MAX: u16 = 76;
-/// Maximum height of a picker, in rows.
 const HEIGHT_MAX: u16 = 20;
 
 /// The content of a picker.
@@ -115,7 +113,6 @@ pub struct Picker<C: Choices> {
 }
 
 impl<C: Choices> Picker<C> {
-    /// Creates a picker with `row` selected.
     pub fn new(choices: C, row: usize) -> Picker<C> {
         Picker {
             choices,

@@ -14,7 +14,6 @@ use crate::ui::theme::Theme;
 use crate::ui::widgets::area::PopupListLayout;
 use crate::ui::widgets::scrollbar::Scrollbar;
 
-/// Draws a picker. Returns the position of the text cursor.
 pub fn draw<C: Choices>(
     app: &App,
     picker: &Picker<C>,

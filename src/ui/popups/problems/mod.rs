@@ -78,7 +78,6 @@ pub struct Problem {
 /// The severity of a problem, worst first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ProblemSeverity {
-    /// The user must act.
     NeedsUser,
     /// An agent failed or a file is damaged.
     Failed,

@@ -9,7 +9,6 @@ use crate::ui::model::style;
 use crate::ui::text::wrap;
 use crate::ui::theme::Theme;
 
-/// The text that explains where to put a skill.
 const WHERE: &str = "To add a skill, create skills/NAME/SKILL.md in the project (or .claude/skills/NAME/SKILL.md); \
     for all projects, ~/.config/crewdeck/skills/NAME/SKILL.md. Changes apply immediately. Example:";
 const EXAMPLE: [&str; 5] = [

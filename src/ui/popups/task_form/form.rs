@@ -73,7 +73,6 @@ impl TaskForm {
         TaskForm::default()
     }
 
-    /// Creates a form that edits an existing task.
     pub fn for_task(task: &Task) -> TaskForm {
         let mut form = TaskForm {
             id: Some(task.id),

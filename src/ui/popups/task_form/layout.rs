@@ -8,7 +8,6 @@ use crate::ui::widgets::area::{centered, inside};
 use crate::ui::widgets::composer::TextAreaSize;
 use crate::ui::widgets::cut::{cut_left, cut_top};
 
-/// Maximum width of the form, in columns.
 const WIDTH_MAX: u16 = 72;
 /// Maximum height of the form, in rows, including its border.
 const ROWS_MAX: u16 = 18;
@@ -35,7 +34,6 @@ pub struct FormLayout {
     pub fields: Vec<(FormField, Rect)>,
     /// The error text, wrapped into rows.
     pub error_lines: Vec<String>,
-    /// Area of the error text.
     pub error: Rect,
 }
 

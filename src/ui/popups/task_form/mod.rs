@@ -124,7 +124,7 @@ pub fn rejected(app: &mut App, command: &TaskCommand, why: &str) {
     }
 }
 
-/// Returns whether there are no drafts and no forms without an answer.
+/// Returns whether there is neither a draft nor a sent form without an answer.
 #[cfg(test)]
 pub fn is_clear(app: &mut App) -> bool {
     forms(app, |forms| forms.is_clear())

@@ -15,7 +15,6 @@ use crate::ui::text::fit;
 use crate::ui::theme::Theme;
 use crate::ui::widgets::composer::TextAreaSize;
 
-/// Draws the form. Returns the position of the text cursor.
 pub fn draw(
     app: &App,
     form: &TaskForm,

@@ -16,7 +16,6 @@ use crate::ui::theme::Theme;
 pub struct TaskPage(TaskId);
 
 impl TaskPage {
-    /// Creates the pager that shows a task.
     pub fn pager(id: TaskId) -> Pager<TaskPage> {
         Pager::new(TaskPage(id))
     }

@@ -13,7 +13,6 @@ use crate::ui::app::effect::Effect;
 use crate::ui::app::popup::{Next, open as open_popup};
 use crate::ui::popups::picker::{Choices, Picker, PickerRow, low_area};
 
-/// Maximum number of visible rows.
 const ROWS_MAX: u16 = 10;
 
 /// The content of the theme picker: the built-in themes and the user's own ones.
@@ -38,6 +37,7 @@ impl App {
     /// Sets the saved theme, which an open theme picker hides behind its preview.
     pub fn set_theme(&mut self, theme: impl Into<ThemeChoice>) {
         self.prefs.theme = theme.into();
+        self.apply_image_drawing();
         self.dirty = true;
     }
 
@@ -77,6 +77,7 @@ impl Choices for ThemeChoices {
     fn choose(&mut self, app: &mut App, theme: ThemeChoice, out: &mut Vec<Effect>) -> Next {
         app.say(format!("Theme: {}.", theme.word()));
         app.prefs.theme = theme.clone();
+        app.apply_image_drawing();
         out.push(Effect::SaveTheme(theme));
         Next::Close
     }

@@ -16,7 +16,6 @@ pub const THREAD_MAX: usize = 100;
 
 /// The rendered messages between two parties, of which one message is opened.
 pub struct Thread {
-    /// The lines of all shown messages.
     pub lines: Vec<Line<'static>>,
     /// The index of the first line of the opened message.
     pub opened: usize,
@@ -62,7 +61,6 @@ fn around<'a>(
     (first, shown)
 }
 
-/// Renders the thread of a message, `width` columns wide.
 pub fn lay_out(app: &App, traced: &TrackedMessage, width: usize, theme: &Theme) -> Thread {
     let (older, shown) = around(app, traced);
     let whole = app.model.messages.thread(traced).count();

@@ -20,8 +20,8 @@ const MESSAGE_MARGIN: usize = 5;
 /// above the hints.
 const MESSAGE_LEAST: usize = 16;
 
-/// Splits the status message into a row above the hints, which is empty unless the message is long, and the text before
-/// the hints. The text before the hints leaves room for permanent hints and for the buttons of an open dialog.
+/// Returns the two parts of the status message: the row above the hints, which is empty unless the message is long, and
+/// the text before the hints. This text leaves room for permanent hints and for the buttons of an open dialog.
 pub fn message(state: &UiState, row: Rect) -> (String, String) {
     let Some(status) = &state.status else {
         return (String::new(), String::new());
@@ -61,7 +61,6 @@ fn hint_width(hint: &Hint) -> usize {
     width(&hint.key) + width(&hint.words) + 3
 }
 
-/// Returns whether the hint is for a button of the open dialog.
 fn is_dialog_button(app: &App, hint: &Hint) -> bool {
     let popup = app.popups.last();
     popup.is_some_and(|p| {

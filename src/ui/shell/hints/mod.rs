@@ -16,7 +16,6 @@ use crate::ui::shell::hints::labels::words;
 use crate::ui::shell::peek::{self, Peek};
 use crate::ui::shell::state::UiState;
 
-/// An entry of the hint line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hint {
     /// The key, formatted for display.
@@ -118,9 +117,9 @@ fn shown_key(state: &UiState, binding: &KeyBinding, key: &str) -> String {
     }
 }
 
-/// Returns the sort key of a hint: 0 for requests that wait for the user; 1 for ending a filter or search, for deciding
-/// the previewed request, and for interrupting the agent right after Esc, because Esc interrupts in other programs; 2
-/// for all others, which may not fit on a narrow screen.
+/// Returns the sort key of a hint. 0: requests that wait for the user. 1: ending a filter or search, deciding the
+/// previewed request, and interrupting the agent right after Esc, because Esc interrupts in other programs. 2: all
+/// others, which may not fit on a narrow screen.
 fn sort_key(app: &App, hint: &Hint) -> u8 {
     let ends = [CLEAR_FILTER, END_SEARCH].contains(&hint.words.as_str());
     let is_peek = app.popups.top::<Peek>().is_some();

@@ -52,7 +52,8 @@ fn is_only_conversation(state: &UiState) -> bool {
             .all(|rows| rows == 0)
 }
 
-/// Places the conversation, and below it one line for each of the other panes. The line says what the pane will show.
+/// If only the conversation has content, places it with one line for each of the other panes below it, which says what
+/// the pane will show. Otherwise, places nothing and returns false.
 pub fn only_conversation(state: &UiState, out: &mut Layout, body: Rect) -> bool {
     if !is_only_conversation(state) {
         return false;
@@ -214,7 +215,7 @@ enum TodoPlacement {
     AboveComposer,
     /// Above the composer if the conversation is high enough or the list has the focus.
     WhereRoom,
-    /// Not with the conversation.
+    /// Not in the area of the conversation.
     Elsewhere,
 }
 

@@ -34,7 +34,8 @@ const ROWS_MIN: u16 = 12;
 /// Height of a preview outside its pane, in rows, if there is room. If the pane is higher, the preview is as high as
 /// the pane.
 const ROWS: u16 = 24;
-/// If fewer rows of another pane than this would stay visible below the preview, the preview covers them too.
+/// Minimum number of rows of another pane to show below the preview. If fewer would stay visible, the preview covers
+/// them too.
 const EDGE_ROWS: u16 = 3;
 /// Minimum height, with border, of a pane that shares its area with the preview, in rows.
 const LIST_MIN: u16 = 5;

@@ -34,6 +34,7 @@ use crate::ui::app::popup::TextInput;
 use crate::ui::notifier::WindowFocus;
 use crate::ui::panes::lead::complete_update;
 use crate::ui::panes::needs::answers;
+use crate::ui::pictures::PictureUpdate;
 use crate::ui::shell::state::UiState;
 use crate::ui::shell::update::apply::apply_event;
 use crate::ui::shell::update::press::{paste, press};
@@ -61,6 +62,8 @@ pub enum Msg {
     Edited(String),
     /// Files that match the mention being typed: the answer to [`App::file_query`](crate::ui::UiState).
     Files(FoundFiles),
+    /// A picture was loaded, could not be loaded, or was removed from memory.
+    Picture(PictureUpdate),
 }
 
 /// Applies `msg` to the state and returns the effects to run. Does no IO and reads no clock: the same messages give
@@ -69,7 +72,7 @@ pub fn update(state: &mut UiState, msg: Msg) -> Vec<Effect> {
     let mut out = Vec::new();
     let may_write = !matches!(
         msg,
-        Msg::Event(_) | Msg::Tick { .. } | Msg::Window(_) | Msg::Files(_)
+        Msg::Event(_) | Msg::Tick { .. } | Msg::Window(_) | Msg::Files(_) | Msg::Picture(_)
     );
     match msg {
         Msg::Key(key, now) => {
@@ -108,6 +111,7 @@ pub fn update(state: &mut UiState, msg: Msg) -> Vec<Effect> {
             }
             state.dirty = true;
         }
+        Msg::Picture(news) => state.update_picture(news),
         Msg::Files(found) => {
             let UiState { app, panes, .. } = state;
             complete_update::show_files(&mut panes.lead, app, found);

@@ -85,8 +85,8 @@ pub fn is_chord(name: &str) -> bool {
     function || name.starts_with("ctrl+") || name.starts_with("alt+")
 }
 
-/// If the key `name` is a symbol that Option types instead of an Alt key that would have an effect now, tells the user
-/// once which other key or command has that effect. Returns whether it has told the user.
+/// On a Mac, Option types a symbol instead of sending an Alt key. If `name` is such a symbol and the Alt key would have
+/// an effect now, tells the user once which other key or command has that effect. Returns whether a message was shown.
 pub fn explain_option(state: &mut UiState, contexts: &[Context], name: &str) -> bool {
     let symbol = |(symbol, _): &&(char, char)| name.chars().eq([*symbol]);
     let Some((symbol, base)) = OPTION_SYMBOLS.iter().find(symbol) else {

@@ -11,6 +11,7 @@ use ratatui::layout::{Position, Rect};
 use ratatui::text::Line;
 use ratatui::widgets::Widget;
 
+use crate::ui::app::popup::Popup;
 use crate::ui::frame::layout::{Layout, SizeClass};
 use crate::ui::frame::view_cache::ViewCache;
 use crate::ui::keymap::pane::Pane;
@@ -41,6 +42,7 @@ fn draw_on(
     area: Rect,
     buffer: &mut Buffer,
 ) -> Option<Position> {
+    cache.begin_frame();
     if area.is_empty() {
         return None;
     }
@@ -77,6 +79,11 @@ fn draw_on(
         let cursor = state.panes.get(*pane).draw(state, *area, canvas);
         searching = searching.or(cursor);
     }
+    // Dimming would replace the colours of a picture, and with them the picture itself.
+    let is_dimmed = state.popups.last().is_some_and(Popup::dims);
+    if !is_dimmed {
+        cache.draw_pictures(&state.pictures, buffer);
+    }
     let composer = &state.panes.lead;
     let mut cursor = composer
         .draw_composer(state, theme, &layout, buffer)
@@ -94,7 +101,10 @@ fn draw_on(
         cursor = top.draw(state, theme, area, buffer);
     }
     match layout.peek {
-        Some(area) => peek::view::draw(state, cache, theme, area, buffer),
+        Some(area) => {
+            peek::view::draw(state, cache, theme, area, buffer);
+            cache.draw_peeked_pictures(&state.pictures, buffer);
+        }
         None => cache.peeked.clear(),
     }
     hints::draw_above(state, theme, layout.hints, buffer);

@@ -26,7 +26,6 @@ struct StatusPiece {
     rank: u8,
     text: String,
     style: Style,
-    /// The click target.
     hit: Hit,
 }
 

@@ -11,7 +11,6 @@ use crate::ui::shell::tour::{MARK, line};
 use crate::ui::text::width;
 use crate::ui::theme::Theme;
 
-/// Draws the current tip, if there is one.
 pub fn draw(state: &UiState, theme: &Theme, row: Rect, buffer: &mut Buffer) {
     let Some(words) = line(state) else {
         return;

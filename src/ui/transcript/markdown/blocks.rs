@@ -28,13 +28,14 @@ pub enum NestingLevel {
 pub struct Blocks {
     open: Vec<(NestingLevel, usize)>,
     lists: Vec<ListState>,
-    /// The list at the end of the previous piece, if the first list of this piece continues it.
+    /// The list that the first list of this text continues, if a long list is rendered in several
+    /// [`Piece`](super::Piece)s.
     continued_list: Option<ListState>,
     /// The state of the last top-level list that ended.
     ended: Option<ListState>,
 }
 
-/// What the next piece of the text needs to know to continue a list of this piece.
+/// The state of a list at the end of a [`Piece`](super::Piece) of a text, from which the next piece continues the list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ListState {
     /// Number of the next item; `None` for a bulleted list.
@@ -58,7 +59,8 @@ impl Blocks {
         self.continued_list = list;
     }
 
-    /// Returns the state of the last top-level Markdown list that ended, which the next piece of text may continue.
+    /// Returns the state of the last top-level list that ended. The next [`Piece`](super::Piece) of the text may
+    /// continue it.
     pub fn ended(&self) -> Option<ListState> {
         self.ended
     }

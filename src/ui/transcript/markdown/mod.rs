@@ -33,8 +33,8 @@ pub fn rows(text: &str, columns: usize, theme: &Theme, text_offset: &mut usize) 
     done.rows
 }
 
-/// Renders a piece of `text`, without the blank row above it. `before` is the state at the end of the previous piece.
-/// If the piece begins with a part of a table, `shared` is the layout that all pieces of the table share.
+/// Renders one [`Piece`] of `text`, without the blank row above it. `before` is the state at the end of the previous
+/// piece. If the piece begins with a part of a table, `shared` is the layout that all parts of the table share.
 pub fn piece(
     text: &str,
     piece: &Piece,

@@ -16,7 +16,8 @@ use crate::ui::transcript::markdown::table::{Table, TableLayout, TableMeasure};
 /// Maximum width of the line that draws a thematic break, in columns.
 const RULE_MAX: usize = 60;
 
-/// Builds the rows of a Markdown text or piece.
+/// Builds the rows of a Markdown text. A streamed text is rendered in parts that can be drawn again one by one, its
+/// [`Piece`](super::Piece)s; each has a builder of its own.
 pub struct PageBuilder<'a> {
     columns: usize,
     theme: &'a Theme,
@@ -35,10 +36,12 @@ pub struct PageBuilder<'a> {
     language: Option<Language>,
     /// The token that the code so far left open, such as a block comment.
     inside: OpenToken,
-    /// Whether the first code block continues one of the previous piece, which has already shown the language.
+    /// Whether the text begins inside a code block whose start, with the label, is in the previous
+    /// [`Piece`](super::Piece).
     continues_code: bool,
     table: Option<Table>,
-    /// The layout that the first table shares with other pieces, and whether its head is in an earlier piece.
+    /// For a long table that is rendered in several [`Piece`](super::Piece)s: the layout that they share, and whether
+    /// the table's head is in an earlier piece. Applies to the first table.
     shared: (Option<TableLayout>, bool),
     /// Column measurements of the first table.
     measured: Option<TableMeasure>,
@@ -66,8 +69,8 @@ impl<'a> PageBuilder<'a> {
         }
     }
 
-    /// Sets the shared layout for a text that begins with a piece of a table. `is_head_above` says whether the head is
-    /// in an earlier piece.
+    /// Sets the shared layout for a text that begins with a part of a long table. `is_head_above` says whether the head
+    /// of the table is in an earlier [`Piece`](super::Piece).
     #[must_use]
     pub fn with_table(self, shared: Option<TableLayout>, is_head_above: bool) -> PageBuilder<'a> {
         PageBuilder {
@@ -76,7 +79,8 @@ impl<'a> PageBuilder<'a> {
         }
     }
 
-    /// Makes the first code block a continuation of the previous piece. `inside` is the token that it left open.
+    /// Makes the first code block a continuation of the one that ends the previous [`Piece`](super::Piece). `inside` is
+    /// the token that the code left open there.
     #[must_use]
     pub fn continuing_code(self, inside: OpenToken) -> PageBuilder<'a> {
         PageBuilder {
@@ -86,14 +90,15 @@ impl<'a> PageBuilder<'a> {
         }
     }
 
-    /// Makes the first list a continuation of `list`, the list at the end of the previous piece.
+    /// Makes the first list a continuation of `list`, the list at the end of the previous [`Piece`](super::Piece).
     #[must_use]
     pub fn with_list(mut self, list: Option<ListState>) -> PageBuilder<'a> {
         self.blocks.continue_list(list);
         self
     }
 
-    /// Draws the remaining text. Returns the rows and the state for the next piece.
+    /// Draws the remaining text. Returns the rows and the state from which the next [`Piece`](super::Piece) of the text
+    /// continues.
     pub fn finish(mut self) -> RenderedPiece {
         self.flush();
         RenderedPiece {

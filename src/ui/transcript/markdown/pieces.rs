@@ -21,7 +21,7 @@ const CODE_LINES: usize = 64;
 /// Minimum number of lines in one piece of a list, table or paragraph. Only the block's last piece can have fewer.
 const LINES: usize = 12;
 
-/// How a piece continues the previous one.
+/// How a [`Piece`] of a text continues the previous one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Joint {
     /// The piece begins a new block, after a blank row.

@@ -5,7 +5,8 @@ use crate::ui::text::wrap::Row;
 use crate::ui::transcript::markdown::blocks::ListState;
 use crate::ui::transcript::markdown::table::TableMeasure;
 
-/// What the next piece of a Markdown text needs to know about the end of this piece, such as an open list.
+/// The state at the end of a [`Piece`](super::Piece) of a Markdown text from which the next piece continues, such as an
+/// open list.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Continuation {
     /// The token that is open at the end of the piece's code.
@@ -14,7 +15,7 @@ pub struct Continuation {
     pub list: Option<ListState>,
 }
 
-/// A piece of Markdown after rendering: its rows, and what the next piece needs.
+/// The result of rendering one [`Piece`](super::Piece) of a Markdown text.
 pub struct RenderedPiece {
     pub rows: Vec<Row>,
     /// Number of visible characters before the end of the piece, including those before the piece.

@@ -34,7 +34,8 @@ pub struct Table {
     unmeasured: usize,
 }
 
-/// The layout that all pieces of one table share.
+/// The column widths and rules of a table. A long table is rendered in several [`Piece`](super::Piece)s, which share
+/// them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TableLayout {
     /// The width of each table column; `None` if a grid does not fit.
@@ -54,12 +55,12 @@ impl TableLayout {
     }
 }
 
-/// The measurements of one piece of a table.
+/// The measurements of a table, or of the part of a long table that is in one [`Piece`](super::Piece) of the text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TableMeasure {
     /// The width of the widest cell of each table column.
     pub natural_widths: Vec<usize>,
-    /// Whether this piece needs rules by itself, because one of its rows takes several lines.
+    /// Whether the measured rows need rules between them, because one of them takes several lines.
     pub needs_rules: bool,
 }
 
@@ -89,8 +90,8 @@ impl Table {
         }
     }
 
-    /// Draws the table to the right of `margin`, in the shared layout or, without one, in its own. The head is not
-    /// drawn again if it is in an earlier piece (`is_head_above`). Also returns the measurements of the table.
+    /// Draws the table to the right of `margin`, in the shared layout or, without one, in its own. If `is_head_above`,
+    /// the head was drawn with an earlier part of the table and is omitted. Also returns the measurements of the table.
     pub fn rows(
         &self,
         (columns, margin): (usize, &Margin),

@@ -228,7 +228,11 @@ fn laid(text: &str, columns: usize) -> CellLayout {
 /// within a character is moved behind it.
 fn laid_in_chunks(text: &str, ends: &[usize], columns: usize) -> CellLayout {
     let theme = &Theme::default();
-    let page = LayoutParams { columns, theme };
+    let page = LayoutParams {
+        columns,
+        theme,
+        pictures: Default::default(),
+    };
     let mut kind = CellKind::Answer(Box::new(Answer::streaming(1)));
     let (mut out, mut start) = (None, 0);
     for end in ends {

@@ -73,7 +73,6 @@ impl Composer {
         self.kills.add(&text, side);
     }
 
-    /// Deletes `text`, which begins at `start`.
     fn delete(&mut self, start: (usize, usize), text: &str) {
         self.move_cursor_to(start.0, start.1);
         self.area.delete_str(text.chars().count());

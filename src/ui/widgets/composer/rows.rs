@@ -24,7 +24,6 @@ pub struct WrappedLine<'a> {
     starts: Vec<RowStart>,
 }
 
-/// Where a row begins in its line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct RowStart {
     bytes: usize,
@@ -40,7 +39,6 @@ struct CursorCell<'a> {
 }
 
 impl<'a> WrappedLine<'a> {
-    /// Wraps `line` into rows of at most `width` columns.
     pub fn new(line: &'a str, width: usize) -> WrappedLine<'a> {
         let width = width.max(COLUMNS_MIN);
         let line = escape_each_char(line);

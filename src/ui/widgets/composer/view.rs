@@ -5,7 +5,6 @@ use ratatui::layout::{Position, Rect};
 use crate::ui::widgets::composer::Composer;
 use crate::ui::widgets::composer::rows::WrappedLine;
 
-/// Size of a text area, in columns and rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TextAreaSize {
     pub width: u16,
@@ -61,7 +60,6 @@ struct LaidOutRows<'a> {
     cursor: (usize, usize),
     /// Index of the first visible row.
     top: usize,
-    /// Number of laid-out rows.
     len: usize,
 }
 
@@ -170,7 +168,7 @@ impl Composer {
         }
     }
 
-    /// Returns the number of lines that are laid out for a text area of this size.
+    /// Returns how many lines are laid out, so that tests can check that the number does not grow with the text.
     #[cfg(test)]
     pub fn laid_out(&self, room: TextAreaSize) -> usize {
         self.around(room).lines.len()

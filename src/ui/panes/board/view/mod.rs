@@ -49,7 +49,8 @@ pub fn draw(pane: &BoardPane, app: &App, theme: &Theme, area: Rect, buffer: &mut
         ),
         below,
         bar: pane.bar(app, &places, area),
-        placeholder: app.model.board.is_empty().then(|| placeholder(app).into()),
+        placeholder: (app.model.board.is_empty() && places.filter.is_none())
+            .then(|| placeholder(app).into()),
         ..Titles::default()
     };
     frame::pane(app, Pane::Board, titles, theme, area, buffer);
@@ -64,7 +65,12 @@ pub fn draw(pane: &BoardPane, app: &App, theme: &Theme, area: Rect, buffer: &mut
                 about(pane, app, &index, theme, row, buffer);
             }
         }
-        Shown::List(_) if app.model.board.is_empty() => {}
+        Shown::List(_) if app.model.board.is_empty() => {
+            // Without a filter, the frame has drawn it.
+            if places.filter.is_some() {
+                frame::empty(placeholder(app), theme, places.body, buffer);
+            }
+        }
         Shown::List(_) if pane.rows(app).len() == 0 => {
             let words = frame::no_match(&app.prefs, "task");
             frame::empty(&words, theme, places.body, buffer);

@@ -165,6 +165,7 @@ fn attachments_are_listed_below_the_message() {
             "README.md · 120 lines".into(),
             "shot.png · 800x600 image".into(),
         ],
+        images: Vec::new(),
     };
     apply_events(&mut state, vec![event.of(name("lead"))]);
     let shown = picture(&state);

@@ -7,3 +7,4 @@ mod conversation;
 mod deciding;
 mod drafts;
 mod onboarding;
+mod pictures;

@@ -26,6 +26,8 @@ pub fn default_agents_max(cores: usize, memory: Option<u64>) -> usize {
     by_cores.min(by_memory).clamp(AGENTS_MIN, AGENTS_MAX)
 }
 
+/// The role of a teammate that was started without one.
+pub const DEFAULT_ROLE: &str = "teammate";
 /// Maximum number of members that the error for an unknown name lists.
 const NAMED_MAX: usize = 32;
 

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::ids::Name;
-use super::team::{AGENTS_MAX, Member, PlanRule};
+use super::team::{AGENTS_MAX, DEFAULT_ROLE, Member, PlanRule};
 use super::text::{clip, one_line};
 
 /// Maximum length of a role, in characters.
@@ -101,7 +101,7 @@ impl TeamPreset {
                         "the name '{name}' is used twice: choose another name"
                     )));
                 }
-                let role = if role.is_empty() { "teammate" } else { &role };
+                let role = if role.is_empty() { DEFAULT_ROLE } else { &role };
                 let mut member = Member::new(name, role);
                 member.model = clip(one_line(&entry.model).trim(), MODEL_MAX);
                 member.tags.clone_from(&entry.tags);

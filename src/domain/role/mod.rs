@@ -10,6 +10,8 @@ mod values;
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 
+use super::team::DEFAULT_ROLE;
+
 pub use file::{RoleError, RoleFile};
 pub use tools::{OWN_TOOLS, ToolSelection};
 
@@ -209,8 +211,8 @@ impl RoleCatalog {
             return Err(format!("{}: {}", broken.path, broken.why));
         }
         match &self.incomplete {
-            Some(why) => Err(format!("not all roles can be read: {why}")),
-            None => Ok(None),
+            Some(why) if text != DEFAULT_ROLE => Err(format!("not all roles can be read: {why}")),
+            Some(_) | None => Ok(None),
         }
     }
 

@@ -188,4 +188,5 @@ fn no_text_is_free_while_roles_cannot_be_read() {
         "{why}"
     );
     assert!(catalog.resolve("tester").unwrap().is_some());
+    assert_eq!(catalog.resolve("teammate").unwrap(), None);
 }

@@ -161,10 +161,13 @@ impl Commands {
 
     async fn start_team(&self, name: String) -> Result<(), String> {
         let root = self.context.root.clone();
-        let read = blocking(move || Ok(team_preset(&root, &name))).await;
+        let wanted = name.clone();
+        let read = blocking(move || Ok(team_preset(&root, &wanted))).await;
         let preset = read.map_err(|e| e.to_string())??;
         if preset.lead == LeadMode::Delegate {
-            let text = "The preset's lead only delegates: that applies if crewdeck is started with --team.";
+            let text = format!(
+                "The lead keeps its tools: lead = \"delegate\" applies only to crewdeck --team {name}."
+            );
             self.context.notice(NoticeLevel::Info, text).await;
         }
         let teammates = Arc::clone(&self.teammates);

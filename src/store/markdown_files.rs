@@ -104,7 +104,7 @@ fn walk(
         // A folder that is a link is not searched: it could lead back here.
         match dir.symlink_metadata(&path) {
             Ok(meta) if meta.is_dir() && depth < DEPTH_MAX => {
-                walk(dir, &path, depth + 1, checked, out, unread)
+                walk(dir, &path, depth + 1, checked, out, unread);
             }
             Ok(meta) if !meta.is_dir() && is_markdown => out.push(path),
             Ok(_) | Err(_) => {}

@@ -28,7 +28,7 @@ pub fn team_preset(root: &Path, name: &str) -> Result<TeamPreset, String> {
         let there = if names.is_empty() {
             format!("create {FOLDER}/NAME.toml")
         } else {
-            format!("there are {}", names.join(", "))
+            format!("the presets are {}", names.join(", "))
         };
         return Err(format!("there is no team preset '{shown}': {there}"));
     };
@@ -76,7 +76,7 @@ mod tests {
         assert!(why("bad").starts_with(".crewdeck/teams/bad.toml: line 2: unknown field"));
         assert_eq!(
             why("../secret"),
-            "there is no team preset '../secret': there are bad, out, web"
+            "there is no team preset '../secret': the presets are bad, out, web"
         );
         assert!(
             !why("out").contains("line"),

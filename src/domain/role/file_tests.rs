@@ -88,6 +88,7 @@ fn every_field_is_read_in_every_form() {
 }
 
 #[test]
+#[allow(clippy::too_many_lines)] // one table of mistakes
 fn mistakes_that_leave_the_role_usable_are_notices_with_lines() {
     for (lines, name, expected, notice) in [
         (

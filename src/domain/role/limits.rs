@@ -21,6 +21,9 @@ const LIMITING_HOOKS: &[&str] = &["PreToolUse", "PermissionRequest"];
 /// The tools that the plan mode of Claude Code takes away.
 const NOT_WHILE_PLANNING: &[&str] = &["Write", "Edit", "Bash", "mcp__*"];
 
+/// An entry of a list of tools, and the pattern in parentheses behind its name.
+type PatternEntry = (ToolEntry, Option<String>);
+
 impl RoleReader<'_> {
     fn limit_error(&self, field: &str, why: impl AsRef<str>) -> RoleError {
         RoleError::Limit {
@@ -57,10 +60,7 @@ impl RoleReader<'_> {
     }
 
     /// Takes a list of tools and resolves its entries.
-    fn tools(
-        &mut self,
-        field: &str,
-    ) -> Result<Option<Vec<(ToolEntry, Option<String>)>>, RoleError> {
+    fn tools(&mut self, field: &str) -> Result<Option<Vec<PatternEntry>>, RoleError> {
         let Some(value) = self.take(field) else {
             return Ok(None);
         };

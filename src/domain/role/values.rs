@@ -67,7 +67,7 @@ pub(super) fn servers(value: Value) -> (Vec<RoleServer>, Vec<String>) {
                         name: name.trim().to_string(),
                         config,
                     },
-                }))
+                }));
             }
             other => servers.push(named(&scalar(&other).unwrap_or_default())),
         }

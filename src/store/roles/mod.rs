@@ -31,20 +31,20 @@ impl Roles {
     pub fn read(&self) -> RoleCatalog {
         let mut catalog = RoleCatalog::default();
         let root = Some(self.root.as_path());
-        self.add_folder(
+        Self::add_folder(
             &mut catalog,
             RoleSource::Project,
             root,
             Path::new(".crewdeck/agents"),
         );
-        self.add_folder(
+        Self::add_folder(
             &mut catalog,
             RoleSource::Claude,
             root,
             Path::new(".claude/agents"),
         );
         if let Some(user) = &self.user {
-            self.add_folder(&mut catalog, RoleSource::User, None, user);
+            Self::add_folder(&mut catalog, RoleSource::User, None, user);
         }
         for (stem, text) in BUILT_IN {
             add(
@@ -52,7 +52,7 @@ impl Roles {
                 RoleSource::BuiltIn,
                 stem,
                 Path::new(""),
-                Ok((*text).to_string()),
+                Ok(text),
             );
         }
         reject_shadowed(&mut catalog);
@@ -67,7 +67,6 @@ impl Roles {
     }
 
     fn add_folder(
-        &self,
         catalog: &mut RoleCatalog,
         source: RoleSource,
         root: Option<&Path>,
@@ -82,7 +81,7 @@ impl Roles {
         for (path, why) in found.unread {
             add_unreadable(catalog, source, &folder.join(path), why);
         }
-        for (path, text) in found.files {
+        for (path, text) in &found.files {
             let stem = path
                 .file_stem()
                 .unwrap_or_default()
@@ -92,7 +91,8 @@ impl Roles {
             if stem.eq_ignore_ascii_case("readme") {
                 continue;
             }
-            add(catalog, source, &stem, &folder.join(&path), text);
+            let text = text.as_deref().map_err(String::as_str);
+            add(catalog, source, &stem, &folder.join(path), text);
         }
     }
 }
@@ -102,13 +102,12 @@ fn add(
     source: RoleSource,
     stem: &str,
     path: &Path,
-    text: Result<String, String>,
+    text: Result<&str, &str>,
 ) {
-    let written = text.as_deref().ok().and_then(written_name);
+    let written = text.ok().and_then(written_name);
     let names = || [Some(stem.to_string()), written].into_iter().flatten();
     let parsed = text
-        .as_deref()
-        .map_err(Clone::clone)
+        .map_err(str::to_string)
         .and_then(|text| RoleFile::parse(text, stem).map_err(|e| e.to_string()));
     let file = match parsed {
         Ok(file) => file,

@@ -9,7 +9,7 @@ use super::{KilledCrew, member};
 use crate::common::project::Project;
 
 /// In this script, bob writes a file, and his subagent another one.
-const WRITE: &str = r#"
+const WRITE: &str = r"
 rules:
   - agent: bob
     when: Write it
@@ -20,7 +20,7 @@ rules:
     calls: [{ tool: write_file, input: { path: sub.txt, content: x } }]
   - times: 0
     say: Noted.
-"#;
+";
 
 /// Resumes a crew in which bob has the role `checker` and was told to write. Returns what was written and the errors.
 fn resume(file: Option<&str>, edit: impl FnOnce(&mut Member)) -> (Vec<&'static str>, String) {
@@ -77,14 +77,14 @@ fn role_limits_subagents_of_a_resumed_member() {
 
 #[test]
 fn lead_of_a_preset_still_delegates_on_resume() {
-    let script = r#"
+    let script = r"
 rules:
   - agent: lead
     when: interrupted|continue|Continue
     calls: [{ tool: write_file, input: { path: own.txt, content: x } }]
   - times: 0
     say: Noted.
-"#;
+";
     for lead in [LeadMode::Work, LeadMode::Delegate] {
         let crew = KilledCrew::new(Project::new());
         crew.append_log(

@@ -86,7 +86,7 @@ impl RoleBook {
     }
 
     /// Returns the role and the limits with which a member of a resumed session continues. A member whose role is gone
-    /// or cannot be used only reads, and the user is told.
+    /// or cannot be used only reads, and a notice says why.
     pub async fn of_restored(&self, member: &Member) -> (Option<AppliedRole>, Vec<ToolSelection>) {
         let why = match self.find(&member.role).await {
             Ok(None) if member.role_defined => {

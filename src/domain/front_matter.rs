@@ -159,7 +159,7 @@ fn quote_value(line: &str) -> Option<String> {
     let value = value.trim();
     // Hints such as [file] [line] are no lists.
     let is_list = value.starts_with('[') && value.find(']') == value.len().checked_sub(1);
-    let is_text = !value.starts_with(['"', '\'', '{', '|', '>', '&']);
+    let is_text = !value.starts_with(|c| "\"'{|>&".contains(c));
     let is_plain = is_text && !is_list && !value.is_empty();
     let is_misread = value.contains(": ") || value.contains(" #") || value.ends_with(':');
     let starts_as_syntax = value.starts_with(['[', '*', '@', '`', '%', '!', '#']);

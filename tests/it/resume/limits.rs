@@ -22,7 +22,7 @@ rules:
     say: Noted.
 ";
 
-/// Resumes a crew in which bob has the role `checker` and was told to write. Returns what was written and the errors.
+/// Resumes a crew in which bob has the role `checker` and the order to write. Returns what was written and the errors.
 fn resume(file: Option<&str>, edit: impl FnOnce(&mut Member)) -> (Vec<&'static str>, String) {
     let crew = KilledCrew::new(Project::new());
     if let Some(text) = file {
@@ -95,4 +95,26 @@ rules:
         let is_written = crew.project.file("own.txt").exists();
         assert_eq!(is_written, lead == LeadMode::Work);
     }
+}
+
+#[test]
+fn compaction_keeps_the_lead_delegating() {
+    let script = r"
+rules:
+  - agent: lead
+    when: crewdeck stopped in the middle
+    calls: [{ tool: compact, input: {} }]
+  - times: 0
+    say: Noted.
+";
+    let crew = KilledCrew::new(Project::new());
+    let lead = LeadMode::Delegate;
+    crew.append_log(
+        "lead",
+        &[LogRecord::Lead { lead }, super::user_record("continue")],
+    );
+    crew.resume(script, &[]);
+    let rewritten = crew.conversation("lead");
+    assert!(rewritten.messages.iter().all(|m| m.text() != "go"));
+    assert_eq!(rewritten.lead, lead);
 }

@@ -15,6 +15,7 @@ use crate::domain::chat::{self, Block};
 use crate::domain::ids::{JobId, Name, PromptId};
 use crate::domain::mail::MailMessage;
 use crate::domain::team::Activity;
+use crate::domain::team_preset::LeadMode;
 use crate::domain::timestamp::Timestamp;
 use crate::domain::todo::TodoList;
 use crate::domain::usage::Usage;
@@ -57,6 +58,8 @@ pub struct Driver {
     pub board: Board,
     /// The agent's name, role and team as text, which a compaction keeps; empty for the lead.
     pub identity: String,
+    /// What the lead does itself; not used for other agents.
+    pub lead_mode: LeadMode,
     /// When the conversation fills this share of the context window, in percent, it is compacted.
     pub compact_at: u64,
     pub transcript: TranscriptFile,

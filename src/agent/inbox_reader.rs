@@ -27,6 +27,7 @@ impl Driver {
         let mut blocks = self.tool_runner.mailbox.take_user_commands();
         for prompt in &prompts {
             blocks.push(Block::text(&prompt.text));
+            blocks.extend(self.expanded(&prompt.text).await);
             blocks.extend(self.attached(prompt.attachments.clone()).await);
         }
         self.state.prompts.extend(prompts);
@@ -57,6 +58,9 @@ impl Driver {
                         self.look_for_shutdown(&pending.messages).await;
                         blocks.push(mail::block(&pending.messages));
                         for message in &pending.messages {
+                            if message.from == Name::user().to_string() {
+                                blocks.extend(self.expanded(&message.content).await);
+                            }
                             blocks.extend(self.attached(message.attachments()).await);
                         }
                         self.state.unacknowledged_messages = pending.messages;
@@ -70,6 +74,32 @@ impl Driver {
             }
         }
         blocks
+    }
+
+    /// Returns the text of the slash command that the user's message is, if a file defines it.
+    async fn expanded(&self, text: &str) -> Option<Block> {
+        if !text.starts_with('/') {
+            return None;
+        }
+        let (skills, text) = (self.tool_runner.skills.clone(), text.to_string());
+        let found = blocking(move || Ok(skills.expand(&text))).await.ok()??;
+        if found.expansion.has_commands {
+            let text = format!(
+                "The command /{} contains lines that other programs run before the model reads them: they are only text here.",
+                found.name
+            );
+            self.publish(EventKind::notice(NoticeLevel::Warn, text))
+                .await;
+        }
+        let text = self
+            .tool_runner
+            .redactor
+            .text(&found.expansion.text)
+            .into_owned();
+        Some(Block::text(format!(
+            "<command name=\"{}\">\n{text}\n</command>",
+            found.name
+        )))
     }
 
     /// Returns the attachments as parts of a message, read on a thread for blocking work. Empty if that thread panics.

@@ -6,6 +6,7 @@ use super::turn::{Turn, TurnInput};
 use crate::domain::chat::{Block, Message, Role};
 use crate::domain::conversation::{Conversation, JobState, LogRecord, PlanState, TurnState};
 use crate::domain::ids::{JobId, PromptId};
+use crate::domain::team_preset::LeadMode;
 use crate::domain::todo::TodoList;
 use crate::model::Reply;
 use crate::protocol::event::{AgentEvent, CrewEvent, EventKind, NoticeLevel};
@@ -173,6 +174,7 @@ impl Driver {
                 PlanGate::Open => PlanState::Approved,
                 PlanGate::Closed => PlanState::Open,
             },
+            lead: self.lead_mode,
             // Inbox messages that are not acknowledged yet are already in the conversation.
             inbox: self.state.unacknowledged_inbox.map(|c| c.offset),
             prompts: self.state.unacknowledged_prompts.clone(),
@@ -186,6 +188,12 @@ impl Driver {
             Err(_) => LogCompleteness::Incomplete,
         };
         done
+    }
+
+    /// Sets what the lead does itself, and records it, so that it holds for a resumed session.
+    pub async fn set_lead_mode(&mut self, lead: LeadMode) {
+        self.lead_mode = lead;
+        self.append_log(LogRecord::Lead { lead }).await;
     }
 
     /// Saves and publishes a new todo list.
@@ -264,6 +272,7 @@ impl Driver {
         self.state.cost = from.cost;
         self.state.calls = from.calls;
         self.budget_gate.count(&self.name, from.spent, from.cost);
+        self.lead_mode = from.lead;
         self.state.todo = from.todo.clone();
         self.recall_prompts(from.prompts).await;
         self.acknowledge_restored(from.inbox).await;

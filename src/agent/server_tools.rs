@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use crate::domain::mcp::{McpTool, ToolCatalog};
 use crate::domain::mcp::{ServerState, ServerStatus, matches_server, matches_tool};
+use crate::domain::role::ToolSelection;
 use crate::domain::subagent::SubagentKind;
 use crate::model::ToolSpec;
 use crate::tools::host::ServerHost;
@@ -23,6 +24,8 @@ pub struct ServerTools {
     pub host: Arc<dyn ServerHost>,
     /// The names and patterns of the allowed tools; `None` allows all.
     only: Option<Vec<String>>,
+    /// The limits of the agent's role and of its parent.
+    limits: Arc<[ToolSelection]>,
     /// Whether the agent gets only tools that change nothing.
     reads_only: bool,
     /// The definitions of crewdeck's own tools.
@@ -51,12 +54,14 @@ impl ServerTools {
     pub fn new(
         host: Arc<dyn ServerHost>,
         only: Option<&[String]>,
+        limits: Arc<[ToolSelection]>,
         caller: Caller,
         built_in: Arc<Vec<ToolSpec>>,
     ) -> Option<ServerTools> {
         let tools = ServerTools {
             host,
             only: only.map(<[String]>::to_vec),
+            limits,
             reads_only: caller == Caller::Subagent(SubagentKind::Explore),
             built_in,
             view: Mutex::default(),
@@ -68,12 +73,14 @@ impl ServerTools {
     fn sees(&self, server: &str) -> bool {
         let only = self.only.as_ref();
         only.is_none_or(|only| only.iter().any(|p| matches_server(p, server)))
+            && self.limits.iter().all(|limit| limit.permits_server(server))
     }
 
     fn may_use(&self, tool: &McpTool) -> bool {
         let only = self.only.as_ref();
         (tool.is_read_only || !self.reads_only)
             && only.is_none_or(|only| only.iter().any(|p| matches_tool(p, &tool.name)))
+            && self.limits.iter().all(|limit| limit.permits(&tool.name))
     }
 
     fn view(&self) -> MutexGuard<'_, View> {
@@ -296,7 +303,7 @@ mod tests {
         let only: Option<Vec<String>> =
             only.map(|only| only.iter().map(ToString::to_string).collect());
         let host: Arc<dyn ServerHost> = host.clone();
-        ServerTools::new(host, only.as_deref(), caller, built_in)
+        ServerTools::new(host, only.as_deref(), Arc::default(), caller, built_in)
     }
 
     fn names(tools: &ServerTools) -> Vec<String> {
@@ -336,6 +343,26 @@ mod tests {
             2
         );
         assert_eq!(seen(Some(&["bash"]), Caller::Lead), None);
+    }
+
+    #[test]
+    fn limits_of_a_role_hold_for_server_tools() {
+        let host: Arc<dyn ServerHost> = host(vec![tool("a", true, false), tool("b", true, false)]);
+        let seen = |limits: &[ToolSelection]| {
+            let (host, built_in) = (Arc::clone(&host), Arc::default());
+            let tools = ServerTools::new(host, None, limits.into(), Caller::Teammate, built_in)?;
+            tools.update(100_000);
+            Some(names(&tools))
+        };
+        assert_eq!(seen(&[ToolSelection::reading()]), None);
+        assert_eq!(seen(&[ToolSelection::delegating()]), None);
+        assert_eq!(seen(&[ToolSelection::with_servers(&["other"])]), None);
+        let one = ToolSelection {
+            allowed: None,
+            denied: vec!["mcp__git__a".into()],
+        };
+        let both = [one, ToolSelection::with_servers(&["git"])];
+        assert_eq!(seen(&both).unwrap(), ["mcp__git__b"]);
     }
 
     #[test]

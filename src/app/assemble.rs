@@ -14,27 +14,29 @@ use crate::agent::driver::ModelConfig;
 use crate::cli::GlobalOptions;
 use crate::config::extensions::{Extensions, ListedState};
 use crate::config::{self, LoadedSettings, ProjectPolicy, Settings};
-use crate::crew::{Approvers, Crew, CrewParts, ModelParts, ServerParts, TeamLimits};
+use crate::crew::{
+    Approvers, Crew, CrewParts, InstructionParts, ModelParts, ServerParts, TeamLimits,
+};
+use crate::domain::memory::ProjectMemory;
 use crate::domain::request::Approver;
+use crate::domain::team_preset::TeamPreset;
 use crate::model::governor::{self, Governor};
 use crate::model::providers::ProviderChoice;
 use crate::process::environment;
 use crate::protocol::EventSender;
 use crate::protocol::event::{EventKind, NoticeLevel, SessionInfo};
-use crate::store::{self, Skills};
+use crate::store::{self, Roles, Skills};
 use crate::tools::policy::PermissionRules;
 use crate::tools::table;
 
-/// Names of instruction files in the project directory. The first non-empty one is used.
-const MEMORY_FILES: &[&str] = &["AGENTS.md", "CLAUDE.md"];
 /// The folder for tokens of MCP servers, in the user's settings folder.
 const LOGINS: &str = "mcp-logins";
-/// Maximum number of bytes to read from an instruction file.
-const MEMORY_READ_MAX: u64 = 256 * 1024;
 
 /// The configuration of a crew, complete before the crew starts a process or calls a server.
 pub struct Blueprint {
     pub root: PathBuf,
+    /// The directory in which crewdeck was started, below the project directory or equal to it.
+    pub dir: PathBuf,
     /// The settings. Environment variables and options have already replaced values from settings files.
     pub settings: Settings,
     /// Whether the user has decided on the project's sensitive settings, and how.
@@ -44,6 +46,8 @@ pub struct Blueprint {
     /// The model provider; `None` if no setting, option or key selects one.
     pub choice: Option<ProviderChoice>,
     pub approvers: Approvers,
+    /// The team that the user wants from the start.
+    pub preset: Option<TeamPreset>,
     /// The id of the session to resume; `None` starts a new session.
     pub resume: Option<String>,
     /// Speed factor of a scripted model: 2 halves the waiting times in its script. Ignored by other models.
@@ -106,7 +110,12 @@ impl Blueprint {
             model_setup::choice(&settings)?
         };
         let (plan, shutdown, tool) = settings.approvers();
+        let preset = global.team.as_ref();
+        let preset = preset.map(|name| store::team_preset(&root, name));
+        let preset = preset.transpose().map_err(|why| anyhow!("--team: {why}"))?;
         Ok(Blueprint {
+            preset,
+            dir: super::start_dir(global).unwrap_or_else(|_| root.clone()),
             root,
             settings,
             project,
@@ -270,9 +279,12 @@ async fn start_crew(
         supervisor: supervisor::supervisor(root, settings).map(Arc::new),
         compact_at: settings.compact_at.unwrap_or(COMPACT_AT),
         resumes,
-        memory: memory(root)
-            .map(|(name, text)| (name, publisher.redactor().text(&text).into_owned())),
-        skills: Skills::open(root, config::user_folder().map(|f| f.join("skills"))),
+        instructions: InstructionParts {
+            memory: Arc::new(memory(root, &blueprint.dir, &publisher)),
+            skills: Skills::open(root, config::user_folder().map(|f| f.join("skills"))),
+            roles: roles(root),
+        },
+        preset: blueprint.preset.clone(),
         servers: server_parts(&blueprint.extensions),
         publisher: publisher.clone(),
         clock: now,
@@ -287,6 +299,11 @@ async fn start_crew(
         lock,
         probe,
     })))
+}
+
+/// Returns the roles for `root`.
+pub(super) fn roles(root: &Path) -> Roles {
+    Roles::open(root, config::user_folder().map(|f| f.join("agents")))
 }
 
 /// Returns the folder for the tokens of MCP servers.
@@ -316,16 +333,13 @@ async fn publish_notices(publisher: &EventSender, notices: Vec<String>) {
     }
 }
 
-/// Returns the name of the project's instruction file, and its text up to [`MEMORY_READ_MAX`] bytes.
-fn memory(root: &Path) -> Option<(String, String)> {
-    use std::io::Read;
-    MEMORY_FILES.iter().find_map(|name| {
-        let mut bytes = Vec::new();
-        let file = store::regular_file::open(&root.join(name)).ok()?;
-        file.take(MEMORY_READ_MAX).read_to_end(&mut bytes).ok()?;
-        let text = String::from_utf8_lossy(&bytes).into_owned();
-        (!text.trim().is_empty()).then(|| ((*name).to_string(), text))
-    })
+/// Returns the project's instruction files, without secrets.
+fn memory(root: &Path, dir: &Path, publisher: &EventSender) -> ProjectMemory {
+    let mut memory = store::project_memory(root, dir);
+    for file in &mut memory.files {
+        file.text = publisher.redactor().text(&file.text).into_owned();
+    }
+    memory
 }
 
 /// Returns a path for display, with `~` for the home directory.

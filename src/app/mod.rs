@@ -101,6 +101,7 @@ pub fn main(cli: Cli) -> Result<u8> {
             let root = root(&cli.global)?;
             let context = CommandContext {
                 root: &root,
+                roles: assemble::roles(&root),
                 format: form,
                 now: now(),
                 new_id,
@@ -278,6 +279,11 @@ async fn until(wake: Option<tokio::time::Instant>) {
 /// Returns the project directory: the top level of the git repository that contains the chosen directory, or else the
 /// chosen directory itself.
 fn root(global: &GlobalOptions) -> Result<PathBuf> {
+    Ok(store::find_root(&start_dir(global)?))
+}
+
+/// Returns the directory in which crewdeck was started, or that of `--dir`.
+fn start_dir(global: &GlobalOptions) -> Result<PathBuf> {
     let dir = match &global.dir {
         Some(dir) => dir.clone(),
         None => std::env::current_dir().context("the current directory is gone")?,
@@ -291,7 +297,7 @@ fn root(global: &GlobalOptions) -> Result<PathBuf> {
             dir.display()
         );
     }
-    Ok(store::find_root(&dir))
+    Ok(dir)
 }
 
 /// Returns a new id: a UUIDv7 without hyphens, ordered by time.

@@ -1,5 +1,6 @@
 //! The command line, defined with clap. Doc comments on options and subcommands are the help texts.
 
+mod agents;
 mod mail;
 pub mod manual;
 mod mcp;
@@ -16,6 +17,7 @@ use clap::{Arg, Args, Command, CommandFactory, FromArgMatches, Parser, Subcomman
 
 use crate::domain::request::Approver;
 use crate::model::providers::{self, COMPATIBLE};
+pub use agents::AgentsVerb;
 pub use mail::MailVerb;
 pub use mcp::McpVerb;
 pub use task::TaskVerb;
@@ -144,6 +146,9 @@ pub struct GlobalOptions {
     /// Give agents only these tools, such as bash,read_file
     #[arg(long, global = true, value_name = "LIST", value_delimiter = ',')]
     pub tools: Option<Vec<String>>,
+    /// Start with the team of .crewdeck/teams/NAME.toml
+    #[arg(long, global = true, value_name = "NAME")]
+    pub team: Option<String>,
     /// Who approves plans
     #[arg(long, global = true, value_name = "WHO")]
     pub plan: Option<ApproverArg>,
@@ -276,6 +281,9 @@ pub enum FileVerb {
     /// Send and read messages between agents
     #[command(subcommand, after_help = mail::EXAMPLES)]
     Mail(MailVerb),
+    /// List and show the roles that agents can have
+    #[command(subcommand, after_help = agents::EXAMPLES)]
+    Agents(AgentsVerb),
     /// Show who is on the team, with role and status
     #[command(subcommand, after_help = team::EXAMPLES)]
     Team(TeamVerb),

@@ -1,5 +1,6 @@
-//! The subcommands that read and write the state files: `task`, `mail`, `team` and `worktree`.
+//! The subcommands that read and write the state files: `task`, `mail`, `agents`, `team` and `worktree`.
 
+mod agents;
 mod mail;
 mod task;
 mod team;
@@ -15,13 +16,15 @@ use crate::cli::FileVerb;
 use crate::domain::ids::Name;
 use crate::domain::text::{escape_control_chars, escape_json, one_line};
 use crate::domain::timestamp::Timestamp;
-use crate::store;
+use crate::store::{self, Roles};
 
 /// What every subcommand gets, independent of its own arguments.
 pub struct CommandContext<'a> {
     /// The project root, which contains the state folders.
     pub root: &'a Path,
     pub format: OutputFormat,
+    /// The roles of the project, the user and crewdeck.
+    pub roles: Roles,
     pub now: Timestamp,
     pub new_id: fn() -> String,
 }
@@ -51,6 +54,7 @@ pub fn run(verb: &FileVerb, context: &CommandContext<'_>) -> Result<CommandOutco
     match verb {
         FileVerb::Task(verb) => task::run(verb, context),
         FileVerb::Mail(verb) => mail::run(verb, context),
+        FileVerb::Agents(verb) => agents::run(verb, context),
         FileVerb::Team(verb) => team::run(verb, context),
         FileVerb::Worktree(verb) => worktree::run(verb, context),
     }

@@ -9,6 +9,7 @@ use tokio_util::sync::CancellationToken;
 use super::context::CrewContext;
 use super::models::ModelSwitch;
 use super::registry::AgentHandle;
+use super::roles::{AppliedRole, RoleBook};
 use super::skills::SkillWatch;
 use crate::agent::budget_gate::BudgetGate;
 use crate::agent::driver::{Control, Driver, DriverState};
@@ -19,6 +20,9 @@ use crate::agent::tool_runner::{SharedRules, ToolRunner};
 use crate::agent::turn::{Turn, TurnInput, TurnLimits};
 use crate::domain::environment::Environment;
 use crate::domain::ids::Name;
+use crate::domain::memory::ProjectMemory;
+use crate::domain::role::ToolSelection;
+use crate::domain::team_preset::LeadMode;
 use crate::model::ToolSpec;
 use crate::process::supervisor::Supervisor;
 use crate::protocol::event::TurnEnd;
@@ -73,6 +77,12 @@ pub struct AgentSpec<'a> {
     /// The name of the agent's own model. If empty, the agent uses the lead's model, also after the user switches the
     /// lead to another model.
     pub model: String,
+    /// The agent's role, if it is one that is defined in a file.
+    pub role: Option<AppliedRole>,
+    /// Further limits on the agent's tools: those of its parent. A tool must be permitted by all of them.
+    pub tools: Vec<ToolSelection>,
+    /// The list of roles for the system prompt; only the lead has one.
+    pub roles: String,
     pub system: &'a (dyn Fn(&PromptContext) -> String + Sync),
 }
 
@@ -86,8 +96,8 @@ pub struct AgentSettings {
     pub rules: SharedRules,
     /// The share of the context window, in percent, at which a conversation is compacted.
     pub compact_at: u64,
-    /// The name and text of the project's instruction file.
-    pub memory: Option<(String, String)>,
+    /// The project's instruction files.
+    pub memory: Arc<ProjectMemory>,
     /// Facts about the machine and the project, collected when the crew starts.
     pub environment: Environment,
     /// Returns a random number in 0..1. It varies the delays of retries, so that agents do not retry all at once.
@@ -106,6 +116,7 @@ pub struct AgentBuilder {
     context: Arc<CrewContext>,
     models: Arc<ModelSwitch>,
     skills: Arc<SkillWatch>,
+    pub roles: Arc<RoleBook>,
     budget_gate: Arc<dyn BudgetGate>,
     settings: AgentSettings,
     stores: AgentStores,
@@ -116,6 +127,7 @@ impl AgentBuilder {
         context: Arc<CrewContext>,
         models: Arc<ModelSwitch>,
         skills: Arc<SkillWatch>,
+        roles: Arc<RoleBook>,
         budget_gate: Arc<dyn BudgetGate>,
         settings: AgentSettings,
         stores: AgentStores,
@@ -124,10 +136,16 @@ impl AgentBuilder {
             context,
             models,
             skills,
+            roles,
             budget_gate,
             settings,
             stores,
         }
+    }
+
+    /// Returns the project's instruction files, as every agent is given them.
+    pub fn memory(&self) -> &ProjectMemory {
+        &self.settings.memory
     }
 
     /// Returns the tools that `caller` may use and that the settings allow, in the order of the tool table.
@@ -145,13 +163,20 @@ impl AgentBuilder {
     /// Builds an agent. Its tools call the crew through `host`.
     pub fn build(&self, spec: AgentSpec<'_>, host: Arc<dyn Host>) -> Agent {
         let mut tools = self.tools_for(spec.caller);
+        let role = spec.role.as_ref();
+        let own_limits = role.map(|r| r.role.limits()).unwrap_or_default();
+        let limits: Arc<[ToolSelection]> = own_limits.into_iter().chain(spec.tools).collect();
+        tools.retain(|tool| limits.iter().all(|limit| limit.permits(tool.name)));
+        let rounds = role.and_then(|r| r.role.rounds_max).or(spec.limits.rounds);
         // An agent that needs an approved plan must be able to submit one, even if the settings exclude the tool.
         let submit = table::find(table::SUBMIT_PLAN).filter(|_| spec.gate == PlanGate::Closed);
         tools.extend(submit.filter(|s| !tools.iter().any(|t| t.name == s.name)));
         let prompt_context = PromptContext {
             workdir: self.context.root.display().to_string(),
-            memory: self.settings.memory.clone(),
+            memory: Arc::clone(&self.settings.memory),
             skills: self.skills.catalog().skills.clone(),
+            role: role.map(|r| r.text.clone()).unwrap_or_default(),
+            roles: spec.roles.clone(),
             environment: self.settings.environment.clone(),
             tools: tools.iter().map(|t| t.name.to_string()).collect(),
         };
@@ -173,10 +198,16 @@ impl AgentBuilder {
         let specs = Arc::new(specs);
         let servers = host.servers().and_then(|servers| {
             let only = self.settings.tools.as_deref();
-            ServerTools::new(servers, only, spec.caller, Arc::clone(&specs))
+            ServerTools::new(
+                servers,
+                only,
+                Arc::clone(&limits),
+                spec.caller,
+                Arc::clone(&specs),
+            )
         });
         let mailbox = Arc::new(AgentMailbox::new(spec.gate));
-        let (handle, control) = AgentHandle::new(Arc::clone(&mailbox), spec.tags);
+        let (handle, control) = AgentHandle::new(Arc::clone(&mailbox), spec.tags, limits);
         let driver = Driver {
             system: (spec.system)(&prompt_context),
             specs,
@@ -211,6 +242,7 @@ impl AgentBuilder {
                 .then(|| Arc::clone(&self.stores.prompts)),
             board: self.stores.board.clone(),
             identity: spec.identity,
+            lead_mode: LeadMode::default(),
             compact_at: self.settings.compact_at,
             requests: self.stores.requests.clone(),
             transcript: self.context.transcript(&spec.name),
@@ -218,6 +250,7 @@ impl AgentBuilder {
             jitter: self.settings.jitter,
             state: DriverState::new(Turn::new(TurnLimits {
                 parallel_tools: side_by_side,
+                rounds,
                 ..spec.limits
             })),
             name: spec.name,

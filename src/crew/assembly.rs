@@ -27,6 +27,7 @@ use super::recovery::Recovery;
 use super::registry::AgentRegistry;
 use super::request_broker::{BrokerParts, RequestBroker};
 use super::request_reminders::RequestReminders;
+use super::roles::RoleBook;
 use super::servers::CrewServers;
 use super::session_permissions::SessionPermissions;
 use super::shutdown::Shutdowns;
@@ -43,6 +44,7 @@ use super::worktrees::TaskWorktrees;
 use crate::agent::budget_gate::BudgetGate;
 use crate::domain::environment::Environment;
 use crate::domain::graph::TaskGraph;
+use crate::domain::team_preset::TeamPreset;
 use crate::domain::worktree::MergePolicy;
 use crate::store::{Board, Mailbox, PromptQueue, Requests, Roster, Worktrees};
 use crate::tools::host::Host;
@@ -64,6 +66,8 @@ pub struct Components {
     pub signals: Arc<CrewSignals>,
     pub registry: Arc<AgentRegistry>,
     pub lead: LeadParts,
+    /// The team to start unless the session is resumed.
+    pub preset: Option<TeamPreset>,
     pub builder: Arc<AgentBuilder>,
     pub teammates: Arc<Teammates>,
     pub host: Arc<dyn Host>,
@@ -271,10 +275,15 @@ pub fn assemble(parts: CrewParts, found: StartChecks) -> Components {
         parts.models.calls_max,
         parts.budgets,
     ));
+    let roles = Arc::new(RoleBook::new(
+        context.clone(),
+        parts.instructions.roles,
+        parts.instructions.skills.clone(),
+    ));
     let skills = Arc::new(SkillWatch::new(
         context.clone(),
         registry.clone(),
-        parts.skills,
+        parts.instructions.skills,
         parts.tools.as_deref(),
     ));
     let jobs = Arc::new(JobRunner::new(
@@ -297,6 +306,7 @@ pub fn assemble(parts: CrewParts, found: StartChecks) -> Components {
         context.clone(),
         models.clone(),
         skills.clone(),
+        roles,
         budget_gate,
         AgentSettings {
             tools: parts.tools,
@@ -304,7 +314,7 @@ pub fn assemble(parts: CrewParts, found: StartChecks) -> Components {
             supervisor: parts.supervisor,
             rules,
             compact_at: parts.compact_at,
-            memory: parts.memory,
+            memory: parts.instructions.memory,
             environment: found.environment,
             jitter: parts.jitter,
         },
@@ -418,11 +428,14 @@ pub fn assemble(parts: CrewParts, found: StartChecks) -> Components {
             models,
             shell,
             budget: budget.clone(),
+            teammates: teammates.clone(),
+            host: host.clone(),
             servers: servers.clone(),
         },
         context,
         signals,
         registry,
+        preset: parts.preset,
         builder,
         teammates,
         host,

@@ -18,16 +18,19 @@ use super::session_permissions::SessionPermissions;
 use super::shutdown::Shutdowns;
 use super::signals::CrewSignals;
 use super::team::TeamRoster;
+use super::teammate::Teammates;
 use super::user_actions::UserActions;
 use super::user_shell::UserShell;
 use super::worktree_removal::WorktreeRemoval;
-use crate::agent::driver::Control;
+use crate::agent::driver::{Control, blocking};
 use crate::domain::ids::{Name, PromptId};
 use crate::domain::mention::Mention;
 use crate::domain::request::{Decision, NewRequest, RequestKind, Verdict};
+use crate::domain::team_preset::LeadMode;
 use crate::protocol::Command;
 use crate::protocol::event::{EventKind, NoticeLevel};
-use crate::store::{PROMPTS_MAX, QueuedPrompt};
+use crate::store::{PROMPTS_MAX, QueuedPrompt, team_preset};
+use crate::tools::host::Host;
 
 /// Executes the user's commands by calling the components that they affect.
 pub struct Commands {
@@ -47,6 +50,8 @@ pub struct Commands {
     pub models: Arc<ModelSwitch>,
     pub shell: UserShell,
     pub budget: Arc<TeamBudget>,
+    pub teammates: Arc<Teammates>,
+    pub host: Arc<dyn Host>,
     pub servers: Option<Arc<CrewServers>>,
 }
 
@@ -83,6 +88,12 @@ impl CommandHandler for Commands {
                 self.removal.remove(task, confirmed).await
             }
             Command::ShowDiff { task } => self.merges.show_diff(task).await,
+            Command::ShowMemory => {
+                let text = self.teammates.builder.memory().summary();
+                self.context.notice(NoticeLevel::Info, text).await;
+                Ok(())
+            }
+            Command::StartTeam { preset } => self.start_team(preset).await,
             Command::ListModels => self.models.list().await,
             Command::UseModel { name } => {
                 self.models.switch_to(name).await;
@@ -145,6 +156,24 @@ impl Commands {
             self.context.notice(NoticeLevel::Warn, text).await;
         }
         self.signals.files_changed();
+        Ok(())
+    }
+
+    async fn start_team(&self, name: String) -> Result<(), String> {
+        let root = self.context.root.clone();
+        let wanted = name.clone();
+        let read = blocking(move || Ok(team_preset(&root, &wanted))).await;
+        let preset = read.map_err(|e| e.to_string())??;
+        if preset.lead == LeadMode::Delegate {
+            let text = format!(
+                "The lead keeps its tools: lead = \"delegate\" applies only to crewdeck --team {name}."
+            );
+            self.context.notice(NoticeLevel::Info, text).await;
+        }
+        let teammates = Arc::clone(&self.teammates);
+        teammates
+            .start_all(preset.members, Arc::clone(&self.host))
+            .await;
         Ok(())
     }
 

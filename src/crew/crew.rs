@@ -94,6 +94,7 @@ async fn launch(components: Components, resumes: bool) -> Result<Crew, StoreErro
         signals,
         registry,
         lead,
+        preset,
         builder,
         teammates,
         host,
@@ -113,7 +114,8 @@ async fn launch(components: Components, resumes: bool) -> Result<Crew, StoreErro
         servers.start_always().await;
     }
     let (inbox, delivery) = (Arc::clone(&lead.inbox), Arc::clone(&lead.delivery));
-    let lead = LeadAgent::prepare(lead, &builder, Arc::clone(&host), resumes).await?;
+    let mode = preset.as_ref().map(|p| p.lead).unwrap_or_default();
+    let lead = LeadAgent::prepare(lead, &builder, Arc::clone(&host), resumes, mode).await?;
     let mut resumed = lead.turn();
     let mut restored: Vec<RestoredTeammate> = Vec::new();
     for member in back {
@@ -143,6 +145,9 @@ async fn launch(components: Components, resumes: bool) -> Result<Crew, StoreErro
             member.begin();
         }
     };
+    if let Some(preset) = preset.filter(|_| !resumes) {
+        Arc::clone(&teammates).start_all(preset.members, host).await;
+    }
     context.spawn(watcher.run(begin));
     context.spawn(Arc::clone(&recovery).record_alive());
     context.spawn(idle_detector.run());

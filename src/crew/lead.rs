@@ -14,9 +14,11 @@ use crate::agent::driver::{Control, blocking};
 use crate::agent::prompt;
 use crate::agent::turn::{TurnInput, TurnLimits};
 use crate::domain::chat::Block;
-use crate::domain::conversation::TurnState;
+use crate::domain::conversation::{Conversation, TurnState};
 use crate::domain::ids::Name;
+use crate::domain::role::ToolSelection;
 use crate::domain::team::Activity;
+use crate::domain::team_preset::LeadMode;
 use crate::protocol::event::NoticeLevel;
 use crate::store::{LoadedTranscript, StoreError, last_subagent};
 use crate::tools::Caller;
@@ -40,7 +42,7 @@ pub struct LeadAgent {
 
 impl LeadAgent {
     /// Prepares the lead. If `resumes` is true, it continues the conversation on disk; otherwise it starts with an
-    /// empty one.
+    /// empty one. The lead only delegates if `mode` says so, or if it did before in the conversation.
     ///
     /// # Errors
     /// Fails if the conversation or the board cannot be read.
@@ -49,8 +51,22 @@ impl LeadAgent {
         builder: &AgentBuilder,
         host: Arc<dyn Host>,
         resumes: bool,
+        mode: LeadMode,
     ) -> Result<LeadAgent, StoreError> {
+        let restored = if resumes {
+            Some(load(&parts).await?)
+        } else {
+            None
+        };
+        let recorded = restored.as_ref().map(|c| c.lead).unwrap_or_default();
+        let tools = match (recorded, mode) {
+            (LeadMode::Work, LeadMode::Work) => Vec::new(),
+            (LeadMode::Delegate, _) | (_, LeadMode::Delegate) => vec![ToolSelection::delegating()],
+        };
         let spec = AgentSpec {
+            role: None,
+            tools,
+            roles: builder.roles.prompt_list().await,
             name: Name::lead(),
             caller: Caller::Lead,
             limits: TurnLimits::default(),
@@ -61,11 +77,17 @@ impl LeadAgent {
             system: &prompt::lead,
         };
         let mut agent = builder.build(spec, host);
-        let first = if resumes {
-            resume(&parts, &mut agent).await?
-        } else {
-            None
+        let first = match restored {
+            Some(conversation) => resume(&parts, &mut agent, conversation).await?,
+            None => None,
         };
+        if mode == LeadMode::Delegate && recorded == LeadMode::Work {
+            agent.driver.set_lead_mode(mode).await;
+        }
+        if recorded == LeadMode::Delegate {
+            let text = "The lead only delegates, as the session's team preset says.";
+            parts.context.notice(NoticeLevel::Info, text).await;
+        }
         parts.registry.add(Name::lead(), agent.handle.clone());
         if first.is_some() {
             // The crew must not count as idle before the lead has started.
@@ -141,9 +163,9 @@ impl LeadAgent {
     }
 }
 
-/// Restores the lead's conversation. If the last turn was not finished, returns the input that continues the turn.
-async fn resume(parts: &LeadParts, agent: &mut Agent) -> Result<Option<Vec<Block>>, StoreError> {
-    let transcript = agent.driver.transcript.clone();
+/// Reads the lead's conversation from disk.
+async fn load(parts: &LeadParts) -> Result<Conversation, StoreError> {
+    let transcript = parts.context.transcript(&Name::lead());
     let (root, session) = (parts.context.root.clone(), parts.context.session.clone());
     let (recalled, subagents) =
         blocking(move || Ok((transcript.load()?, last_subagent(&root, &session)?))).await?;
@@ -156,6 +178,15 @@ async fn resume(parts: &LeadParts, agent: &mut Agent) -> Result<Option<Vec<Block
     for notice in notices {
         parts.context.notice(NoticeLevel::Warn, notice).await;
     }
+    Ok(conversation)
+}
+
+/// Restores the lead's conversation. If the last turn was not finished, returns the input with which it continues.
+async fn resume(
+    parts: &LeadParts,
+    agent: &mut Agent,
+    conversation: Conversation,
+) -> Result<Option<Vec<Block>>, StoreError> {
     let turn = conversation.turn;
     let board = parts.board.store().clone();
     let spoken = conversation.messages.clone();

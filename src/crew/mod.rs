@@ -54,6 +54,7 @@ mod request_broker;
 mod request_reminders;
 #[cfg(test)]
 mod request_tests;
+mod roles;
 mod servers;
 mod session_permissions;
 mod shutdown;
@@ -75,7 +76,7 @@ mod worktrees;
 pub use approvers::Approvers;
 pub use attachments::decode_image;
 pub use crew::Crew;
-pub use parts::{CrewParts, ModelParts, TeamLimits};
+pub use parts::{CrewParts, InstructionParts, ModelParts, TeamLimits};
 pub use request_reminders::REMINDERS_MAX;
 pub use servers::ServerParts;
 pub use viewer::{Runner, Viewer, ViewerParts};

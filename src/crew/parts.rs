@@ -9,13 +9,15 @@ use super::approvers::Approvers;
 use super::servers::ServerParts;
 use crate::agent::driver::ModelConfig;
 use crate::domain::budget::UsageBudgets;
+use crate::domain::memory::ProjectMemory;
+use crate::domain::team_preset::TeamPreset;
 use crate::domain::timestamp::Timestamp;
 use crate::domain::usage::Price;
 use crate::domain::worktree::MergePolicy;
 use crate::process::supervisor::Supervisor;
 use crate::protocol::EventSender;
 use crate::protocol::event::SessionInfo;
-use crate::store::Skills;
+use crate::store::{Roles, Skills};
 use crate::tools::policy::PermissionRules;
 
 pub struct ModelParts {
@@ -33,6 +35,14 @@ pub struct TeamLimits {
     pub agents_max: usize,
     /// How long a teammate may be idle before it shuts down; `None` for no limit.
     pub idle_timeout: Option<Duration>,
+}
+
+/// What agents read besides crewdeck's own prompts.
+pub struct InstructionParts {
+    /// The project's instruction files.
+    pub memory: Arc<ProjectMemory>,
+    pub skills: Skills,
+    pub roles: Roles,
 }
 
 pub struct CrewParts {
@@ -58,9 +68,9 @@ pub struct CrewParts {
     /// Whether the agents continue the conversations of the session in `setup`, no matter how that session ended.
     /// Otherwise they start with empty conversations.
     pub resumes: bool,
-    /// The name and text of the project's instruction file.
-    pub memory: Option<(String, String)>,
-    pub skills: Skills,
+    pub instructions: InstructionParts,
+    /// The team that is there from the start. A resumed crew restores its own team instead.
+    pub preset: Option<TeamPreset>,
     /// The MCP servers; `None` if none is configured.
     pub servers: Option<ServerParts>,
     /// What triggers merges. With `None`, worktrees are not used and all agents work in the project directory.

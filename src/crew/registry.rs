@@ -12,6 +12,7 @@ use super::signals::CrewSignals;
 use crate::agent::driver::Control;
 use crate::agent::mailbox::AgentMailbox;
 use crate::domain::ids::Name;
+use crate::domain::role::ToolSelection;
 
 /// Maximum number of texts and interrupts that may be queued for one agent.
 const CONTROL_MAX: usize = 64;
@@ -36,6 +37,8 @@ pub struct AgentHandle {
     pub mailbox: Arc<AgentMailbox>,
     state: Arc<Mutex<AgentState>>,
     pub tags: Vec<String>,
+    /// The limits on the agent's tools. They hold for its subagents too.
+    pub limits: Arc<[ToolSelection]>,
     pub kill: CancellationToken,
     pub subagent_slots: Arc<Semaphore>,
 }
@@ -45,6 +48,7 @@ impl AgentHandle {
     pub fn new(
         mailbox: Arc<AgentMailbox>,
         tags: Vec<String>,
+        limits: Arc<[ToolSelection]>,
     ) -> (AgentHandle, mpsc::Receiver<Control>) {
         let (control, inbox) = mpsc::channel(CONTROL_MAX);
         let handle = AgentHandle {
@@ -52,6 +56,7 @@ impl AgentHandle {
             mailbox,
             state: Arc::new(Mutex::new(AgentState::Idle)),
             tags,
+            limits,
             kill: CancellationToken::new(),
             subagent_slots: Arc::new(Semaphore::new(SUBAGENTS_MAX)),
         };
@@ -230,7 +235,7 @@ mod tests {
     fn registry(names: &[&str]) -> AgentRegistry {
         let registry = AgentRegistry::new(Arc::default());
         for name in names {
-            let (handle, _) = AgentHandle::new(Arc::default(), Vec::new());
+            let (handle, _) = AgentHandle::new(Arc::default(), Vec::new(), Arc::default());
             registry.add(Name::party(name).unwrap(), handle);
         }
         registry

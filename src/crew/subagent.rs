@@ -74,11 +74,15 @@ impl Subagents {
     ) -> Result<String, String> {
         let number = self.registry.next_subagent_number();
         let name = Name::subagent(&order.parent, number);
-        let gate = self
-            .registry
-            .find(&order.parent)
-            .map(|h| h.mailbox.gate())
-            .unwrap_or_default();
+        let Some(parent) = self.registry.find(&order.parent) else {
+            return Err(format!("'{}' is not running", order.parent));
+        };
+        let role = match &order.role {
+            Some(name) => Some(self.builder.roles.require(name).await?),
+            None => None,
+        };
+        let model = role.as_ref().map(|r| r.role.model.clone());
+        let model = model.filter(|m| !m.is_empty());
         let system =
             |place: &prompt::PromptContext| prompt::subagent(&order.parent, order.kind, place);
         let spec = AgentSpec {
@@ -89,10 +93,14 @@ impl Subagents {
                 last_round: Some(prompt::LAST_ROUND),
                 ..TurnLimits::default()
             },
-            gate,
+            gate: parent.mailbox.gate(),
             tags: Vec::new(),
             identity: String::new(),
-            model: self.team.model_of(&order.parent),
+            model: model.unwrap_or_else(|| self.team.model_of(&order.parent)),
+            role,
+            // A subagent gets no tool that its parent lacks.
+            tools: parent.limits.to_vec(),
+            roles: String::new(),
             system: &system,
         };
         let mut agent = self.builder.build(spec, host);

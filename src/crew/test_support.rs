@@ -108,7 +108,7 @@ impl TestCrew {
 
     /// Registers an idle agent.
     pub fn agent(&self, name: &Name) -> (AgentHandle, mpsc::Receiver<Control>) {
-        let (handle, inbox) = AgentHandle::new(Arc::default(), Vec::new());
+        let (handle, inbox) = AgentHandle::new(Arc::default(), Vec::new(), Arc::default());
         self.registry.add(name.clone(), handle.clone());
         (handle, inbox)
     }

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::chat::{Block, Message, Outcome, Role};
 use super::ids::{CallId, JobId, PromptId};
+use super::team_preset::LeadMode;
 use super::todo::TodoList;
 use super::usage::Usage;
 
@@ -59,6 +60,8 @@ pub enum LogRecord {
     },
     /// The agent's plan was approved. From here on the agent may write files and run commands.
     Plan { plan: PlanState },
+    /// What the lead does itself. Only in the log of a lead.
+    Lead { lead: LeadMode },
     /// A turn ended. A resumed session does not continue it.
     Turn { turn: TurnState },
 }
@@ -103,6 +106,8 @@ pub struct Conversation {
     /// Background jobs whose end the conversation has not reported to the agent yet: id and command.
     pub unreported_jobs: Vec<(JobId, String)>,
     pub plan: PlanState,
+    /// What the lead does itself.
+    pub lead: LeadMode,
     /// The read position in the inbox, as an offset in bytes; `None` if unknown.
     pub inbox: Option<u64>,
     /// Queued prompts that are already part of the messages.
@@ -157,6 +162,7 @@ impl Conversation {
                     ..
                 } => all.unreported_jobs.retain(|(id, _)| *id != job),
                 LogRecord::Plan { plan } => all.plan = plan,
+                LogRecord::Lead { lead } => all.lead = lead,
                 LogRecord::Turn { turn } => all.turn = turn,
             }
         }

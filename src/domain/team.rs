@@ -27,6 +27,8 @@ pub fn default_agents_max(cores: usize, memory: Option<u64>) -> usize {
     by_cores.min(by_memory).clamp(AGENTS_MIN, AGENTS_MAX)
 }
 
+/// The role of a teammate that was started without one.
+pub const DEFAULT_ROLE: &str = "teammate";
 /// Maximum number of members that the error for an unknown name lists.
 const NAMED_MAX: usize = 32;
 
@@ -73,6 +75,10 @@ pub struct Member {
     /// The role that the lead gave the member.
     #[serde(default)]
     pub role: String,
+    /// Whether [`role`](Self::role) named a defined role when the member started. Without that role, a resumed member only
+    /// reads.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub role_defined: bool,
     #[serde(default)]
     pub status: MemberStatus,
     /// Tags that let the member claim tasks that require them.
@@ -105,6 +111,7 @@ impl Member {
         Member {
             name,
             role: role.into(),
+            role_defined: false,
             status: MemberStatus::Idle,
             tags: Vec::new(),
             plan: PlanRule::Free,

@@ -110,6 +110,10 @@ pub enum Command {
         #[serde(rename = "told")]
         confirmed: Losses,
     },
+    /// Asks for the project memory that agents were given. Answered by a `Notice`.
+    ShowMemory,
+    /// Starts the teammates of a team preset. Answered by `RosterChanged`, and a `Notice` for each that cannot start.
+    StartTeam { preset: String },
     /// Asks for the names of the models that the server offers. Answered by `ModelsListed`.
     ListModels,
     /// Acts on an MCP server. Answered by `ServersChanged`; `Show` also by `ServerShown`, `LogIn` by a `Notice` with the

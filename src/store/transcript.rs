@@ -11,6 +11,7 @@ use crate::domain::conversation::{Conversation, JobState, LogRecord, PlanState, 
 use crate::domain::folders::TRANSCRIPTS;
 use crate::domain::ids::{JobId, Name};
 use crate::domain::redact::Redactor;
+use crate::domain::team_preset::LeadMode;
 
 /// Maximum number of archived logs of one agent. A further archive replaces the last one.
 const ARCHIVES_MAX: u32 = 10_000;
@@ -225,6 +226,10 @@ impl TranscriptFile {
             records.push(LogRecord::Plan {
                 plan: conversation.plan,
             });
+        }
+        if conversation.lead != LeadMode::default() {
+            let lead = conversation.lead;
+            records.push(LogRecord::Lead { lead });
         }
         let began = |(job, command): &(JobId, String)| LogRecord::Job {
             job: job.clone(),

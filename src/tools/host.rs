@@ -143,6 +143,8 @@ pub struct SubagentSpec {
     pub call: CallId,
     /// Decides which tools the subagent gets.
     pub kind: SubagentKind,
+    /// The name of its role, if it has one.
+    pub role: Option<String>,
     /// The assignment, which is the subagent's first message.
     pub prompt: String,
     /// The parent's work directory, which the subagent shares.

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::{Access, Audience, Tool, ToolContext, ToolOutput, ToolResult, call, failed, schema_of};
 use crate::domain::ids::Name;
-use crate::domain::team::{Member, PlanRule};
+use crate::domain::team::{DEFAULT_ROLE, Member, PlanRule};
 use crate::domain::text::{clip, one_line};
 
 /// Maximum length of a model name, in characters.
@@ -32,7 +32,7 @@ pub const TOOL: Tool = Tool {
 struct Input {
     /// Unique name of at most 32 letters, digits, - and _, for example alice.
     name: String,
-    /// Role in a few words, for example "tester".
+    /// Role: implementer, reviewer, tester, one of your list, or a few words.
     #[serde(default)]
     role: Option<String>,
     /// First instruction: what holds for all its tasks. The work itself belongs on the board.
@@ -56,7 +56,7 @@ async fn run(context: ToolContext, input: Input) -> ToolResult {
         .as_deref()
         .map(str::trim)
         .filter(|r| !r.is_empty())
-        .unwrap_or("teammate");
+        .unwrap_or(DEFAULT_ROLE);
     let role = clip(&one_line(role), ROLE_MAX);
     let mut member = Member::new(name.clone(), &role);
     member.tags = input.tags.unwrap_or_default();

@@ -87,6 +87,12 @@ mod tests {
     }
 
     #[test]
+    fn roles_know_every_tool() {
+        let names: Vec<&str> = TABLE.iter().map(|t| t.name).collect();
+        assert_eq!(names, crate::domain::role::OWN_TOOLS);
+    }
+
+    #[test]
     fn unknown_name_is_rejected_with_closest_match() {
         let error = narrow(&["bash".into(), "read_fiel".into()]).unwrap_err();
         assert_eq!(

@@ -26,14 +26,16 @@ pub const TOOL: Tool = Tool {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Input {
-    /// The full assignment: everything the subagent needs to know, and what its answer must contain.
+    /// The full assignment.
     prompt: String,
     /// Title of a few words, shown to the user.
     #[expect(dead_code, reason = "shown to the user, not used by the tool")]
     description: Option<String>,
-    /// explore (read only) or general (also writes files and runs commands); null for explore.
+    /// null for explore.
     #[serde(alias = "agent_type")]
     kind: Option<SubagentKind>,
+    /// Name of a role; kind is then general.
+    role: Option<String>,
 }
 
 async fn run(context: ToolContext, input: Input) -> ToolResult {
@@ -41,10 +43,17 @@ async fn run(context: ToolContext, input: Input) -> ToolResult {
         let why = "the prompt is empty: say what the subagent should find out or do";
         return Err(failed(why));
     }
+    let role = input.role.map(|r| r.trim().to_string());
+    let role = role.filter(|r| !r.is_empty());
+    let kind = match role {
+        Some(_) => SubagentKind::General,
+        None => SubagentKind::default(),
+    };
     let order = SubagentSpec {
         parent: context.agent.clone(),
         call: context.call.clone(),
-        kind: input.kind.unwrap_or_default(),
+        kind: input.kind.unwrap_or(kind),
+        role,
         prompt: input.prompt,
         workdir: context.workdir.clone(),
     };

@@ -41,6 +41,7 @@ mod race;
 mod replay;
 mod resources;
 mod resume;
+mod roles;
 #[cfg(target_os = "linux")]
 mod sandbox;
 #[cfg(target_os = "linux")]

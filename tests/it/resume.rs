@@ -1,5 +1,6 @@
 //! `--resume` after a crew was killed at a critical moment.
 
+mod limits;
 mod worktrees;
 
 use std::process::Stdio;

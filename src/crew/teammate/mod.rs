@@ -16,6 +16,7 @@ use super::message_delivery::MessageDelivery;
 use super::parts::TeamLimits;
 use super::registry::{AgentRegistry, AgentState};
 use super::request_broker::RequestBroker;
+use super::roles::AppliedRole;
 use super::shutdown::Shutdowns;
 use super::signals::CrewSignals;
 use super::team::TeamRoster;
@@ -27,6 +28,7 @@ use crate::agent::turn::{TurnInput, TurnLimits};
 use crate::domain::chat::Block;
 use crate::domain::conversation::{PlanState, TurnState};
 use crate::domain::ids::TaskId;
+use crate::domain::role::ToolSelection;
 use crate::domain::team::{Activity, Member, MemberStatus, PlanRule, Team};
 use crate::protocol::event::{NoticeLevel, TurnEnd};
 use crate::store::StoreError;
@@ -70,20 +72,41 @@ impl Teammates {
         first: String,
         host: Arc<dyn Host>,
     ) -> Result<(), String> {
-        let member = Member {
+        let role = self.builder.roles.find(&member.role).await?;
+        let mut member = Member {
+            role_defined: role.is_some(),
             session: self.context.session.clone(),
             first: first.clone(),
             ..member
         };
+        if let Some(AppliedRole { role, .. }) = &role
+            && member.model.is_empty()
+        {
+            member.model.clone_from(&role.model);
+        }
         let added = self.team.add(member.clone(), self.limits.agents_max).await;
         let team = added.map_err(|e| e.to_string())?;
         // Shutdown requests for an earlier member with this name do not apply.
         self.shutdowns.finish_all(&member.name).await;
-        let life = TeammateLoop::new(&self, member, &team, host);
+        let life = TeammateLoop::new(&self, member, (role, Vec::new()), &team, host);
         self.team.read().await;
         let first = TurnInput::Say(vec![Block::text(first)]);
         self.context.spawn(life.live(Some(first)));
         Ok(())
+    }
+
+    /// Starts the members of a preset, and tells the user which one cannot be started.
+    pub async fn start_all(self: Arc<Self>, members: Vec<(Member, String)>, host: Arc<dyn Host>) {
+        for (member, first) in members {
+            let name = member.name.clone();
+            let started = Arc::clone(&self)
+                .start(member, first, Arc::clone(&host))
+                .await;
+            if let Err(why) = started {
+                let text = format!("The teammate {name} cannot be started: {why}");
+                self.context.notice(NoticeLevel::Warn, text).await;
+            }
+        }
     }
 
     /// Restores a member of a resumed session with its conversation. Does not start it.
@@ -93,7 +116,8 @@ impl Teammates {
         team: &Team,
         host: Arc<dyn Host>,
     ) -> Result<RestoredTeammate, StoreError> {
-        let mut life = TeammateLoop::new(self, member, team, host);
+        let role = self.builder.roles.of_restored(&member).await;
+        let mut life = TeammateLoop::new(self, member, role, team, host);
         let transcript = life.agent.driver.transcript.clone();
         let recalled = blocking(move || transcript.load()).await?;
         for notice in recalled.notices {
@@ -183,6 +207,7 @@ impl TeammateLoop {
     fn new(
         crew: &Arc<Teammates>,
         member: Member,
+        (role, tools): (Option<AppliedRole>, Vec<ToolSelection>),
         team: &Team,
         host: Arc<dyn Host>,
     ) -> TeammateLoop {
@@ -208,6 +233,9 @@ impl TeammateLoop {
                 PlanRule::Required => PlanGate::Closed,
             },
             tags: member.tags.clone(),
+            role,
+            tools,
+            roles: String::new(),
             system: &system,
         };
         let agent = crew.builder.build(spec, host);

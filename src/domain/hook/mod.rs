@@ -18,4 +18,4 @@ pub use matcher::Matcher;
 pub use outcome::{CONTEXT_MAX, HookOutcome, bounded, merge};
 pub use rule::ToolRule;
 pub use spec::{HookHandler, HookSource, HookSpec, distinct};
-pub use tools::{ExternalCall, external_call, own_input};
+pub use tools::{ExternalCall, external_call, own_input, own_tools};

@@ -111,6 +111,12 @@ fn alias(tool: &str) -> Option<&'static Alias> {
     ALIASES.iter().find(|alias| alias.own == tool)
 }
 
+/// Returns crewdeck's names of the tool that Claude Code calls `name`; empty if there is none.
+pub fn own_tools(name: &str) -> Vec<&'static str> {
+    let found = ALIASES.iter().filter(|alias| alias.names.contains(&name));
+    found.map(|alias| alias.own).collect()
+}
+
 /// Returns the call of crewdeck's `tool` as a hook sees it. Paths become absolute, time limits milliseconds.
 pub fn external_call(tool: &str, input: &Value, dir: &Path) -> ExternalCall {
     let Some(alias) = alias(tool) else {

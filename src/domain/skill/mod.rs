@@ -8,12 +8,13 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
-pub use file::{BODY_MAX, SkillError, SkillFile};
+use super::slash_command::SlashCommand;
+
+pub use super::front_matter::{BODY_MAX, NAME_MAX};
+pub use file::{SkillError, SkillFile};
 
 /// Maximum number of skills. Further skills are ignored and reported.
 pub const SKILLS_MAX: usize = 64;
-/// Maximum length of a skill's name, in characters.
-pub const NAME_MAX: usize = 64;
 /// Maximum length of a skill's description, in characters. A longer one is cut and ends in `…`.
 pub const DESCRIPTION_MAX: usize = 1024;
 /// Maximum number of tags of a skill. Further tags are dropped.
@@ -93,12 +94,20 @@ pub struct SkillCatalog {
     pub skills: Vec<Skill>,
     /// The files that cannot be used, at most [`SKILLS_MAX`].
     pub broken: Vec<BrokenSkill>,
+    /// What the user can type as `/NAME`: the commands of `.claude/commands` and the skills, sorted by name.
+    #[serde(default)]
+    pub commands: Vec<SlashCommand>,
 }
 
 impl SkillCatalog {
     /// Returns the skill with that name. The case of the name does not matter.
     pub fn find(&self, name: &str) -> Option<&Skill> {
         self.skills.iter().find(|s| same(&s.name, name))
+    }
+
+    /// Returns the command that the user can type as `/NAME`.
+    pub fn command(&self, name: &str) -> Option<&SlashCommand> {
+        self.commands.iter().find(|c| c.name == name)
     }
 
     /// Returns the broken files that are not in `before`, or that have another problem there.
@@ -163,7 +172,7 @@ mod tests {
     fn book(skills: &[(&str, u64)]) -> SkillCatalog {
         SkillCatalog {
             skills: skills.iter().map(|(n, v)| skill(n, *v)).collect(),
-            broken: vec![],
+            ..SkillCatalog::default()
         }
     }
 
@@ -199,6 +208,7 @@ mod tests {
         let with = |why: &[&str]| SkillCatalog {
             skills: vec![],
             broken: why.iter().map(|w| broken(w)).collect(),
+            ..SkillCatalog::default()
         };
         let (one, two) = (with(&["x"]), with(&["x", "y"]));
         let broken_since: Vec<_> = two.newly_broken(&one).cloned().collect();

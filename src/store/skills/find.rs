@@ -8,7 +8,7 @@ use cap_std::ambient_authority;
 use cap_std::fs::{Dir, Metadata, MetadataExt};
 
 use crate::domain::skill::SKILLS_MAX;
-use crate::store::os_errors;
+use crate::store::markdown_files::reason;
 
 /// The file that makes a folder a skill.
 pub const FILE: &str = "SKILL.md";
@@ -192,19 +192,5 @@ impl FileVersion {
             modified: (meta.mtime(), meta.mtime_nsec()),
             changed: (meta.ctime(), meta.ctime_nsec()),
         }
-    }
-}
-
-/// Explains an error to the user, with a remedy.
-fn reason(error: &std::io::Error) -> String {
-    // The error of cap-std for a link that leads out of the folder.
-    if error.to_string().contains("outside of the filesystem") {
-        return "it is a link that leads out of its folder and is not followed: copy it here"
-            .into();
-    }
-    match error.kind() {
-        ErrorKind::NotFound => "it is a broken link: fix or remove it".into(),
-        ErrorKind::PermissionDenied => "permission denied: change its permissions".into(),
-        _ => format!("it cannot be read: {}", os_errors::explain(error)),
     }
 }

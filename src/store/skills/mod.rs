@@ -1,6 +1,7 @@
 //! Reads skills from the project, the user's folder and the built-in set.
 
 mod built_in;
+mod commands;
 mod find;
 #[cfg(test)]
 mod tests;
@@ -52,10 +53,14 @@ impl Skills {
 
     /// Returns all skills and the files that cannot be used.
     pub fn read(&self) -> SkillCatalog {
-        let (loaded, broken) = self.scan();
+        let (loaded, mut broken) = self.scan();
+        let skills: Vec<Skill> = loaded.into_iter().map(|l| l.skill).collect();
+        let (commands, more_broken) = self.commands(&skills);
+        broken.extend(more_broken);
         SkillCatalog {
-            skills: loaded.into_iter().map(|l| l.skill).collect(),
+            skills,
             broken,
+            commands,
         }
     }
 
@@ -70,6 +75,7 @@ impl Skills {
             None => Err(SkillCatalog {
                 skills: loaded.into_iter().map(|l| l.skill).collect(),
                 broken,
+                commands: Vec::new(),
             }),
         }
     }

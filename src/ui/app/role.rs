@@ -47,6 +47,7 @@ impl SessionRole {
             action,
             Action::Models
                 | Action::Compact
+                | Action::Memory
                 | Action::Clear
                 | Action::NewSession
                 | Action::Sessions

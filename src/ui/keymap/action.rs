@@ -94,6 +94,8 @@ pub enum Action {
     Sessions,
     /// Ask the lead for a draft of AGENTS.md.
     Init,
+    /// Show the project memory that agents were given.
+    Memory,
     /// Write the shown conversation to a file.
     Export,
     /// Check this machine, the model and the project.
@@ -285,6 +287,7 @@ impl Action {
                 | Action::NewSession
                 | Action::Sessions
                 | Action::Init
+                | Action::Memory
                 | Action::Export
                 | Action::Doctor
                 | Action::SearchHistory

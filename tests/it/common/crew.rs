@@ -6,13 +6,13 @@ use std::time::Duration;
 
 use crewdeck::agent::driver::ModelConfig;
 use crewdeck::app::new_id;
-use crewdeck::crew::{Approvers, CrewParts, ModelParts, TeamLimits};
+use crewdeck::crew::{Approvers, CrewParts, InstructionParts, ModelParts, TeamLimits};
 use crewdeck::domain::request::Approver;
 use crewdeck::domain::timestamp::Timestamp;
 use crewdeck::model::Model;
 use crewdeck::protocol::EventSender;
 use crewdeck::protocol::event::SessionInfo;
-use crewdeck::store::Skills;
+use crewdeck::store::{Roles, Skills};
 use crewdeck::tools::policy::PermissionRules;
 
 /// Returns the parts of a crew that runs in `root` and calls `model`. Without a user, plans, tools and shutdowns are
@@ -65,8 +65,12 @@ pub fn crew_parts(
         supervisor: None,
         compact_at: 80,
         resumes: false,
-        memory: None,
-        skills: Skills::open(root, None),
+        instructions: InstructionParts {
+            memory: Arc::default(),
+            skills: Skills::open(root, None),
+            roles: Roles::open(root, None),
+        },
+        preset: None,
         servers: None,
         worktrees: None,
         publisher,

@@ -47,11 +47,14 @@ pub fn candidates(pane: &LeadPane, app: &App) -> Vec<CompletionRow> {
         let is_elsewhere = SLASH_ELSEWHERE
             .iter()
             .any(|(others, _)| word.is_some_and(|word| others.contains(&word)));
-        if is_elsewhere || !prefix.chars().all(|c| c.is_ascii_lowercase()) {
+        let is_typed = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "-_:.".contains(c);
+        if (is_elsewhere && app.model.skills.command(prefix).is_none())
+            || !prefix.chars().all(is_typed)
+        {
             return Vec::new();
         }
         let alias = SLASH_ALIASES.iter().find(|(alias, _)| word == Some(alias));
-        return best_matches(alias.map_or(prefix, |(_, name)| &name[1..]), commands());
+        return best_matches(alias.map_or(prefix, |(_, name)| &name[1..]), commands(app));
     }
     if app.is_shell_mode() {
         return Vec::new();
@@ -124,11 +127,30 @@ fn best_matches(prefix: &str, all: Vec<CompletionRow>) -> Vec<CompletionRow> {
     scored.into_iter().map(|(_, pick)| pick).collect()
 }
 
-fn commands() -> Vec<CompletionRow> {
+/// Returns completions for the built-in commands, then for those of files and skills.
+fn commands(app: &App) -> Vec<CompletionRow> {
     let rows = SLASH.iter().map(|(word, action, words)| {
         PickerRow::new((*word).into(), (*words).into(), Some(*action))
     });
-    rows.collect()
+    let is_built_in = |name: &str| {
+        SLASH
+            .iter()
+            .any(|(word, ..)| word.strip_prefix('/') == Some(name))
+    };
+    let own = app
+        .model
+        .skills
+        .commands
+        .iter()
+        .filter(|c| !is_built_in(&c.name));
+    let own = own.map(|command| {
+        let words = match command.hint.as_str() {
+            "" => command.description.clone(),
+            hint => format!("{hint}: {}", command.description),
+        };
+        PickerRow::new(format!("/{}", command.name), words, None)
+    });
+    rows.chain(own).collect()
 }
 
 /// Returns completions for the agents that a message can be addressed to. They include the agent whose conversation is

@@ -9,7 +9,7 @@ use crate::domain::text::one_line;
 use crate::ui::app::App;
 use crate::ui::app::Preferences;
 use crate::ui::app::answering;
-use crate::ui::keymap::{Action, Context};
+use crate::ui::keymap::{Action, Context, SLASH};
 use crate::ui::panes::needs::buttons::choice_keys;
 use crate::ui::text::{fit, width};
 use crate::ui::theme::Theme;
@@ -47,9 +47,10 @@ pub fn lines(
             Span::raw(" "),
         ];
         let room = room.saturating_sub(taken);
-        let aside = match answering::request(app) {
-            Some(_) => decision_keys(app, room, theme),
-            None => aside_line(&other_drafts(app), room, theme),
+        let aside = match (expected_arguments(app), answering::request(app)) {
+            (Some(arguments), _) => aside_line(&arguments, room, theme),
+            (None, Some(_)) => decision_keys(app, room, theme),
+            (None, None) => aside_line(&other_drafts(app), room, theme),
         };
         return (Line::from(title), aside);
     };
@@ -143,6 +144,15 @@ fn shell_lines(app: &App, theme: &Theme, room: usize) -> (Line<'static>, Line<'s
     let aside = format!(" {key} runs it ");
     let aside = aside_line(&aside, room.saturating_sub(taken), theme);
     (Line::from(title), aside)
+}
+
+/// Returns the right title while the draft is a slash command of a file: the arguments that the file expects.
+fn expected_arguments(app: &App) -> Option<String> {
+    let draft = app.input.composer.draft();
+    let (word, _) = draft.split_once(' ')?;
+    let command = app.model.skills.command(word.strip_prefix('/')?)?;
+    let is_built_in = SLASH.iter().any(|(built_in, ..)| *built_in == word);
+    (!is_built_in && !command.hint.is_empty()).then(|| format!(" {word} {} ", command.hint))
 }
 
 fn aside_line(text: &str, room: usize, theme: &Theme) -> Line<'static> {

@@ -106,6 +106,7 @@ mod tests {
                 ),
                 skill("code-review", SkillSource::BuiltIn, "", &[]),
             ],
+            commands: Vec::new(),
             broken: vec![BrokenSkill {
                 path: "skills/x/SKILL.md".into(),
                 why: "line 1: there is no text\u{1b}[2J".into(),

@@ -59,6 +59,7 @@ pub fn act(state: &mut UiState, action: Action, out: &mut Vec<Effect>) -> bool {
         | Action::NewSession
         | Action::Sessions
         | Action::Init
+        | Action::Memory
         | Action::Export
         | Action::Doctor => slash::act(state, action, "", out),
         Action::Open => popups::open(state),

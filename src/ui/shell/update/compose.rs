@@ -30,6 +30,7 @@ pub fn send(app: &mut App, out: &mut Vec<Effect>) -> Option<Action> {
         return None;
     }
     match slash::read(text) {
+        _ if slash::is_from_file(app, text) => {}
         Slash::No => {}
         Slash::Unknown(why) => {
             app.warn(why);

@@ -22,7 +22,7 @@ use crate::ui::popups::confirm::remove_worktree;
 use crate::ui::popups::{diff, task_form};
 use crate::ui::shell::peek::{self, Peek};
 use crate::ui::shell::state::UiState;
-use crate::ui::shell::update::rejected;
+use crate::ui::shell::update::{rejected, slash};
 use crate::ui::widgets::composer::Composer;
 
 pub fn event(state: &mut UiState, event: &Event) {
@@ -101,7 +101,18 @@ fn crew_event(app: &mut App, event: &CrewEvent) {
         CrewEvent::JobChanged { job } => app.model.jobs.changed(job),
         CrewEvent::ServersChanged { servers } => app.model.servers.changed(servers),
         CrewEvent::ServerShown { server, log } => app.model.servers.log(server, log),
-        CrewEvent::SkillsChanged(skills) => app.model.skills = skills.clone(),
+        CrewEvent::SkillsChanged(skills) => {
+            let hidden = skills.commands.iter().find(|c| slash::is_built_in(&c.name));
+            let known = hidden.is_some_and(|c| app.model.skills.command(&c.name).is_some());
+            if let Some(command) = hidden.filter(|_| !known) {
+                let text = format!(
+                    "/{} is built in: {} is not used. Rename the file.",
+                    command.name, command.path
+                );
+                app.warn(text);
+            }
+            app.model.skills = skills.clone();
+        }
         CrewEvent::LimitsChanged(limits) => app.model.limits = limits.clone(),
         CrewEvent::Notice { level, agent, text } => {
             let agent = agent.clone().unwrap_or_else(Name::lead);

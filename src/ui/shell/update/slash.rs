@@ -1,11 +1,13 @@
 //! Slash commands: reading them from the composer, and running those that have no key.
 
 use crate::domain::ids::Name;
+use crate::domain::slash_command;
 use crate::protocol::Command;
 use crate::protocol::event::SessionInfo;
 use crate::ui::app::effect::Effect;
 use crate::ui::app::popup::open as open_popup;
 use crate::ui::app::{App, onboarding};
+use crate::ui::keymap::pane::Pane;
 use crate::ui::keymap::{Action, SLASH, SLASH_ALIASES, SLASH_ELSEWHERE};
 use crate::ui::popups::confirm::Confirmation;
 use crate::ui::popups::confirm::clear::ClearConversation;
@@ -66,6 +68,20 @@ pub fn read(text: &str) -> Slash<'_> {
     }
 }
 
+/// Returns whether a message is a command of a file or a skill, which the crew fills in. A built-in command of the same
+/// name wins.
+pub fn is_from_file(app: &App, text: &str) -> bool {
+    let name = slash_command::split(text).map(|(name, _)| name);
+    name.is_some_and(|name| !is_built_in(name) && app.model.skills.command(name).is_some())
+}
+
+/// Returns whether a built-in command has this name, which is written without the slash.
+pub fn is_built_in(name: &str) -> bool {
+    let is_name = |command: &str| command.strip_prefix('/') == Some(name);
+    SLASH.iter().any(|(known, ..)| is_name(known))
+        || SLASH_ALIASES.iter().any(|(alias, _)| is_name(alias))
+}
+
 /// Returns the command that a mistyped one resembles.
 fn nearest(word: &str) -> Option<&'static str> {
     let aliases = SLASH_ALIASES.iter().map(|(alias, _)| *alias);
@@ -84,6 +100,7 @@ fn takes_text(action: Action) -> bool {
             | Action::Export
             | Action::Models
             | Action::Sessions
+            | Action::Focus(Pane::Team)
             | Action::ApproveShown
             | Action::RejectShown
     )
@@ -119,6 +136,11 @@ pub fn act(app: &mut App, action: Action, argument: &str, out: &mut Vec<Effect>)
         Action::Sessions if argument.is_empty() => sessions::open(app, out),
         Action::Sessions => start_session::start(app, Some(argument.into()), out),
         Action::Init => init(app, out),
+        Action::Memory => out.push(Effect::Command(Command::ShowMemory)),
+        Action::Focus(Pane::Team) => {
+            let preset = argument.to_string();
+            out.push(Effect::Command(Command::StartTeam { preset }));
+        }
         Action::Export => export(app, argument, out),
         Action::Doctor => doctor::open(app, out),
         Action::Models => {

@@ -3,6 +3,7 @@
 use crossterm::event::{KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
 use pretty_assertions::assert_eq;
 
+use crate::domain::slash_command::SlashCommand;
 use crate::protocol::Command;
 use crate::ui::fixture::{busy, name, picture, press, started, top_popup};
 use crate::ui::keymap::pane::{Focus, Pane};
@@ -46,6 +47,28 @@ fn completion_list_opens_while_typing_and_closes_without_match() {
             .collect();
         assert_eq!(known, *expected, "{keys}");
     }
+}
+
+#[test]
+fn command_of_a_file_shows_its_arguments() {
+    let mut state = started(160, 45);
+    let command = |name: &str| SlashCommand {
+        name: name.into(),
+        description: "Fixes it".into(),
+        hint: "[issue] [priority]".into(),
+        path: String::new(),
+    };
+    state.model.skills.commands = vec![command("fix"), command("team")];
+    press(&mut state, "\"/fix\" tab");
+    assert_eq!(state.input.composer.draft(), "/fix ");
+    assert!(picture(&state).contains("/fix [issue] [priority] "));
+    press(&mut state, "\"12\"");
+    assert!(picture(&state).contains("/fix [issue] [priority] "));
+    // A built-in command wins over a file of the same name.
+    let mut other = started(160, 45);
+    other.model.skills = state.model.skills.clone();
+    press(&mut other, "\"/team \"");
+    assert!(!picture(&other).contains("[issue]"));
 }
 
 #[test]

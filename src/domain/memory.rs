@@ -1,0 +1,146 @@
+//! Project memory: the instruction files of a project, as agents get them.
+
+use serde::{Deserialize, Serialize};
+
+use super::text::{clip, head_and_tail};
+
+/// Maximum size of the text of all instruction files in a prompt, in bytes, without markers.
+pub const MEMORY_MAX: usize = 32 * 1024;
+/// Maximum number of files that [`ProjectMemory::summary`] lists of each kind.
+const LISTED_MAX: usize = 40;
+
+/// An instruction file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MemoryFile {
+    /// The path below the root.
+    pub path: String,
+    pub text: String,
+    /// The file that imports it, if it is not read by itself.
+    pub imported_by: Option<String>,
+}
+
+/// The instruction files of a project, in the order in which agents read them.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct ProjectMemory {
+    pub files: Vec<MemoryFile>,
+    /// Files that were not read, each with the reason.
+    pub skipped: Vec<(String, String)>,
+}
+
+impl ProjectMemory {
+    /// Returns the maximum number of bytes of each file, so that all together fit into [`MEMORY_MAX`]: short files are
+    /// given whole, long ones share the rest.
+    fn share(&self) -> usize {
+        let mut sizes: Vec<usize> = self.files.iter().map(|f| f.text.trim().len()).collect();
+        sizes.sort_unstable();
+        let mut room = MEMORY_MAX;
+        for (at, size) in sizes.iter().enumerate() {
+            let share = room / (sizes.len() - at);
+            if *size > share {
+                return share;
+            }
+            room -= size;
+        }
+        MEMORY_MAX
+    }
+
+    /// Returns the sections for a system prompt; empty if there are no files.
+    pub fn prompt(&self) -> String {
+        let share = self.share();
+        let sections = self.files.iter().map(|file| {
+            let text = head_and_tail(file.text.trim_end(), share);
+            format!(
+                "<project-memory file=\"{}\">\n{text}\n</project-memory>",
+                file.path
+            )
+        });
+        sections.collect::<Vec<_>>().join("\n")
+    }
+
+    /// Describes for the user what agents are given and what not.
+    pub fn summary(&self) -> String {
+        if self.files.is_empty() && self.skipped.is_empty() {
+            return "No agent was given project memory: /init writes an AGENTS.md.".into();
+        }
+        let share = self.share();
+        let mut parts: Vec<String> = self
+            .files
+            .iter()
+            .take(LISTED_MAX)
+            .map(|file| {
+                let size = file.text.trim().len();
+                let cut = if size > share {
+                    format!(", cut to {share}")
+                } else {
+                    String::new()
+                };
+                let by = file
+                    .imported_by
+                    .as_ref()
+                    .map(|by| format!(", imported by {by}"));
+                format!(
+                    "{} ({size} bytes{cut}{})",
+                    file.path,
+                    by.unwrap_or_default()
+                )
+            })
+            .collect();
+        let skipped = self.skipped.iter().take(LISTED_MAX);
+        parts.extend(skipped.map(|(path, why)| format!("not {}: {why}", clip(path, 200))));
+        format!("Project memory of all agents: {}", parts.join("; "))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use pretty_assertions::assert_eq;
+
+    use super::*;
+
+    fn memory(sizes: &[usize]) -> ProjectMemory {
+        let file = |(n, size): (usize, &usize)| MemoryFile {
+            path: format!("{n}/AGENTS.md"),
+            text: "x".repeat(*size),
+            imported_by: None,
+        };
+        ProjectMemory {
+            files: sizes.iter().enumerate().map(file).collect(),
+            skipped: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn long_files_share_what_short_ones_leave() {
+        for (sizes, share) in [
+            (&[][..], MEMORY_MAX),
+            (&[10, 20], MEMORY_MAX),
+            (&[MEMORY_MAX], MEMORY_MAX),
+            (&[MEMORY_MAX + 1], MEMORY_MAX),
+            (&[768, 100_000, 100_000], 16_000),
+            (&[100_000, 768], 32_000),
+        ] {
+            assert_eq!(memory(sizes).share(), share, "{sizes:?}");
+        }
+        let text = memory(&[100_000; 30]).prompt();
+        assert!(text.len() < MEMORY_MAX + 30 * 120, "{}", text.len());
+        assert_eq!(text.matches("bytes cut here").count(), 30);
+        assert_eq!(
+            memory(&[1]).prompt(),
+            "<project-memory file=\"0/AGENTS.md\">\nx\n</project-memory>"
+        );
+    }
+
+    #[test]
+    fn summary_names_files_cuts_and_what_is_missing() {
+        let mut memory = memory(&[MEMORY_MAX + 8]);
+        memory.files[0].imported_by = Some("CLAUDE.md".into());
+        memory
+            .skipped
+            .push((".env".into(), "it can hold secrets".into()));
+        assert_eq!(
+            memory.summary(),
+            "Project memory of all agents: 0/AGENTS.md (32776 bytes, cut to 32768, imported by CLAUDE.md); not .env: it can hold secrets"
+        );
+        assert!(ProjectMemory::default().summary().contains("/init"));
+    }
+}

@@ -1,0 +1,233 @@
+//! The fields of a role that limit what its agent may do. What cannot be read here is an error, not a notice.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use super::file::{FIELDS, RoleError, RoleReader, UNUSED_FIELDS};
+use super::tools::{ToolEntry, resolve};
+use super::values::{list, split_tools};
+use super::{LIST_MAX, OWN_TOOLS};
+use crate::domain::front_matter::single_line;
+use crate::domain::text::{clip, one_line};
+
+/// Maximum number of model calls that a role can set.
+const ROUNDS_MAX: u64 = 1000;
+/// The fields that limit what an agent may do. A file in which one of them cannot be read, or is misspelled, is rejected:
+/// without the limit, the role would allow more than its author wants.
+const LIMITS: &[&str] = &["tools", "disallowedTools", "mcpServers", "maxTurns"];
+/// The hooks with which a role of Claude Code limits its own tools.
+const LIMITING_HOOKS: &[&str] = &["PreToolUse", "PermissionRequest"];
+/// The tools that the plan mode of Claude Code takes away.
+const NOT_WHILE_PLANNING: &[&str] = &["Write", "Edit", "Bash", "mcp__*"];
+
+/// An entry of a list of tools, and the pattern in parentheses behind its name.
+type PatternEntry = (ToolEntry, Option<String>);
+
+impl RoleReader<'_> {
+    fn limit_error(&self, field: &str, why: impl AsRef<str>) -> RoleError {
+        RoleError::Limit {
+            line: self.line(field),
+            why: one_line(&clip(why.as_ref(), 300)),
+        }
+    }
+
+    /// Rejects limits that have no value, and unknown fields that are probably limits.
+    pub(super) fn check_limits(&self) -> Result<(), RoleError> {
+        for (field, value) in &self.fields {
+            let shown = one_line(&clip(field, 40));
+            if LIMITS.contains(&field.as_str()) {
+                let is_empty = value.as_str().is_some_and(|text| text.trim().is_empty());
+                if value.is_null() || is_empty {
+                    let why = format!("{shown} has no value: write one, or remove the line");
+                    return Err(self.limit_error(field, why));
+                }
+            } else if let Some(meant) = meant_limit(field) {
+                let why = format!("the field {shown} is unknown: write {meant}, or remove it");
+                return Err(self.limit_error(field, why));
+            }
+        }
+        let hooks = self.fields.get("hooks").and_then(Value::as_object);
+        let limiting =
+            hooks.and_then(|hooks| LIMITING_HOOKS.iter().find(|h| hooks.contains_key(**h)));
+        if let Some(hook) = limiting {
+            let why = format!(
+                "the {hook} hooks of a role are not run: move them to .claude/settings.json and remove them here"
+            );
+            return Err(self.limit_error("hooks", why));
+        }
+        Ok(())
+    }
+
+    /// Takes a list of tools and resolves its entries.
+    fn tools(&mut self, field: &str) -> Result<Option<Vec<PatternEntry>>, RoleError> {
+        let Some(value) = self.take(field) else {
+            return Ok(None);
+        };
+        let Some(mut entries) = list(&value, split_tools) else {
+            let why = format!("{field} must be a list of tools, or a text with commas");
+            return Err(self.limit_error(field, why));
+        };
+        entries.retain(|e| !e.trim().is_empty());
+        if entries.len() > LIST_MAX {
+            let why = format!("{field} has more than {LIST_MAX} entries: remove some");
+            return Err(self.limit_error(field, why));
+        }
+        let resolved = entries.iter().map(|entry| {
+            let entry = clip(&single_line(entry), 200);
+            let (found, pattern) = resolve(&entry);
+            (found, pattern.map(str::to_string))
+        });
+        Ok(Some(resolved.collect()))
+    }
+
+    pub(super) fn allowed_tools(&mut self) -> Result<Option<Vec<String>>, RoleError> {
+        let line = self.line("tools");
+        let Some(entries) = self.tools("tools")? else {
+            return Ok(None);
+        };
+        let mut names: Vec<String> = Vec::new();
+        let mut first_problem = None;
+        for (found, pattern) in entries {
+            let problem = match found {
+                ToolEntry::All => return Ok(None),
+                ToolEntry::Tools(tools) => {
+                    let is_subagent = tools == ["task"];
+                    let limit = pattern.filter(|p| !p.is_empty() && p != "*" && !is_subagent);
+                    match limit {
+                        // Without the pattern, the tool could do more than the author wants.
+                        Some(pattern) => format!(
+                            "the pattern ({pattern}) is not supported, so the tool is left out: a name without pattern allows it"
+                        ),
+                        None => {
+                            for tool in tools {
+                                if !names.contains(&tool) {
+                                    names.push(tool);
+                                }
+                            }
+                            continue;
+                        }
+                    }
+                }
+                ToolEntry::Missing(text) | ToolEntry::Unknown(text) => text,
+            };
+            self.note_at(line, problem.clone());
+            first_problem.get_or_insert(problem);
+        }
+        match first_problem.filter(|_| names.is_empty()) {
+            Some(first) => {
+                let why = format!("none of its tools can be used here: {first}");
+                Err(self.limit_error("tools", why))
+            }
+            None => Ok(Some(names)),
+        }
+    }
+
+    pub(super) fn denied_tools(&mut self) -> Result<Vec<String>, RoleError> {
+        let line = self.line("disallowedTools");
+        let entries = self.tools("disallowedTools")?.unwrap_or_default();
+        let mut names: Vec<String> = Vec::new();
+        for (found, pattern) in entries {
+            match found {
+                ToolEntry::Tools(tools) => {
+                    if let Some(pattern) = pattern {
+                        let text = format!(
+                            "the pattern ({pattern}) is not supported: the whole tool is taken away"
+                        );
+                        self.note_at(line, text);
+                    }
+                    names.extend(tools);
+                }
+                ToolEntry::All => {
+                    names.extend(OWN_TOOLS.iter().map(ToString::to_string));
+                    names.push("mcp__*".into());
+                }
+                ToolEntry::Missing(text) => self.note_at(line, text),
+                ToolEntry::Unknown(text) => {
+                    return Err(
+                        self.limit_error("disallowedTools", format!("disallowedTools: {text}"))
+                    );
+                }
+            }
+        }
+        let mut seen = BTreeSet::new();
+        names.retain(|name| seen.insert(name.clone()));
+        Ok(names)
+    }
+
+    /// Returns the tools that `permissionMode: plan` takes away. Other modes have no effect: they allow more, and the
+    /// settings and the user decide about that.
+    pub(super) fn denied_by_mode(&mut self) -> Vec<String> {
+        let is_plan = |mode: &Value| {
+            mode.as_str()
+                .is_some_and(|m| m.trim().eq_ignore_ascii_case("plan"))
+        };
+        if !self.fields.get("permissionMode").is_some_and(is_plan) {
+            return Vec::new();
+        }
+        self.fields.shift_remove("permissionMode");
+        self.note(
+            "permissionMode",
+            "with plan, the role cannot write files, run commands or call MCP servers",
+        );
+        let tools = NOT_WHILE_PLANNING
+            .iter()
+            .flat_map(|entry| match resolve(entry).0 {
+                ToolEntry::Tools(tools) => tools,
+                ToolEntry::All | ToolEntry::Missing(_) | ToolEntry::Unknown(_) => Vec::new(),
+            });
+        tools.collect()
+    }
+
+    pub(super) fn rounds_max(&mut self) -> Result<Option<u32>, RoleError> {
+        let Some(value) = self.take("maxTurns") else {
+            return Ok(None);
+        };
+        let number = value
+            .as_u64()
+            .or_else(|| value.as_str()?.trim().parse().ok())
+            .filter(|number| *number > 0);
+        let Some(number) = number else {
+            return Err(self.limit_error("maxTurns", "maxTurns must be a whole number from 1"));
+        };
+        if number > ROUNDS_MAX {
+            let text = format!("maxTurns is more than {ROUNDS_MAX}: {ROUNDS_MAX} is used");
+            self.note("maxTurns", text);
+        }
+        Ok(u32::try_from(number.min(ROUNDS_MAX)).ok())
+    }
+}
+
+/// Returns the limit that the author of an unknown field probably means.
+fn meant_limit(field: &str) -> Option<&'static str> {
+    let is_known =
+        FIELDS.contains(&field) || UNUSED_FIELDS.iter().any(|(unused, _)| *unused == field);
+    if is_known {
+        return None;
+    }
+    let plain: String = field.chars().filter(char::is_ascii_alphanumeric).collect();
+    let plain = plain.to_lowercase();
+    let has = |words: &[&str]| words.iter().any(|word| plain.contains(word));
+    if has(&["tool", "readonly"]) {
+        let is_denial = has(&["den", "dis", "block", "exclu", "forbid", "not", "without"]);
+        return Some(if is_denial {
+            "disallowedTools"
+        } else {
+            "tools"
+        });
+    }
+    if has(&["mcp"]) || plain.starts_with("server") {
+        return Some("mcpServers");
+    }
+    if plain.starts_with("turn") || (plain.starts_with("max") && has(&["turn"])) {
+        return Some("maxTurns");
+    }
+    if plain == "permissionmode" {
+        return Some("permissionMode");
+    }
+    // Only typing errors: other programs have fields of their own.
+    let is_near = |limit: &&str| {
+        strsim::damerau_levenshtein(&plain, &limit.to_lowercase()) <= limit.len() / 4
+    };
+    LIMITS.iter().copied().find(is_near)
+}

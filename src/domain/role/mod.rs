@@ -1,0 +1,299 @@
+//! Roles: what kind of agent a teammate or subagent is, read from a Markdown file.
+
+mod file;
+#[cfg(test)]
+mod file_tests;
+mod limits;
+mod tools;
+mod values;
+
+use serde::{Serialize, Serializer};
+use serde_json::Value;
+
+use super::team::DEFAULT_ROLE;
+
+pub use file::{RoleError, RoleFile};
+pub use tools::{OWN_TOOLS, ToolSelection};
+
+/// Maximum number of roles. Further roles are ignored and reported.
+pub const ROLES_MAX: usize = 200;
+/// Maximum length of a role's description, in characters. A longer one is cut and ends in `…`.
+pub const DESCRIPTION_MAX: usize = 4096;
+/// Maximum number of entries of one list of a role: tools, skills, servers. Further entries are dropped.
+pub const LIST_MAX: usize = 128;
+/// Maximum size of the list of roles in a prompt, in bytes.
+const PROMPT_LIST_MAX: usize = 2 * 1024;
+/// Maximum length of a description in the list of roles, in characters.
+const PROMPT_DESCRIPTION_MAX: usize = 160;
+
+/// The origin of a role. If two roles have the same name, the earlier source wins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RoleSource {
+    /// `.crewdeck/agents/` of the project.
+    Project,
+    /// `.claude/agents/` of the project.
+    Claude,
+    /// The user's own folder, for all projects.
+    User,
+    /// Part of crewdeck.
+    BuiltIn,
+}
+
+impl RoleSource {
+    /// Returns the label of the source for users.
+    pub fn label(self) -> &'static str {
+        match self {
+            RoleSource::Project | RoleSource::Claude => "project",
+            RoleSource::User => "yours",
+            RoleSource::BuiltIn => "built in",
+        }
+    }
+}
+
+/// A colour of a role, as Claude Code names them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RoleColor {
+    Red,
+    Blue,
+    Green,
+    Yellow,
+    Purple,
+    Orange,
+    Pink,
+    Cyan,
+}
+
+/// How much a model thinks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RoleEffort {
+    Low,
+    Medium,
+    High,
+    Xhigh,
+    Max,
+}
+
+/// An MCP server that a role uses.
+#[derive(Debug, Clone, PartialEq)]
+pub enum RoleServer {
+    /// A server of the configuration.
+    Named(String),
+    /// A server that the role itself describes. It could run a program: it is not started before the user has approved it.
+    Inline { name: String, config: Value },
+}
+
+impl RoleServer {
+    pub fn name(&self) -> &str {
+        match self {
+            RoleServer::Named(name) | RoleServer::Inline { name, .. } => name,
+        }
+    }
+}
+
+/// As the list of [`AgentRole::servers`] is written in the file, but without the values of inline configurations, which can be
+/// secret.
+impl Serialize for RoleServer {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            RoleServer::Named(name) => serializer.serialize_str(name),
+            RoleServer::Inline { name, .. } => serializer.collect_map([(name, "inline")]),
+        }
+    }
+}
+
+/// Something in a role's file that has no effect or another one than its author may expect. The role works.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct RoleNotice {
+    /// The line in the file, from 1.
+    pub line: usize,
+    /// The problem and what to do, on one line.
+    pub text: String,
+}
+
+/// A role. All strings but the prompt are escaped and on one line.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct AgentRole {
+    /// The name by which agents ask for the role. Unique regardless of case.
+    pub name: String,
+    /// When to use the role.
+    pub description: String,
+    pub source: RoleSource,
+    /// The file as shown to the user; empty for a built-in role.
+    pub path: String,
+    #[serde(flatten)]
+    pub tools: ToolSelection,
+    /// The model; empty: the lead's model.
+    pub model: String,
+    pub effort: Option<RoleEffort>,
+    /// The names of the skills whose text is part of the prompt.
+    pub skills: Vec<String>,
+    /// The MCP servers that the agent sees. `None`: those of the crew.
+    #[serde(rename = "mcpServers")]
+    pub servers: Option<Vec<RoleServer>>,
+    /// Maximum number of model calls in one turn. `None`: the default of the kind of agent.
+    #[serde(rename = "maxTurns")]
+    pub rounds_max: Option<u32>,
+    pub color: Option<RoleColor>,
+    /// What the role's file adds to the system prompt.
+    pub prompt: String,
+    pub notices: Vec<RoleNotice>,
+}
+
+impl AgentRole {
+    /// Returns the limits on the agent's tools; a tool must be permitted by all of them. Servers that the role itself
+    /// describes are not permitted: the user has not approved them.
+    pub fn limits(&self) -> Vec<ToolSelection> {
+        let named = self.servers.as_ref().map(|servers| {
+            let named = servers.iter().filter_map(|server| match server {
+                RoleServer::Named(name) => Some(name.as_str()),
+                RoleServer::Inline { .. } => None,
+            });
+            ToolSelection::with_servers(&named.collect::<Vec<_>>())
+        });
+        std::iter::once(self.tools.clone()).chain(named).collect()
+    }
+}
+
+/// A role's file that cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct BrokenRole {
+    /// The file as shown to the user.
+    pub path: String,
+    /// The line, the problem and what to do, on one line.
+    pub why: String,
+    #[serde(skip)]
+    pub source: RoleSource,
+    /// The names that the role could have. Empty if another file is used for the name.
+    #[serde(skip)]
+    pub names: Vec<String>,
+}
+
+impl BrokenRole {
+    /// Returns whether the file could define the role with that name, regardless of case.
+    pub fn has_name(&self, name: &str) -> bool {
+        let name = name.trim().to_lowercase();
+        self.names.iter().any(|n| n.trim().to_lowercase() == name)
+    }
+}
+
+/// All roles, sorted by name, and the files that cannot be used.
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+pub struct RoleCatalog {
+    /// The roles, sorted by name, at most [`ROLES_MAX`].
+    pub roles: Vec<AgentRole>,
+    /// The files that cannot be used, at most [`ROLES_MAX`].
+    pub broken: Vec<BrokenRole>,
+    /// Why not all roles could be read; `None` if they were.
+    #[serde(skip)]
+    pub incomplete: Option<String>,
+}
+
+impl RoleCatalog {
+    /// Returns the role with that name. The case of the name does not matter.
+    pub fn find(&self, name: &str) -> Option<&AgentRole> {
+        let name = name.trim().to_lowercase();
+        self.roles.iter().find(|r| r.name.to_lowercase() == name)
+    }
+
+    /// Returns the role that a text names; `None` if the text is a free description of what an agent does. A text is a role
+    /// if it equals the name of one, regardless of case.
+    ///
+    /// # Errors
+    /// Says why the role with that name cannot be used. Without its limits, the agent would get all tools.
+    pub fn resolve(&self, text: &str) -> Result<Option<&AgentRole>, String> {
+        if let Some(role) = self.find(text) {
+            return Ok(Some(role));
+        }
+        if let Some(broken) = self.broken.iter().find(|b| b.has_name(text)) {
+            return Err(format!("{}: {}", broken.path, broken.why));
+        }
+        match &self.incomplete {
+            Some(why) if text != DEFAULT_ROLE => Err(format!("not all roles can be read: {why}")),
+            Some(_) | None => Ok(None),
+        }
+    }
+
+    /// Returns the list of roles for the lead's prompt; empty if only built-in roles exist.
+    pub fn prompt_list(&self) -> String {
+        let is_own = |role: &AgentRole| role.source != RoleSource::BuiltIn;
+        if !self.roles.iter().any(is_own) {
+            return String::new();
+        }
+        let mut out = String::from(
+            "Roles for spawn_teammate and task (pass the name as role; it sets prompt, tools and model):",
+        );
+        let mut left_out = 0;
+        // Built-in roles come last: they are left out first.
+        let (own, built_in): (Vec<&AgentRole>, Vec<&AgentRole>) =
+            self.roles.iter().partition(|r| is_own(r));
+        for role in own.into_iter().chain(built_in) {
+            let description = super::text::clip(&role.description, PROMPT_DESCRIPTION_MAX);
+            let line = format!("\n  - {}: {description}", role.name);
+            if left_out > 0 || out.len() + line.len() > PROMPT_LIST_MAX {
+                left_out += 1;
+            } else {
+                out.push_str(&line);
+            }
+        }
+        if left_out > 0 {
+            out.push_str(&format!(
+                "\n  [… {left_out} more: an unknown role name lists all of them …]"
+            ));
+        }
+        out
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn role(name: &str, source: RoleSource) -> AgentRole {
+        let file = RoleFile::parse("---\ndescription: Does it\n---\nDo it.", name).unwrap();
+        file.into_role(source, String::new())
+    }
+
+    #[test]
+    fn prompt_lists_roles_only_if_one_is_defined() {
+        let mut catalog = RoleCatalog {
+            roles: vec![role("reviewer", RoleSource::BuiltIn)],
+            ..RoleCatalog::default()
+        };
+        assert_eq!(catalog.prompt_list(), "");
+        catalog.roles.push(role("zed", RoleSource::Claude));
+        let list = catalog.prompt_list();
+        assert!(
+            list.ends_with("\n  - zed: Does it\n  - reviewer: Does it"),
+            "{list}"
+        );
+        for n in 0..150 {
+            catalog
+                .roles
+                .push(role(&format!("role-{n}"), RoleSource::Project));
+        }
+        let list = catalog.prompt_list();
+        assert!(
+            list.len() < PROMPT_LIST_MAX + 100 && list.contains(" more: "),
+            "{list}"
+        );
+    }
+
+    #[test]
+    fn inline_servers_are_printed_without_their_values() {
+        let text = "---\ndescription: x\nmcpServers:\n  - a\n  - b: {command: run, env: {TOKEN: secret}}\n---\nDo it.";
+        let role = RoleFile::parse(text, "x")
+            .unwrap()
+            .into_role(RoleSource::User, String::new());
+        let printed = serde_json::to_value(&role).unwrap();
+        assert_eq!(
+            printed["mcpServers"],
+            serde_json::json!(["a", {"b": "inline"}])
+        );
+        assert!(!printed.to_string().contains("secret"));
+        let permits = |tool: &str| role.limits().iter().all(|l| l.permits(tool));
+        assert!(permits("mcp__a__x") && permits("bash") && !permits("mcp__b__x"));
+    }
+}

@@ -1,0 +1,319 @@
+//! The tools of a role: reading lists with the names of Claude Code or of crewdeck, and selecting by them.
+
+use serde::Serialize;
+
+use crate::domain::hook::own_tools;
+use crate::domain::mcp::{TOOL_PREFIX, matches_server, matches_tool};
+use crate::domain::text::closest_match;
+
+/// The names of all tools of crewdeck, which a role can list.
+pub const OWN_TOOLS: &[&str] = &[
+    "bash",
+    "read_file",
+    "write_file",
+    "edit_file",
+    "glob",
+    "grep",
+    "background_run",
+    "check_background",
+    "stop_background",
+    "task",
+    "todo",
+    "compact",
+    "load_skill",
+    "task_create",
+    "task_update",
+    "task_list",
+    "task_get",
+    "claim_task",
+    "merge_worktree",
+    "spawn_teammate",
+    "list_teammates",
+    "send_message",
+    "broadcast",
+    "read_inbox",
+    "ask_user",
+    "plan_approval",
+    "shutdown_request",
+    "shutdown_response",
+    "decide_request",
+];
+
+/// Names of Claude Code's tools that are several tools here or are named otherwise by its older versions.
+const OTHER_NAMES: &[(&str, &[&str])] = &[
+    ("LS", &["glob"]),
+    ("BashOutput", &["check_background"]),
+    ("TaskOutput", &["check_background"]),
+    ("KillShell", &["stop_background"]),
+    ("KillBash", &["stop_background"]),
+    ("TaskStop", &["stop_background"]),
+    ("TodoRead", &["todo"]),
+];
+
+/// Tools of Claude Code that crewdeck does not have, and what to use instead.
+const MISSING: &[(&str, &str)] = &[
+    ("WebFetch", "an MCP server can fetch pages"),
+    ("WebSearch", "an MCP server can search"),
+    ("NotebookEdit", "edit_file edits notebooks as text"),
+    ("NotebookRead", "read_file reads notebooks as text"),
+    ("ExitPlanMode", "plan_approval submits plans"),
+    ("EnterPlanMode", "spawn_teammate has plan: required"),
+    ("SlashCommand", "load_skill loads instructions"),
+    ("ToolSearch", "crewdeck adds tool_search where it is needed"),
+    ("LSP", "grep finds definitions"),
+    ("Monitor", "check_background shows output"),
+    ("ListMcpResourcesTool", "resources are mentioned with @"),
+    ("ReadMcpResourceTool", "resources are mentioned with @"),
+];
+
+/// Tools with which agents coordinate. A list of tools does not take them away, `disallowedTools` does.
+const COORDINATION: &[&str] = &[
+    "todo",
+    "compact",
+    "task_create",
+    "task_update",
+    "task_list",
+    "task_get",
+    "claim_task",
+    "merge_worktree",
+    "spawn_teammate",
+    "list_teammates",
+    "send_message",
+    "broadcast",
+    "read_inbox",
+    "ask_user",
+    "plan_approval",
+    "shutdown_request",
+    "shutdown_response",
+    "decide_request",
+    "tool_search",
+];
+/// Tools that come with `bash`.
+const WITH_BASH: &[&str] = &["background_run", "check_background", "stop_background"];
+
+/// Which tools an agent has.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+pub struct ToolSelection {
+    /// The names of the allowed tools, crewdeck's own; `mcp__SERVER` and `mcp__SERVER__*` stand for all tools of a
+    /// server. `None` allows all.
+    #[serde(rename = "tools")]
+    pub allowed: Option<Vec<String>>,
+    /// The names of tools that are taken away. They win over [`allowed`](Self::allowed).
+    #[serde(rename = "disallowedTools")]
+    pub denied: Vec<String>,
+}
+
+impl ToolSelection {
+    /// Returns whether the agent gets the tool.
+    pub fn permits(&self, tool: &str) -> bool {
+        let names = |list: &[String]| {
+            list.iter()
+                .any(|entry| entry == tool || matches_tool(entry, tool))
+        };
+        if names(&self.denied) {
+            return false;
+        }
+        match &self.allowed {
+            None => true,
+            Some(list) => names(list) || COORDINATION.contains(&tool),
+        }
+    }
+
+    /// Returns whether the agent may get a tool of the MCP server.
+    pub fn permits_server(&self, server: &str) -> bool {
+        let all_tools = format!("{TOOL_PREFIX}{server}__*");
+        let is_denied = self
+            .denied
+            .iter()
+            .any(|entry| matches_tool(entry, &all_tools));
+        let allowed = self.allowed.as_ref();
+        !is_denied
+            && allowed.is_none_or(|list| list.iter().any(|entry| matches_server(entry, server)))
+    }
+
+    /// Returns the selection of an agent that only reads files and coordinates.
+    pub fn reading() -> ToolSelection {
+        let names = ["read_file", "glob", "grep"];
+        ToolSelection {
+            allowed: Some(names.map(String::from).to_vec()),
+            denied: Vec::new(),
+        }
+    }
+
+    /// Returns the selection of a lead that changes nothing itself and works through others.
+    pub fn delegating() -> ToolSelection {
+        let names = [
+            "write_file",
+            "edit_file",
+            "bash",
+            "background_run",
+            "mcp__*",
+        ];
+        ToolSelection {
+            allowed: None,
+            denied: names.map(String::from).to_vec(),
+        }
+    }
+
+    /// Returns the selection of an agent that has all of crewdeck's tools and, of MCP servers, only those of `servers`.
+    pub fn with_servers(servers: &[&str]) -> ToolSelection {
+        let own = OWN_TOOLS.iter().map(ToString::to_string);
+        let servers = servers
+            .iter()
+            .map(|server| format!("{TOOL_PREFIX}{server}"));
+        ToolSelection {
+            allowed: Some(own.chain(servers).collect()),
+            denied: Vec::new(),
+        }
+    }
+}
+
+/// An entry of a list of tools in a role's file, resolved.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum ToolEntry {
+    /// Crewdeck's names.
+    Tools(Vec<String>),
+    /// All tools.
+    All,
+    /// A tool of Claude Code that crewdeck does not have; the text says what to use instead.
+    Missing(String),
+    /// No program has a tool of that name; the text says what to do.
+    Unknown(String),
+}
+
+/// Resolves an entry such as `Read`, `read_file`, `Bash(git *)` or `mcp__github__*`. Returns the pattern in parentheses
+/// too, which has no effect here.
+pub(super) fn resolve(entry: &str) -> (ToolEntry, Option<&str>) {
+    let (name, pattern) = match entry.split_once('(') {
+        Some((name, pattern)) => (name.trim(), Some(pattern.trim_end_matches(')'))),
+        None => (entry, None),
+    };
+    (resolve_name(name), pattern)
+}
+
+fn resolve_name(name: &str) -> ToolEntry {
+    if name == "*" {
+        return ToolEntry::All;
+    }
+    let own = |names: &[&str]| {
+        let mut names: Vec<String> = names.iter().map(ToString::to_string).collect();
+        if names.iter().any(|n| n == "bash") {
+            names.extend(WITH_BASH.iter().map(ToString::to_string));
+            names.sort();
+            names.dedup();
+        }
+        ToolEntry::Tools(names)
+    };
+    if name.starts_with(TOOL_PREFIX) {
+        return ToolEntry::Tools(vec![name.into()]);
+    }
+    if let Some(known) = OWN_TOOLS.iter().find(|known| **known == name) {
+        return own(&[known]);
+    }
+    let elsewhere = own_tools(name);
+    if !elsewhere.is_empty() {
+        return own(&elsewhere);
+    }
+    if let Some((_, names)) = OTHER_NAMES.iter().find(|(other, _)| *other == name) {
+        return own(names);
+    }
+    if let Some((_, instead)) = MISSING.iter().find(|(other, _)| *other == name) {
+        return ToolEntry::Missing(format!("crewdeck has no tool {name}: {instead}"));
+    }
+    let elsewhere = ["Read", "Write", "Edit", "Bash", "Glob", "Grep", "Task"];
+    let known = [OWN_TOOLS, &elsewhere].concat();
+    ToolEntry::Unknown(match closest_match(name, &known) {
+        Some(close) => format!("there is no tool {name}: did you mean {close}?"),
+        None => format!("there is no tool {name}: remove it"),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tools(names: &[&str]) -> ToolEntry {
+        ToolEntry::Tools(names.iter().map(ToString::to_string).collect())
+    }
+
+    #[test]
+    fn names_of_claude_code_are_translated() {
+        let bash = [
+            "background_run",
+            "bash",
+            "check_background",
+            "stop_background",
+        ];
+        for (entry, expected) in [
+            ("Read", tools(&["read_file"])),
+            ("read_file", tools(&["read_file"])),
+            ("MultiEdit", tools(&["edit_file"])),
+            ("Bash", tools(&bash)),
+            ("Bash(git log *)", tools(&bash)),
+            ("Task", tools(&["task"])),
+            ("Agent(reviewer)", tools(&["task"])),
+            ("KillShell", tools(&["stop_background"])),
+            ("mcp__github__*", tools(&["mcp__github__*"])),
+            ("*", ToolEntry::All),
+        ] {
+            assert_eq!(resolve(entry).0, expected, "{entry}");
+        }
+        for (entry, text) in [
+            (
+                "WebSearch",
+                "crewdeck has no tool WebSearch: an MCP server can search",
+            ),
+            (
+                "read_fiel",
+                "there is no tool read_fiel: did you mean read_file?",
+            ),
+            ("Grpe", "there is no tool Grpe: did you mean Grep?"),
+            ("Zzz9", "there is no tool Zzz9: remove it"),
+        ] {
+            let (found, _) = resolve(entry);
+            let is_expected = match found {
+                ToolEntry::Missing(found) => entry == "WebSearch" && found == text,
+                ToolEntry::Unknown(found) => entry != "WebSearch" && found == text,
+                ToolEntry::Tools(_) | ToolEntry::All => false,
+            };
+            assert!(is_expected, "{entry}");
+        }
+    }
+
+    #[test]
+    fn selection_permits_by_name_server_and_kind() {
+        let list = |names: &[&str]| names.iter().map(ToString::to_string).collect::<Vec<_>>();
+        let all = ToolSelection::default();
+        assert!(all.permits("bash") && all.permits("mcp__a__b"));
+        let some = ToolSelection {
+            allowed: Some(list(&["read_file", "mcp__a", "mcp__b__*", "mcp__c__one"])),
+            denied: list(&["task_create", "mcp__b__two"]),
+        };
+        for (tool, expected) in [
+            ("read_file", true),
+            ("bash", false),
+            ("task_update", true),
+            ("task_create", false),
+            ("mcp__a__x", true),
+            ("mcp__ab__x", false),
+            ("mcp__b__one", true),
+            ("mcp__b__two", false),
+            ("mcp__c__one", true),
+            ("mcp__c__two", false),
+        ] {
+            assert_eq!(some.permits(tool), expected, "{tool}");
+        }
+        let none = ToolSelection {
+            allowed: None,
+            denied: list(&["mcp__*"]),
+        };
+        assert!(none.permits("bash") && !none.permits("mcp__a__b"));
+        for (server, expected) in [("a", true), ("b", true), ("c", true), ("d", false)] {
+            assert_eq!(some.permits_server(server), expected, "{server}");
+            assert!(all.permits_server(server) && !none.permits_server(server));
+        }
+        let limited = ToolSelection::with_servers(&["a"]);
+        assert!(limited.permits("bash") && limited.permits("mcp__a__b"));
+        assert!(!limited.permits("mcp__b__x") && !limited.permits_server("b"));
+    }
+}

@@ -1,0 +1,102 @@
+//! Values of a role's front matter in the forms in which people write them.
+
+use serde_json::Value;
+
+use super::{LIST_MAX, RoleServer};
+use crate::domain::mcp::is_server_name;
+
+/// Returns a text, number or truth value as text.
+pub(super) fn scalar(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) => Some(text.clone()),
+        Value::Number(number) => Some(number.to_string()),
+        Value::Bool(flag) => Some(flag.to_string()),
+        Value::Null | Value::Array(_) | Value::Object(_) => None,
+    }
+}
+
+/// Reads a list of texts, or a text that `split` divides.
+pub(super) fn list(value: &Value, split: impl Fn(&str) -> Vec<String>) -> Option<Vec<String>> {
+    match value {
+        Value::Array(entries) => entries.iter().map(scalar).collect(),
+        Value::Object(_) | Value::Null => None,
+        text => scalar(text).map(|text| split(&text)),
+    }
+}
+
+/// Splits at commas and spaces outside of parentheses.
+pub(super) fn split_tools(text: &str) -> Vec<String> {
+    let mut depth = 0_u32;
+    let mut entries = vec![String::new()];
+    for c in text.chars() {
+        match c {
+            '(' => depth += 1,
+            ')' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        if depth == 0 && (c == ',' || c.is_whitespace()) {
+            entries.push(String::new());
+        } else if let Some(last) = entries.last_mut() {
+            last.push(c);
+        }
+    }
+    entries
+}
+
+/// Reads a list of servers, and returns what is wrong with it.
+pub(super) fn servers(value: Value) -> (Vec<RoleServer>, Vec<String>) {
+    let named = |name: &str| RoleServer::Named(name.trim().to_string());
+    let entries: Vec<Value> = match value {
+        Value::Array(entries) => entries,
+        Value::Object(servers) => vec![Value::Object(servers)],
+        Value::String(names) => names.split(',').map(Value::from).collect(),
+        _ => {
+            // Without a valid list the role gets no server: its author wanted to name them.
+            let why = "mcpServers must be a list of names: the role gets no server";
+            return (Vec::new(), vec![why.into()]);
+        }
+    };
+    let mut servers = Vec::new();
+    for entry in entries {
+        match entry {
+            Value::String(name) => servers.push(named(&name)),
+            Value::Object(map) => {
+                servers.extend(map.into_iter().map(|(name, config)| match config {
+                    Value::Null => named(&name),
+                    config => RoleServer::Inline {
+                        name: name.trim().to_string(),
+                        config,
+                    },
+                }));
+            }
+            other => servers.push(named(&scalar(&other).unwrap_or_default())),
+        }
+    }
+    let mut notices = Vec::new();
+    if servers.len() > LIST_MAX {
+        servers.truncate(LIST_MAX);
+        notices.push(format!("only the first {LIST_MAX} servers are used"));
+    }
+    servers.retain(|server| {
+        let is_valid = is_server_name(server.name());
+        if !is_valid {
+            notices.push(format!(
+                "{:?} is not a valid name of a server",
+                server.name()
+            ));
+        }
+        is_valid
+    });
+    for server in &servers {
+        match server {
+            RoleServer::Inline { name, config } if !config.is_object() => {
+                notices.push(format!("the server {name} must be a map with command or url"));
+            }
+            RoleServer::Inline { name, .. } => notices.push(format!(
+                "the server {name} is not started from here: move it to .mcp.json, where you can approve it"
+            )),
+            RoleServer::Named(_) => {}
+        }
+    }
+    (servers, notices)
+}

@@ -1,0 +1,154 @@
+//! Finds and reads the Markdown files of a folder, with limits, and never follows a link out of the project.
+
+use std::io::{ErrorKind, Read};
+use std::path::{Path, PathBuf};
+
+use cap_std::ambient_authority;
+use cap_std::fs::Dir;
+
+use super::os_errors;
+
+/// Maximum depth of subfolders to search. Deeper folders are ignored.
+const DEPTH_MAX: usize = 4;
+/// Maximum number of files and folders to check in one folder. Further ones are ignored and reported.
+const ENTRIES_MAX: usize = 2000;
+/// Maximum size of a file, in bytes. A larger file is rejected.
+pub const FILE_MAX: u64 = 256 * 1024;
+
+/// The path of a file below the folder, and its text or why it cannot be used.
+pub type MarkdownFile = (PathBuf, Result<String, String>);
+
+/// Opens `folder`. With a `root`, the folder must be below the root and links out of the root are not followed; otherwise
+/// it may be anywhere. Returns `None` if the folder does not exist.
+///
+/// # Errors
+/// Returns why the folder cannot be opened, as a text for the user.
+pub fn open(root: Option<&Path>, folder: &Path) -> Result<Option<Dir>, String> {
+    let opened = match root {
+        Some(root) => {
+            Dir::open_ambient_dir(root, ambient_authority()).and_then(|r| r.open_dir(folder))
+        }
+        None => Dir::open_ambient_dir(folder, ambient_authority()),
+    };
+    match opened {
+        Ok(dir) => Ok(Some(dir)),
+        Err(e) if matches!(e.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => Ok(None),
+        Err(error) => Err(reason(&error)),
+    }
+}
+
+/// The Markdown files of a folder.
+#[derive(Default)]
+pub struct MarkdownFolder {
+    pub files: Vec<MarkdownFile>,
+    /// The folders that could not be read or not completely, and why, as a text for the user.
+    pub unread: Vec<(PathBuf, String)>,
+}
+
+/// Reads all files of the folder and its subfolders whose name ends with `.md`, sorted by path, at most `most`.
+pub fn read_all(dir: &Dir, most: usize) -> MarkdownFolder {
+    let mut paths = Vec::new();
+    let mut checked = 0;
+    let mut found = MarkdownFolder::default();
+    walk(
+        dir,
+        Path::new(""),
+        0,
+        &mut checked,
+        &mut paths,
+        &mut found.unread,
+    );
+    if paths.len() > most || checked > ENTRIES_MAX {
+        let why = format!(
+            "only the first {most} of the first {ENTRIES_MAX} files are read: move others away"
+        );
+        found.unread.push((PathBuf::new(), why));
+    }
+    for path in paths.into_iter().take(most) {
+        let text = read(dir, &path);
+        found.files.push((path, text));
+    }
+    found
+}
+
+fn walk(
+    dir: &Dir,
+    below: &Path,
+    depth: usize,
+    checked: &mut usize,
+    out: &mut Vec<PathBuf>,
+    unread: &mut Vec<(PathBuf, String)>,
+) {
+    let list = if below.as_os_str().is_empty() {
+        dir.entries()
+    } else {
+        dir.read_dir(below)
+    };
+    if let Err(error) = &list {
+        unread.push((below.to_path_buf(), reason(error)));
+    }
+    let mut paths: Vec<PathBuf> = Vec::new();
+    for entry in list.into_iter().flatten().flatten() {
+        *checked += 1;
+        if *checked > ENTRIES_MAX {
+            break;
+        }
+        let name = entry.file_name();
+        if !name.to_string_lossy().starts_with('.') {
+            paths.push(below.join(name));
+        }
+    }
+    paths.sort();
+    for path in paths {
+        let is_markdown = path.extension().is_some_and(|e| e == "md");
+        // A folder that is a link is not searched: it could lead back here.
+        match dir.symlink_metadata(&path) {
+            Ok(meta) if meta.is_dir() && depth < DEPTH_MAX => {
+                walk(dir, &path, depth + 1, checked, out, unread);
+            }
+            Ok(meta) if !meta.is_dir() && is_markdown => out.push(path),
+            Ok(_) | Err(_) => {}
+        }
+    }
+}
+
+/// Reads a text file.
+///
+/// # Errors
+/// Returns why the file cannot be used and what to do, as a text for the user.
+pub fn read(dir: &Dir, path: &Path) -> Result<String, String> {
+    let meta = dir.metadata(path).map_err(|e| reason(&e))?;
+    if !meta.is_file() {
+        return Err("it is not a regular file".into());
+    }
+    let file = dir.open(path).map_err(|e| reason(&e))?;
+    let mut bytes = Vec::new();
+    file.take(FILE_MAX + 1)
+        .read_to_end(&mut bytes)
+        .map_err(|e| reason(&e))?;
+    if bytes.len() as u64 > FILE_MAX {
+        return Err(format!(
+            "it is larger than {} KiB: make it shorter",
+            FILE_MAX / 1024
+        ));
+    }
+    String::from_utf8(bytes).map_err(|e| {
+        let before = &e.as_bytes()[..e.utf8_error().valid_up_to()];
+        let line = before.split(|b| *b == b'\n').count();
+        format!("line {line}: it is not UTF-8 text: save it as UTF-8")
+    })
+}
+
+/// Explains an error to the user, with a remedy.
+pub fn reason(error: &std::io::Error) -> String {
+    // The error of cap-std for a link that leads out of the folder.
+    if error.to_string().contains("outside of the filesystem") {
+        return "it is a link that leads out of its folder and is not followed: copy it here"
+            .into();
+    }
+    match error.kind() {
+        ErrorKind::NotFound => "it is a broken link: fix or remove it".into(),
+        ErrorKind::PermissionDenied => "permission denied: change its permissions".into(),
+        _ => format!("it cannot be read: {}", os_errors::explain(error)),
+    }
+}

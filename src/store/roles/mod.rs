@@ -1,0 +1,174 @@
+//! Reads roles from the project, the user's folder and the built-in set.
+
+mod built_in;
+#[cfg(test)]
+mod tests;
+
+use std::path::{Path, PathBuf};
+
+use super::markdown_files;
+use crate::domain::role::{AgentRole, BrokenRole, ROLES_MAX, RoleCatalog, RoleFile, RoleSource};
+use crate::domain::text::one_line;
+use built_in::BUILT_IN;
+
+/// Reads the roles that are available in a root. Cheap to clone; keeps nothing in memory, so that changes apply at once.
+#[derive(Debug, Clone)]
+pub struct Roles {
+    root: PathBuf,
+    user: Option<PathBuf>,
+}
+
+impl Roles {
+    /// Opens the roles of `root` and of the folder `user`. Reads nothing yet.
+    pub fn open(root: &Path, user: Option<PathBuf>) -> Roles {
+        Roles {
+            root: root.to_path_buf(),
+            user,
+        }
+    }
+
+    /// Returns all roles and the files that cannot be used.
+    pub fn read(&self) -> RoleCatalog {
+        let mut catalog = RoleCatalog::default();
+        let root = Some(self.root.as_path());
+        Self::add_folder(
+            &mut catalog,
+            RoleSource::Project,
+            root,
+            Path::new(".crewdeck/agents"),
+        );
+        Self::add_folder(
+            &mut catalog,
+            RoleSource::Claude,
+            root,
+            Path::new(".claude/agents"),
+        );
+        if let Some(user) = &self.user {
+            Self::add_folder(&mut catalog, RoleSource::User, None, user);
+        }
+        for (stem, text) in BUILT_IN {
+            add(
+                &mut catalog,
+                RoleSource::BuiltIn,
+                stem,
+                Path::new(""),
+                Ok(text),
+            );
+        }
+        reject_shadowed(&mut catalog);
+        catalog.roles.sort_by_key(|r| r.name.to_lowercase());
+        catalog.broken.sort();
+        if catalog.broken.len() > ROLES_MAX {
+            catalog.broken.truncate(ROLES_MAX);
+            let why = format!("more than {ROLES_MAX} files cannot be used");
+            catalog.incomplete.get_or_insert(why);
+        }
+        catalog
+    }
+
+    fn add_folder(
+        catalog: &mut RoleCatalog,
+        source: RoleSource,
+        root: Option<&Path>,
+        folder: &Path,
+    ) {
+        let dir = match markdown_files::open(root, folder) {
+            Ok(Some(dir)) => dir,
+            Ok(None) => return,
+            Err(why) => return add_unreadable(catalog, source, folder, why),
+        };
+        let found = markdown_files::read_all(&dir, ROLES_MAX);
+        for (path, why) in found.unread {
+            add_unreadable(catalog, source, &folder.join(path), why);
+        }
+        for (path, text) in &found.files {
+            let stem = path
+                .file_stem()
+                .unwrap_or_default()
+                .to_string_lossy()
+                .into_owned();
+            // Explains the folder to readers.
+            if stem.eq_ignore_ascii_case("readme") {
+                continue;
+            }
+            let text = text.as_deref().map_err(String::as_str);
+            add(catalog, source, &stem, &folder.join(path), text);
+        }
+    }
+}
+
+fn add(
+    catalog: &mut RoleCatalog,
+    source: RoleSource,
+    stem: &str,
+    path: &Path,
+    text: Result<&str, &str>,
+) {
+    let written = text.ok().and_then(written_name);
+    let names = || [Some(stem.to_string()), written].into_iter().flatten();
+    let parsed = text
+        .map_err(str::to_string)
+        .and_then(|text| RoleFile::parse(text, stem).map_err(|e| e.to_string()));
+    let file = match parsed {
+        Ok(file) => file,
+        Err(why) => return add_broken(catalog, source, path, why, names().collect()),
+    };
+    let role: AgentRole = file.into_role(source, one_line(&path.to_string_lossy()));
+    if let Some(taken) = catalog.find(&role.name) {
+        // A role may override one of a later source. Two of one name in the same source are an error.
+        if taken.source == source {
+            let why = format!(
+                "its name '{}' is used by {}: choose another name",
+                role.name, taken.path
+            );
+            add_broken(catalog, source, path, why, Vec::new());
+        }
+    } else if catalog.roles.len() == ROLES_MAX {
+        let why = format!("there are more than {ROLES_MAX} roles");
+        add_broken(catalog, source, path, why, vec![role.name]);
+    } else {
+        catalog.roles.push(role);
+    }
+}
+
+fn add_broken(
+    catalog: &mut RoleCatalog,
+    source: RoleSource,
+    path: &Path,
+    why: String,
+    names: Vec<String>,
+) {
+    let path = one_line(&path.to_string_lossy());
+    catalog.broken.push(BrokenRole {
+        path,
+        why,
+        source,
+        names,
+    });
+}
+
+fn add_unreadable(catalog: &mut RoleCatalog, source: RoleSource, folder: &Path, why: String) {
+    let shown = format!("{}: {why}", one_line(&folder.to_string_lossy()));
+    catalog.incomplete.get_or_insert(shown);
+    add_broken(catalog, source, folder, why, Vec::new());
+}
+
+/// Returns the name in a file whose front matter may be unreadable.
+fn written_name(text: &str) -> Option<String> {
+    let lines = text.lines().take_while(|line| line.len() < 1000).take(100);
+    let name = lines
+        .filter_map(|line| line.split_once(':'))
+        .find(|(key, _)| key.trim().eq_ignore_ascii_case("name"));
+    let name = name.map(|(_, name)| name.trim().trim_matches(['"', '\'']).to_string());
+    name.filter(|name| !name.is_empty())
+}
+
+/// Removes the roles that a file which cannot be used would replace: they can allow more than that file.
+fn reject_shadowed(catalog: &mut RoleCatalog) {
+    let broken = &catalog.broken;
+    let is_shadowed = |role: &AgentRole| {
+        let mut earlier = broken.iter().filter(|b| b.source <= role.source);
+        earlier.any(|b| b.has_name(&role.name))
+    };
+    catalog.roles.retain(|role| !is_shadowed(role));
+}

@@ -77,6 +77,8 @@ struct Running {
     link: Option<Link>,
     last_error: String,
     last_notice: Option<String>,
+    /// The last notice about tools that are left out, which a restart does not repeat.
+    last_listing_notice: Option<String>,
     /// What the server demands for a login, since its last start.
     challenge: Option<LoginChallenge>,
     /// The handshake that succeeded last.
@@ -114,6 +116,7 @@ impl Server {
                 link: None,
                 last_error: String::new(),
                 last_notice: None,
+                last_listing_notice: None,
                 challenge: None,
                 handshake: Handshake::Discover,
             }),

@@ -130,7 +130,8 @@ impl Server {
         }
         let listed = tools::convert(&self.config, lists::tools(link).await?);
         self.publish_tools(listed.tools);
-        if let Some(notice) = listed.notice {
+        let last = std::mem::replace(&mut self.lock().last_listing_notice, listed.notice.clone());
+        if let Some(notice) = listed.notice.filter(|notice| last.as_ref() != Some(notice)) {
             self.notice(notice);
         }
         Ok(())

@@ -104,6 +104,9 @@ impl ToolRunner {
         }
         let found = servers.and_then(|servers| Some((servers, servers.find(&call.name)?)));
         let Some((servers, tool)) = found else {
+            if let Some(why) = servers.and_then(|servers| servers.unavailable(&call.name)) {
+                return at_once(format!("Error: {}.", why.trim_end_matches('.')));
+            }
             let own = self.tools.iter().map(|tool| tool.name.to_string());
             let names: Vec<String> = own
                 .chain(servers.map_or_else(Vec::new, |servers| servers.names()))

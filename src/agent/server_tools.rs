@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use serde_json::Value;
 
 use crate::domain::mcp::{McpTool, ToolCatalog};
-use crate::domain::mcp::{ServerState, ServerStatus, matches_server, matches_tool};
+use crate::domain::mcp::{ServerState, ServerStatus, matches_server, matches_tool, server_of};
 use crate::domain::subagent::SubagentKind;
 use crate::model::ToolSpec;
 use crate::tools::host::ServerHost;
@@ -194,6 +194,24 @@ impl ServerTools {
             view.add_found(name);
         }
         Some(tool)
+    }
+
+    /// Returns why the server of the tool `name` cannot be called; `None` if it can, or if the agent does not see it.
+    pub fn unavailable(&self, name: &str) -> Option<String> {
+        let all = self.host.status();
+        let named = server_of(name).filter(|server| self.sees(server))?;
+        let server = all.iter().find(|server| server.name == named)?;
+        let why = match &server.state {
+            ServerState::Ready => return None,
+            ServerState::Idle | ServerState::Starting | ServerState::Restarting { .. } => {
+                "it is starting. You have its tools in your next turn"
+            }
+            ServerState::WaitsForApproval => "the user has not approved it",
+            ServerState::NeedsLogin => "the user must log in to it",
+            ServerState::Disabled => "the user has disabled it",
+            ServerState::Failed { why } => why,
+        };
+        Some(format!("The MCP server {named} is not available: {why}"))
     }
 
     /// Returns the names of all tools of servers that the agent may use.

@@ -105,7 +105,10 @@ fn unapproved_server_is_not_started() {
     let project = project(false, &[], rules);
     let events = run(&project, &["--tool", "auto"]);
     let results = results(&events, "mcp__s__echo");
-    assert!(results[0].1.contains("Unknown tool"), "{results:?}");
+    assert_eq!(
+        results[0].1,
+        "Error: The MCP server s is not available: the user has not approved it."
+    );
     assert_eq!(starts(&project), [""; 0]);
 }
 

@@ -140,8 +140,8 @@ fn line(server: &ServerStatus, names: usize, columns: usize, theme: &Theme) -> V
 fn look(state: &ServerState, theme: &Theme) -> (&'static str, &'static str, Style) {
     match state {
         ServerState::Ready => ("●", "ready", theme.ok),
-        ServerState::Starting => ("●", "starting", theme.working),
-        ServerState::Restarting { .. } => ("●", "restarting", theme.working),
+        ServerState::Starting => ("◐", "starting", theme.working),
+        ServerState::Restarting { .. } => ("◐", "restarting", theme.working),
         ServerState::Idle => ("·", "not needed yet", theme.dim),
         ServerState::Disabled => ("·", "disabled", theme.dim),
         ServerState::WaitsForApproval => ("!", "needs approval", theme.waiting),
@@ -182,10 +182,10 @@ fn details(
     theme: &Theme,
 ) -> Vec<Line<'static>> {
     let whose = match server.source {
-        ServerSource::Project => "of this project",
-        ServerSource::User => "your own",
+        ServerSource::Project => "project",
+        ServerSource::User => "user",
     };
-    let target = format!("{} ({whose})", clean(&server.target));
+    let target = format!("{whose}: {}", clean(&server.target));
     let mut out = vec![Line::styled(fit(&target, columns), theme.text)];
     let why = match &server.state {
         ServerState::Failed { why } | ServerState::Restarting { why, .. } => why,
@@ -207,7 +207,7 @@ fn details(
     let left = rows.saturating_sub(out.len());
     let text = match log {
         None => "Enter shows its log.".to_string(),
-        Some("") => "It has written no log.".into(),
+        Some("") => "The log is empty.".into(),
         Some(log) => escape_control_chars(log.trim_end()),
     };
     let lines: Vec<String> = text.lines().flat_map(|l| wrap(l, columns)).collect();

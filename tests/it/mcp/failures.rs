@@ -144,6 +144,23 @@ async fn ten_thousand_tools_are_cut_with_one_notice() {
 }
 
 #[tokio::test]
+async fn floods_of_changes_and_questions_are_bounded() {
+    let test = TestPool::new(vec![test_config("s", &[])]);
+    test.start().await;
+    let before = test.events.lock().unwrap().len();
+    let result = test.call("mcp__s__flood", json!({"times": 500})).await;
+    assert_eq!(result.unwrap().text, "flooded");
+    let events = test.events.lock().unwrap().len() - before;
+    assert!(events < 40, "{events}");
+    let notices = test.notices();
+    assert!(
+        notices.last().unwrap().contains("more are left out"),
+        "{notices:?}"
+    );
+    test.pool.shutdown().await;
+}
+
+#[tokio::test]
 async fn hostile_names_are_safe_for_models_and_the_screen() {
     let test = TestPool::new(vec![test_config("s", &["--hostile"])]);
     test.start().await;

@@ -38,7 +38,7 @@ tools = [
      "annotations": {"readOnlyHint": True}},
 ] + [
     {"name": name, "inputSchema": {"type": "object"}}
-    for name in ["fail", "crash", "wait", "big", "image", "structured", "env", "roots", "elicit", "sample", "add", "long", "change", "garbage", "pictures"]
+    for name in ["fail", "crash", "wait", "big", "image", "structured", "env", "roots", "elicit", "sample", "add", "long", "change", "garbage", "pictures", "flood"]
 ] + [
     {"name": "choice", "inputSchema": {"type": "string"}},
     {"name": "incomplete"},
@@ -129,6 +129,13 @@ def call(request, params):
     if name == "pictures":
         image = base64.b64encode(b"\x89PNG\r\n\x1a\n" + b"\0" * given["bytes"]).decode()
         return {"content": [{"type": "image", "data": image, "mimeType": "image/png"}] * given.get("count", 1)}
+    if name == "flood":
+        # Other tools and another question each time.
+        for number in range(given["times"]):
+            tools.append({"name": "flood%d" % number, "inputSchema": {"type": "object"}})
+            send({"method": "notifications/tools/list_changed"})
+            ask("elicitation/create", {"message": "Question %d" % number, "requestedSchema": {"type": "object", "properties": {}}})
+        return text("flooded")
     if name == "add":
         tools.append({"name": given["name"], "inputSchema": {"type": "object"}})
         send({"method": "notifications/tools/list_changed"})

@@ -13,6 +13,7 @@ use crate::domain::chat::ToolCall;
 use crate::domain::ids::Name;
 use crate::domain::team::Activity;
 use crate::domain::text::first_names;
+use crate::protocol::event::{EventKind, NoticeLevel};
 use crate::tools::policy::{Ruling, servers};
 use crate::tools::{ToolOutput, table, tool_search};
 
@@ -37,10 +38,12 @@ impl Driver {
             })
             .await;
             let start = tokio::time::timeout(START_WAIT, servers.host.start(&names));
-            if until_interrupt(control, inputs, start).await.is_none() {
-                inputs.push_back(TurnInput::Interrupt {
+            match until_interrupt(control, inputs, start).await {
+                Some(Ok(())) => {}
+                Some(Err(_)) => self.report_late_servers(&servers.starting(&names)).await,
+                None => inputs.push_back(TurnInput::Interrupt {
                     partial: String::new(),
-                });
+                }),
             }
         }
         let known = self.model_config().known_window();
@@ -48,6 +51,25 @@ impl Driver {
             self.specs = servers.specs();
             self.state.turn.set_server_tools(servers.parallel());
         }
+    }
+
+    /// Reports to the user that the turn goes on without the tools of these servers.
+    async fn report_late_servers(&self, names: &[String]) {
+        if names.is_empty() {
+            return;
+        }
+        let (is, its) = match names {
+            [_] => (" is", "its"),
+            _ => ("s are", "their"),
+        };
+        let text = format!(
+            "MCP server{is} not ready after {} s: {}. {} goes on without {its} tools and gets them in its next turn.",
+            START_WAIT.as_secs(),
+            first_names(names),
+            self.name,
+        );
+        self.publish(EventKind::notice(NoticeLevel::Info, text))
+            .await;
     }
 
     /// Adds the tools that the agent has found to the definitions for the next request.
@@ -61,6 +83,12 @@ impl Driver {
 }
 
 impl ToolRunner {
+    /// Returns the fingerprint of the definition of a server's tool; empty if `name` is no tool of a server.
+    pub(super) fn definition_of(&self, name: &str) -> String {
+        let tool = self.servers.as_ref().and_then(|servers| servers.find(name));
+        tool.map(|tool| tool.fingerprint()).unwrap_or_default()
+    }
+
     /// Runs a call of a tool of a server. Returns as [`ToolRunner::carry_out`].
     pub(super) async fn call_server(
         &self,
@@ -76,6 +104,9 @@ impl ToolRunner {
         }
         let found = servers.and_then(|servers| Some((servers, servers.find(&call.name)?)));
         let Some((servers, tool)) = found else {
+            if let Some(why) = servers.and_then(|servers| servers.unavailable(&call.name)) {
+                return at_once(format!("Error: {}.", why.trim_end_matches('.')));
+            }
             let own = self.tools.iter().map(|tool| tool.name.to_string());
             let names: Vec<String> = own
                 .chain(servers.map_or_else(Vec::new, |servers| servers.names()))
@@ -91,6 +122,14 @@ impl ToolRunner {
                 Err(why) => return at_once(why),
             },
         };
+        // The approval is for the tool as it was when it was requested.
+        if servers.find(&call.name).as_ref() != Some(&tool) {
+            return at_once(format!(
+                "Error: not called: the MCP server {} changed or removed the tool while the call waited for approval. \
+                 Check its definition before you call it again.",
+                tool.server
+            ));
+        }
         let began = Instant::now();
         let output = match servers.host.call(agent, call).await {
             Ok(result) => ToolOutput {

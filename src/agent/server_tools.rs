@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use serde_json::Value;
 
 use crate::domain::mcp::{McpTool, ToolCatalog};
-use crate::domain::mcp::{ServerState, ServerStatus, matches_server, matches_tool};
+use crate::domain::mcp::{ServerState, ServerStatus, matches_server, matches_tool, server_of};
 use crate::domain::role::ToolSelection;
 use crate::domain::subagent::SubagentKind;
 use crate::model::ToolSpec;
@@ -16,6 +16,8 @@ use crate::tools::{Caller, ToolOutput, tool_search};
 
 /// The share of the context window, in percent, that the definitions of server tools may have. Longer ones are deferred.
 const SHARE_MAX: u64 = 10;
+/// Maximum number of tools in a request. Vendors refuse more.
+const TOOLS_MAX: usize = 128;
 /// Maximum number of tools that an agent can find. Beyond it, the one that was found first is forgotten.
 const FOUND_MAX: usize = 64;
 
@@ -114,7 +116,7 @@ impl ServerTools {
         if view.valid_for == now {
             return std::mem::take(&mut view.has_found);
         }
-        let tools: Vec<McpTool> = catalog
+        let mut tools: Vec<McpTool> = catalog
             .tools
             .iter()
             .filter(|tool| self.may_use(tool))
@@ -123,7 +125,12 @@ impl ServerTools {
         // Four bytes are about one token, as for the conversation.
         let bytes: usize = tools.iter().map(size).sum();
         view.valid_for = now;
-        view.is_deferred = (bytes / 4) as u64 > window.saturating_mul(SHARE_MAX) / 100;
+        view.is_deferred = (bytes / 4) as u64 > window.saturating_mul(SHARE_MAX) / 100
+            || self.built_in.len() + tools.len() > TOOLS_MAX;
+        let always = tools.iter().filter(|tool| tool.is_always_loaded).count();
+        if self.built_in.len() + 1 + always + FOUND_MAX > TOOLS_MAX {
+            tools.iter_mut().for_each(|t| t.is_always_loaded = false);
+        }
         view.found
             .retain(|name| tools.iter().any(|t| t.name == *name));
         view.tools = tools;
@@ -169,15 +176,49 @@ impl ServerTools {
         reading.map(|tool| tool.name.clone()).collect()
     }
 
-    /// Returns a tool that the agent may use. A deferred tool counts as found: after a compaction or a restart, the
-    /// conversation may still contain its definition.
+    /// Returns those of the named servers that are still starting.
+    pub fn starting(&self, names: &[String]) -> Vec<String> {
+        let late = |server: &ServerStatus| {
+            matches!(
+                server.state,
+                ServerState::Starting | ServerState::Restarting { .. }
+            ) && names.contains(&server.name)
+        };
+        let all = self.host.status().into_iter().filter(late);
+        all.map(|server| server.name).collect()
+    }
+
+    /// Returns a tool that the agent may use, as its server defines it now, which may differ from the agent's definition
+    /// until the next turn. A deferred tool counts as found: after a compaction or a restart, the conversation may still
+    /// contain its definition.
     pub fn find(&self, name: &str) -> Option<McpTool> {
         let mut view = self.view();
-        let tool = view.tools.iter().find(|tool| tool.name == name).cloned()?;
+        view.tools.iter().find(|tool| tool.name == name)?;
+        let catalog = self.host.tools();
+        let present = catalog.tools.iter().find(|tool| tool.name == name);
+        let tool = present.filter(|tool| self.may_use(tool)).cloned()?;
         if view.is_deferred {
             view.add_found(name);
         }
         Some(tool)
+    }
+
+    /// Returns why the server of the tool `name` cannot be called; `None` if it can, or if the agent does not see it.
+    pub fn unavailable(&self, name: &str) -> Option<String> {
+        let all = self.host.status();
+        let named = server_of(name).filter(|server| self.sees(server))?;
+        let server = all.iter().find(|server| server.name == named)?;
+        let why = match &server.state {
+            ServerState::Ready => return None,
+            ServerState::Idle | ServerState::Starting | ServerState::Restarting { .. } => {
+                "it is starting. You have its tools in your next turn"
+            }
+            ServerState::WaitsForApproval => "the user has not approved it",
+            ServerState::NeedsLogin => "the user must log in to it",
+            ServerState::Disabled => "the user has disabled it",
+            ServerState::Failed { why } => why,
+        };
+        Some(format!("The MCP server {named} is not available: {why}"))
     }
 
     /// Returns the names of all tools of servers that the agent may use.
@@ -216,11 +257,13 @@ impl View {
 }
 
 fn spec(tool: &McpTool) -> ToolSpec {
-    ToolSpec::new(
-        tool.name.as_str(),
-        tool.description.as_str(),
-        &tool.input_schema,
-    )
+    // Vendors refuse an empty description.
+    let description = match tool.description.trim() {
+        "" if tool.title.is_empty() => format!("Calls {} of {}.", tool.tool, tool.server),
+        "" => tool.title.clone(),
+        _ => tool.description.clone(),
+    };
+    ToolSpec::new(tool.name.as_str(), description, &tool.input_schema)
 }
 
 /// Returns the length of a tool's definition, in bytes.

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
 use super::mailbox::AgentMailbox;
@@ -228,19 +228,34 @@ impl ToolRunner {
             input: shown,
             why: why.into(),
             scopes: Vec::new(),
+            definition: self.definition_of(&call.name),
         };
         asked.scopes = self.judged(|s| pending::scopes(&asked, s));
         Some(asked)
     }
 }
 
-/// Summarises a tool call in one line. If the tool is unknown, returns the start and the end of the call's input.
+/// Summarises a tool call in one line. For a tool of a server, this is its arguments; for an unknown tool, the start and
+/// end of its input.
 pub fn shown(call: &ToolCall) -> String {
     match table::find(&call.name) {
         Some(tool) => (tool.show)(&call.input),
         None if call.name == tool_search::NAME => tool_search::shown(&call.input),
-        None => head_and_tail(&call.input.to_string(), 200),
+        None => match &call.input {
+            Value::Object(fields) if server_of(&call.name).is_some() => shown_arguments(fields),
+            input => head_and_tail(&input.to_string(), 200),
+        },
     }
+}
+
+/// Returns the arguments of a call as `name: value`, without those that are null.
+fn shown_arguments(fields: &Map<String, Value>) -> String {
+    let given = fields.iter().filter(|(_, value)| !value.is_null());
+    let shown = given.map(|(name, value)| match value {
+        Value::String(text) => format!("{name}: {text}"),
+        other => format!("{name}: {other}"),
+    });
+    head_and_tail(&shown.collect::<Vec<_>>().join("  "), 200)
 }
 
 /// Tracks the tool calls for which events were published, so that each call gets exactly one start event and one end

@@ -251,7 +251,8 @@ async fn run(context: Arc<CrewContext>, pool: ServerPool, mut events: mpsc::Rece
         };
         match event {
             Some(PoolEvent::Notice { server, text }) => {
-                let text = if text.contains(&server) {
+                // A text of the approval check begins with the server.
+                let text = if text.starts_with("Server ") {
                     text
                 } else {
                     format!("MCP server {server}: {text}")

@@ -1,6 +1,7 @@
 //! MCP servers: how each is started or reached, in which state it is, and how its tools are named.
 
 use std::collections::BTreeMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -129,6 +130,18 @@ pub struct McpTool {
     pub is_always_loaded: bool,
 }
 
+impl McpTool {
+    /// Returns a fingerprint of everything that the server says about the tool. The user grants a permission for the tool on
+    /// the ground of this, so a tool with another fingerprint needs a new one. It is valid in one process only.
+    pub fn fingerprint(&self) -> String {
+        let mut hasher = DefaultHasher::new();
+        (&self.tool, &self.title, &self.description).hash(&mut hasher);
+        (self.is_read_only, self.is_destructive).hash(&mut hasher);
+        self.input_schema.to_string().hash(&mut hasher);
+        format!("{:016x}", hasher.finish())
+    }
+}
+
 /// Returns whether `name` can be the name of a server.
 pub fn is_server_name(name: &str) -> bool {
     (1..=SERVER_NAME_MAX).contains(&name.len())
@@ -141,6 +154,15 @@ pub fn is_server_name(name: &str) -> bool {
 pub fn server_of(tool: &str) -> Option<&str> {
     let (server, _) = tool.strip_prefix(TOOL_PREFIX)?.split_once("__")?;
     Some(server)
+}
+
+/// Returns the name of a tool for users: `SERVER · TOOL` for a tool of a server, other names unchanged.
+pub fn shown_name(tool: &str) -> String {
+    let parts = server_of(tool).and_then(|server| {
+        let own = tool.get(TOOL_PREFIX.len() + server.len() + 2..)?;
+        Some(format!("{server} · {own}"))
+    });
+    parts.unwrap_or_else(|| tool.into())
 }
 
 /// Returns whether `pattern` names the tool `tool` of a server: `mcp__SERVER` names all tools of a server,
@@ -270,6 +292,8 @@ mod tests {
         assert_eq!(server_of(tool), Some("git"));
         assert_eq!(server_of("mcp__a___b"), Some("a"));
         assert_eq!(server_of("bash"), None);
+        assert_eq!(shown_name("mcp__git__git__log"), "git · git__log");
+        assert_eq!(shown_name("bash"), "bash");
     }
 
     #[test]

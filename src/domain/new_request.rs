@@ -18,12 +18,19 @@ pub struct PendingCall {
     /// call can be allowed.
     #[serde(default)]
     pub scopes: Vec<PermissionScope>,
+    /// The fingerprint of the tool's definition ([`crate::domain::mcp::McpTool::fingerprint`]); empty unless it is a tool
+    /// of an MCP server.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub definition: String,
 }
 
 impl PendingCall {
-    /// Returns whether both calls have the same tool, input and reason, so that one decision can answer both.
+    /// Returns whether both calls have the same tool, definition, input and reason, so that one decision can answer both.
     pub fn has_same_call(&self, other: &PendingCall) -> bool {
-        self.tool == other.tool && self.input == other.input && self.why == other.why
+        self.tool == other.tool
+            && self.definition == other.definition
+            && self.input == other.input
+            && self.why == other.why
     }
 }
 
@@ -71,6 +78,7 @@ mod tests {
                 input: input.into(),
                 why: why.into(),
                 scopes: Vec::new(),
+                definition: String::new(),
             })
         };
         let request = |kind, call| Request {

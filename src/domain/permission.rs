@@ -21,13 +21,20 @@ pub enum PermissionScope {
         /// The program and its subcommand, such as `git push`.
         words: String,
     },
-    /// Every tool of an MCP server.
+    /// Every tool of an MCP server, also one that the server adds or changes later.
     Server { server: String },
-    /// Every call of a tool of an MCP server, `mcp__SERVER__TOOL`.
-    ServerTool { tool: String },
+    /// Every call of a tool of an MCP server, `mcp__SERVER__TOOL`. Like all permissions for a single tool, it is valid while
+    /// the tool has the definition with the fingerprint `definition`.
+    ServerTool {
+        tool: String,
+        #[serde(default)]
+        definition: String,
+    },
     /// Calls of a tool of an MCP server whose argument `field` is a path below `folder`.
     ServerFolder {
         tool: String,
+        #[serde(default)]
+        definition: String,
         field: String,
         /// Ends with a slash.
         folder: String,
@@ -35,6 +42,8 @@ pub enum PermissionScope {
     /// Only calls of a tool of an MCP server with exactly this input.
     ServerCall {
         tool: String,
+        #[serde(default)]
+        definition: String,
         /// The input as JSON.
         input: String,
     },
@@ -48,15 +57,16 @@ impl fmt::Display for PermissionScope {
                 write!(f, "every command that begins with `{words}`")
             }
             PermissionScope::Server { server } => {
-                write!(f, "every tool of the MCP server `{server}`")
+                write!(f, "every tool of the MCP server `{server}`, also new ones")
             }
-            PermissionScope::ServerTool { tool } => write!(f, "every call of `{tool}`"),
+            PermissionScope::ServerTool { tool, .. } => write!(f, "every call of `{tool}`"),
             PermissionScope::ServerFolder {
                 tool,
                 field,
                 folder,
+                ..
             } => write!(f, "every call of `{tool}` with `{field}` below `{folder}`"),
-            PermissionScope::ServerCall { tool, input } => {
+            PermissionScope::ServerCall { tool, input, .. } => {
                 write!(f, "`{tool}` with exactly `{input}`")
             }
         }

@@ -3,9 +3,10 @@
 mod requests;
 mod serve;
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::cmp::Ordering;
+use std::sync::atomic::{self, AtomicU64};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rmcp::service::{Peer, RoleClient};
 use tokio::sync::{Notify, watch};
@@ -22,6 +23,10 @@ use crate::domain::mcp::{ServerConfig, ServerState};
 const RESTARTS_MAX: u32 = 5;
 /// Maximum time before a restart.
 const RESTART_DELAY_MAX: Duration = Duration::from_secs(60);
+
+/// Maximum number of notices of a server in [`NOTICES_PERIOD`].
+const NOTICES_MAX: u32 = 10;
+const NOTICES_PERIOD: Duration = Duration::from_secs(60);
 
 /// What the servers of a pool share.
 pub struct PoolContext {
@@ -77,6 +82,10 @@ struct Running {
     link: Option<Link>,
     last_error: String,
     last_notice: Option<String>,
+    /// When the present period for notices began, and the number of notices since.
+    notices: (Instant, u32),
+    /// The last notice about tools that are left out, which a restart does not repeat.
+    last_listing_notice: Option<String>,
     /// What the server demands for a login, since its last start.
     challenge: Option<LoginChallenge>,
     /// The handshake that succeeded last.
@@ -114,6 +123,8 @@ impl Server {
                 link: None,
                 last_error: String::new(),
                 last_notice: None,
+                notices: (Instant::now(), 0),
+                last_listing_notice: None,
                 challenge: None,
                 handshake: Handshake::Discover,
             }),
@@ -144,14 +155,25 @@ impl Server {
     }
 
     fn notice(&self, text: String) {
-        let notice = Some(text.clone());
-        let is_new = std::mem::replace(&mut self.lock().last_notice, notice.clone()) != notice;
-        if is_new {
-            self.emit(PoolEvent::Notice {
-                server: self.config.name.clone(),
-                text,
-            });
+        let mut running = self.lock();
+        if running.last_notice.as_ref() == Some(&text) {
+            return;
         }
+        running.last_notice = Some(text.clone());
+        if running.notices.0.elapsed() > NOTICES_PERIOD {
+            running.notices = (Instant::now(), 0);
+        }
+        running.notices.1 += 1;
+        let text = match running.notices.1.cmp(&NOTICES_MAX) {
+            Ordering::Less => text,
+            Ordering::Equal => "it has many messages; more are left out for a minute".into(),
+            Ordering::Greater => return,
+        };
+        drop(running);
+        self.emit(PoolEvent::Notice {
+            server: self.config.name.clone(),
+            text,
+        });
     }
 
     /// Starts the server's task if there is none. Does not wait.
@@ -342,6 +364,6 @@ impl Server {
     }
 
     pub fn count_call(&self) {
-        self.calls.fetch_add(1, Ordering::Relaxed);
+        self.calls.fetch_add(1, atomic::Ordering::Relaxed);
     }
 }

@@ -1,6 +1,8 @@
 //! `tool_search`: finds tools of MCP servers whose definitions are not in the request. Pure: the agent keeps which tools
 //! were found. It is not in the tool table, because an agent has it only if the definitions are too long.
 
+use std::collections::BTreeMap;
+
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
@@ -15,6 +17,8 @@ pub const NAME: &str = "tool_search";
 pub const MATCHES_MAX: usize = 5;
 /// Maximum length of the list of names in the description, in bytes.
 const NAMES_MAX: usize = 4 * 1024;
+/// Maximum length of the list of servers in the description, in characters.
+const SERVERS_MAX: usize = 300;
 /// Maximum length of a query in a result, in characters.
 const QUERY_MAX: usize = 80;
 
@@ -28,10 +32,20 @@ pub fn schema() -> Value {
     schema_of::<Input>()
 }
 
-/// Returns the description for models, with the names of `tools`.
+/// Returns the description for models, with the servers and the names of `tools`. Some vendors cut it, so the names, which a
+/// search finds too, come last.
 pub fn text(tools: &[McpTool]) -> String {
     let mut out = include_str!("tool_search.md").trim().to_string();
-    out.push_str(" Names: ");
+    let mut servers: BTreeMap<&str, usize> = BTreeMap::new();
+    for tool in tools {
+        *servers.entry(&tool.server).or_default() += 1;
+    }
+    let servers = servers
+        .iter()
+        .map(|(name, count)| format!("{name} ({count})"));
+    out.push_str(" Servers and their numbers of tools: ");
+    out.push_str(&clip(&servers.collect::<Vec<_>>().join(", "), SERVERS_MAX));
+    out.push_str(". Names: ");
     let start = out.len();
     for (at, tool) in tools.iter().enumerate() {
         if out.len() + tool.name.len() > start + NAMES_MAX {

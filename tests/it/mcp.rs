@@ -1,9 +1,12 @@
 //! MCP servers: a pool with real server processes, and with servers over HTTP.
 
 mod crew;
+mod failures;
 mod http;
+mod permissions;
 mod processes;
 mod third_party;
+mod turns;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -193,124 +196,6 @@ async fn huge_results_are_cut_or_refused() {
             .is_ok()
     );
     assert_eq!(test.notices(), Vec::<String>::new());
-    test.pool.shutdown().await;
-}
-
-#[tokio::test]
-async fn crash_during_a_call_is_explained_and_the_server_restarts() {
-    let test = TestPool::new(vec![test_config("s", &[])]);
-    test.start().await;
-    let generation = test.pool.tools().generation;
-    let error = test.call("mcp__s__crash", json!({})).await.unwrap_err();
-    let CallError::Crashed { why, .. } = &error else {
-        panic!("{error:?}");
-    };
-    assert_eq!(
-        why,
-        "it ended (exit code 7); its last output: the disk is full"
-    );
-    // The next call waits for the restart.
-    let result = test
-        .call("mcp__s__echo", json!({"text": "again"}))
-        .await
-        .unwrap();
-    assert_eq!(result.text, "again");
-    assert_eq!(test.pool.tools().generation, generation);
-    assert_eq!(test.notices(), [format!("{why}. It is started again")]);
-    assert!(
-        test.pool
-            .log_tail("s")
-            .unwrap()
-            .contains("the disk is full")
-    );
-    test.pool.shutdown().await;
-}
-
-#[tokio::test]
-async fn server_that_always_crashes_fails_after_five_restarts() {
-    let dir = tempfile::tempdir().unwrap();
-    let starts = dir.path().join("starts");
-    let script = format!("echo x >>{}; echo no licence >&2; exit 3", starts.display());
-    let test = TestPool::new(vec![program_config("s", &["sh", "-c", &script])]);
-    test.pool.start("s");
-    wait_until("the server has failed", || {
-        matches!(test.state(), ServerState::Failed { .. })
-    })
-    .await;
-    let ServerState::Failed { why } = test.state() else {
-        panic!()
-    };
-    assert!(
-        why.contains("exit code 3") && why.contains("no licence"),
-        "{why}"
-    );
-    assert!(why.contains("after 5 restarts"), "{why}");
-    // Each start tries both handshakes.
-    let count = std::fs::read_to_string(&starts).unwrap().lines().count();
-    assert_eq!(count, 12);
-    let notices = test.notices();
-    assert_eq!(notices.len(), 2, "{notices:?}");
-    assert!(notices[0].ends_with("It is started again"), "{notices:?}");
-    assert!(
-        notices[1].contains("not started again by itself"),
-        "{notices:?}"
-    );
-    // An agent does not start it again, the user does.
-    test.pool.ensure_started(&["s"]).await;
-    assert_eq!(
-        std::fs::read_to_string(&starts).unwrap().lines().count(),
-        12
-    );
-    test.pool.restart("s");
-    wait_until("it is started again", || {
-        std::fs::read_to_string(&starts).unwrap().lines().count() > 12
-    })
-    .await;
-    test.pool.shutdown().await;
-}
-
-#[tokio::test]
-async fn program_that_does_not_exist_fails_at_once() {
-    let mut missing = test_config("dir", &[]);
-    if let ServerTransport::Program { dir, .. } = &mut missing.transport {
-        *dir = Some("/nonexistent".into());
-    }
-    let test = TestPool::new(vec![program_config("s", &["no-such-program-x"]), missing]);
-    test.pool.ensure_started(&["s", "dir"]).await;
-    let why: Vec<_> = test.pool.status().into_iter().map(|s| s.state).collect();
-    for (state, text) in why.iter().zip([
-        "/nonexistent does not exist",
-        "cannot start no-such-program-x: No such file",
-    ]) {
-        let ServerState::Failed { why } = state else {
-            panic!("{state:?}")
-        };
-        assert!(why.contains(text), "{why}");
-    }
-    let error = test
-        .pool
-        .read_resource("s", "x://y", &CancellationToken::new())
-        .await;
-    assert!(
-        error
-            .unwrap_err()
-            .to_string()
-            .contains("is not available: cannot start")
-    );
-}
-
-#[tokio::test]
-async fn silent_server_times_out() {
-    let config = test_config("s", &["--silent", "--log", "waiting for a key"]);
-    let test = TestPool::with(vec![config], |options| {
-        options.start_timeout = Duration::from_millis(1500);
-    });
-    test.pool.ensure_started(&["s"]).await;
-    let error = test.pool.status()[0].last_error.clone();
-    assert!(
-        error.starts_with("it was not ready within 1.5 s"),
-        "{error}"
-    );
     test.pool.shutdown().await;
 }
 

@@ -1,7 +1,7 @@
 //! Requests of every role on both wire formats, checked against the vendors' published rules, and the handling of tool
 //! names that no vendor accepts.
 
-mod rules;
+pub mod rules;
 
 use std::collections::BTreeSet;
 use std::process::Stdio;

@@ -22,6 +22,9 @@ use crate::process::{JobExit, ServiceProcess};
 /// How long a connection whose program has ended may take to close, and one that is closed gracefully.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 
+/// Minimum time between two listings of the tools, also if the server says more often that they changed.
+const LISTING_INTERVAL: Duration = Duration::from_secs(1);
+
 impl Server {
     /// Starts the server and serves until it ends.
     pub(super) async fn run_once(
@@ -122,6 +125,14 @@ impl Server {
         }
     }
 
+    /// Lists the tools after a change, [`LISTING_INTERVAL`] after the last time at the earliest.
+    async fn list_again(&self, link: &Link, last: Option<Instant>) -> Result<(), LinkError> {
+        if let Some(last) = last {
+            tokio::time::sleep_until(last + LISTING_INTERVAL).await;
+        }
+        self.list_tools(link).await
+    }
+
     async fn list_tools(&self, link: &Link) -> Result<(), LinkError> {
         let info = link.peer.peer_info();
         if info.is_some_and(|info| info.capabilities.tools.is_none()) {
@@ -130,7 +141,8 @@ impl Server {
         }
         let listed = tools::convert(&self.config, lists::tools(link).await?);
         self.publish_tools(listed.tools);
-        if let Some(notice) = listed.notice {
+        let last = std::mem::replace(&mut self.lock().last_listing_notice, listed.notice.clone());
+        if let Some(notice) = listed.notice.filter(|notice| last.as_ref() != Some(notice)) {
             self.notice(notice);
         }
         Ok(())
@@ -157,6 +169,7 @@ impl Server {
         tokio::pin!(closed);
         let mut subscription = subscribe(&link).await;
         let mut listing = None;
+        let mut listed_at: Option<Instant> = None;
         let exit = loop {
             tokio::select! {
                 _ = &mut closed => break exit_of(process).await,
@@ -176,10 +189,10 @@ impl Server {
                     return None;
                 }
                 () = shared.tools_changed.notified(), if listing.is_none() => {
-                    listing = Some(Box::pin(self.list_tools(&link)));
+                    listing = Some(Box::pin(self.list_again(&link, listed_at)));
                 }
                 () = next_change(&mut subscription, shared), if listing.is_none() => {
-                    listing = Some(Box::pin(self.list_tools(&link)));
+                    listing = Some(Box::pin(self.list_again(&link, listed_at)));
                 }
                 result = async {
                     match &mut listing {
@@ -188,6 +201,7 @@ impl Server {
                     }
                 } => {
                     listing = None;
+                    listed_at = Some(Instant::now());
                     if let Err(error) = result {
                         let text = format!("its tools could not be listed: {}", error_text(&error));
                         self.lock().last_error = text;

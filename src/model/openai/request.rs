@@ -3,8 +3,12 @@
 use serde_json::{Value, json};
 
 use crate::domain::chat::{Block, Message, Role, valid_tool_name};
+use crate::domain::text::clip;
 use crate::model::ModelRequest;
 use crate::model::images::{SentImage, SentImages};
+
+/// Maximum length of a tool's description, in characters. OpenAI and servers with the same API refuse longer ones.
+const DESCRIPTION_MAX: usize = 1024;
 
 /// Returns the JSON body of a Chat Completions request. `max_tokens` is the name of the field with the token limit.
 /// Fields and messages always have the same order, because servers cache the prefix of a conversation.
@@ -27,7 +31,7 @@ pub fn body(request: &ModelRequest, max_tokens: &str) -> Value {
     if !request.tools.is_empty() {
         let tool = |t: &crate::model::ToolSpec| {
             json!({"type": "function", "function": {
-                "name": t.name, "description": t.text, "parameters": t.schema()}})
+                "name": t.name, "description": clip(&t.text, DESCRIPTION_MAX), "parameters": t.schema()}})
         };
         body["tools"] = request.tools.iter().map(tool).collect();
     }

@@ -24,7 +24,8 @@ pub fn decide(tool: &McpTool, input: &Value, standing: &PolicyContext<'_>) -> Ru
             why: NO_PLAN.into(),
         };
     }
-    if is_allowed(&tool.name, &input.to_string(), standing.rules) {
+    let definition = tool.fingerprint();
+    if is_allowed(&tool.name, &definition, &input.to_string(), standing.rules) {
         return Ruling::Allow;
     }
     let server = &tool.server;
@@ -41,16 +42,18 @@ pub fn decide(tool: &McpTool, input: &Value, standing: &PolicyContext<'_>) -> Ru
     }
 }
 
-/// Returns whether the settings or a session permission allow a call of `tool` with this JSON input.
-pub fn is_allowed(tool: &str, input: &str, rules: &PermissionRules) -> bool {
+/// Returns whether the settings or a session permission allow a call of `tool` with this fingerprint of its definition and
+/// this JSON input.
+pub fn is_allowed(tool: &str, definition: &str, input: &str, rules: &PermissionRules) -> bool {
+    let mut session = rules.session.iter();
     server_of(tool).is_some()
         && (rules.allow.iter().any(|rule| matches_tool(rule, tool))
-            || rules.session.iter().any(|scope| covers(scope, tool, input)))
+            || session.any(|scope| covers(scope, tool, definition, input)))
 }
 
 /// Returns the session permissions that can be offered for a call: the narrowest first. Empty if `tool` is no tool of a
 /// server.
-pub fn offered(tool: &str, input: &str) -> Vec<PermissionScope> {
+pub fn offered(tool: &str, definition: &str, input: &str) -> Vec<PermissionScope> {
     let Some(server) = server_of(tool) else {
         return Vec::new();
     };
@@ -58,6 +61,7 @@ pub fn offered(tool: &str, input: &str) -> Vec<PermissionScope> {
     if input.len() <= EXACT_MAX {
         out.push(PermissionScope::ServerCall {
             tool: tool.into(),
+            definition: definition.into(),
             input: input.into(),
         });
     }
@@ -74,35 +78,45 @@ pub fn offered(tool: &str, input: &str) -> Vec<PermissionScope> {
     {
         out.push(PermissionScope::ServerFolder {
             tool: tool.into(),
+            definition: definition.into(),
             field: field.into(),
             folder: format!("{folder}/"),
         });
     }
-    out.push(PermissionScope::ServerTool { tool: tool.into() });
+    out.push(PermissionScope::ServerTool {
+        tool: tool.into(),
+        definition: definition.into(),
+    });
     out.push(PermissionScope::Server {
         server: server.into(),
     });
     out
 }
 
-fn covers(scope: &PermissionScope, tool: &str, input: &str) -> bool {
+fn covers(scope: &PermissionScope, tool: &str, present: &str, input: &str) -> bool {
     match scope {
         PermissionScope::Server { server } => server_of(tool) == Some(server),
-        PermissionScope::ServerTool { tool: allowed } => allowed == tool,
+        PermissionScope::ServerTool {
+            tool: allowed,
+            definition,
+        } => allowed == tool && definition == present,
         PermissionScope::ServerFolder {
             tool: allowed,
+            definition,
             field,
             folder,
         } => {
             let parsed: Option<Value> = serde_json::from_str(input).ok();
             let path = parsed.as_ref().and_then(|input| input.get(field)?.as_str());
             allowed == tool
+                && definition == present
                 && path.is_some_and(|path| is_plain_path(path) && path.starts_with(folder.as_str()))
         }
         PermissionScope::ServerCall {
             tool: allowed,
+            definition,
             input: same,
-        } => allowed == tool && same == input,
+        } => allowed == tool && definition == present && same == input,
         PermissionScope::Exact { .. } | PermissionScope::Begins { .. } => false,
     }
 }
@@ -172,32 +186,33 @@ mod tests {
     #[test]
     fn session_permission_covers_what_it_says() {
         let input = json!({"path": "src/a.rs", "content": "x"}).to_string();
-        let scopes = offered("mcp__fs__write", &input);
+        let scopes = offered("mcp__fs__write", "d", &input);
         let covered = |scope: &PermissionScope| {
             let path = |path: &str| json!({"path": path, "content": "y"}).to_string();
             [
-                ("mcp__fs__write", input.clone()),
-                ("mcp__fs__write", path("src/b/c.rs")),
-                ("mcp__fs__write", path("src/../x")),
-                ("mcp__fs__write", path("srcs/x")),
-                ("mcp__fs__read", input.clone()),
-                ("mcp__fsx__write", input.clone()),
+                ("mcp__fs__write", "d", input.clone()),
+                ("mcp__fs__write", "d", path("src/b/c.rs")),
+                ("mcp__fs__write", "d", path("src/../x")),
+                ("mcp__fs__write", "d", path("srcs/x")),
+                ("mcp__fs__write", "changed", input.clone()),
+                ("mcp__fs__read", "d", input.clone()),
+                ("mcp__fsx__write", "d", input.clone()),
             ]
             .iter()
-            .map(|(tool, input)| covers(scope, tool, input))
+            .map(|(tool, definition, input)| covers(scope, tool, definition, input))
             .collect::<Vec<_>>()
         };
         let all: Vec<_> = scopes.iter().map(covered).collect();
         assert_eq!(
             all,
             [
-                [true, false, false, false, false, false],
-                [true, true, false, false, false, false],
-                [true, true, true, true, false, false],
-                [true, true, true, true, true, false],
+                [true, false, false, false, false, false, false],
+                [true, true, false, false, false, false, false],
+                [true, true, true, true, false, false, false],
+                [true, true, true, true, true, true, false],
             ]
         );
-        assert_eq!(offered("write_file", "{}"), []);
-        assert!(!is_allowed("bash", "{}", &PermissionRules::default()));
+        assert_eq!(offered("write_file", "", "{}"), []);
+        assert!(!is_allowed("bash", "", "{}", &PermissionRules::default()));
     }
 }

@@ -5,6 +5,7 @@ use serde_json::Value;
 use crate::domain::graph::TaskGraph;
 use crate::domain::ids::Name;
 use crate::domain::mail::{MailKind, MailMessage};
+use crate::domain::mcp::shown_name;
 use crate::domain::request::{Request, RequestKind, RequestStatus};
 use crate::domain::text::one_line;
 use crate::ui::text::longest_fitting;
@@ -103,7 +104,7 @@ pub fn decision(request: &Request) -> Option<String> {
     Some(match request.kind {
         RequestKind::Plan => format!("you {done} the plan"),
         RequestKind::Permission => match &request.call {
-            Some(call) => format!("you {done} the {} call", call.tool),
+            Some(call) => format!("you {done} the {} call", shown_name(&call.tool)),
             None => format!("you {done} the permission"),
         },
         RequestKind::Shutdown => format!("you {done} the shutdown of {}", request.target),

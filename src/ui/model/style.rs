@@ -6,6 +6,7 @@ use ratatui::style::Style;
 
 use crate::domain::graph::TaskGraph;
 use crate::domain::ids::Name;
+use crate::domain::mcp::shown_name;
 use crate::domain::task::Task;
 use crate::domain::team::Activity;
 use crate::domain::text::one_line;
@@ -94,7 +95,7 @@ pub fn activity(activity: &Activity, now: Timestamp, theme: &Theme) -> StatusDis
         Activity::Idle => ("○", "idle".into(), theme.dim),
         Activity::Thinking => ("●", "thinking".into(), theme.working),
         Activity::Compacting => ("●", "compacting".into(), theme.working),
-        Activity::Tool { tool, .. } => ("●", one_line(tool), theme.working),
+        Activity::Tool { tool, .. } => ("●", shown_name(&one_line(tool)), theme.working),
         Activity::Backoff { until, .. } => {
             ("◔", format!("retry {} s", seconds(*until, now)), theme.warn)
         }

@@ -5,6 +5,7 @@ use serde_json::Value;
 
 use crate::domain::chat::Outcome;
 use crate::domain::ids::Name;
+use crate::domain::mcp::shown_name;
 use crate::domain::text::{head_and_tail, one_line};
 use crate::ui::text::wrap::width;
 use crate::ui::transcript::cell::Fold;
@@ -73,7 +74,7 @@ impl ToolRun {
     /// Creates a call that is running and folded, without output.
     pub fn started(tool: &str, on: &str, input: &Value, zone: &TimeZone) -> ToolRun {
         ToolRun {
-            tool: one_line(tool),
+            tool: shown_name(&one_line(tool)),
             subject: one_line(on),
             input: transcript_fields::of_input(input, zone, INPUT_MAX),
             state: ToolCallState::Running,

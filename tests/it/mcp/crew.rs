@@ -12,7 +12,7 @@ use crate::common::supervised::Sleep;
 
 /// Returns a project with a server `s` of `mcp/server.py` that notes its process in `pids`; the server is the user's, or
 /// the project's and not approved.
-fn project(is_users: bool, options: &[&str], rules: &str) -> Project {
+pub fn project(is_users: bool, options: &[&str], rules: &str) -> Project {
     let project = Project::repository(&[("a.txt", "one\n")]);
     let pids = project.file("pids");
     let script = server_script();
@@ -29,7 +29,7 @@ fn project(is_users: bool, options: &[&str], rules: &str) -> Project {
     project
 }
 
-fn run(project: &Project, more: &[&str]) -> Vec<Value> {
+pub fn run(project: &Project, more: &[&str]) -> Vec<Value> {
     let args = [
         "run",
         "begin",
@@ -51,7 +51,7 @@ fn run(project: &Project, more: &[&str]) -> Vec<Value> {
 }
 
 /// Returns the agents and outputs of the finished calls of `tool`.
-fn results<'a>(events: &'a [Value], tool: &'a str) -> Vec<(&'a str, &'a str)> {
+pub fn results<'a>(events: &'a [Value], tool: &'a str) -> Vec<(&'a str, &'a str)> {
     let finished = events
         .iter()
         .filter(move |e| e["type"] == "tool_finished" && e["tool"] == tool);
@@ -105,7 +105,10 @@ fn unapproved_server_is_not_started() {
     let project = project(false, &[], rules);
     let events = run(&project, &["--tool", "auto"]);
     let results = results(&events, "mcp__s__echo");
-    assert!(results[0].1.contains("Unknown tool"), "{results:?}");
+    assert_eq!(
+        results[0].1,
+        "Error: The MCP server s is not available: the user has not approved it."
+    );
     assert_eq!(starts(&project), [""; 0]);
 }
 

@@ -3,7 +3,8 @@
 
 Options: --silent, --noise, --pids FILE (appends its process id), --fork COMMAND (a detached helper), --log TEXT (standard
 error), --stubborn (ignores the end of its input and SIGTERM), --empty-unknown (answers unknown methods with an empty
-result), --exit-on-unknown, --crash-after N (calls).
+result), --exit-on-unknown, --crash-after N (calls), --delay SECONDS (before the handshake), --tools N (additional tools
+with long definitions), --hostile (tools with strange names), --leak VARIABLE (writes its value to standard error).
 """
 
 import argparse
@@ -17,11 +18,14 @@ import threading
 import time
 
 options = argparse.ArgumentParser()
-for flag in ["silent", "noise", "stubborn", "empty-unknown", "exit-on-unknown"]:
+for flag in ["silent", "noise", "stubborn", "empty-unknown", "exit-on-unknown", "hostile"]:
     options.add_argument("--" + flag, action="store_true")
 for value in ["pids", "fork", "log"]:
     options.add_argument("--" + value)
+options.add_argument("--leak")
 options.add_argument("--crash-after", type=int, default=-1)
+options.add_argument("--delay", type=float, default=0)
+options.add_argument("--tools", type=int, default=0)
 options = options.parse_args()
 
 PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
@@ -34,11 +38,21 @@ tools = [
      "annotations": {"readOnlyHint": True}},
 ] + [
     {"name": name, "inputSchema": {"type": "object"}}
-    for name in ["fail", "crash", "wait", "big", "image", "structured", "env", "roots", "elicit", "sample", "add", "long"]
+    for name in ["fail", "crash", "wait", "big", "image", "structured", "env", "roots", "elicit", "sample", "add", "long", "change", "garbage", "pictures", "flood"]
 ] + [
     {"name": "choice", "inputSchema": {"type": "string"}},
     {"name": "incomplete"},
+] + [
+    {"name": "extra_%03d" % number, "description": "Number %d. " % number + "x" * 500, "inputSchema": {"type": "object"},
+     "annotations": {"readOnlyHint": True}}
+    for number in range(options.tools)
 ]
+if options.hostile:
+    tools += [
+        {"name": "bad\x1b]0;owned\x07\n\u202ename", "description": "\x1b[2J\x1b[Hcleared", "title": "\x1b[31mred\u200b",
+         "inputSchema": {"type": "object"}},
+        {"name": "n" * 5000, "inputSchema": {"type": "object"}},
+    ]
 
 
 def send(message):
@@ -101,6 +115,27 @@ def call(request, params):
     if name == "sample":
         asked = ask("sampling/createMessage", {"messages": [], "maxTokens": 5})
         return text(json.dumps(asked.get("error", asked)))
+    if name == "change":
+        # Another definition or another hint for the tool.
+        tool = next(tool for tool in tools if tool["name"] == given["name"])
+        tool.update(given["to"])
+        send({"method": "notifications/tools/list_changed"})
+        return text("changed")
+    if name == "garbage":
+        with lock:
+            sys.stdout.write('{"jsonrpc": "2.0", "id": %s, "result": {"content": [\n' % json.dumps(request))
+            sys.stdout.flush()
+        return "none"
+    if name == "pictures":
+        image = base64.b64encode(b"\x89PNG\r\n\x1a\n" + b"\0" * given["bytes"]).decode()
+        return {"content": [{"type": "image", "data": image, "mimeType": "image/png"}] * given.get("count", 1)}
+    if name == "flood":
+        # Other tools and another question each time.
+        for number in range(given["times"]):
+            tools.append({"name": "flood%d" % number, "inputSchema": {"type": "object"}})
+            send({"method": "notifications/tools/list_changed"})
+            ask("elicitation/create", {"message": "Question %d" % number, "requestedSchema": {"type": "object", "properties": {}}})
+        return text("flooded")
     if name == "add":
         tools.append({"name": given["name"], "inputSchema": {"type": "object"}})
         send({"method": "notifications/tools/list_changed"})
@@ -147,6 +182,8 @@ def answer(message):
         if result is None:
             send({"id": request, "error": {"code": -32602, "message": "unknown tool"}})
             return
+        if result == "none":
+            return
     elif options.empty_unknown:
         result = {}
     elif options.exit_on_unknown:
@@ -163,6 +200,11 @@ if options.pids:
 if options.log:
     sys.stderr.write(options.log + "\n")
     sys.stderr.flush()
+if options.leak:
+    value = os.environ.get(options.leak, "no value")
+    sys.stderr.write("the key is %s \x1b[31m and more\n" % value)
+    sys.stderr.flush()
+time.sleep(options.delay)
 if options.stubborn:
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
 if options.fork:

@@ -11,6 +11,7 @@ use crate::domain::text::{escape_control_chars, one_line};
 use crate::ui::app::App;
 use crate::ui::frame;
 use crate::ui::frame::popup::open as open_frame;
+use crate::ui::keymap::{Action, Context, KeyMap};
 use crate::ui::text::{fit, pad, width, wrap};
 use crate::ui::theme::Theme;
 use crate::ui::widgets::area::{PopupListLayout, centered, height_with_border, inside};
@@ -99,25 +100,39 @@ pub fn draw(app: &App, row: usize, theme: &Theme, screen: Rect, buffer: &mut Buf
     let rest: Vec<Rect> = rows.collect();
     let room = (usize::from(rule.width), rest.len());
     let log = app.model.servers.log_of(&selected.name);
-    for (line, row) in details(selected, log, room, theme).into_iter().zip(rest) {
+    let keymap = &app.prefs.keymap;
+    for (line, row) in details(selected, log, room, keymap, theme)
+        .into_iter()
+        .zip(rest)
+    {
         line.render(row, buffer);
     }
 }
 
 fn line(server: &ServerStatus, names: usize, columns: usize, theme: &Theme) -> Vec<Span<'static>> {
     let (shape, words, style) = look(&server.state, theme);
-    let counts = format!(
-        "{} {}  {} {}",
-        server.tools,
-        if server.tools == 1 { "tool" } else { "tools" },
-        server.calls,
-        if server.calls == 1 { "call" } else { "calls" }
-    );
+    let words = match &server.state {
+        ServerState::Failed { why } | ServerState::Restarting { why, .. } => {
+            format!("{words}: {}", clean(why))
+        }
+        _ => words.to_string(),
+    };
+    let count = |number: u64, one: &str| match number {
+        0 => String::new(),
+        1 => format!("1 {one}"),
+        _ => format!("{number} {one}s"),
+    };
+    let tools = count(server.tools as u64, "tool");
+    let counts = match (tools.as_str(), count(server.calls, "call").as_str()) {
+        ("", calls) => calls.to_string(),
+        (tools, "") => tools.to_string(),
+        (tools, calls) => format!("{calls}, {tools}"),
+    };
     let room = columns.saturating_sub(width(&counts) + names + 5);
     vec![
         Span::styled(format!("{shape} "), style),
         Span::styled(pad(&fit(&server.name, names), names), theme.text),
-        Span::styled(format!("  {}", pad(&fit(words, room), room)), style),
+        Span::styled(format!("  {}", pad(&fit(&words, room), room)), style),
         Span::styled(format!(" {counts}"), theme.dim),
     ]
 }
@@ -125,33 +140,52 @@ fn line(server: &ServerStatus, names: usize, columns: usize, theme: &Theme) -> V
 fn look(state: &ServerState, theme: &Theme) -> (&'static str, &'static str, Style) {
     match state {
         ServerState::Ready => ("●", "ready", theme.ok),
-        ServerState::Starting => ("●", "starting", theme.working),
-        ServerState::Restarting { .. } => ("●", "restarting", theme.working),
+        ServerState::Starting => ("◐", "starting", theme.working),
+        ServerState::Restarting { .. } => ("◐", "restarting", theme.working),
         ServerState::Idle => ("·", "not needed yet", theme.dim),
         ServerState::Disabled => ("·", "disabled", theme.dim),
-        ServerState::WaitsForApproval => (
-            "!",
-            "waits for approval: crewdeck mcp approve",
-            theme.waiting,
-        ),
+        ServerState::WaitsForApproval => ("!", "needs approval", theme.waiting),
         ServerState::NeedsLogin => ("!", "needs a login", theme.waiting),
         ServerState::Failed { .. } => ("✗", "failed", theme.error),
     }
 }
 
-/// Returns the lines below the list: what the server is, its last error, and the end of its log.
+fn clean(text: &str) -> String {
+    one_line(&escape_control_chars(text))
+}
+
+/// Returns what the user can do about the state of a server; `None` if nothing needs to be done.
+fn remedy(server: &ServerStatus, keymap: &KeyMap) -> Option<String> {
+    let key = |action| keymap.key(Context::Servers, action);
+    match &server.state {
+        ServerState::WaitsForApproval => Some(format!(
+            "To review and approve it: crewdeck mcp approve {}. Then restart crewdeck.",
+            server.name
+        )),
+        ServerState::NeedsLogin => Some(format!("{} logs in.", key(Action::LogIn))),
+        ServerState::Failed { .. } => Some(format!(
+            "It is not restarted automatically. {} restarts it.",
+            key(Action::RestartServer)
+        )),
+        ServerState::Disabled => Some(format!("{} enables it.", key(Action::ToggleServer))),
+        ServerState::Idle | ServerState::Starting | ServerState::Ready => None,
+        ServerState::Restarting { .. } => None,
+    }
+}
+
+/// Returns the lines below the list: what the server is, its last error, what to do, and the end of its log.
 fn details(
     server: &ServerStatus,
     log: Option<&str>,
     (columns, rows): (usize, usize),
+    keymap: &KeyMap,
     theme: &Theme,
 ) -> Vec<Line<'static>> {
-    let clean = |text: &str| one_line(&escape_control_chars(text));
     let whose = match server.source {
-        ServerSource::Project => "of this project",
-        ServerSource::User => "your own",
+        ServerSource::Project => "project",
+        ServerSource::User => "user",
     };
-    let target = format!("{} ({whose})", clean(&server.target));
+    let target = format!("{whose}: {}", clean(&server.target));
     let mut out = vec![Line::styled(fit(&target, columns), theme.text)];
     let why = match &server.state {
         ServerState::Failed { why } | ServerState::Restarting { why, .. } => why,
@@ -166,10 +200,14 @@ fn details(
                 .map(|l| Line::styled(l, theme.error)),
         );
     }
+    if let Some(remedy) = remedy(server, keymap) {
+        let lines = wrap(&remedy, columns).into_iter();
+        out.extend(lines.map(|l| Line::styled(l, theme.text)));
+    }
     let left = rows.saturating_sub(out.len());
     let text = match log {
         None => "Enter shows its log.".to_string(),
-        Some("") => "It has written no log.".into(),
+        Some("") => "The log is empty.".into(),
         Some(log) => escape_control_chars(log.trim_end()),
     };
     let lines: Vec<String> = text.lines().flat_map(|l| wrap(l, columns)).collect();

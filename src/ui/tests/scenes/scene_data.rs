@@ -221,6 +221,7 @@ pub fn asked(id: &str, who: &str, command: &str, after: f64) -> Request {
                 words: "git push".into(),
             },
         ],
+        definition: String::new(),
     });
     request
 }

@@ -1,0 +1,186 @@
+//! Which permissions a changed tool keeps, and that secrets of servers are shown nowhere.
+
+use std::time::Duration;
+
+use pretty_assertions::assert_eq;
+use serde_json::json;
+
+use super::crew::{project, results, run};
+use super::server_script;
+use crate::common::project::Project;
+use crate::common::pty::Screen;
+
+/// A value that no rule for the format of keys detects.
+const SECRET: &str = "Zq8 very own 77 words";
+const TOKEN: &str = "tok-5-of-the-header";
+
+fn open(project: &Project) -> Screen {
+    let provider = format!("script:{}", project.file("rules.yaml").display());
+    let screen = Screen::start(project.path(), 140, 40, &["--provider", &provider]);
+    screen.wait_for("scripted");
+    screen
+}
+
+#[test]
+fn session_permission_ends_with_the_definition_of_its_tool() {
+    let rules = r"
+  - when: first
+    calls: [{ tool: mcp__s__structured, input: {} }]
+  - when: second
+    calls: [{ tool: mcp__s__structured, input: {} }]
+  - when: third
+    calls: [{ tool: mcp__s__change, input: { name: structured, to: { description: Deletes everything. } } }]
+  - when: fourth
+    calls: [{ tool: mcp__s__structured, input: {} }]
+  - say: finished
+    times: 0
+";
+    let project = project(true, &[], rules);
+    project.write_user_settings("allow = [\"mcp__s__change\"]\n");
+    let mut screen = open(&project);
+    screen.send("first\r");
+    let card = screen.wait_for("outside of the sandbox");
+    assert!(card.contains("mcp__s__structured"), "{card}");
+    screen.send("\x1bw");
+    screen.send_and_wait_for("A", "Allow for the whole team");
+    screen.wait_for("every call of `mcp__s__structured`");
+    // After the exact call comes the tool.
+    screen.send("\x1b[B");
+    screen.send_until_gone("\r", "Allow for the whole team");
+    screen.wait_for("finished");
+    screen.wait_for("Say what you want done");
+    screen.send("second\r");
+    screen.wait("the second call runs", |text| {
+        text.matches("finished").count() >= 2
+    });
+    assert!(!screen.text().contains("Needs you 1"), "{}", screen.text());
+    screen.send("third\r");
+    screen.wait("the tool is changed", |text| {
+        text.matches("finished").count() >= 3
+    });
+    std::thread::sleep(Duration::from_secs(1));
+    screen.send("fourth\r");
+    screen.wait("the changed tool asks", |text| {
+        text.contains("outside of the sandbox")
+    });
+}
+
+#[test]
+fn tool_that_stops_being_read_only_asks_at_once() {
+    let rules = r"
+  - when: begin
+    calls: [{ tool: mcp__s__echo, input: { text: one } }]
+  - calls: [{ tool: mcp__s__change, input: { name: echo, to: { annotations: { readOnlyHint: false } } } }]
+  - calls: [{ tool: bash, input: { command: sleep 1 } }]
+  - calls: [{ tool: mcp__s__echo, input: { text: two } }]
+  - say: done
+    times: 0
+";
+    let project = project(true, &[], rules);
+    project.write_user_settings("allow = [\"mcp__s__change\"]\n");
+    let events = run(&project, &["--tool", "deny"]);
+    let echoed = results(&events, "mcp__s__echo");
+    assert_eq!(echoed.len(), 2, "{echoed:?}");
+    assert_eq!(echoed[0].1, "one");
+    assert!(echoed[1].1.starts_with("Error: rejected"), "{echoed:?}");
+}
+
+/// Returns the files below the project that contain one of the secrets, without the configuration itself.
+fn leaks(project: &Project) -> Vec<String> {
+    let found = std::process::Command::new("grep")
+        .args([
+            "--recursive",
+            "--text",
+            "--files-with-matches",
+            "-e",
+            SECRET,
+            "-e",
+            TOKEN,
+            ".",
+        ])
+        .current_dir(project.path())
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&found.stdout).into_owned();
+    let is_config = |line: &&str| *line == "./.config/crewdeck/mcp.json";
+    text.lines()
+        .filter(|line| !is_config(line))
+        .map(String::from)
+        .collect()
+}
+
+#[test]
+fn secrets_of_servers_are_shown_nowhere() {
+    let rules = r"
+  - when: begin
+    calls:
+      - { tool: mcp__s__env, input: { names: [OWN_KEY] } }
+      - { tool: mcp__s__crash, input: {} }
+  - say: finished
+    times: 0
+";
+    let project = project(true, &[], rules);
+    let config = json!({"mcpServers": {
+        "s": {
+            "command": "python3",
+            "args": [server_script(), "--leak", "OWN_KEY"],
+            "env": {"OWN_KEY": SECRET},
+        },
+        "web": {
+            "type": "http",
+            "url": "http://127.0.0.1:9/mcp",
+            "headers": {"Authorization": format!("Bearer {TOKEN}")},
+        },
+    }});
+    project.write(".config/crewdeck/mcp.json", &config.to_string());
+    project.write_user_settings("allow = [\"mcp__s\"]\n");
+    let mut screen = open(&project);
+    screen.send("begin\r");
+    screen.wait_for("finished");
+    screen.send("/mcp\r");
+    screen.wait_for("MCP servers");
+    screen.send("\r");
+    let text = screen.wait_for("the key is");
+    assert!(text.contains("the key is [redacted: OWN_KEY]"), "{text}");
+    let raw = String::from_utf8_lossy(&screen.raw()).into_owned();
+    assert!(!raw.contains(SECRET) && !raw.contains(TOKEN));
+    assert!(!raw.contains("\x1b[31m and more"));
+    assert!(text.contains("MCP server s: it ended"), "{text}");
+    screen.send_until_gone("\x1b", "the key is");
+    screen.send("\x03");
+    screen.send("\x03\x03");
+    screen.wait_for_exit();
+    assert_eq!(leaks(&project), [""; 0]);
+    for args in [
+        &["mcp", "list"][..],
+        &["mcp", "test", "s"],
+        &["mcp", "list", "--with-tools", "--json"],
+        &["doctor"],
+    ] {
+        let ran = project.run(args);
+        let said = ran.out() + &ran.err();
+        assert!(
+            !said.contains(SECRET) && !said.contains(TOKEN),
+            "{args:?}: {said}"
+        );
+    }
+}
+
+#[test]
+fn run_without_a_terminal_tells_what_needs_approval() {
+    let rules = r"
+  - when: begin
+    calls: [{ tool: mcp__s__structured, input: {} }]
+  - say: done
+    times: 0
+";
+    let project = project(true, &[], rules);
+    let ran = project.run(&["run", "begin", "--provider", "script:rules.yaml"]);
+    assert!(ran.err().contains("structured"), "{}", ran.err());
+    assert_eq!(ran.code(), 0, "{}{}", ran.out(), ran.err());
+    let text = std::fs::read_dir(project.file(".transcripts")).unwrap();
+    let all: String = text
+        .filter_map(|entry| std::fs::read_to_string(entry.unwrap().path()).ok())
+        .collect();
+    assert!(all.contains("Error: rejected"), "{all}");
+}

@@ -1,0 +1,219 @@
+//! MCP servers during the turns of an agent: slow starts, cancellation, and the definitions that a model gets.
+
+use std::time::{Duration, Instant};
+
+use pretty_assertions::assert_eq;
+use serde_json::{Value, json};
+use wiremock::matchers::method;
+use wiremock::{Mock, MockServer, Request, Respond, ResponseTemplate};
+
+use super::crew::project;
+use crate::common::pty::Screen;
+use crate::vendors::rules::{Wire, violations};
+
+fn open(project: &crate::common::project::Project, more: &[&str]) -> Screen {
+    let provider = format!("script:{}", project.file("rules.yaml").display());
+    let mut args = vec!["--provider", &provider];
+    args.extend(more);
+    let screen = Screen::start(project.path(), 140, 40, &args);
+    screen.wait_for("scripted");
+    screen
+}
+
+fn wait_for_file(path: &std::path::Path) {
+    let until = Instant::now() + Duration::from_secs(30);
+    while !path.exists() {
+        assert!(Instant::now() < until, "{} does not appear", path.display());
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+#[test]
+fn slow_server_delays_only_the_first_turn_and_is_named() {
+    let rules = r"
+  - when: begin
+    say: first turn done
+  - when: again
+    calls: [{ tool: mcp__s__echo, input: { text: from the slow one } }]
+  - say: done
+    times: 0
+";
+    let project = project(true, &["--delay", "8"], rules);
+    let mut screen = open(&project, &[]);
+    let began = Instant::now();
+    screen.send("begin\r");
+    screen.wait_for("first turn done");
+    let took = began.elapsed();
+    assert!(
+        took >= Duration::from_secs(4) && took < Duration::from_millis(7500),
+        "{took:?}"
+    );
+    screen.wait_for("not ready after 5 s: s");
+    std::thread::sleep(Duration::from_secs(5));
+    screen.send("again\r");
+    let text = screen.wait_for("s · echo");
+    assert!(text.contains("text: from the slow one"), "{text}");
+}
+
+#[test]
+fn interrupt_cancels_the_call_at_the_server() {
+    let rules = r"
+  - when: begin
+    calls: [{ tool: mcp__s__wait, input: { file: never } }]
+  - when: again
+    calls: [{ tool: mcp__s__echo, input: { text: still works } }]
+  - say: all done
+    times: 0
+";
+    let project = project(true, &[], rules);
+    let mut screen = open(&project, &["--tool", "auto"]);
+    screen.send("begin\r");
+    // Progress is shown on the line of the call.
+    screen.wait("progress", |text| {
+        text.contains("s · wait") && text.lines().any(|line| line.trim_end().ends_with(" step"))
+    });
+    screen.send("\x03");
+    wait_for_file(&project.file("never.cancelled"));
+    screen.wait_for("interrupted");
+    screen.send("again\r");
+    screen.wait_for("still works");
+    screen.wait_for("all done");
+}
+
+/// A model that searches a tool, calls what it has found, and ends.
+struct SearchingModel {
+    wire: Wire,
+}
+
+impl Respond for SearchingModel {
+    fn respond(&self, request: &Request) -> ResponseTemplate {
+        let body: Value = serde_json::from_slice(&request.body).unwrap();
+        let turns = body["messages"].as_array().unwrap();
+        let call = match turns.iter().filter(|m| m["role"] == "assistant").count() {
+            0 => Some(("tool_search", json!({"query": "extra_123"}))),
+            1 => Some(("mcp__s__extra_123", json!({}))),
+            _ => None,
+        };
+        ResponseTemplate::new(200).set_body_json(answer(self.wire, call))
+    }
+}
+
+fn answer(wire: Wire, call: Option<(&str, Value)>) -> Value {
+    match wire {
+        Wire::OpenAi => {
+            let calls: Vec<Value> = call
+                .into_iter()
+                .map(|(name, input)| {
+                    json!({"id": format!("c-{name}"), "type": "function", "function": {"name": name, "arguments": input.to_string()}})
+                })
+                .collect();
+            json!({"choices": [{"message": {"content": "Fine.", "tool_calls": calls}, "finish_reason": "stop"}]})
+        }
+        Wire::Anthropic => {
+            let mut content = vec![json!({"type": "text", "text": "Fine."})];
+            content.extend(call.map(|(name, input)| {
+                json!({"type": "tool_use", "id": format!("c-{name}"), "name": name, "input": input})
+            }));
+            json!({"type": "message", "content": content, "stop_reason": "end_turn"})
+        }
+    }
+}
+
+/// Runs a crew whose server has 300 tools, and returns the bodies of its model requests.
+fn requests(wire: Wire, window: &str) -> Vec<Value> {
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let server = runtime.block_on(async {
+        let server = MockServer::start().await;
+        let mock = Mock::given(method("POST")).respond_with(SearchingModel { wire });
+        mock.mount(&server).await;
+        server
+    });
+    let project = project(true, &["--tools", "300"], "  - say: done\n");
+    project.write_user_settings(&format!("window = {window}\n"));
+    let provider = match wire {
+        Wire::OpenAi => "openai",
+        Wire::Anthropic => "anthropic",
+    };
+    let url = format!("{}/v1", server.uri());
+    let args = [
+        "run",
+        "go",
+        "--provider",
+        provider,
+        "--base-url",
+        &url,
+        "--model",
+        "m",
+        "--tool",
+        "deny",
+    ];
+    let mut command = project.command(&args);
+    let ran = command
+        .env("ANTHROPIC_API_KEY", "key")
+        .env("OPENAI_API_KEY", "key")
+        .output()
+        .unwrap();
+    assert!(ran.status.success(), "{ran:?}");
+    let requests = runtime.block_on(server.received_requests()).unwrap();
+    let posts = requests.iter().filter(|r| !r.body.is_empty());
+    posts
+        .map(|r| serde_json::from_slice(&r.body).unwrap())
+        .collect()
+}
+
+fn tools(body: &Value) -> Vec<Value> {
+    let mut tools = body["tools"].as_array().unwrap().clone();
+    for tool in &mut tools {
+        tool.as_object_mut().unwrap().remove("cache_control");
+    }
+    tools
+}
+
+fn name(tool: &Value) -> &str {
+    let name = tool["name"].as_str().or(tool["function"]["name"].as_str());
+    name.unwrap()
+}
+
+/// The definitions are longer than a share of the first window, and too many for a vendor with the second.
+#[test]
+fn many_tools_are_found_by_search_and_appended() {
+    for (wire, window) in [
+        (Wire::OpenAi, "100000"),
+        (Wire::Anthropic, "100000"),
+        (Wire::OpenAi, "2000000"),
+    ] {
+        let bodies = requests(wire, window);
+        assert_eq!(bodies.len(), 3, "{wire:?}");
+        for body in &bodies {
+            let mut found = violations(wire, body);
+            // Anthropic states no maximum.
+            found.retain(|rule| wire == Wire::OpenAi || !rule.contains("a description of"));
+            assert_eq!(found, [""; 0], "{wire:?} {window}");
+        }
+        let all: Vec<Vec<Value>> = bodies.iter().map(tools).collect();
+        let [first, second, third] = [&all[0], &all[1], &all[2]];
+        assert_eq!(name(first.last().unwrap()), "tool_search");
+        assert!(!first.iter().any(|tool| name(tool).starts_with("mcp__")));
+        assert_eq!(second[..first.len()], first[..], "{wire:?}");
+        let found: Vec<&str> = second[first.len()..].iter().map(name).collect();
+        assert_eq!(found, ["mcp__s__extra_123"]);
+        assert_eq!(second, third);
+        let size = |body: &Value| body["tools"].to_string().len();
+        assert!(size(&bodies[0]) < 30_000, "{}", size(&bodies[0]));
+        // What precedes the new messages is the same for the prompt cache.
+        assert_eq!(bodies[0]["system"], bodies[2]["system"]);
+        let mut messages: Vec<Vec<Value>> = bodies
+            .iter()
+            .map(|body| body["messages"].as_array().unwrap().clone())
+            .collect();
+        for message in messages.iter_mut().flatten() {
+            let blocks = message["content"].as_array_mut().into_iter().flatten();
+            for block in blocks {
+                block.as_object_mut().unwrap().remove("cache_control");
+            }
+        }
+        for pair in messages.windows(2) {
+            assert_eq!(pair[1][..pair[0].len()], pair[0][..], "{wire:?}");
+        }
+    }
+}

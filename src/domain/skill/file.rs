@@ -41,7 +41,7 @@ pub struct SkillFile {
     pub description: String,
     /// Tags that agents see in the list of skills.
     pub tags: Vec<String>,
-    /// The text that agents read. Cut to [`BODY_MAX`] bytes, with a marker if it was longer.
+    /// The text that agents read. Cut to [`BODY_MAX`](super::BODY_MAX) bytes, with a marker if it was longer.
     pub body: String,
 }
 

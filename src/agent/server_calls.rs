@@ -83,10 +83,10 @@ impl Driver {
 }
 
 impl ToolRunner {
-    /// Returns the fingerprint of the definition of a server's tool; empty if `name` is no tool of a server.
-    pub(super) fn definition_of(&self, name: &str) -> String {
+    /// Returns the fingerprint of the definition of a server's tool; 0 if `name` is no tool of a server.
+    pub(super) fn definition_of(&self, name: &str) -> u64 {
         let tool = self.servers.as_ref().and_then(|servers| servers.find(name));
-        tool.map(|tool| tool.fingerprint()).unwrap_or_default()
+        tool.map_or(0, |tool| tool.fingerprint())
     }
 
     /// Runs a call of a tool of a server. Returns as [`ToolRunner::carry_out`].

@@ -129,7 +129,9 @@ impl ServerTools {
             || self.built_in.len() + tools.len() > TOOLS_MAX;
         let always = tools.iter().filter(|tool| tool.is_always_loaded).count();
         if self.built_in.len() + 1 + always + FOUND_MAX > TOOLS_MAX {
-            tools.iter_mut().for_each(|t| t.is_always_loaded = false);
+            for tool in &mut tools {
+                tool.is_always_loaded = false;
+            }
         }
         view.found
             .retain(|name| tools.iter().any(|t| t.name == *name));

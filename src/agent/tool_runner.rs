@@ -228,9 +228,14 @@ impl ToolRunner {
             input: shown,
             why: why.into(),
             scopes: Vec::new(),
-            definition: self.definition_of(&call.name),
         };
-        asked.scopes = self.judged(|s| pending::scopes(&asked, s));
+        asked.scopes = match server_of(&call.name) {
+            Some(_) => {
+                let definition = self.definition_of(&call.name);
+                policy::servers::offered(&call.name, definition, &asked.input)
+            }
+            None => self.judged(|s| pending::scopes(&asked, s)),
+        };
         Some(asked)
     }
 }

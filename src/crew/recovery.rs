@@ -189,7 +189,6 @@ mod tests {
             input: "git push".into(),
             why: "why".into(),
             scopes: Vec::new(),
-            definition: String::new(),
         });
         let mut shutdown = request(RequestKind::Shutdown, "All is done.");
         shutdown.from = Name::lead();

@@ -184,7 +184,6 @@ async fn session_permission_approves_later_requests_that_it_covers() {
             input: command.into(),
             why: "it publishes".into(),
             scopes: Vec::new(),
-            definition: String::new(),
         }),
         ..NewRequest::new(RequestKind::Permission, from, command.into())
     };

@@ -133,12 +133,12 @@ pub struct McpTool {
 impl McpTool {
     /// Returns a fingerprint of everything that the server says about the tool. The user grants a permission for the tool on
     /// the ground of this, so a tool with another fingerprint needs a new one. It is valid in one process only.
-    pub fn fingerprint(&self) -> String {
+    pub fn fingerprint(&self) -> u64 {
         let mut hasher = DefaultHasher::new();
         (&self.tool, &self.title, &self.description).hash(&mut hasher);
         (self.is_read_only, self.is_destructive).hash(&mut hasher);
         self.input_schema.to_string().hash(&mut hasher);
-        format!("{:016x}", hasher.finish())
+        hasher.finish()
     }
 }
 

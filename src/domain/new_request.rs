@@ -18,17 +18,27 @@ pub struct PendingCall {
     /// call can be allowed.
     #[serde(default)]
     pub scopes: Vec<PermissionScope>,
-    /// The fingerprint of the tool's definition ([`crate::domain::mcp::McpTool::fingerprint`]); empty unless it is a tool
-    /// of an MCP server.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub definition: String,
 }
 
 impl PendingCall {
-    /// Returns whether both calls have the same tool, definition, input and reason, so that one decision can answer both.
+    /// Returns the fingerprint of the tool's definition ([`crate::domain::mcp::McpTool::fingerprint`]), which its scopes
+    /// contain; 0 unless it is a tool of an MCP server.
+    pub fn definition(&self) -> u64 {
+        let found = self.scopes.iter().find_map(|scope| match scope {
+            PermissionScope::ServerTool { definition, .. } => Some(*definition),
+            PermissionScope::Exact { .. }
+            | PermissionScope::Begins { .. }
+            | PermissionScope::Server { .. }
+            | PermissionScope::ServerFolder { .. }
+            | PermissionScope::ServerCall { .. } => None,
+        });
+        found.unwrap_or(0)
+    }
+
+    /// Returns whether one decision can answer both calls, because they have the same tool, definition, input and reason.
     pub fn has_same_call(&self, other: &PendingCall) -> bool {
         self.tool == other.tool
-            && self.definition == other.definition
+            && self.definition() == other.definition()
             && self.input == other.input
             && self.why == other.why
     }
@@ -78,7 +88,6 @@ mod tests {
                 input: input.into(),
                 why: why.into(),
                 scopes: Vec::new(),
-                definition: String::new(),
             })
         };
         let request = |kind, call| Request {

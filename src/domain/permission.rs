@@ -28,13 +28,13 @@ pub enum PermissionScope {
     ServerTool {
         tool: String,
         #[serde(default)]
-        definition: String,
+        definition: u64,
     },
     /// Calls of a tool of an MCP server whose argument `field` is a path below `folder`.
     ServerFolder {
         tool: String,
         #[serde(default)]
-        definition: String,
+        definition: u64,
         field: String,
         /// Ends with a slash.
         folder: String,
@@ -43,7 +43,7 @@ pub enum PermissionScope {
     ServerCall {
         tool: String,
         #[serde(default)]
-        definition: String,
+        definition: u64,
         /// The input as JSON.
         input: String,
     },

@@ -11,7 +11,7 @@ pub fn scopes(call: &PendingCall, standing: &PolicyContext<'_>) -> Vec<Permissio
     if is_command(call) {
         return policy::scopes(&call.input, standing);
     }
-    servers::offered(&call.tool, &call.definition, &call.input)
+    servers::offered(&call.tool, call.definition(), &call.input)
 }
 
 /// Returns whether the rules allow a call that waits for approval.
@@ -19,7 +19,7 @@ pub fn is_allowed(call: &PendingCall, standing: &PolicyContext<'_>) -> bool {
     if is_command(call) {
         return policy::judge(&call.input, standing) == Ruling::Allow;
     }
-    servers::is_allowed(&call.tool, &call.definition, &call.input, standing.rules)
+    servers::is_allowed(&call.tool, call.definition(), &call.input, standing.rules)
 }
 
 /// Returns whether the tool call runs a command.

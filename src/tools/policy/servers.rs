@@ -25,7 +25,7 @@ pub fn decide(tool: &McpTool, input: &Value, standing: &PolicyContext<'_>) -> Ru
         };
     }
     let definition = tool.fingerprint();
-    if is_allowed(&tool.name, &definition, &input.to_string(), standing.rules) {
+    if is_allowed(&tool.name, definition, &input.to_string(), standing.rules) {
         return Ruling::Allow;
     }
     let server = &tool.server;
@@ -44,7 +44,7 @@ pub fn decide(tool: &McpTool, input: &Value, standing: &PolicyContext<'_>) -> Ru
 
 /// Returns whether the settings or a session permission allow a call of `tool` with this fingerprint of its definition and
 /// this JSON input.
-pub fn is_allowed(tool: &str, definition: &str, input: &str, rules: &PermissionRules) -> bool {
+pub fn is_allowed(tool: &str, definition: u64, input: &str, rules: &PermissionRules) -> bool {
     let mut session = rules.session.iter();
     server_of(tool).is_some()
         && (rules.allow.iter().any(|rule| matches_tool(rule, tool))
@@ -53,7 +53,7 @@ pub fn is_allowed(tool: &str, definition: &str, input: &str, rules: &PermissionR
 
 /// Returns the session permissions that can be offered for a call: the narrowest first. Empty if `tool` is no tool of a
 /// server.
-pub fn offered(tool: &str, definition: &str, input: &str) -> Vec<PermissionScope> {
+pub fn offered(tool: &str, definition: u64, input: &str) -> Vec<PermissionScope> {
     let Some(server) = server_of(tool) else {
         return Vec::new();
     };
@@ -61,7 +61,7 @@ pub fn offered(tool: &str, definition: &str, input: &str) -> Vec<PermissionScope
     if input.len() <= EXACT_MAX {
         out.push(PermissionScope::ServerCall {
             tool: tool.into(),
-            definition: definition.into(),
+            definition,
             input: input.into(),
         });
     }
@@ -78,14 +78,14 @@ pub fn offered(tool: &str, definition: &str, input: &str) -> Vec<PermissionScope
     {
         out.push(PermissionScope::ServerFolder {
             tool: tool.into(),
-            definition: definition.into(),
+            definition,
             field: field.into(),
             folder: format!("{folder}/"),
         });
     }
     out.push(PermissionScope::ServerTool {
         tool: tool.into(),
-        definition: definition.into(),
+        definition,
     });
     out.push(PermissionScope::Server {
         server: server.into(),
@@ -93,13 +93,13 @@ pub fn offered(tool: &str, definition: &str, input: &str) -> Vec<PermissionScope
     out
 }
 
-fn covers(scope: &PermissionScope, tool: &str, present: &str, input: &str) -> bool {
+fn covers(scope: &PermissionScope, tool: &str, present: u64, input: &str) -> bool {
     match scope {
         PermissionScope::Server { server } => server_of(tool) == Some(server),
         PermissionScope::ServerTool {
             tool: allowed,
             definition,
-        } => allowed == tool && definition == present,
+        } => allowed == tool && *definition == present,
         PermissionScope::ServerFolder {
             tool: allowed,
             definition,
@@ -109,14 +109,14 @@ fn covers(scope: &PermissionScope, tool: &str, present: &str, input: &str) -> bo
             let parsed: Option<Value> = serde_json::from_str(input).ok();
             let path = parsed.as_ref().and_then(|input| input.get(field)?.as_str());
             allowed == tool
-                && definition == present
+                && *definition == present
                 && path.is_some_and(|path| is_plain_path(path) && path.starts_with(folder.as_str()))
         }
         PermissionScope::ServerCall {
             tool: allowed,
             definition,
             input: same,
-        } => allowed == tool && definition == present && same == input,
+        } => allowed == tool && *definition == present && same == input,
         PermissionScope::Exact { .. } | PermissionScope::Begins { .. } => false,
     }
 }
@@ -186,20 +186,20 @@ mod tests {
     #[test]
     fn session_permission_covers_what_it_says() {
         let input = json!({"path": "src/a.rs", "content": "x"}).to_string();
-        let scopes = offered("mcp__fs__write", "d", &input);
+        let scopes = offered("mcp__fs__write", 1, &input);
         let covered = |scope: &PermissionScope| {
             let path = |path: &str| json!({"path": path, "content": "y"}).to_string();
             [
-                ("mcp__fs__write", "d", input.clone()),
-                ("mcp__fs__write", "d", path("src/b/c.rs")),
-                ("mcp__fs__write", "d", path("src/../x")),
-                ("mcp__fs__write", "d", path("srcs/x")),
-                ("mcp__fs__write", "changed", input.clone()),
-                ("mcp__fs__read", "d", input.clone()),
-                ("mcp__fsx__write", "d", input.clone()),
+                ("mcp__fs__write", 1, input.clone()),
+                ("mcp__fs__write", 1, path("src/b/c.rs")),
+                ("mcp__fs__write", 1, path("src/../x")),
+                ("mcp__fs__write", 1, path("srcs/x")),
+                ("mcp__fs__write", 2, input.clone()),
+                ("mcp__fs__read", 1, input.clone()),
+                ("mcp__fsx__write", 1, input.clone()),
             ]
             .iter()
-            .map(|(tool, definition, input)| covers(scope, tool, definition, input))
+            .map(|(tool, definition, input)| covers(scope, tool, *definition, input))
             .collect::<Vec<_>>()
         };
         let all: Vec<_> = scopes.iter().map(covered).collect();
@@ -212,7 +212,7 @@ mod tests {
                 [true, true, true, true, true, true, false],
             ]
         );
-        assert_eq!(offered("write_file", "", "{}"), []);
-        assert!(!is_allowed("bash", "", "{}", &PermissionRules::default()));
+        assert_eq!(offered("write_file", 0, "{}"), []);
+        assert!(!is_allowed("bash", 0, "{}", &PermissionRules::default()));
     }
 }

@@ -168,8 +168,10 @@ fn remedy(server: &ServerStatus, keymap: &KeyMap) -> Option<String> {
             key(Action::RestartServer)
         )),
         ServerState::Disabled => Some(format!("{} enables it.", key(Action::ToggleServer))),
-        ServerState::Idle | ServerState::Starting | ServerState::Ready => None,
-        ServerState::Restarting { .. } => None,
+        ServerState::Idle
+        | ServerState::Starting
+        | ServerState::Ready
+        | ServerState::Restarting { .. } => None,
     }
 }
 

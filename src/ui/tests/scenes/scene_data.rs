@@ -221,7 +221,6 @@ pub fn asked(id: &str, who: &str, command: &str, after: f64) -> Request {
                 words: "git push".into(),
             },
         ],
-        definition: String::new(),
     });
     request
 }

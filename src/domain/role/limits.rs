@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::file::{FIELDS, RoleError, RoleReader, UNUSED_FIELDS};
 use super::tools::{ToolEntry, resolve};
 use super::values::{list, split_tools};
-use super::{LIST_MAX, OWN_TOOLS};
+use super::{LIST_MAX, own_tool_names};
 use crate::domain::front_matter::single_line;
 use crate::domain::text::{clip, one_line};
 
@@ -139,7 +139,7 @@ impl RoleReader<'_> {
                     names.extend(tools);
                 }
                 ToolEntry::All => {
-                    names.extend(OWN_TOOLS.iter().map(ToString::to_string));
+                    names.extend(own_tool_names().map(String::from));
                     names.push("mcp__*".into());
                 }
                 ToolEntry::Missing(text) => self.note_at(line, text),

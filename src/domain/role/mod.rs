@@ -13,7 +13,7 @@ use serde_json::Value;
 use super::team::DEFAULT_ROLE;
 
 pub use file::{RoleError, RoleFile};
-pub use tools::{OWN_TOOLS, ToolSelection};
+pub use tools::{ToolSelection, own_tool_names};
 
 /// Maximum number of roles. Further roles are ignored and reported.
 pub const ROLES_MAX: usize = 200;

@@ -6,37 +6,46 @@ use crate::domain::hook::own_tools;
 use crate::domain::mcp::{TOOL_PREFIX, matches_server, matches_tool};
 use crate::domain::text::closest_match;
 
-/// The names of all tools of crewdeck, which a role can list.
-pub const OWN_TOOLS: &[&str] = &[
-    "bash",
-    "read_file",
-    "write_file",
-    "edit_file",
-    "glob",
-    "grep",
-    "background_run",
-    "check_background",
-    "stop_background",
-    "task",
-    "todo",
-    "compact",
-    "load_skill",
-    "task_create",
-    "task_update",
-    "task_list",
-    "task_get",
-    "claim_task",
-    "merge_worktree",
-    "spawn_teammate",
-    "list_teammates",
-    "send_message",
-    "broadcast",
-    "read_inbox",
-    "ask_user",
-    "plan_approval",
-    "shutdown_request",
-    "shutdown_response",
-    "decide_request",
+/// What a tool is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum ToolUse {
+    /// Reads, changes or runs something. A role that lists tools has only the listed ones.
+    Work,
+    /// For working with the others: a role that lists tools has it anyway; `disallowedTools` takes it away.
+    Coordination,
+}
+
+/// All tools of crewdeck, which a role can list.
+const OWN_TOOLS: &[(&str, ToolUse)] = &[
+    ("bash", ToolUse::Work),
+    ("read_file", ToolUse::Work),
+    ("write_file", ToolUse::Work),
+    ("edit_file", ToolUse::Work),
+    ("glob", ToolUse::Work),
+    ("grep", ToolUse::Work),
+    ("background_run", ToolUse::Work),
+    ("check_background", ToolUse::Work),
+    ("stop_background", ToolUse::Work),
+    ("task", ToolUse::Work),
+    ("todo", ToolUse::Coordination),
+    ("compact", ToolUse::Coordination),
+    ("load_skill", ToolUse::Work),
+    ("task_create", ToolUse::Coordination),
+    ("task_update", ToolUse::Coordination),
+    ("task_list", ToolUse::Coordination),
+    ("task_get", ToolUse::Coordination),
+    ("claim_task", ToolUse::Coordination),
+    ("merge_worktree", ToolUse::Coordination),
+    ("spawn_teammate", ToolUse::Coordination),
+    ("list_teammates", ToolUse::Coordination),
+    ("send_message", ToolUse::Coordination),
+    ("broadcast", ToolUse::Coordination),
+    ("read_inbox", ToolUse::Coordination),
+    ("ask_user", ToolUse::Coordination),
+    ("plan_approval", ToolUse::Coordination),
+    ("shutdown_request", ToolUse::Coordination),
+    ("shutdown_response", ToolUse::Coordination),
+    ("decide_request", ToolUse::Coordination),
 ];
 
 /// Names of Claude Code's tools that are several tools here or are named otherwise by its older versions.
@@ -66,30 +75,18 @@ const MISSING: &[(&str, &str)] = &[
     ("ReadMcpResourceTool", "resources are mentioned with @"),
 ];
 
-/// Tools with which agents coordinate. A list of tools does not take them away, `disallowedTools` does.
-const COORDINATION: &[&str] = &[
-    "todo",
-    "compact",
-    "task_create",
-    "task_update",
-    "task_list",
-    "task_get",
-    "claim_task",
-    "merge_worktree",
-    "spawn_teammate",
-    "list_teammates",
-    "send_message",
-    "broadcast",
-    "read_inbox",
-    "ask_user",
-    "plan_approval",
-    "shutdown_request",
-    "shutdown_response",
-    "decide_request",
-    "tool_search",
-];
 /// Tools that come with `bash`.
 const WITH_BASH: &[&str] = &["background_run", "check_background", "stop_background"];
+
+/// Returns the names of all tools of crewdeck.
+pub fn own_tool_names() -> impl Iterator<Item = &'static str> {
+    OWN_TOOLS.iter().map(|(name, _)| *name)
+}
+
+/// Returns whether an agent has the tool although its role's list of tools does not name it.
+fn is_for_coordination(tool: &str) -> bool {
+    tool == "tool_search" || OWN_TOOLS.contains(&(tool, ToolUse::Coordination))
+}
 
 /// Which tools an agent has.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
@@ -115,7 +112,7 @@ impl ToolSelection {
         }
         match &self.allowed {
             None => true,
-            Some(list) => names(list) || COORDINATION.contains(&tool),
+            Some(list) => names(list) || is_for_coordination(tool),
         }
     }
 
@@ -157,7 +154,7 @@ impl ToolSelection {
 
     /// Returns the selection of an agent that has all of crewdeck's tools and, of MCP servers, only those of `servers`.
     pub fn with_servers(servers: &[&str]) -> ToolSelection {
-        let own = OWN_TOOLS.iter().map(ToString::to_string);
+        let own = own_tool_names().map(String::from);
         let servers = servers
             .iter()
             .map(|server| format!("{TOOL_PREFIX}{server}"));
@@ -207,7 +204,7 @@ fn resolve_name(name: &str) -> ToolEntry {
     if name.starts_with(TOOL_PREFIX) {
         return ToolEntry::Tools(vec![name.into()]);
     }
-    if let Some(known) = OWN_TOOLS.iter().find(|known| **known == name) {
+    if let Some(known) = own_tool_names().find(|known| *known == name) {
         return own(&[known]);
     }
     let elsewhere = own_tools(name);
@@ -221,7 +218,7 @@ fn resolve_name(name: &str) -> ToolEntry {
         return ToolEntry::Missing(format!("crewdeck has no tool {name}: {instead}"));
     }
     let elsewhere = ["Read", "Write", "Edit", "Bash", "Glob", "Grep", "Task"];
-    let known = [OWN_TOOLS, &elsewhere].concat();
+    let known: Vec<&str> = own_tool_names().chain(elsewhere).collect();
     ToolEntry::Unknown(match closest_match(name, &known) {
         Some(close) => format!("there is no tool {name}: did you mean {close}?"),
         None => format!("there is no tool {name}: remove it"),

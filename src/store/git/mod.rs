@@ -11,6 +11,7 @@ mod identity;
 mod incomplete_worktrees;
 pub mod locks;
 mod repo;
+mod repo_cache;
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -28,6 +29,7 @@ pub use error::GitError;
 pub use facts::{GitFacts, RepositoryFacts, facts};
 pub use first_commit::{COMMIT, INIT_AND_COMMIT, create_first_commit};
 pub use repo::{RegisteredWorktree, Repo, busy_in, commit_of, head};
+pub use repo_cache::RepoCache;
 
 /// The time limit of one git command, the same as in learn-claude-code.
 pub const TIMEOUT: Duration = Duration::from_secs(120);

@@ -1,6 +1,7 @@
 //! Reads a repository: its folders, what is checked out, operations in progress, and its registered worktrees.
 
 use std::fs;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use super::super::regular_file;
@@ -75,14 +76,15 @@ impl Repo {
         // A git that is too old prints back an option that it does not know.
         let is_plain =
             answer.code == 0 && matches!(answer.out.lines().next(), Some("true" | "false"));
-        if !is_plain {
+        let is_outside = answer.error_message.contains("not a git repository");
+        if !is_plain && !is_outside {
             git.check()?;
         }
         let mut lines = answer.out.lines();
         if lines.next() == Some("true") {
             return Err(GitError::Bare(root));
         }
-        if answer.error_message.contains("not a git repository") {
+        if is_outside {
             return Err(if root.join(".git").symlink_metadata().is_ok() {
                 GitError::Damaged(root)
             } else {
@@ -160,6 +162,23 @@ impl Repo {
             listed = list();
         }
         Ok(parse_list(&listed?))
+    }
+
+    /// Returns the folders of the worktrees for which git has a complete entry, without running git; `None` if an entry
+    /// is incomplete or cannot be read, so that only [`Repo::registered`] can tell. A folder may no longer exist.
+    pub fn registered_folders(&self) -> Option<Vec<PathBuf>> {
+        let entries = match fs::read_dir(self.common.join("worktrees")) {
+            Ok(entries) => entries,
+            Err(e) if e.kind() == ErrorKind::NotFound => return Some(Vec::new()),
+            Err(_) => return None,
+        };
+        let folder = |entry: fs::DirEntry| {
+            let entry = entry.path();
+            short_file(&entry.join("commondir")).filter(|path| !path.trim().is_empty())?;
+            let link = entry.join(short_file(&entry.join("gitdir"))?.trim());
+            link.parent().map(Path::to_path_buf)
+        };
+        entries.map(|entry| folder(entry.ok()?)).collect()
     }
 
     /// Returns the git folder of the worktree in `dir`; `None` if it is not a worktree of this repository.

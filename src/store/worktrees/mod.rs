@@ -23,7 +23,7 @@ use std::path::{Path, PathBuf};
 
 use super::StoreError;
 use super::atomic::{self, Lock};
-use super::git::{Git, Repo};
+use super::git::{Git, Repo, RepoCache};
 use super::read_stable::{self, StableRead};
 use crate::domain::ids::TaskId;
 use crate::domain::timestamp::Timestamp;
@@ -39,10 +39,11 @@ pub use orphans::{OrphanKind, OrphanWorktree};
 /// The reason with which git locks a worktree while creating it.
 const INITIALIZING: &str = "initializing";
 
-/// The worktrees of a root. Cheap to clone; holds only the path.
+/// The worktrees of a root. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Worktrees {
     root: PathBuf,
+    repo: RepoCache,
 }
 
 /// The worktrees of a repository, and notices about registry files with errors.
@@ -79,6 +80,7 @@ impl Worktrees {
     pub fn open(root: &Path) -> Worktrees {
         Worktrees {
             root: root.to_path_buf(),
+            repo: RepoCache::default(),
         }
     }
 
@@ -87,7 +89,7 @@ impl Worktrees {
     /// # Errors
     /// When git is missing, or the root is not a repository, is a bare repository or has no commit.
     pub fn check(&self) -> Result<(), StoreError> {
-        Repo::open(&self.root)?.head()?;
+        self.repo.open(&self.root)?.head()?;
         Ok(())
     }
 
@@ -209,7 +211,7 @@ impl Worktrees {
     }
 
     fn open_repo(&self) -> Result<(Repo, PathBuf), StoreError> {
-        let repo = Repo::open(&self.root)?;
+        let repo = self.repo.open(&self.root)?;
         super::prepare(&repo.root)?;
         crate::process::history::recover(repo.git_dir(), repo.common());
         let dir = repo.root.join(".worktrees");
@@ -244,6 +246,15 @@ impl OpenRegistry {
     /// Adds crewdeck's worktrees that git lists but the registry lacks, because the registry was lost or a process was
     /// killed before writing it. The next change saves these entries.
     fn adopt(&mut self) -> Result<(), StoreError> {
+        let is_known = |dir: &PathBuf| {
+            let name = self.name_of(dir);
+            name.is_none_or(|name| self.index.get(&name).is_some())
+        };
+        // Nearly always the registry lacks nothing, which can be seen without running git.
+        let folders = self.repo.registered_folders();
+        if folders.is_some_and(|folders| folders.iter().all(is_known)) {
+            return Ok(());
+        }
         for known in self.repo.registered()? {
             let Some(name) = self.name_of(&known.path) else {
                 continue;

@@ -56,7 +56,7 @@ fn requests_are_answered_from_the_composer() {
         std::thread::sleep(SETTLED);
         let rejected = "✗ you rejected the bash call · it stays";
         dashboard.press("/reject it stays\r", rejected);
-        dashboard.wait_until_gone("Ctrl+c stop lead");
+        dashboard.wait_for("○ idle");
         // The answers at this size must not satisfy the waits at the next.
         dashboard.press("/clear\r", "conversation cleared");
         dashboard.wait_until_gone("you approved");

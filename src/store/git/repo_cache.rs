@@ -1,0 +1,89 @@
+//! Remembers an opened repository, because every command on worktrees starts with opening it.
+
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::{GitError, Repo};
+
+/// A repository that is opened once. Clones share it.
+#[derive(Debug, Clone, Default)]
+pub struct RepoCache(Arc<Mutex<Option<(DotGit, Repo)>>>);
+
+/// What `.git` in the root is. While this stays, git finds the same repository.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct DotGit {
+    device: u64,
+    inode: u64,
+    owner: u32,
+    /// When the content last changed. `None` for a folder: its content changes with each git command.
+    modified: Option<(i64, i64)>,
+}
+
+impl RepoCache {
+    /// Returns the repository at `root`, which is the same at each call. Runs git only at the first call, and when the
+    /// repository was replaced or damaged since.
+    ///
+    /// # Errors
+    /// As [`Repo::open`].
+    pub fn open(&self, root: &Path) -> Result<Repo, GitError> {
+        let now = DotGit::of(root);
+        {
+            let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            if let (Some((before, repo)), Some(now)) = (&*known, &now)
+                && before == now
+                && repo.git_dir().join("HEAD").symlink_metadata().is_ok()
+                && fs::canonicalize(root).is_ok_and(|root| root == repo.root)
+            {
+                return Ok(repo.clone());
+            }
+        }
+        let repo = Repo::open(root)?;
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        *known = now.map(|now| (now, repo.clone()));
+        Ok(repo)
+    }
+}
+
+impl DotGit {
+    fn of(root: &Path) -> Option<DotGit> {
+        let meta = fs::symlink_metadata(root.join(".git")).ok()?;
+        Some(DotGit {
+            device: meta.dev(),
+            inode: meta.ino(),
+            owner: meta.uid(),
+            modified: (!meta.is_dir()).then(|| (meta.mtime(), meta.mtime_nsec())),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Git;
+    use super::*;
+
+    #[test]
+    fn replaced_or_damaged_repository_is_opened_again() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().canonicalize().unwrap();
+        let cache = RepoCache::default();
+        assert!(matches!(cache.open(&root), Err(GitError::NoRepository(_))));
+        Git::at(&root).ok(&["init", "--quiet"]).unwrap();
+        let repo = cache.open(&root).unwrap();
+        assert_eq!(repo.git_dir(), root.join(".git"));
+        assert_eq!(cache.open(&root).unwrap().common(), repo.common());
+
+        let elsewhere = root.join("elsewhere");
+        fs::rename(root.join(".git"), &elsewhere).unwrap();
+        assert!(matches!(cache.open(&root), Err(GitError::NoRepository(_))));
+        fs::write(
+            root.join(".git"),
+            format!("gitdir: {}", elsewhere.display()),
+        )
+        .unwrap();
+        assert_eq!(cache.open(&root).unwrap().git_dir(), elsewhere);
+        fs::remove_file(elsewhere.join("HEAD")).unwrap();
+        assert!(matches!(cache.open(&root), Err(GitError::Damaged(_))));
+    }
+}

@@ -206,6 +206,15 @@ impl AgentBuilder {
                 Arc::clone(&specs),
             )
         });
+        let hooks = self.context.hooks.as_ref().map(|hooks| {
+            let kind = match spec.caller {
+                Caller::Subagent(kind) => {
+                    role.map_or_else(|| kind.to_string(), |r| r.role.name.clone())
+                }
+                Caller::Lead | Caller::Teammate => String::new(),
+            };
+            hooks.for_agent(&spec.name, kind)
+        });
         let mailbox = Arc::new(AgentMailbox::new(spec.gate));
         let (handle, control) = AgentHandle::new(Arc::clone(&mailbox), spec.tags, limits);
         let driver = Driver {
@@ -226,6 +235,7 @@ impl AgentBuilder {
                 supervisor: self.settings.supervisor.clone(),
                 snapshots: Arc::default(),
                 servers: servers.map(Arc::new),
+                hooks: hooks.map(Arc::new),
                 clock: self.context.clock,
             },
             budget_gate: Arc::clone(&self.budget_gate),

@@ -9,9 +9,11 @@ use super::approvers::Approvers;
 use super::servers::ServerParts;
 use crate::agent::driver::ModelConfig;
 use crate::domain::budget::UsageBudgets;
+use crate::domain::hook::HookSpec;
 use crate::domain::memory::ProjectMemory;
 use crate::domain::team_preset::TeamPreset;
 use crate::domain::timestamp::Timestamp;
+use crate::domain::trust::ApprovalCheck;
 use crate::domain::usage::Price;
 use crate::domain::worktree::MergePolicy;
 use crate::process::supervisor::Supervisor;
@@ -45,6 +47,24 @@ pub struct InstructionParts {
     pub roles: Roles,
 }
 
+/// The hooks of a crew, as configured.
+pub struct HookParts {
+    pub specs: Vec<HookSpec>,
+    /// Checks before each run whether the user has approved the hook.
+    pub trust: Arc<dyn ApprovalCheck>,
+    /// A folder that agents cannot write, for the input of hooks.
+    pub scratch: PathBuf,
+}
+
+/// Programs of the user and the project that agents use or that are called at events.
+#[derive(Default)]
+pub struct ExtensionParts {
+    /// The MCP servers; `None` if none is configured.
+    pub servers: Option<ServerParts>,
+    /// The hooks; `None` if none is configured.
+    pub hooks: Option<HookParts>,
+}
+
 pub struct CrewParts {
     /// The project directory. Its state folders must exist.
     pub root: PathBuf,
@@ -71,8 +91,7 @@ pub struct CrewParts {
     pub instructions: InstructionParts,
     /// The team that is there from the start. A resumed crew restores its own team instead.
     pub preset: Option<TeamPreset>,
-    /// The MCP servers; `None` if none is configured.
-    pub servers: Option<ServerParts>,
+    pub extensions: ExtensionParts,
     /// What triggers merges. With `None`, worktrees are not used and all agents work in the project directory.
     pub worktrees: Option<MergePolicy>,
     pub publisher: EventSender,

@@ -25,6 +25,9 @@ pub struct QueuedPrompt {
     pub text: String,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub attachments: Vec<Attachment>,
+    /// Texts of hooks for the model.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub context: Vec<String>,
 }
 
 #[derive(Debug)]

@@ -1,0 +1,281 @@
+//! The hooks of a crew: one runner that all agents share, and the events that belong to no turn.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use super::parts::CrewParts;
+use crate::agent::hooks::{AgentHooks, HookCaller, HookSubject};
+use crate::domain::hook::{HookEvent, HookInput, HookOutcome};
+use crate::domain::ids::Name;
+use crate::domain::request::{Approver, Request, RequestKind};
+use crate::domain::team::{Activity, Team};
+use crate::domain::text::{clip, one_line};
+use crate::hooks::{HookHost, HookRunner};
+use crate::process::supervisor::Supervisor;
+use crate::protocol::event::{AgentEvent, CrewEvent, EventKind, NoticeLevel, TeamEvent};
+use crate::store::TranscriptFile;
+use crate::tools::host::Host;
+
+/// Maximum time that the hooks of the session end may take.
+pub const SESSION_END_WITHIN: Duration = Duration::from_secs(5);
+/// Maximum number of notifications that wait for their hooks. Further ones are dropped.
+const NOTIFICATIONS_MAX: usize = 64;
+/// Maximum length of a notification, in characters.
+const NOTIFICATION_MAX: usize = 300;
+/// The permission mode of events that are not about a tool call.
+const MODE: &str = "default";
+
+/// The hooks of a crew. Exists only if a hook is configured.
+pub struct CrewHooks {
+    pub caller: Arc<HookCaller>,
+    root: PathBuf,
+    session: String,
+    /// Ends the hooks of prompts that are being checked.
+    prompts: Mutex<CancellationToken>,
+    /// The events that notify the user, until a task reads them.
+    notifications: Mutex<Option<mpsc::Receiver<EventKind>>>,
+}
+
+impl CrewHooks {
+    /// Creates the hooks of a crew; `None` if none is configured. Hooks run under the supervisor of agents' programs,
+    /// outside of its sandbox. If notifications have hooks, the event sender in `parts` then passes these events on.
+    pub fn new(parts: &mut CrewParts) -> Option<Arc<CrewHooks>> {
+        let hooks = parts.extensions.hooks.take();
+        let hooks = hooks.filter(|hooks| !hooks.specs.is_empty())?;
+        let (root, session) = (&parts.root, &parts.setup.session);
+        let host = HookHost {
+            project: root.clone(),
+            supervisor: parts.supervisor.as_deref().map(|supervisor| {
+                Arc::new(Supervisor {
+                    sandbox: None,
+                    ..supervisor.clone()
+                })
+            }),
+            scratch: hooks.scratch,
+        };
+        let caller = HookCaller::new(
+            HookRunner::new(hooks.specs, hooks.trust, host),
+            parts.publisher.clone(),
+            session.clone(),
+            Team::default().team_name,
+            parts.approvers.tool != Approver::Deny,
+        );
+        let notifications = caller.has_hooks(HookEvent::Notification).then(|| {
+            let (sender, receiver) = mpsc::channel(NOTIFICATIONS_MAX);
+            let publisher = parts.publisher.clone();
+            parts.publisher =
+                publisher.with_listener(|event| notification(event).is_some(), sender);
+            receiver
+        });
+        Some(Arc::new(CrewHooks {
+            caller: Arc::new(caller),
+            root: root.clone(),
+            session: session.clone(),
+            prompts: Mutex::default(),
+            notifications: Mutex::new(notifications),
+        }))
+    }
+
+    pub fn has_hooks(&self, event: HookEvent) -> bool {
+        self.caller.has_hooks(event)
+    }
+
+    /// Returns the hooks as `agent` calls them. `kind` is the type of a subagent, else empty.
+    pub fn for_agent(&self, agent: &Name, kind: String) -> AgentHooks {
+        AgentHooks::new(Arc::clone(&self.caller), self.subject(agent, kind))
+    }
+
+    pub fn subject(&self, agent: &Name, kind: String) -> HookSubject {
+        let transcript = TranscriptFile::open(&self.root, &self.session, agent);
+        HookSubject {
+            agent: agent.clone(),
+            kind,
+            transcript: transcript.path().to_string_lossy().into_owned(),
+            is_shown: true,
+        }
+    }
+
+    /// Runs hooks in the project directory.
+    pub async fn run(
+        &self,
+        subject: &HookSubject,
+        input: &HookInput,
+        cancel: &CancellationToken,
+    ) -> HookOutcome {
+        let place = (self.root.as_path(), MODE);
+        self.caller.run(subject, place, input, cancel).await
+    }
+
+    /// Runs the hooks of the session end, for at most [`SESSION_END_WITHIN`].
+    pub async fn end(&self) {
+        let input = HookInput::SessionEnd { reason: "other" };
+        let subject = HookSubject {
+            is_shown: false,
+            ..self.subject(&Name::lead(), String::new())
+        };
+        let cancel = CancellationToken::new();
+        let work = self.run(&subject, &input, &cancel);
+        if tokio::time::timeout(SESSION_END_WITHIN, work)
+            .await
+            .is_err()
+        {
+            let text = format!(
+                "The SessionEnd hooks ran longer than {} s and were killed.",
+                SESSION_END_WITHIN.as_secs()
+            );
+            tracing::warn!("{text}");
+            // Nothing reads events if the front end has ended.
+            let notice = self.caller.notice(NoticeLevel::Warn, text);
+            let _ = tokio::time::timeout(Duration::from_millis(100), notice).await;
+        }
+    }
+
+    /// Returns the signal that ends the hooks of a prompt.
+    pub fn prompt_cancel(&self) -> CancellationToken {
+        let prompts = self.prompts.lock().unwrap_or_else(PoisonError::into_inner);
+        prompts.child_token()
+    }
+
+    /// Takes the events that notify the user; `None` if they have no hooks.
+    pub fn take_notifications(&self) -> Option<mpsc::Receiver<EventKind>> {
+        let mut events = self
+            .notifications
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        events.take()
+    }
+
+    /// Ends the hooks that hold up the lead outside of its turns.
+    pub fn interrupt(&self) {
+        let mut prompts = self.prompts.lock().unwrap_or_else(PoisonError::into_inner);
+        std::mem::take(&mut *prompts).cancel();
+        drop(prompts);
+        self.caller.start_cancel.cancel();
+    }
+
+    /// Runs the hooks of a change of the board.
+    ///
+    /// # Errors
+    /// Returns the reason if a hook prevents the change.
+    pub async fn check_task(
+        &self,
+        host: &dyn Host,
+        agent: &Name,
+        dir: &Path,
+        input: HookInput,
+    ) -> Result<(), String> {
+        let event = input.event();
+        let subject = self.subject(agent, String::new());
+        let cancel = CancellationToken::new();
+        let outcome = self
+            .caller
+            .run(&subject, (dir, MODE), &input, &cancel)
+            .await;
+        let outcome = self.caller.settle(event, outcome, host, agent).await;
+        feedback(event, &outcome)
+    }
+
+    /// Runs the hooks of a change of the board by the user.
+    ///
+    /// # Errors
+    /// Returns the reason if a hook prevents the change.
+    pub async fn check_user_task(&self, input: HookInput) -> Result<(), String> {
+        let subject = HookSubject {
+            is_shown: false,
+            ..self.subject(&Name::lead(), String::new())
+        };
+        let outcome = self.run(&subject, &input, &CancellationToken::new()).await;
+        feedback(input.event(), &outcome)
+    }
+
+    /// Runs the hooks that make a worktree. Returns the directory that one has made; `None` if there is no such hook.
+    ///
+    /// # Errors
+    /// Returns the reason if a hook prevents the worktree.
+    pub async fn create_worktree(
+        &self,
+        owner: &Name,
+        name: &str,
+    ) -> Result<Option<PathBuf>, String> {
+        if !self.has_hooks(HookEvent::WorktreeCreate) {
+            return Ok(None);
+        }
+        let input = HookInput::WorktreeCreate { name: name.into() };
+        let subject = self.subject(owner, String::new());
+        let outcome = self.run(&subject, &input, &CancellationToken::new()).await;
+        if outcome.is_blocked() {
+            return Err(format!("WorktreeCreate hook: {}", outcome.reason()));
+        }
+        Ok(outcome.worktree.map(|path| self.root.join(path)))
+    }
+
+    /// Runs the hooks before a worktree is removed.
+    pub async fn remove_worktree(&self, dir: &Path) {
+        if !self.has_hooks(HookEvent::WorktreeRemove) {
+            return;
+        }
+        let input = HookInput::WorktreeRemove {
+            path: dir.to_string_lossy().into_owned(),
+        };
+        let subject = HookSubject {
+            is_shown: false,
+            ..self.subject(&Name::lead(), String::new())
+        };
+        self.run(&subject, &input, &CancellationToken::new()).await;
+    }
+}
+
+/// Returns the reason of a block as an error, as Claude Code words it.
+fn feedback(event: HookEvent, outcome: &HookOutcome) -> Result<(), String> {
+    let reason = match &outcome.stop {
+        Some(why) => why.clone(),
+        None if outcome.is_blocked() => outcome.reason(),
+        None => return Ok(()),
+    };
+    Err(format!("{} hook feedback:\n{reason}", event.name()))
+}
+
+/// Returns the type, in the terms of Claude Code, and the text of the notification that an event causes.
+pub fn notification(event: &EventKind) -> Option<(&'static str, String)> {
+    let (kind, text) = match event {
+        EventKind::Team(TeamEvent::RequestChanged { request }) => {
+            if !request.is_pending() || request.approver != Approver::Ask {
+                return None;
+            }
+            (
+                kind_of(request),
+                format!(
+                    "{} needs you: {}: {}",
+                    request.from, request.kind, request.body
+                ),
+            )
+        }
+        EventKind::Crew(CrewEvent::AllIdle) => {
+            ("idle_prompt", "All agents are idle and wait for you".into())
+        }
+        EventKind::Agent {
+            agent,
+            event: AgentEvent::ActivityChanged { activity },
+        } => match activity {
+            Activity::Failed { why } => ("agent_failed", format!("{agent} failed: {why}")),
+            Activity::Stuck { why } => ("agent_stuck", format!("{agent} is stuck: it {why}")),
+            _ => return None,
+        },
+        _ => return None,
+    };
+    Some((kind, clip(&one_line(&text), NOTIFICATION_MAX)))
+}
+
+fn kind_of(request: &Request) -> &'static str {
+    match request.kind {
+        RequestKind::Question => "elicitation_dialog",
+        RequestKind::Plan
+        | RequestKind::Shutdown
+        | RequestKind::Permission
+        | RequestKind::Budget => "permission_prompt",
+    }
+}

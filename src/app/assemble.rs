@@ -290,7 +290,7 @@ async fn start_crew(
         preset: blueprint.preset.clone(),
         extensions: ExtensionParts {
             servers: server_parts(&blueprint.extensions),
-            hooks: hook_parts(&blueprint.extensions, root),
+            hooks: hook_parts(blueprint),
         },
         publisher: publisher.clone(),
         clock: now,
@@ -333,7 +333,8 @@ fn server_parts(extensions: &Arc<Extensions>) -> Option<ServerParts> {
 }
 
 /// Returns what the crew needs to run hooks; `None` if none is approved. An approval takes effect at the next start.
-fn hook_parts(extensions: &Arc<Extensions>, root: &Path) -> Option<HookParts> {
+fn hook_parts(blueprint: &Blueprint) -> Option<HookParts> {
+    let (extensions, root) = (&blueprint.extensions, &blueprint.root);
     let hooks = extensions.hooks.iter();
     let specs: Vec<HookSpec> = hooks
         .filter(|hook| extensions.check_hook(hook, root).is_ok())
@@ -346,6 +347,8 @@ fn hook_parts(extensions: &Arc<Extensions>, root: &Path) -> Option<HookParts> {
         specs,
         trust: Arc::<Extensions>::clone(extensions),
         scratch: config::state_folder()?.join("hooks"),
+        // Without a user nobody decides, but that is no rule of the settings.
+        can_approve: blueprint.settings.approvers().2 != Approver::Deny,
     })
 }
 

@@ -62,7 +62,7 @@ impl CrewHooks {
             parts.publisher.clone(),
             session.clone(),
             Team::default().team_name,
-            parts.approvers.tool != Approver::Deny,
+            hooks.can_approve,
         );
         let notifications = caller.has_hooks(HookEvent::Notification).then(|| {
             let (sender, receiver) = mpsc::channel(NOTIFICATIONS_MAX);

@@ -54,6 +54,8 @@ pub struct HookParts {
     pub trust: Arc<dyn ApprovalCheck>,
     /// A folder that agents cannot write, for the input of hooks.
     pub scratch: PathBuf,
+    /// Whether a hook may approve tool calls. It may not if the settings deny every call that needs approval.
+    pub can_approve: bool,
 }
 
 /// Programs of the user and the project that agents use or that are called at events.

@@ -194,6 +194,7 @@ mod tests {
             id: PromptId(id.into()),
             text: format!("text of {id}"),
             attachments: Vec::new(),
+            context: Vec::new(),
         }
     }
 
@@ -274,6 +275,7 @@ mod tests {
             id,
             text: text.clone(),
             attachments: Vec::new(),
+            context: Vec::new(),
         })
         .unwrap();
         let written = fs::read_to_string(&all.path).unwrap();

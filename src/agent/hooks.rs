@@ -35,9 +35,6 @@ const PROBLEMS_MAX: usize = 64;
 const IGNORE: &str = "Ignore the hook this time";
 const OBEY: &str = "Let the hook block it";
 
-/// The name of the tool in [`Activity::Tool`] while hooks run.
-pub const ACTIVITY: &str = "hook";
-
 /// Runs the hooks of a crew for all its agents. Exists only if a hook is configured.
 pub struct HookCaller {
     runner: HookRunner,
@@ -151,10 +148,9 @@ impl HookCaller {
     /// Shows the running hooks as the agent's activity.
     async fn show(&self, subject: &HookSubject, input: &HookInput, context: &HookContext) {
         let names = self.runner.names(input, context);
-        let on = format!("{}: {}", input.event().name(), first_names(&names));
         let activity = Activity::Tool {
-            tool: ACTIVITY.into(),
-            on: one_line(&escape_control_chars(&on)),
+            tool: format!("hook {}", input.event().name()),
+            on: one_line(&escape_control_chars(&first_names(&names))),
         };
         let changed = AgentEvent::ActivityChanged { activity };
         self.publisher

@@ -13,13 +13,13 @@ use serde_json::{Map, Value, json};
 
 use crate::common::project::{Project, RunResult};
 
-/// Records its input in `events.jsonl` and answers: `hook.sh CODE TEXT`, with TEXT on standard output for code 0. With a
-/// file as third argument, it answers only if the file does not exist yet, and creates it.
+/// Records its input in `events.jsonl` and answers: `hook.sh CODE TEXT`, with TEXT on standard output for code 0. With
+/// `once` as third argument, it answers only the first time.
 const SCRIPT: &str = r#"#!/bin/sh
 cat >>"$CLAUDE_PROJECT_DIR/events.jsonl"
 if [ -n "$3" ]; then
-    [ -e "$CLAUDE_PROJECT_DIR/$3" ] && exit 0
-    : >"$CLAUDE_PROJECT_DIR/$3"
+    [ -e "$CLAUDE_PROJECT_DIR/answered" ] && exit 0
+    : >"$CLAUDE_PROJECT_DIR/answered"
 fi
 if [ "$1" = 0 ]; then printf '%s\n' "$2"; else printf '%s\n' "$2" >&2; fi
 exit "$1"
@@ -32,7 +32,7 @@ fn answers(code: u8, text: &str) -> String {
 
 /// A hook that answers like [`answers`] the first time, and later with nothing.
 fn answers_once(code: u8, text: &str) -> String {
-    format!("{} done-once", answers(code, text))
+    format!("{} once", answers(code, text))
 }
 
 fn specific(event: &str, mut fields: Value) -> String {
@@ -62,8 +62,10 @@ fn unapproved(hooks: &[(&str, &str, String)], rules: &str) -> Project {
 /// Returns a project with approved hooks and a script of the model.
 fn project(hooks: &[(&str, &str, String)], rules: &str) -> Project {
     let project = unapproved(hooks, rules);
-    let trusted = project.run(&["trust", "--yes"]);
-    assert_eq!(trusted.code(), 0, "{}", trusted.err());
+    if !hooks.is_empty() {
+        let trusted = project.run(&["trust", "--yes"]);
+        assert_eq!(trusted.code(), 0, "{}", trusted.err());
+    }
     project
 }
 
@@ -115,7 +117,7 @@ fn notices<'a>(events: &'a [Value], part: &str) -> Vec<&'a str> {
 fn answers_of<'a>(events: &'a [Value], agent: &str) -> Vec<&'a str> {
     let said = events
         .iter()
-        .filter(|e| e["type"] == "answer_finished" && e["agent"] == agent);
+        .filter(|e| e["type"] == "said" && e["agent"] == agent);
     said.filter_map(|e| e["text"].as_str())
         .filter(|text| !text.is_empty())
         .collect()

@@ -84,7 +84,8 @@ fn failing_hook_prevents_a_worktree() {
     let events = run(&project, &[]);
     assert!(received(&project, "WorktreeCreate")[0]["name"].is_string());
     assert_eq!(tasks(&project), [("Write it".into(), "pending".into())]);
-    let told = notices(&events, "The worktree of task 1 cannot be created");
+    let told = notices(&events, "The worktree of task #1 cannot be created");
+    assert_eq!(told.len(), 1, "{:?}", notices(&events, ""));
     assert!(told[0].contains("no space left"), "{told:?}");
 }
 
@@ -123,5 +124,5 @@ echo "$CLAUDE_PROJECT_DIR-made"
     assert_eq!(branch.trim(), "wt/task-1");
     assert!(project.file(".worktrees/task-1/.env").exists());
     let log = git(&project, &["log", "--format=%s", "wt/task-1"]);
-    assert_eq!(log.lines().next(), Some("two"));
+    assert_eq!(log.lines().next(), Some("task #1: Write it"));
 }

@@ -176,11 +176,18 @@ fn hook_stops_the_turn() {
         &[("PreToolUse", "Bash", answers(0, &stop.to_string()))],
         CALL_BASH,
     );
-    let events = run(&project, &[]);
+    let ran = super::run_with(&project, &[]);
+    assert!(
+        ran.code() == 1 && ran.err().contains("enough for today"),
+        "{}",
+        ran.err()
+    );
+    let events = super::lines(&ran.out());
     let end = events.iter().find(|e| e["type"] == "turn_ended").unwrap();
     assert_eq!(
-        end["end"],
-        json!({"reason": "stopped", "why": "enough for today"})
+        (&end["reason"], &end["why"]),
+        (&json!("stopped"), &json!("enough for today")),
+        "{end}"
     );
     assert!(!project.file("made").exists());
     assert_eq!(super::answers_of(&events, "lead"), [""; 0]);

@@ -42,11 +42,9 @@ impl Notes {
 
     /// Returns the texts as lines that follow a result.
     fn text(&self) -> String {
-        let all: String = self.0.iter().map(|note| format!("\n{note}")).collect();
-        if self.0.is_empty() {
-            all
-        } else {
-            bounded(&all)
+        match &self.0[..] {
+            [] => String::new(),
+            notes => bounded(&format!("\n{}", notes.join("\n"))),
         }
     }
 }

@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 use super::driver::{Control, Driver, blocking, until_interrupt};
 use super::hooks::{AgentHooks, EndDecision, HookCaller, context_lines};
 use super::turn::TurnInput;
-use crate::domain::chat::Role;
+use crate::domain::chat::{Message, Role};
 use crate::domain::hook::{HookEvent, HookInput, HookOutcome};
 use crate::domain::text::one_line;
 use crate::protocol::event::NoticeLevel;
@@ -184,15 +184,11 @@ impl Driver {
             texts.push(format!("{name} hook feedback:\n{}", outcome.reason()));
             texts.extend(context_lines(input.event(), &outcome));
         }
-        match texts.is_empty() {
-            true => EndDecision::End,
-            false => EndDecision::GoOn(
-                self.tool_runner
-                    .redactor
-                    .text(&texts.join("\n"))
-                    .into_owned(),
-            ),
+        if texts.is_empty() {
+            return EndDecision::End;
         }
+        let text = texts.join("\n");
+        EndDecision::GoOn(self.tool_runner.redactor.text(&text).into_owned())
     }
 
     fn hooks_of(&self, event: HookEvent) -> Option<&AgentHooks> {
@@ -239,6 +235,6 @@ impl Driver {
     fn last_answer(&self) -> String {
         let messages = self.state.turn.messages();
         let last = messages.iter().rfind(|m| m.role == Role::Assistant);
-        last.map(|message| message.text()).unwrap_or_default()
+        last.map(Message::text).unwrap_or_default()
     }
 }

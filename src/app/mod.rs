@@ -169,6 +169,7 @@ fn run(global: &GlobalOptions, prompt: Option<String>, form: OutputFormat) -> Re
         let prompt = prompt.map(|text| headless::prompt(&blueprint.root, text));
         let ended = headless::run(&crew, &mut events, &mut journal, &board, prompt, form).await;
         let stopped = crew.stop().await;
+        headless::print_rest(&mut events, &mut journal, form);
         // The journal must be complete before another process can take the lock.
         drop(journal);
         drop(lock);

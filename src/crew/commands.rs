@@ -69,10 +69,12 @@ impl CommandHandler for Commands {
             Command::RunShell { agent, command } => self.shell.run(&agent, command).await,
             Command::Interrupt { agent } if self.shell.interrupt(&agent) => Ok(()),
             Command::Interrupt { agent } => {
-                if let Some(hooks) = self.context.hooks.as_ref().filter(|_| agent.is_lead()) {
-                    hooks.interrupt();
+                let hooks = self.context.hooks.as_ref();
+                let were_running = hooks.is_some_and(|hooks| hooks.interrupt(&agent));
+                match self.registry.interrupt(&agent) {
+                    Err(_) if were_running => Ok(()),
+                    interrupted => interrupted,
                 }
-                self.registry.interrupt(&agent)
             }
             Command::Compact { agent, focus } => self.control(&agent, Control::Compact(focus)),
             Command::Clear { agent } => self.control(&agent, Control::Clear),

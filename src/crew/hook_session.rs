@@ -72,7 +72,8 @@ pub async fn check_prompt(
     let Some(hooks) = hooks.filter(|hooks| hooks.has_hooks(HookEvent::UserPromptSubmit)) else {
         return Ok(Vec::new());
     };
-    let cancel = hooks.prompt_cancel();
+    let running = hooks.interruptible(&Name::lead());
+    let cancel = running.cancel.clone();
     let input = HookInput::UserPromptSubmit {
         prompt: prompt.to_string(),
     };

@@ -34,8 +34,8 @@ pub struct CrewHooks {
     pub caller: Arc<HookCaller>,
     root: PathBuf,
     session: String,
-    /// Ends the hooks of prompts that are being checked.
-    prompts: Mutex<CancellationToken>,
+    /// The hooks that hold up an agent outside of its turns, numbered, and the signals that end them.
+    running: Mutex<Vec<(u64, Name, CancellationToken)>>,
     /// The events that notify the user, until a task reads them.
     notifications: Mutex<Option<mpsc::Receiver<EventKind>>>,
 }
@@ -75,7 +75,7 @@ impl CrewHooks {
             caller: Arc::new(caller),
             root: root.clone(),
             session: session.clone(),
-            prompts: Mutex::default(),
+            running: Mutex::default(),
             notifications: Mutex::new(notifications),
         }))
     }
@@ -134,10 +134,17 @@ impl CrewHooks {
         }
     }
 
-    /// Returns the signal that ends the hooks of a prompt.
-    pub fn prompt_cancel(&self) -> CancellationToken {
-        let prompts = self.prompts.lock().unwrap_or_else(PoisonError::into_inner);
-        prompts.child_token()
+    /// Registers hooks that hold up an agent outside of its turns, so that [`CrewHooks::interrupt`] ends them.
+    pub fn interruptible(&self, agent: &Name) -> InterruptibleHooks<'_> {
+        let cancel = CancellationToken::new();
+        let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+        let number = running.last().map_or(0, |(number, ..)| number + 1);
+        running.push((number, agent.clone(), cancel.clone()));
+        InterruptibleHooks {
+            hooks: self,
+            number,
+            cancel,
+        }
     }
 
     /// Takes the events that notify the user; `None` if they have no hooks.
@@ -149,12 +156,16 @@ impl CrewHooks {
         events.take()
     }
 
-    /// Ends the hooks that hold up the lead outside of its turns.
-    pub fn interrupt(&self) {
-        let mut prompts = self.prompts.lock().unwrap_or_else(PoisonError::into_inner);
-        std::mem::take(&mut *prompts).cancel();
-        drop(prompts);
-        self.caller.start_cancel.cancel();
+    /// Ends the hooks that hold up an agent outside of its turns. Returns whether there were any.
+    pub fn interrupt(&self, agent: &Name) -> bool {
+        let is_starting = agent.is_lead() && !self.caller.is_started();
+        if is_starting {
+            self.caller.start_cancel.cancel();
+        }
+        let running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+        let own = running.iter().filter(|(_, name, _)| name.same(agent));
+        let has_running = own.map(|(.., cancel)| cancel.cancel()).count() > 0;
+        is_starting || has_running
     }
 
     /// Runs the hooks of a change of the board.
@@ -206,7 +217,11 @@ impl CrewHooks {
         }
         let input = HookInput::WorktreeCreate { name: name.into() };
         let subject = self.subject(owner, String::new());
-        let outcome = self.run(&subject, &input, &CancellationToken::new()).await;
+        let running = self.interruptible(owner);
+        let outcome = self.run(&subject, &input, &running.cancel).await;
+        if running.cancel.is_cancelled() {
+            return Err("its WorktreeCreate hooks were interrupted".into());
+        }
         if outcome.is_blocked() {
             return Err(format!("WorktreeCreate hook: {}", outcome.reason()));
         }
@@ -226,6 +241,21 @@ impl CrewHooks {
             ..self.subject(&Name::lead(), String::new())
         };
         self.run(&subject, &input, &CancellationToken::new()).await;
+    }
+}
+
+/// Hooks that hold up an agent outside of its turns. Dropping this ends the registration.
+pub struct InterruptibleHooks<'a> {
+    hooks: &'a CrewHooks,
+    number: u64,
+    pub cancel: CancellationToken,
+}
+
+impl Drop for InterruptibleHooks<'_> {
+    fn drop(&mut self) {
+        let running = self.hooks.running.lock();
+        let mut running = running.unwrap_or_else(PoisonError::into_inner);
+        running.retain(|(number, ..)| *number != self.number);
     }
 }
 

@@ -20,7 +20,12 @@ impl TeammateLoop {
         self.set_state(AgentState::Working);
         let (driver, control) = (&self.agent.driver, &mut self.agent.control);
         let mut inputs = VecDeque::new();
-        let text = driver.check_idle(control, &mut inputs).await;
+        let stop = &self.crew.context.stop;
+        let text = tokio::select! {
+            biased;
+            () = stop.cancelled() => None,
+            text = driver.check_idle(control, &mut inputs) => text,
+        };
         let text = text.map(|text| TurnInput::Say(vec![Block::text(text)]));
         text.into_iter()
             .chain(inputs)

@@ -14,14 +14,14 @@ fn tasks(project: &Project) -> Vec<(String, String)> {
         .collect()
 }
 
-const TASKS: &str = r#"
+const TASKS: &str = r"
   - when: begin
     calls:
       - { tool: task_create, input: { subject: Write it, description: all of it } }
   - calls: [{ tool: task_update, input: { task_id: 1, status: completed } }]
   - say: done
     times: 0
-"#;
+";
 
 #[test]
 fn blocked_task_is_not_created() {

@@ -80,8 +80,16 @@ fn changing_problems_of_one_hook_are_no_flood() {
 fn hanging_session_end_does_not_hold_the_exit() {
     let sleep = Sleep::new();
     let project = project(&[("SessionEnd", "", sleep.command())], CALLS);
-    run(&project, &[]);
+    let events = run(&project, &[]);
     sleep.wait_for_none();
+    assert_eq!(
+        notices(
+            &events,
+            "SessionEnd hooks ran longer than 5 s and were killed"
+        )
+        .len(),
+        1
+    );
 }
 
 #[test]

@@ -148,14 +148,14 @@ fn hook_can_approve_and_can_ask() {
 #[test]
 fn post_tool_hook_tells_the_model() {
     let block = json!({"decision": "block", "reason": "format it first", "hookSpecificOutput": {"hookEventName": "PostToolUse", "additionalContext": "style: four spaces"}, "systemMessage": "hello user"});
-    let rules = r#"
+    let rules = r"
   - when: begin
     calls: [{ tool: write_file, input: { path: b.txt, content: two } }]
   - when: 'PostToolUse:Write hook error: format it first(.|\n)*style: four spaces'
     say: understood
   - say: not told
     times: 0
-"#;
+";
     let project = project(
         &[("PostToolUse", "Write", answers(0, &block.to_string()))],
         rules,

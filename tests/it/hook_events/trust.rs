@@ -67,7 +67,7 @@ fn own_hooks_of_the_user_need_no_approval() {
 
 #[test]
 fn agent_that_edits_a_hook_disables_it_with_one_notice() {
-    let rules = r##"
+    let rules = r#"
   - when: begin
     calls:
       - { tool: bash, input: { command: "echo 1" } }
@@ -76,7 +76,7 @@ fn agent_that_edits_a_hook_disables_it_with_one_notice() {
       - { tool: bash, input: { command: "echo 3" } }
   - say: done
     times: 0
-"##;
+"#;
     let project = project(&[("PreToolUse", "Bash", answers(0, ""))], rules);
     let events = run(&project, &["--tool", "auto"]);
     assert_eq!(results(&events, "bash").len(), 4);

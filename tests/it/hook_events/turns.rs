@@ -60,10 +60,10 @@ fn agent_that_waits_for_a_decision_is_left_alone() {
     let rules = r#"
   - agent: lead
     when: begin
-    calls: [{ tool: spawn_teammate, input: { name: bob, role: tester, prompt: go, plan_required: true } }]
+    calls: [{ tool: spawn_teammate, input: { name: bob, role: tester, prompt: go, plan: required } }]
   - agent: bob
     when: ^go$
-    calls: [{ tool: submit_plan, input: { plan: "first this, then that" } }]
+    calls: [{ tool: plan_approval, input: { plan: "first this, then that" } }]
   - agent: bob
     say: I wait for the decision
     times: 0
@@ -76,7 +76,11 @@ fn agent_that_waits_for_a_decision_is_left_alone() {
         ("TeammateIdle", "", answers(0, "")),
     ];
     let project = project(&hooks, rules);
-    run_with(&project, &["--plan", "lead"]);
+    let ran = run_with(&project, &["--plan", "lead"]);
+    let filed = super::lines(&ran.out());
+    let is_plan =
+        |e: &serde_json::Value| e["request"]["kind"] == "plan" && e["request"]["from"] == "bob";
+    assert!(filed.iter().any(is_plan), "{}", ran.err());
     let teammates = |event| {
         let all = received(&project, event).into_iter();
         all.filter(|i| i["teammate_name"] == "bob").count()
@@ -90,7 +94,7 @@ fn agent_that_waits_for_a_decision_is_left_alone() {
 
 #[test]
 fn teammate_idle_hook_keeps_a_teammate_working() {
-    let rules = r#"
+    let rules = r"
   - agent: lead
     when: begin
     calls: [{ tool: spawn_teammate, input: { name: bob, role: tester, prompt: go } }]
@@ -99,7 +103,7 @@ fn teammate_idle_hook_keeps_a_teammate_working() {
     say: looked again
   - say: done
     times: 0
-"#;
+";
     let project = project(
         &[("TeammateIdle", "", answers_once(2, "look again"))],
         rules,

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use futures::future::BoxFuture;
 use serde_json::Value;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
@@ -18,7 +19,6 @@ use crate::domain::ids::Name;
 use crate::domain::request::{NewRequest, RequestKind, RequestStatus};
 use crate::domain::team::Activity;
 use crate::domain::text::{clip, escape_control_chars, first_names, one_line};
-use crate::hooks::HookRunner;
 use crate::protocol::EventSender;
 use crate::protocol::event::{AgentEvent, EventKind, NoticeLevel};
 use crate::tools::host::Host;
@@ -35,9 +35,25 @@ const PROBLEMS_MAX: usize = 64;
 const IGNORE: &str = "Ignore the hook this time";
 const OBEY: &str = "Let the hook block it";
 
+/// Runs the hooks of an event. Declared here, implemented by the crew.
+pub trait HookService: Send + Sync {
+    fn has_hooks(&self, event: HookEvent) -> bool;
+
+    /// Returns what the hooks of an event run, as it is written in their files.
+    fn names(&self, input: &HookInput, context: &HookContext) -> Vec<String>;
+
+    /// Runs the hooks of an event. If `cancel` is triggered or the future is dropped, they are killed and decide nothing.
+    fn run<'a>(
+        &'a self,
+        input: &'a HookInput,
+        context: &'a HookContext,
+        cancel: &'a CancellationToken,
+    ) -> BoxFuture<'a, HookOutcome>;
+}
+
 /// Runs the hooks of a crew for all its agents. Exists only if a hook is configured.
 pub struct HookCaller {
-    runner: HookRunner,
+    runner: Box<dyn HookService>,
     publisher: EventSender,
     session: String,
     team: String,
@@ -76,7 +92,7 @@ pub enum EndDecision {
 
 impl HookCaller {
     pub fn new(
-        runner: HookRunner,
+        runner: Box<dyn HookService>,
         publisher: EventSender,
         session: String,
         team: String,

@@ -347,7 +347,7 @@ fn hook_parts(blueprint: &Blueprint) -> Option<HookParts> {
         specs,
         trust: Arc::<Extensions>::clone(extensions),
         scratch: config::state_folder()?.join("hooks"),
-        // Without a user nobody decides, but that is no rule of the settings.
+        // In a run without a user the approver `ask` denies, but the settings do not.
         can_approve: blueprint.settings.approvers().2 != Approver::Deny,
     })
 }

@@ -14,7 +14,7 @@ use super::commands::Commands;
 use super::context::CrewContext;
 use super::decision_followup::DecisionFollowup;
 use super::file_errors::FileErrors;
-use super::hooks::CrewHooks;
+use super::hook_session;
 use super::host::CrewHost;
 use super::idle_detector::IdleDetector;
 use super::jobs::JobRunner;
@@ -230,7 +230,7 @@ impl RequestGroup {
 /// Creates and connects all components of a crew.
 #[allow(clippy::too_many_lines)] // one list, without decisions
 pub fn assemble(mut parts: CrewParts, found: StartChecks) -> Components {
-    let hooks = CrewHooks::new(&mut parts);
+    let hooks = hook_session::create(&mut parts);
     let base = BaseComponents::new(CrewContext {
         root: parts.root,
         session: parts.setup.session.clone(),

@@ -7,6 +7,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::context::CrewContext;
 use super::hooks::{CrewHooks, notification};
+use super::parts::CrewParts;
 use super::registry::AgentHandle;
 use crate::agent::hooks::{HookSubject, context_lines};
 use crate::domain::hook::{HookEvent, HookInput};
@@ -15,6 +16,17 @@ use crate::domain::team::Activity;
 use crate::domain::text::one_line;
 use crate::protocol::event::{AgentEvent, EventKind};
 use crate::tools::host::Host;
+
+/// Creates the hooks of a crew; `None` if none is configured.
+pub fn create(parts: &mut CrewParts) -> Option<Arc<CrewHooks>> {
+    let hooks = parts.extensions.hooks.take()?;
+    Some(Arc::new(CrewHooks::new(
+        hooks,
+        (&parts.root, &parts.setup.session),
+        parts.supervisor.as_deref(),
+        &mut parts.publisher,
+    )))
+}
 
 /// Runs the hooks of the session start in the background, and the notification hooks until the crew stops. The texts
 /// of the former go into the lead's first model call, which waits for them.

@@ -4,18 +4,20 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use futures::future::BoxFuture;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use super::parts::CrewParts;
-use crate::agent::hooks::{AgentHooks, HookCaller, HookSubject};
-use crate::domain::hook::{HookEvent, HookInput, HookOutcome};
+use crate::agent::hooks::{AgentHooks, HookCaller, HookService, HookSubject};
+use crate::domain::hook::{HookContext, HookEvent, HookInput, HookOutcome, HookSpec};
 use crate::domain::ids::Name;
 use crate::domain::request::{Approver, Request, RequestKind};
 use crate::domain::team::{Activity, Team};
 use crate::domain::text::{clip, one_line};
+use crate::domain::trust::ApprovalCheck;
 use crate::hooks::{HookHost, HookRunner};
 use crate::process::supervisor::Supervisor;
+use crate::protocol::EventSender;
 use crate::protocol::event::{AgentEvent, CrewEvent, EventKind, NoticeLevel, TeamEvent};
 use crate::store::TranscriptFile;
 use crate::tools::host::Host;
@@ -29,6 +31,17 @@ const NOTIFICATION_MAX: usize = 300;
 /// The permission mode of events that are not about a tool call.
 const MODE: &str = "default";
 
+/// The hooks of a crew, as configured.
+pub struct HookParts {
+    pub specs: Vec<HookSpec>,
+    /// Checks before each run whether the user has approved the hook.
+    pub trust: Arc<dyn ApprovalCheck>,
+    /// A folder that agents cannot write, for the input of hooks.
+    pub scratch: PathBuf,
+    /// Whether a hook may approve tool calls. It may not if the settings deny every call that needs approval.
+    pub can_approve: bool,
+}
+
 /// The hooks of a crew. Exists only if a hook is configured.
 pub struct CrewHooks {
     pub caller: Arc<HookCaller>,
@@ -40,16 +53,37 @@ pub struct CrewHooks {
     notifications: Mutex<Option<mpsc::Receiver<EventKind>>>,
 }
 
+impl HookService for HookRunner {
+    fn has_hooks(&self, event: HookEvent) -> bool {
+        HookRunner::has_hooks(self, event)
+    }
+
+    fn names(&self, input: &HookInput, context: &HookContext) -> Vec<String> {
+        HookRunner::names(self, input, context)
+    }
+
+    fn run<'a>(
+        &'a self,
+        input: &'a HookInput,
+        context: &'a HookContext,
+        cancel: &'a CancellationToken,
+    ) -> BoxFuture<'a, HookOutcome> {
+        Box::pin(HookRunner::run(self, input, context, cancel))
+    }
+}
+
 impl CrewHooks {
-    /// Creates the hooks of a crew; `None` if none is configured. Hooks run under the supervisor of agents' programs,
-    /// outside of its sandbox. If notifications have hooks, the event sender in `parts` then passes these events on.
-    pub fn new(parts: &mut CrewParts) -> Option<Arc<CrewHooks>> {
-        let hooks = parts.extensions.hooks.take();
-        let hooks = hooks.filter(|hooks| !hooks.specs.is_empty())?;
-        let (root, session) = (&parts.root, &parts.setup.session);
+    /// Creates the hooks of a crew in `root`. They run under `supervisor`, outside of its sandbox. If notifications have
+    /// hooks, `publisher` then passes these events on.
+    pub fn new(
+        hooks: HookParts,
+        (root, session): (&PathBuf, &String),
+        supervisor: Option<&Supervisor>,
+        publisher: &mut EventSender,
+    ) -> CrewHooks {
         let host = HookHost {
             project: root.clone(),
-            supervisor: parts.supervisor.as_deref().map(|supervisor| {
+            supervisor: supervisor.map(|supervisor| {
                 Arc::new(Supervisor {
                     sandbox: None,
                     ..supervisor.clone()
@@ -58,26 +92,25 @@ impl CrewHooks {
             scratch: hooks.scratch,
         };
         let caller = HookCaller::new(
-            HookRunner::new(hooks.specs, hooks.trust, host),
-            parts.publisher.clone(),
+            Box::new(HookRunner::new(hooks.specs, hooks.trust, host)),
+            publisher.clone(),
             session.clone(),
             Team::default().team_name,
             hooks.can_approve,
         );
         let notifications = caller.has_hooks(HookEvent::Notification).then(|| {
             let (sender, receiver) = mpsc::channel(NOTIFICATIONS_MAX);
-            let publisher = parts.publisher.clone();
-            parts.publisher =
-                publisher.with_listener(|event| notification(event).is_some(), sender);
+            let all = publisher.clone();
+            *publisher = all.with_listener(|event| notification(event).is_some(), sender);
             receiver
         });
-        Some(Arc::new(CrewHooks {
+        CrewHooks {
             caller: Arc::new(caller),
             root: root.clone(),
             session: session.clone(),
             running: Mutex::default(),
             notifications: Mutex::new(notifications),
-        }))
+        }
     }
 
     pub fn has_hooks(&self, event: HookEvent) -> bool {

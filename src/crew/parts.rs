@@ -6,14 +6,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::approvers::Approvers;
+use super::hooks::HookParts;
 use super::servers::ServerParts;
 use crate::agent::driver::ModelConfig;
 use crate::domain::budget::UsageBudgets;
-use crate::domain::hook::HookSpec;
 use crate::domain::memory::ProjectMemory;
 use crate::domain::team_preset::TeamPreset;
 use crate::domain::timestamp::Timestamp;
-use crate::domain::trust::ApprovalCheck;
 use crate::domain::usage::Price;
 use crate::domain::worktree::MergePolicy;
 use crate::process::supervisor::Supervisor;
@@ -45,17 +44,6 @@ pub struct InstructionParts {
     pub memory: Arc<ProjectMemory>,
     pub skills: Skills,
     pub roles: Roles,
-}
-
-/// The hooks of a crew, as configured.
-pub struct HookParts {
-    pub specs: Vec<HookSpec>,
-    /// Checks before each run whether the user has approved the hook.
-    pub trust: Arc<dyn ApprovalCheck>,
-    /// A folder that agents cannot write, for the input of hooks.
-    pub scratch: PathBuf,
-    /// Whether a hook may approve tool calls. It may not if the settings deny every call that needs approval.
-    pub can_approve: bool,
 }
 
 /// Programs of the user and the project that agents use or that are called at events.

@@ -88,7 +88,7 @@ fn running_hook_is_shown_and_an_interrupt_ends_it() {
 }
 
 #[test]
-fn blocked_prompt_is_told_and_not_sent() {
+fn blocked_prompt_is_reported_and_not_sent() {
     let project = project(
         &[("UserPromptSubmit", "", answers(2, "no secrets please"))],
         RULES,

@@ -91,7 +91,7 @@ fn hook_can_approve_and_can_ask() {
   - say: done
     times: 0
 "#;
-    // Without hooks nobody can approve the first call, and the second needs no approval.
+    // Without hooks no user approves the first call, and the second needs no approval.
     let plain = project(&[], rules);
     let results_plain = results(&run(&plain, &[]), "bash");
     assert!(

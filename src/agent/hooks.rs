@@ -146,7 +146,7 @@ impl HookCaller {
 
     fn context(&self, subject: &HookSubject, dir: &Path, mode: &'static str) -> HookContext {
         let is_subagent = subject.agent.parent().is_some();
-        let is_teammate = !is_subagent && !subject.agent.is_lead();
+        let is_teammate = !is_subagent && !subject.agent.is_lead() && !subject.agent.is_user();
         HookContext {
             session_id: self.session.clone(),
             transcript_path: subject.transcript.clone(),

@@ -11,7 +11,7 @@ use super::turn::TurnInput;
 use crate::domain::chat::{Message, Role};
 use crate::domain::hook::{HookEvent, HookInput, HookOutcome};
 use crate::domain::text::one_line;
-use crate::protocol::event::NoticeLevel;
+use crate::protocol::event::{AgentEvent, NoticeLevel};
 
 impl Driver {
     /// Waits for the hooks of the session start, so that the lead's first call has their texts. An interrupt ends them.
@@ -105,6 +105,7 @@ impl Driver {
         let caller = &hooks.caller;
         let outcome = caller.run(&hooks.subject, place, &input, &cancel).await;
         for text in context_lines(HookEvent::SessionStart, &outcome) {
+            let text = self.tool_runner.redactor.text(&text).into_owned();
             self.tool_runner.mailbox.note(text);
         }
     }
@@ -188,7 +189,13 @@ impl Driver {
             return EndDecision::End;
         }
         let text = texts.join("\n");
-        EndDecision::GoOn(self.tool_runner.redactor.text(&text).into_owned())
+        let text = self.tool_runner.redactor.text(&text).into_owned();
+        let shown = AgentEvent::ContextAdded {
+            what: format!("{name} hook: {}", one_line(&outcome.reason())),
+            text: text.clone(),
+        };
+        self.publish(shown.of(self.name.clone())).await;
+        EndDecision::GoOn(text)
     }
 
     fn hooks_of(&self, event: HookEvent) -> Option<&AgentHooks> {

@@ -43,20 +43,6 @@ pub enum RunOutcome {
     Interrupted,
 }
 
-/// Prints what the crew has published while it stopped, such as a hook of the session end that was cut. Errors are ignored:
-/// the run is over.
-pub fn print_rest(events: &mut EventReceiver, journal: &mut JournalWriter, form: OutputFormat) {
-    while let Some(event) = events.try_next() {
-        let _ = journal.note(&event);
-        let is_notice = matches!(event.kind, EventKind::Crew(CrewEvent::Notice { .. }));
-        let _ = match form {
-            OutputFormat::Json => json_line(&event),
-            OutputFormat::Text if is_notice => print_event(&event, event.at),
-            OutputFormat::Text => Ok(()),
-        };
-    }
-}
-
 /// Returns whether standard input and standard error are a terminal, so that a user can answer questions. Otherwise, in
 /// a script or a pipe, the approver `ask` means `deny`.
 pub fn has_user() -> bool {

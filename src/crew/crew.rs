@@ -75,25 +75,26 @@ impl Crew {
         sent.map_err(mpsc::error::TrySendError::into_inner)
     }
 
-    /// Stops all agents and their programs, marks the members as gone and puts their tasks back on the board.
+    /// Stops all agents and their programs, marks the members as gone and puts their tasks back on the board. Returns the
+    /// problems of the hooks of the session end.
     ///
     /// # Errors
     /// Fails if the state folders cannot be written.
-    pub async fn stop(self) -> Result<(), StoreError> {
+    pub async fn stop(self) -> Result<Vec<String>, StoreError> {
         self.context.stop.cancel();
         self.context.tracker.close();
         // Agents end by cancellation. One that does not end in time stops with the process.
         let agents = tokio::time::timeout(STOP_WITHIN, self.context.tracker.wait());
-        match &self.context.hooks {
+        let problems = match &self.context.hooks {
             // Both at once, so that together they hold up the exit no longer than the slower one may.
-            Some(hooks) => {
-                let _ = tokio::join!(agents, hooks.end());
-            }
+            Some(hooks) => tokio::join!(agents, hooks.end()).1,
             None => {
                 let _ = agents.await;
+                Vec::new()
             }
-        }
-        self.recovery.close().await
+        };
+        self.recovery.close().await?;
+        Ok(problems)
     }
 }
 

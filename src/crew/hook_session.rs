@@ -52,7 +52,8 @@ pub fn start(context: &Arc<CrewContext>, lead: AgentHandle, resumes: bool, model
             () = context.stop.cancelled() => {}
             outcome = work => {
                 for line in context_lines(HookEvent::SessionStart, &outcome) {
-                    lead.mailbox.note(line);
+                    let redactor = context.publisher.redactor();
+                    lead.mailbox.note(redactor.text(&line).into_owned());
                 }
             }
         }

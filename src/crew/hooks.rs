@@ -23,7 +23,7 @@ use crate::store::TranscriptFile;
 use crate::tools::host::Host;
 
 /// Maximum time that the hooks of the session end may take.
-pub const SESSION_END_WITHIN: Duration = Duration::from_secs(5);
+const SESSION_END_WITHIN: Duration = Duration::from_secs(5);
 /// Maximum number of notifications that wait for their hooks. Further ones are dropped.
 const NOTIFICATIONS_MAX: usize = 64;
 /// Maximum length of a notification, in characters.
@@ -128,7 +128,8 @@ impl CrewHooks {
             agent: agent.clone(),
             kind,
             transcript: transcript.path().to_string_lossy().into_owned(),
-            is_shown: true,
+            // The user has no activity.
+            is_shown: !agent.is_user(),
         }
     }
 
@@ -143,8 +144,9 @@ impl CrewHooks {
         self.caller.run(subject, place, input, cancel).await
     }
 
-    /// Runs the hooks of the session end, for at most [`SESSION_END_WITHIN`].
-    pub async fn end(&self) {
+    /// Runs the hooks of the session end, for at most [`SESSION_END_WITHIN`]. Returns their problems, because the front end
+    /// may no longer show events.
+    pub async fn end(&self) -> Vec<String> {
         let input = HookInput::SessionEnd { reason: "other" };
         let subject = HookSubject {
             is_shown: false,
@@ -152,18 +154,18 @@ impl CrewHooks {
         };
         let cancel = CancellationToken::new();
         let work = self.run(&subject, &input, &cancel);
-        if tokio::time::timeout(SESSION_END_WITHIN, work)
-            .await
-            .is_err()
-        {
-            let text = format!(
-                "The SessionEnd hooks ran longer than {} s and were killed.",
-                SESSION_END_WITHIN.as_secs()
-            );
-            tracing::warn!("{text}");
-            // Nothing reads events if the front end has ended.
-            let notice = self.caller.notice(NoticeLevel::Warn, text);
-            let _ = tokio::time::timeout(Duration::from_millis(100), notice).await;
+        match tokio::time::timeout(SESSION_END_WITHIN, work).await {
+            Ok(outcome) => outcome.problems,
+            Err(_) => {
+                let text = format!(
+                    "The SessionEnd hooks ran longer than {} s and were killed.",
+                    SESSION_END_WITHIN.as_secs()
+                );
+                // The queue of events can be full, and nothing may read it any more.
+                let notice = self.caller.notice(NoticeLevel::Warn, text.clone());
+                let _ = tokio::time::timeout(Duration::from_millis(100), notice).await;
+                vec![text]
+            }
         }
     }
 

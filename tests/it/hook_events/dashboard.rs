@@ -60,6 +60,7 @@ fn user_is_asked_about_a_stop_hook_that_always_blocks() {
     let mut screen = start(&project);
     screen.wait_for("script");
     screen.send("hello\r");
+    screen.wait_for("Stop hook: [");
     screen.wait_for("blocked the same 3 times");
     assert_eq!(received(&project, "Stop").len(), 3);
     screen.send(ALT_W);
@@ -99,6 +100,26 @@ fn blocked_prompt_is_reported_and_not_sent() {
     screen.wait_for("no secrets please");
     quit(screen);
     assert!(!project.file("made").exists());
+}
+
+#[test]
+fn hook_runs_before_a_worktree_is_removed() {
+    let project = project(&[("WorktreeRemove", "", answers(2, "kept a copy"))], RULES);
+    project.json(&["task", "add", "Dig the bed"]);
+    let mut screen = start(&project);
+    screen.wait_for("Dig the bed");
+    screen.send_and_wait_for("\x1b", "i to write");
+    screen.send_and_wait_for("3gC", "You claimed #1. Its worktree is .worktrees/task-1.");
+    screen.send_and_wait_for("u", "W remove worktree");
+    screen.send_and_wait_for("W", "Remove .worktrees/task-1");
+    screen.send("y");
+    screen.wait_for("C claim");
+    quit(screen);
+    let removed = received(&project, "WorktreeRemove");
+    assert_eq!(removed.len(), 1);
+    let path = removed[0]["worktree_path"].as_str().unwrap();
+    assert!(path.ends_with(".worktrees/task-1"), "{path}");
+    assert!(!project.file(".worktrees/task-1").exists());
 }
 
 #[test]

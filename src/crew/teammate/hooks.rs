@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 
 use super::super::registry::AgentState;
 use super::TeammateLoop;
+use crate::agent::driver::Control;
 use crate::agent::turn::TurnInput;
 use crate::domain::chat::Block;
 
@@ -27,14 +28,22 @@ impl TeammateLoop {
             text = driver.check_idle(control, &mut inputs) => text,
         };
         let text = text.map(|text| TurnInput::Say(vec![Block::text(text)]));
-        text.into_iter()
-            .chain(inputs)
-            .reduce(|first, next| match (first, next) {
-                (TurnInput::Say(mut blocks), TurnInput::Say(more)) => {
+        let mut inputs = text.into_iter().chain(inputs);
+        let mut first = inputs.next()?;
+        for input in inputs {
+            let later = match (&mut first, input) {
+                (TurnInput::Say(blocks), TurnInput::Say(more)) => {
                     blocks.extend(more);
-                    TurnInput::Say(blocks)
+                    continue;
                 }
-                (first, _) => first,
-            })
+                (_, TurnInput::Say(blocks)) => Control::Say(blocks),
+                (_, TurnInput::Compact { focus }) => Control::Compact(focus),
+                (_, TurnInput::Clear) => Control::Clear,
+                _ => continue,
+            };
+            // The queue has room: these commands were just taken from it.
+            let _ = self.agent.handle.control.try_send(later);
+        }
+        Some(first)
     }
 }

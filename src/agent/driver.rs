@@ -8,23 +8,23 @@ use futures::future::join_all;
 use tokio::sync::mpsc;
 
 use super::budget_gate::BudgetGate;
+pub use super::driver_state::DriverState;
+pub(super) use super::driver_state::LogCompleteness;
+use super::hooks::EndDecision;
 pub use super::model_config::{ModelConfig, SharedModelConfig};
-use super::tool_runner::{PublishedCalls, ToolRunner};
-use super::turn::{Turn, TurnEffect, TurnInput};
+use super::tool_runner::ToolRunner;
+use super::turn::{TurnEffect, TurnInput};
 use crate::domain::chat::{self, Block};
-use crate::domain::ids::{JobId, Name, PromptId};
-use crate::domain::mail::MailMessage;
+use crate::domain::ids::Name;
 use crate::domain::team::Activity;
 use crate::domain::team_preset::LeadMode;
 use crate::domain::timestamp::Timestamp;
-use crate::domain::todo::TodoList;
-use crate::domain::usage::Usage;
 use crate::model::ToolSpec;
 use crate::protocol::EventSender;
 use crate::protocol::event::{
     AgentEvent, CrewEvent, DeliveryState, EventKind, NoticeLevel, TeamEvent, TurnEnd,
 };
-use crate::store::{Board, Cursor, Mailbox, PromptQueue, QueuedPrompt, Requests, TranscriptFile};
+use crate::store::{Board, Mailbox, PromptQueue, Requests, TranscriptFile};
 
 /// Commands that the crew sends to an agent.
 #[derive(Debug)]
@@ -69,80 +69,21 @@ pub struct Driver {
     pub state: DriverState,
 }
 
-/// Whether the log on disk contains an agent's whole conversation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum LogCompleteness {
-    /// Nothing is in the log, because the conversation is empty.
-    Empty,
-    Complete,
-    /// A line could not be written, or the log was removed. The log must be rewritten.
-    Incomplete,
+/// What has happened in a turn so far.
+struct TurnProgress {
+    /// The last end of the turn.
+    ended: TurnEnd,
+    is_cleared: bool,
+    /// Whether the model was called.
+    has_called: bool,
 }
 
-/// The part of a driver that changes: the conversation, usage, and what is not yet saved or acknowledged.
-pub struct DriverState {
-    /// The conversation and the state of the current turn.
-    pub turn: Turn,
-    pub usage: Usage,
-    /// The cost of all model calls of this agent so far, in US dollars; `None` if the price is unknown.
-    pub cost: Option<f64>,
-    /// The number of model calls of this agent so far.
-    pub calls: u64,
-    /// The agent's todo list. The tool `todo` replaces it.
-    pub todo: TodoList,
-    pub approved_shutdown: Option<MailMessage>,
-    pub(super) log_completeness: LogCompleteness,
-    /// The inbox position after the messages that go into the next conversation message. `None` if there are none.
-    pub(super) pending_inbox: Option<Cursor>,
-    /// The inbox position after messages that were taken from the inbox but not yet acknowledged. The conversation
-    /// message that contains them may not be on disk yet.
-    pub(super) unacknowledged_inbox: Option<Cursor>,
-    /// The inbox messages that were taken but not yet acknowledged.
-    pub(super) unacknowledged_messages: Vec<MailMessage>,
-    /// The prompts that go into the next conversation message.
-    pub(super) prompts: Vec<QueuedPrompt>,
-    /// Prompts that are in the conversation and still in the queue on disk.
-    pub(super) unacknowledged_prompts: Vec<PromptId>,
-    /// Background jobs whose result goes into the next conversation message.
-    pub(super) pending_jobs: Vec<JobId>,
-    /// Background jobs whose result is in the conversation, but which the log does not yet record as reported.
-    pub(super) unacknowledged_jobs: Vec<JobId>,
-    /// Inbox messages in the conversation that the model has not answered yet.
-    pub(super) unanswered: Vec<MailMessage>,
-    /// The name of the model that refused an image. This model gets no more images.
-    pub(super) model_without_images: Option<String>,
-    /// How long the model thought before its last answer, in milliseconds.
-    pub(super) thought_ms: u64,
-    pub(super) announced: PublishedCalls,
-    /// The time at which the current turn started.
-    pub(super) began: Timestamp,
-    /// The file errors that were reported in this turn, so that each is reported once.
-    troubles: Mutex<BTreeSet<String>>,
-}
-
-impl DriverState {
-    pub fn new(turn: Turn) -> DriverState {
-        DriverState {
-            turn,
-            usage: Usage::default(),
-            cost: None,
-            calls: 0,
-            todo: TodoList::default(),
-            approved_shutdown: None,
-            log_completeness: LogCompleteness::Empty,
-            pending_inbox: None,
-            unacknowledged_inbox: None,
-            unacknowledged_messages: Vec::new(),
-            prompts: Vec::new(),
-            unacknowledged_prompts: Vec::new(),
-            pending_jobs: Vec::new(),
-            unacknowledged_jobs: Vec::new(),
-            unanswered: Vec::new(),
-            model_without_images: None,
-            thought_ms: 0,
-            announced: PublishedCalls::default(),
-            began: Timestamp::default(),
-            troubles: Mutex::default(),
+impl Default for TurnProgress {
+    fn default() -> TurnProgress {
+        TurnProgress {
+            ended: TurnEnd::Done,
+            is_cleared: false,
+            has_called: false,
         }
     }
 }
@@ -160,9 +101,59 @@ impl Driver {
         self.state.began = (self.clock)();
         self.troubles().clear();
         let mut inputs = VecDeque::from([start]);
+        if let Some(hooks) = &self.tool_runner.hooks {
+            hooks.begin_turn();
+            self.await_session_start(control, &mut inputs).await;
+        }
         self.start_servers(control, &mut inputs).await;
-        let mut ended = TurnEnd::Done;
-        let mut is_cleared = false;
+        let mut progress = TurnProgress::default();
+        let mut is_hooked = false;
+        loop {
+            self.process(&mut inputs, control, &mut progress).await;
+            if !progress.has_called || progress.ended != TurnEnd::Done || progress.is_cleared {
+                break;
+            }
+            match self.check_end(is_hooked, control, &mut inputs).await {
+                EndDecision::End if inputs.is_empty() => break,
+                // Text has arrived meanwhile.
+                EndDecision::End => {}
+                EndDecision::GoOn(text) => {
+                    is_hooked = true;
+                    inputs.push_back(TurnInput::Say(vec![Block::text(text)]));
+                }
+                EndDecision::Interrupted => {
+                    progress.ended = TurnEnd::Interrupted;
+                    self.process(&mut inputs, control, &mut progress).await;
+                    break;
+                }
+            }
+        }
+        let TurnProgress {
+            ended, is_cleared, ..
+        } = progress;
+        self.activity(match &ended {
+            TurnEnd::Failed { error, .. } => Activity::Failed { why: error.clone() },
+            TurnEnd::Done | TurnEnd::Interrupted | TurnEnd::Stopped { .. } => Activity::Idle,
+        })
+        .await;
+        self.record_turn_end().await;
+        let end = ended.clone();
+        self.publish(AgentEvent::TurnEnded { end }.of(self.name.clone()))
+            .await;
+        if is_cleared {
+            self.clear().await;
+            self.restart_session("clear").await;
+        }
+        ended
+    }
+
+    /// Feeds inputs to the turn and executes its effects until no input is left.
+    async fn process(
+        &mut self,
+        inputs: &mut VecDeque<TurnInput>,
+        control: &mut mpsc::Receiver<Control>,
+        progress: &mut TurnProgress,
+    ) {
         while let Some(input) = inputs.pop_front() {
             for effect in self.state.turn.step(input) {
                 match effect {
@@ -182,22 +173,29 @@ impl Driver {
                     }
                     TurnEffect::Save(message) => self.save(message).await,
                     TurnEffect::Call => {
+                        progress.has_called = true;
                         self.repair_log().await;
-                        let answer = self.call(control, &mut inputs).await;
+                        let answer = self.call(control, inputs).await;
                         inputs.push_back(answer);
                     }
                     TurnEffect::Summarise(question) => {
-                        let answer = self.summarise(question, control, &mut inputs).await;
+                        let answer = self.summarise(question, control, inputs).await;
                         inputs.push_back(answer);
                     }
                     TurnEffect::Archive => {
+                        if let Some(hooks) = &self.tool_runner.hooks {
+                            hooks.set_compaction_checked(false);
+                        }
                         self.repair_log().await;
                         inputs.push_back(self.archive().await);
                     }
-                    TurnEffect::Replace(_) => self.replace().await,
+                    TurnEffect::Replace(_) => {
+                        self.replace().await;
+                        self.restart_session("compact").await;
+                    }
                     TurnEffect::Compacted(compaction) => self.compacted(compaction).await,
                     // Cleared after the turn, so that the archive contains the end of the turn.
-                    TurnEffect::Clear => is_cleared = true,
+                    TurnEffect::Clear => progress.is_cleared = true,
                     TurnEffect::Wait {
                         wait,
                         attempt,
@@ -210,34 +208,21 @@ impl Driver {
                             attempt,
                             attempts_max,
                         };
-                        self.back_off(wait, activity, control, &mut inputs).await;
+                        self.back_off(wait, activity, control, inputs).await;
                     }
                     TurnEffect::Run(calls) => {
                         self.repair_log().await;
-                        self.run(calls, control, &mut inputs).await;
+                        self.run(calls, control, inputs).await;
                     }
                     TurnEffect::Notice(level, text) => {
                         let agent = Some(self.name.clone());
                         self.publish(EventKind::Crew(CrewEvent::Notice { level, agent, text }))
                             .await;
                     }
-                    TurnEffect::End(end) => ended = end,
+                    TurnEffect::End(end) => progress.ended = end,
                 }
             }
         }
-        self.activity(match &ended {
-            TurnEnd::Failed { error, .. } => Activity::Failed { why: error.clone() },
-            TurnEnd::Done | TurnEnd::Interrupted | TurnEnd::Stopped { .. } => Activity::Idle,
-        })
-        .await;
-        self.record_turn_end().await;
-        let end = ended.clone();
-        self.publish(AgentEvent::TurnEnded { end }.of(self.name.clone()))
-            .await;
-        if is_cleared {
-            self.clear().await;
-        }
-        ended
     }
 
     /// Returns a copy of the model configuration, so that no lock is held during a model call.
@@ -281,6 +266,9 @@ impl Driver {
         control: &mut mpsc::Receiver<Control>,
         inputs: &mut VecDeque<TurnInput>,
     ) -> TurnInput {
+        if let Some(stop) = self.stopped_by_hook() {
+            return stop;
+        }
         if let Some(stop) = self.await_budget(control, inputs).await {
             return stop;
         }
@@ -347,7 +335,7 @@ impl Driver {
             let tool = call.name.clone();
             self.activity(Activity::Tool {
                 tool,
-                on: super::tool_runner::shown(call),
+                on: super::published_calls::shown(call),
             })
             .await;
         }

@@ -29,6 +29,8 @@ impl Driver {
             blocks.push(Block::text(&prompt.text));
             blocks.extend(self.expanded(&prompt.text).await);
             blocks.extend(self.attached(prompt.attachments.clone()).await);
+            let hooked = prompt.context.iter();
+            blocks.extend(hooked.map(|text| Block::text(format!("<hook>\n{text}\n</hook>"))));
         }
         self.state.prompts.extend(prompts);
         if let Some(notes) = self.tool_runner.mailbox.take_notes() {

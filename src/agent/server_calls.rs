@@ -7,6 +7,7 @@ use tokio::sync::mpsc;
 
 use super::compact::WINDOW_ASSUMED;
 use super::driver::{Control, Driver, until_interrupt};
+use super::hooks::HookPermission;
 use super::tool_runner::ToolRunner;
 use super::turn::TurnInput;
 use crate::domain::chat::ToolCall;
@@ -14,7 +15,7 @@ use crate::domain::ids::Name;
 use crate::domain::team::Activity;
 use crate::domain::text::first_names;
 use crate::protocol::event::{EventKind, NoticeLevel};
-use crate::tools::policy::{Ruling, servers};
+use crate::tools::policy::servers;
 use crate::tools::{ToolOutput, table, tool_search};
 
 /// Maximum time that a turn waits for servers. Later ones are available from the next turn on.
@@ -89,11 +90,12 @@ impl ToolRunner {
         tool.map_or(0, |tool| tool.fingerprint())
     }
 
-    /// Runs a call of a tool of a server. Returns as [`ToolRunner::carry_out`].
+    /// Runs a call of a tool of a server. Returns as [`ToolRunner::execute`].
     pub(super) async fn call_server(
         &self,
         agent: &Name,
         call: &ToolCall,
+        hooked: &HookPermission,
     ) -> (ToolOutput, Duration) {
         let at_once = |text: String| (ToolOutput::error(text), Duration::ZERO);
         let servers = self.servers.as_ref();
@@ -114,13 +116,11 @@ impl ToolRunner {
             let names: Vec<&str> = names.iter().map(String::as_str).collect();
             return at_once(table::unknown(&call.name, &names));
         };
-        let note = match self.judged(|standing| servers::decide(&tool, &call.input, standing)) {
-            Ruling::Allow => String::new(),
-            Ruling::Deny { why } => return at_once(format!("Error: not allowed: {why}")),
-            Ruling::Ask { why } => match self.ask(agent, call, &why).await {
-                Ok(note) => note,
-                Err(why) => return at_once(why),
-            },
+        let judge =
+            |call: &ToolCall| self.judged(|standing| servers::decide(&tool, &call.input, standing));
+        let permit = match self.permit(agent, call, judge, hooked).await {
+            Ok(permit) => permit,
+            Err(why) => return at_once(why),
         };
         // The approval is for the tool as it was when it was requested.
         if servers.find(&call.name).as_ref() != Some(&tool) {
@@ -130,6 +130,14 @@ impl ToolRunner {
                 tool.server
             ));
         }
+        let changed;
+        let call = match permit.input {
+            Some(input) => {
+                changed = self.changed(agent, call, input).await;
+                &changed
+            }
+            None => call,
+        };
         let began = Instant::now();
         let output = match servers.host.call(agent, call).await {
             Ok(result) => ToolOutput {
@@ -143,6 +151,6 @@ impl ToolRunner {
             Err(why) => ToolOutput::error(format!("Error: {why}")),
         };
         let took = began.elapsed();
-        (self.finish(output, &note), took)
+        (self.finish(output, &permit.note), took)
     }
 }

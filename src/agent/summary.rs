@@ -51,6 +51,9 @@ impl Driver {
         control: &mut mpsc::Receiver<Control>,
         inputs: &mut VecDeque<TurnInput>,
     ) -> TurnInput {
+        if let Some(refused) = self.refused_compaction(control, inputs).await {
+            return refused;
+        }
         if let Some(stop) = self.await_budget(control, inputs).await {
             return stop;
         }

@@ -1,31 +1,29 @@
 //! Executes tool calls: finds the tool, applies the policy, asks for approval, runs it, and publishes events.
 
-use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
+use super::hooks::{AgentHooks, HookPermission, RequestHook};
 use super::mailbox::AgentMailbox;
-use super::permission_card::{self, SHOWN_MAX, bounded};
+use super::permission_card::{self, SHOWN_MAX};
 use super::server_tools::ServerTools;
-use crate::domain::chat::{Block, Message, ToolCall};
-use crate::domain::ids::{CallId, Name};
+use crate::domain::chat::ToolCall;
+use crate::domain::ids::Name;
 use crate::domain::mcp::server_of;
 use crate::domain::redact::Redactor;
 use crate::domain::request::{NewRequest, PendingCall, RequestKind, RequestStatus};
 use crate::domain::text::head_and_tail;
 use crate::domain::timestamp::Timestamp;
-use crate::protocol::event::{AgentEvent, EventKind};
 use crate::store::{Board, Skills};
 use crate::tools::file_snapshots::FileSnapshots;
 use crate::tools::host::Host;
 use crate::tools::policy::{self, PermissionRules, PolicyContext, Ruling};
 use crate::tools::{
-    Access, Supervisor, Tool, ToolContext, ToolOutput, path_below_root, pending, reach, table,
-    tool_search,
+    Access, Supervisor, Tool, ToolContext, ToolOutput, path_below_root, pending, reach,
 };
 
 /// Maximum size, in bytes, of one tool result in the conversation.
@@ -58,29 +56,46 @@ pub struct ToolRunner {
     pub snapshots: Arc<FileSnapshots>,
     /// The tools of MCP servers; `None` if the agent sees no server.
     pub servers: Option<Arc<ServerTools>>,
+    /// The hooks as this agent calls them; `None` if no hook is configured.
+    pub hooks: Option<Arc<AgentHooks>>,
     pub clock: fn() -> Timestamp,
+}
+
+/// The permission for a call.
+pub(super) struct Permit {
+    /// The approver's comment, for the result of the call.
+    pub note: String,
+    /// The input that a hook has put in place of the call's own.
+    pub input: Option<Value>,
 }
 
 impl ToolRunner {
     /// Executes one tool call. Returns the result and how long the tool took, without the wait for approval. Dropping
     /// the future stops the tool and withdraws an open approval request.
-    pub async fn carry_out(&self, agent: &Name, call: &ToolCall) -> (ToolOutput, Duration) {
+    pub(super) async fn execute(
+        &self,
+        agent: &Name,
+        call: &ToolCall,
+        hooked: &HookPermission,
+    ) -> (ToolOutput, Duration) {
         let Some(tool) = self.tools.iter().find(|t| t.name == call.name) else {
-            return self.call_server(agent, call).await;
+            return self.call_server(agent, call, hooked).await;
         };
-        let ruling = self.judged(|standing| policy::decide(tool, &call.input, standing));
-        let note = match self.asking_for_network(ruling, agent, tool, call) {
-            Ruling::Allow => String::new(),
-            Ruling::Deny { why } => {
-                return (
-                    ToolOutput::error(format!("Error: not allowed: {why}")),
-                    Duration::ZERO,
-                );
+        let judge = |call: &ToolCall| {
+            let ruling = self.judged(|standing| policy::decide(tool, &call.input, standing));
+            self.asking_for_network(ruling, agent, tool, call)
+        };
+        let permit = match self.permit(agent, call, judge, hooked).await {
+            Ok(permit) => permit,
+            Err(why) => return (ToolOutput::error(why), Duration::ZERO),
+        };
+        let changed;
+        let call = match permit.input {
+            Some(input) => {
+                changed = self.changed(agent, call, input).await;
+                &changed
             }
-            Ruling::Ask { why } => match self.ask(agent, call, &why).await {
-                Ok(note) => note,
-                Err(why) => return (ToolOutput::error(why), Duration::ZERO),
-            },
+            None => call,
         };
         let cancel = CancellationToken::new();
         let _ends_with_this = cancel.clone().drop_guard();
@@ -102,7 +117,7 @@ impl ToolRunner {
         let began = Instant::now();
         let output = (tool.run)(context, self.input_for(tool, call)).await;
         let took = began.elapsed();
-        (self.finish(output, &note), took)
+        (self.finish(output, &permit.note), took)
     }
 
     /// Redacts and cuts an output, and adds the approver's note.
@@ -155,15 +170,53 @@ impl ToolRunner {
         })
     }
 
+    /// Returns the permission for a call: what `judge` rules about it and hooks say about that, and, if needed, what its
+    /// approver decides.
+    ///
+    /// # Errors
+    /// Returns the error text of the call if it may not run.
+    pub(super) async fn permit(
+        &self,
+        agent: &Name,
+        call: &ToolCall,
+        judge: impl Fn(&ToolCall) -> Ruling,
+        hooked: &HookPermission,
+    ) -> Result<Permit, String> {
+        let permit = |note: String, input| Ok(Permit { note, input });
+        let denied = |why: String| Err(format!("Error: not allowed: {why}"));
+        let why = match hooked.apply(judge(call)) {
+            Ruling::Allow => return permit(String::new(), None),
+            Ruling::Deny { why } => return denied(why),
+            Ruling::Ask { why } => why,
+        };
+        match self.run_request_hooks(agent, call).await {
+            RequestHook::Denied(why) => return Err(why),
+            RequestHook::Approved(None) => return permit(String::new(), None),
+            RequestHook::Approved(Some(input)) => {
+                let changed = ToolCall {
+                    input: input.clone(),
+                    ..call.clone()
+                };
+                return match judge(&changed) {
+                    Ruling::Deny { why } => denied(why),
+                    Ruling::Allow | Ruling::Ask { .. } => permit(String::new(), Some(input)),
+                };
+            }
+            RequestHook::Ask => {}
+        }
+        permit(self.ask(agent, call, &why, hooked).await?, None)
+    }
+
     /// Requests approval of a call. Returns a note with the approver's comment, to be added to the call's result.
     ///
     /// # Errors
     /// Returns the error text of the call if it was not approved.
-    pub(super) async fn ask(
+    async fn ask(
         &self,
         agent: &Name,
         call: &ToolCall,
         why: &str,
+        hooked: &HookPermission,
     ) -> Result<String, String> {
         let command = call.input.get("command").and_then(Value::as_str);
         let command = command.filter(|_| server_of(&call.name).is_none());
@@ -175,7 +228,11 @@ impl ToolRunner {
         let body = self.redactor.text(&body).into_owned();
         let asking = NewRequest {
             workdir: path_below_root(&self.root, &self.workdir),
-            call: self.asked_call(call, why),
+            // What the rules allow does not answer the question of a hook.
+            call: match hooked {
+                HookPermission::MustAsk(_) => None,
+                HookPermission::Rules | HookPermission::Allowed => self.asked_call(call, why),
+            },
             ..NewRequest::new(RequestKind::Permission, agent, body)
         };
         let asked = self.host.ask(agent, asking).await;
@@ -237,214 +294,5 @@ impl ToolRunner {
             None => self.judged(|s| pending::scopes(&asked, s)),
         };
         Some(asked)
-    }
-}
-
-/// Summarises a tool call in one line. For a tool of a server, this is its arguments; for an unknown tool, the start and
-/// end of its input.
-pub fn shown(call: &ToolCall) -> String {
-    match table::find(&call.name) {
-        Some(tool) => (tool.show)(&call.input),
-        None if call.name == tool_search::NAME => tool_search::shown(&call.input),
-        None => match &call.input {
-            Value::Object(fields) if server_of(&call.name).is_some() => shown_arguments(fields),
-            input => head_and_tail(&input.to_string(), 200),
-        },
-    }
-}
-
-/// Returns the arguments of a call as `name: value`, without those that are null.
-fn shown_arguments(fields: &Map<String, Value>) -> String {
-    let given = fields.iter().filter(|(_, value)| !value.is_null());
-    let shown = given.map(|(name, value)| match value {
-        Value::String(text) => format!("{name}: {text}"),
-        other => format!("{name}: {other}"),
-    });
-    head_and_tail(&shown.collect::<Vec<_>>().join("  "), 200)
-}
-
-/// Tracks the tool calls for which events were published, so that each call gets exactly one start event and one end
-/// event.
-#[derive(Debug, Default)]
-pub struct PublishedCalls {
-    asked: HashMap<CallId, ToolCall>,
-    running: HashMap<CallId, ToolCall>,
-}
-
-impl PublishedCalls {
-    /// Records that `calls` start, and returns one start event for each.
-    pub fn started(&mut self, agent: &Name, calls: &[ToolCall]) -> Vec<EventKind> {
-        calls
-            .iter()
-            .map(|call| {
-                self.asked.remove(&call.id);
-                self.running.insert(call.id.clone(), call.clone());
-                started_event(agent, call)
-            })
-            .collect()
-    }
-
-    /// Records that `call` finished, and returns its end event with the output and the run time.
-    pub fn finished(
-        &mut self,
-        agent: &Name,
-        call: &ToolCall,
-        output: &ToolOutput,
-        took: Duration,
-    ) -> EventKind {
-        self.running.remove(&call.id);
-        AgentEvent::ToolFinished {
-            call: call.id.clone(),
-            tool: call.name.clone(),
-            outcome: output.outcome,
-            output: output.text.clone(),
-            diff: output.diff.clone(),
-            took_ms: u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
-        }
-        .of(agent.clone())
-    }
-
-    /// Returns the events for calls that did not run to the end and whose result is in `message`: refused, malformed or
-    /// interrupted calls. Also records the calls that `message` requests.
-    pub fn on_message(&mut self, agent: &Name, message: &Message) -> Vec<EventKind> {
-        self.asked
-            .extend(message.calls().map(|c| (c.id.clone(), c.clone())));
-        let mut events = Vec::new();
-        for block in &message.blocks {
-            let Block::ToolResult {
-                call,
-                content,
-                outcome,
-            } = block
-            else {
-                continue;
-            };
-            let known = match self.asked.remove(call) {
-                Some(asked) => {
-                    events.push(started_event(agent, &asked));
-                    Some(asked)
-                }
-                None => self.running.remove(call),
-            };
-            if let Some(known) = known {
-                let output = ToolOutput {
-                    outcome: *outcome,
-                    text: content.clone(),
-                    diff: String::new(),
-                    images: Vec::new(),
-                };
-                events.push(self.finished(agent, &known, &output, Duration::ZERO));
-            }
-        }
-        events
-    }
-}
-
-fn started_event(agent: &Name, call: &ToolCall) -> EventKind {
-    AgentEvent::ToolStarted {
-        call: call.id.clone(),
-        tool: call.name.clone(),
-        on: shown(call),
-        input: bounded(&call.input),
-    }
-    .of(agent.clone())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::domain::chat::Outcome;
-    use pretty_assertions::assert_eq;
-
-    fn call(id: &str) -> ToolCall {
-        ToolCall {
-            id: CallId(id.into()),
-            name: "nothing".into(),
-            input: serde_json::json!({}),
-            broken: None,
-        }
-    }
-
-    fn kinds(events: &[EventKind]) -> Vec<String> {
-        let name = |e: &EventKind| match e {
-            EventKind::Agent {
-                event: AgentEvent::ToolStarted { call, .. },
-                ..
-            } => format!("start {call}"),
-            EventKind::Agent {
-                event:
-                    AgentEvent::ToolFinished {
-                        call,
-                        outcome: Outcome::Ok,
-                        ..
-                    },
-                ..
-            } => format!("ok {call}"),
-            EventKind::Agent {
-                event: AgentEvent::ToolFinished { call, .. },
-                ..
-            } => format!("error {call}"),
-            other => format!("{other:?}"),
-        };
-        events.iter().map(name).collect()
-    }
-
-    #[test]
-    fn long_texts_of_an_input_are_cut_and_short_fields_kept() {
-        let long = "line\n".repeat(50_000);
-        let input =
-            serde_json::json!({"subject": "Write it", "description": long, "blocked_by": [1]});
-        let short = bounded(&input);
-        assert_eq!(short["subject"], "Write it");
-        assert_eq!(short["blocked_by"], serde_json::json!([1]));
-        let said = short["description"].as_str().unwrap();
-        assert!(
-            said.contains("bytes cut here") && said.starts_with("line\n"),
-            "{said}"
-        );
-        for input in [
-            input,
-            serde_json::json!([long]),
-            serde_json::json!({"a": [long]}),
-        ] {
-            assert!(bounded(&input).to_string().len() < SHOWN_MAX * 2);
-        }
-    }
-
-    #[test]
-    fn every_call_starts_once_and_finishes_once() {
-        let lead = Name::lead();
-        let mut announced = PublishedCalls::default();
-        let calls = ["done", "interrupted", "broken"].map(call);
-        let asked = Message::assistant(calls.iter().cloned().map(Block::ToolCall).collect());
-        assert_eq!(
-            kinds(&announced.on_message(&lead, &asked)),
-            Vec::<String>::new()
-        );
-        assert_eq!(
-            kinds(&announced.started(&lead, &calls[..2])),
-            vec!["start done", "start interrupted"]
-        );
-        let output = ToolOutput::ok("fine");
-        let ended = announced.finished(&lead, &calls[0], &output, Duration::ZERO);
-        assert_eq!(kinds(&[ended]), vec!["ok done"]);
-        let result = |c: &ToolCall, outcome| Block::ToolResult {
-            call: c.id.clone(),
-            content: "x".into(),
-            outcome,
-        };
-        let results = Message::user(vec![
-            result(&calls[0], Outcome::Ok),
-            result(&calls[1], Outcome::Error),
-            result(&calls[2], Outcome::Error),
-        ]);
-        assert_eq!(
-            kinds(&announced.on_message(&lead, &results)),
-            vec!["error interrupted", "start broken", "error broken"]
-        );
-        assert_eq!(
-            kinds(&announced.on_message(&lead, &results)),
-            Vec::<String>::new()
-        );
     }
 }

@@ -15,11 +15,14 @@ use crate::cli::GlobalOptions;
 use crate::config::extensions::{Extensions, ListedState};
 use crate::config::{self, LoadedSettings, ProjectPolicy, Settings};
 use crate::crew::{
-    Approvers, Crew, CrewParts, InstructionParts, ModelParts, ServerParts, TeamLimits,
+    Approvers, Crew, CrewParts, ExtensionParts, HookParts, InstructionParts, ModelParts,
+    ServerParts, TeamLimits,
 };
+use crate::domain::hook::HookSpec;
 use crate::domain::memory::ProjectMemory;
 use crate::domain::request::Approver;
 use crate::domain::team_preset::TeamPreset;
+use crate::domain::trust::ApprovalCheck;
 use crate::model::governor::{self, Governor};
 use crate::model::providers::ProviderChoice;
 use crate::process::environment;
@@ -285,7 +288,10 @@ async fn start_crew(
             roles: roles(root),
         },
         preset: blueprint.preset.clone(),
-        servers: server_parts(&blueprint.extensions),
+        extensions: ExtensionParts {
+            servers: server_parts(&blueprint.extensions),
+            hooks: hook_parts(blueprint),
+        },
         publisher: publisher.clone(),
         clock: now,
         new_id,
@@ -323,6 +329,26 @@ fn server_parts(extensions: &Arc<Extensions>) -> Option<ServerParts> {
         unapproved: unapproved.map(|server| server.name.clone()).collect(),
         trust: Arc::<Extensions>::clone(extensions),
         logins: logins(),
+    })
+}
+
+/// Returns what the crew needs to run hooks; `None` if none is approved. An approval takes effect at the next start.
+fn hook_parts(blueprint: &Blueprint) -> Option<HookParts> {
+    let (extensions, root) = (&blueprint.extensions, &blueprint.root);
+    let hooks = extensions.hooks.iter();
+    let specs: Vec<HookSpec> = hooks
+        .filter(|hook| extensions.check_hook(hook, root).is_ok())
+        .cloned()
+        .collect();
+    if specs.is_empty() {
+        return None;
+    }
+    Some(HookParts {
+        specs,
+        trust: Arc::<Extensions>::clone(extensions),
+        scratch: config::state_folder()?.join("hooks"),
+        // In a run without a user the approver `ask` denies, but the settings do not.
+        can_approve: blueprint.settings.approvers().2 != Approver::Deny,
     })
 }
 

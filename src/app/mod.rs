@@ -169,6 +169,9 @@ fn run(global: &GlobalOptions, prompt: Option<String>, form: OutputFormat) -> Re
         let prompt = prompt.map(|text| headless::prompt(&blueprint.root, text));
         let ended = headless::run(&crew, &mut events, &mut journal, &board, prompt, form).await;
         let stopped = crew.stop().await;
+        for problem in stopped.iter().flatten() {
+            headless::eprint_line(&format!("warning: {problem}"));
+        }
         // The journal must be complete before another process can take the lock.
         drop(journal);
         drop(lock);

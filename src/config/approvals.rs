@@ -48,10 +48,7 @@ struct DecisionFile {
 
 /// Returns the path of the decisions file, `$XDG_STATE_HOME/crewdeck/approved.json`; `None` without a home directory.
 pub fn file() -> Option<PathBuf> {
-    use etcetera::BaseStrategy;
-    let dirs = etcetera::choose_base_strategy().ok()?;
-    let state = dirs.state_dir().unwrap_or_else(|| dirs.data_dir());
-    Some(state.join("crewdeck").join("approved.json"))
+    Some(super::state_folder()?.join("approved.json"))
 }
 
 /// Returns the SHA-256 of the project directory's path `root` and the content `bytes` of its settings file, in hex.

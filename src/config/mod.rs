@@ -121,6 +121,15 @@ pub fn user_folder() -> Option<PathBuf> {
     Some(dirs.config_dir().join("crewdeck"))
 }
 
+/// Returns the folder of the user's state, `$XDG_STATE_HOME/crewdeck`, which agents cannot write; `None` without a home
+/// directory.
+pub fn state_folder() -> Option<PathBuf> {
+    use etcetera::BaseStrategy;
+    let dirs = etcetera::choose_base_strategy().ok()?;
+    let state = dirs.state_dir().unwrap_or_else(|| dirs.data_dir());
+    Some(state.join("crewdeck"))
+}
+
 impl Settings {
     /// Returns the time after which an idle teammate leaves the team. `None`: it never leaves, because the setting is
     /// 0.

@@ -13,6 +13,7 @@ use super::roles::{AppliedRole, RoleBook};
 use super::skills::SkillWatch;
 use crate::agent::budget_gate::BudgetGate;
 use crate::agent::driver::{Control, Driver, DriverState};
+use crate::agent::hooks::AgentHooks;
 use crate::agent::mailbox::AgentMailbox;
 use crate::agent::prompt::PromptContext;
 use crate::agent::server_tools::ServerTools;
@@ -160,8 +161,20 @@ impl AgentBuilder {
             .collect()
     }
 
+    /// Returns the hooks as the agent calls them; `None` if none is configured.
+    fn hooks_of(&self, spec: &AgentSpec<'_>) -> Option<AgentHooks> {
+        let hooks = self.context.hooks.as_ref()?;
+        let role = spec.role.as_ref().map(|role| role.role.name.clone());
+        let kind = match spec.caller {
+            Caller::Subagent(kind) => role.unwrap_or_else(|| kind.to_string()),
+            Caller::Lead | Caller::Teammate => String::new(),
+        };
+        Some(hooks.for_agent(&spec.name, kind))
+    }
+
     /// Builds an agent. Its tools call the crew through `host`.
     pub fn build(&self, spec: AgentSpec<'_>, host: Arc<dyn Host>) -> Agent {
+        let hooks = self.hooks_of(&spec);
         let mut tools = self.tools_for(spec.caller);
         let role = spec.role.as_ref();
         let own_limits = role.map(|r| r.role.limits()).unwrap_or_default();
@@ -226,6 +239,7 @@ impl AgentBuilder {
                 supervisor: self.settings.supervisor.clone(),
                 snapshots: Arc::default(),
                 servers: servers.map(Arc::new),
+                hooks: hooks.map(Arc::new),
                 clock: self.context.clock,
             },
             budget_gate: Arc::clone(&self.budget_gate),

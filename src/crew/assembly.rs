@@ -14,6 +14,7 @@ use super::commands::Commands;
 use super::context::CrewContext;
 use super::decision_followup::DecisionFollowup;
 use super::file_errors::FileErrors;
+use super::hook_session;
 use super::host::CrewHost;
 use super::idle_detector::IdleDetector;
 use super::jobs::JobRunner;
@@ -228,11 +229,13 @@ impl RequestGroup {
 
 /// Creates and connects all components of a crew.
 #[allow(clippy::too_many_lines)] // one list, without decisions
-pub fn assemble(parts: CrewParts, found: StartChecks) -> Components {
+pub fn assemble(mut parts: CrewParts, found: StartChecks) -> Components {
+    let hooks = hook_session::create(&mut parts);
     let base = BaseComponents::new(CrewContext {
         root: parts.root,
         session: parts.setup.session.clone(),
         publisher: parts.publisher,
+        hooks,
         clock: parts.clock,
         new_id: parts.new_id,
         started: tokio::time::Instant::now(),
@@ -293,7 +296,7 @@ pub fn assemble(parts: CrewParts, found: StartChecks) -> Components {
         parts.supervisor.clone(),
     ));
     let program = parts.supervisor.as_ref().map(|s| s.program.clone());
-    let servers = CrewServers::new(context.clone(), parts.servers, program);
+    let servers = CrewServers::new(context.clone(), parts.extensions.servers, program);
     let shell = UserShell::new(
         context.clone(),
         registry.clone(),

@@ -1,5 +1,5 @@
 //! The command loop of the crew and of viewers: runs commands one after another, except slow ones, which run
-//! concurrently. A prompt with attachments delays only the commands that must not overtake it.
+//! concurrently. A prompt with attachments or hooks delays only the commands that must not overtake it.
 
 use std::sync::Arc;
 
@@ -26,6 +26,11 @@ pub trait CommandHandler: Send + Sync + 'static {
         command: Command,
     ) -> impl Future<Output = Result<(), String>> + Send;
 
+    /// Returns whether a prompt takes long enough that other commands must not wait for it.
+    fn runs_in_background(&self, command: &Command) -> bool {
+        command.reads_attachments()
+    }
+
     /// Publishes an event, such as the rejection of a command, to those who sent the commands.
     fn publish(&self, event: EventKind) -> impl Future<Output = ()> + Send;
 
@@ -50,7 +55,7 @@ pub async fn run<C: CommandHandler>(crew: Arc<C>, mut inbox: mpsc::Receiver<Sent
         };
         let command = &sent.command;
         let is_ordered = prompts.are_running() && command.keeps_order_of_prompts();
-        if is_ordered || command.reads_attachments() {
+        if is_ordered || crew.runs_in_background(command) {
             prompts.run(&crew, sent).await;
         } else if !command.is_slow() {
             answer(&crew, sent).await;

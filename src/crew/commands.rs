@@ -6,6 +6,7 @@ use super::attachments;
 use super::budget::TeamBudget;
 use super::command_loop::CommandHandler;
 use super::context::CrewContext;
+use super::hook_session;
 use super::jobs::JobRunner;
 use super::lead_inbox::LeadInbox;
 use super::merge_service::MergeService;
@@ -23,6 +24,7 @@ use super::user_actions::UserActions;
 use super::user_shell::UserShell;
 use super::worktree_removal::WorktreeRemoval;
 use crate::agent::driver::{Control, blocking};
+use crate::domain::hook::HookEvent;
 use crate::domain::ids::{Name, PromptId};
 use crate::domain::mention::Mention;
 use crate::domain::request::{Decision, NewRequest, RequestKind, Verdict};
@@ -66,7 +68,14 @@ impl CommandHandler for Commands {
             Command::RecallPrompt { text } => self.recall_prompt(text).await,
             Command::RunShell { agent, command } => self.shell.run(&agent, command).await,
             Command::Interrupt { agent } if self.shell.interrupt(&agent) => Ok(()),
-            Command::Interrupt { agent } => self.registry.interrupt(&agent),
+            Command::Interrupt { agent } => {
+                let hooks = self.context.hooks.as_ref();
+                let were_running = hooks.is_some_and(|hooks| hooks.interrupt(&agent));
+                match self.registry.interrupt(&agent) {
+                    Err(_) if were_running => Ok(()),
+                    interrupted => interrupted,
+                }
+            }
             Command::Compact { agent, focus } => self.control(&agent, Control::Compact(focus)),
             Command::Clear { agent } => self.control(&agent, Control::Clear),
             Command::KillJob { job } => self.jobs.kill(&job, &Name::user()),
@@ -103,6 +112,12 @@ impl CommandHandler for Commands {
         }
     }
 
+    fn runs_in_background(&self, command: &Command) -> bool {
+        let hooks = self.context.hooks.as_ref();
+        let has_hooks = hooks.is_some_and(|hooks| hooks.has_hooks(HookEvent::UserPromptSubmit));
+        command.reads_attachments() || (has_hooks && matches!(command, Command::Prompt { .. }))
+    }
+
     async fn publish(&self, event: EventKind) {
         self.context.publish(event).await;
     }
@@ -137,18 +152,21 @@ impl Commands {
                 .await;
             return sent.map_err(|e| e.to_string());
         }
-        if self.registry.find(&to).is_none() {
+        let Some(lead) = self.registry.find(&to) else {
             return Err("the lead is not running".into());
-        }
+        };
         if self.lead.prompts_waiting() >= PROMPTS_MAX {
             return Err(
                 "The lead has too many queued messages: wait until it has read some.".into(),
             );
         }
+        let context = hook_session::check_prompt(&self.context, &lead, &*self.host, &text).await?;
+        let redacted = |text: String| redactor.text(&text).into_owned();
         let prompt = QueuedPrompt {
             id: PromptId(self.context.new_id()),
             text,
             attachments,
+            context: context.into_iter().map(redacted).collect(),
         };
         if let Err(error) = self.lead.add_prompt(prompt).await {
             let text =

@@ -1,12 +1,13 @@
 //! The context that all components of a crew share: where it runs, how it reports, and when it stops.
 
 use std::path::PathBuf;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use super::hooks::CrewHooks;
 use crate::domain::ids::Name;
 use crate::domain::timestamp::Timestamp;
 use crate::protocol::EventSender;
@@ -25,6 +26,8 @@ pub struct CrewContext {
     /// Tracks the crew's background futures, so that [`super::Crew::stop`] can wait for them.
     pub tracker: TaskTracker,
     pub stop: CancellationToken,
+    /// `None` if no hook is configured.
+    pub hooks: Option<Arc<CrewHooks>>,
 }
 
 impl CrewContext {

@@ -8,6 +8,7 @@ use tokio::sync::mpsc;
 use super::assembly::{Components, StartChecks, assemble};
 use super::command_loop::{self, COMMANDS_MAX};
 use super::context::CrewContext;
+use super::hook_session;
 use super::lead::LeadAgent;
 use super::parts::CrewParts;
 use super::recovery::Recovery;
@@ -74,16 +75,26 @@ impl Crew {
         sent.map_err(mpsc::error::TrySendError::into_inner)
     }
 
-    /// Stops all agents and their programs, marks the members as gone and puts their tasks back on the board.
+    /// Stops all agents and their programs, marks the members as gone and puts their tasks back on the board. Returns the
+    /// problems of the hooks of the session end.
     ///
     /// # Errors
     /// Fails if the state folders cannot be written.
-    pub async fn stop(self) -> Result<(), StoreError> {
+    pub async fn stop(self) -> Result<Vec<String>, StoreError> {
         self.context.stop.cancel();
         self.context.tracker.close();
         // Agents end by cancellation. One that does not end in time stops with the process.
-        let _ = tokio::time::timeout(STOP_WITHIN, self.context.tracker.wait()).await;
-        self.recovery.close().await
+        let agents = tokio::time::timeout(STOP_WITHIN, self.context.tracker.wait());
+        let problems = match &self.context.hooks {
+            // Both at once, so that together they hold up the exit no longer than the slower one may.
+            Some(hooks) => tokio::join!(agents, hooks.end()).1,
+            None => {
+                let _ = agents.await;
+                Vec::new()
+            }
+        };
+        self.recovery.close().await?;
+        Ok(problems)
     }
 }
 
@@ -114,8 +125,12 @@ async fn launch(components: Components, resumes: bool) -> Result<Crew, StoreErro
         servers.start_always().await;
     }
     let (inbox, delivery) = (Arc::clone(&lead.inbox), Arc::clone(&lead.delivery));
+    let model = commands.models.current().name;
     let mode = preset.as_ref().map(|p| p.lead).unwrap_or_default();
     let lead = LeadAgent::prepare(lead, &builder, Arc::clone(&host), resumes, mode).await?;
+    if let Some(handle) = registry.find(&Name::lead()) {
+        hook_session::start(&context, handle, resumes, model);
+    }
     let mut resumed = lead.turn();
     let mut restored: Vec<RestoredTeammate> = Vec::new();
     for member in back {

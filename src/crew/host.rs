@@ -1,5 +1,6 @@
 //! Implements the interface through which tools call the crew.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use futures::future::BoxFuture;
@@ -15,6 +16,7 @@ use super::shutdown::Shutdowns;
 use super::subagent::Subagents;
 use super::teammate::Teammates;
 use super::worktrees::TaskWorktrees;
+use crate::domain::hook::{HookEvent, HookInput};
 use crate::domain::ids::{CallId, JobId, Name, RequestId, TaskId};
 use crate::domain::job::Job;
 use crate::domain::request::{Approver, Decision, NewRequest, Request, RequestKind, Verdict};
@@ -174,6 +176,25 @@ impl Host for CrewHost {
         if let Some(handle) = self.registry.find(agent) {
             handle.mailbox.request_compaction(focus);
         }
+    }
+
+    fn has_hooks(&self, event: HookEvent) -> bool {
+        let hooks = self.context.hooks.as_ref();
+        hooks.is_some_and(|hooks| hooks.has_hooks(event))
+    }
+
+    fn check_task<'a>(
+        &'a self,
+        agent: &'a Name,
+        dir: &'a Path,
+        change: HookInput,
+    ) -> BoxFuture<'a, Result<(), String>> {
+        Box::pin(async move {
+            match &self.context.hooks {
+                Some(hooks) => hooks.check_task(self, agent, dir, change).await,
+                None => Ok(()),
+            }
+        })
     }
 
     fn servers(&self) -> Option<Arc<dyn ServerHost>> {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::approvers::Approvers;
+use super::hooks::HookParts;
 use super::servers::ServerParts;
 use crate::agent::driver::ModelConfig;
 use crate::domain::budget::UsageBudgets;
@@ -45,6 +46,15 @@ pub struct InstructionParts {
     pub roles: Roles,
 }
 
+/// Programs of the user and the project that agents use or that are called at events.
+#[derive(Default)]
+pub struct ExtensionParts {
+    /// The MCP servers; `None` if none is configured.
+    pub servers: Option<ServerParts>,
+    /// The hooks; `None` if none is configured.
+    pub hooks: Option<HookParts>,
+}
+
 pub struct CrewParts {
     /// The project directory. Its state folders must exist.
     pub root: PathBuf,
@@ -71,8 +81,7 @@ pub struct CrewParts {
     pub instructions: InstructionParts,
     /// The team that is there from the start. A resumed crew restores its own team instead.
     pub preset: Option<TeamPreset>,
-    /// The MCP servers; `None` if none is configured.
-    pub servers: Option<ServerParts>,
+    pub extensions: ExtensionParts,
     /// What triggers merges. With `None`, worktrees are not used and all agents work in the project directory.
     pub worktrees: Option<MergePolicy>,
     pub publisher: EventSender,

@@ -78,6 +78,7 @@ impl TestCrew {
             started: tokio::time::Instant::now(),
             tracker: TaskTracker::new(),
             stop: CancellationToken::new(),
+            hooks: None,
         });
         let signals = Arc::new(CrewSignals::default());
         let errors = Arc::new(FileErrors::new(context.clone()));

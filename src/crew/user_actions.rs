@@ -9,8 +9,10 @@ use super::context::CrewContext;
 use super::signals::CrewSignals;
 use crate::agent::driver::blocking;
 use crate::domain::graph::Claimer;
+use crate::domain::hook::{HookEvent, HookInput};
 use crate::domain::ids::{MessageId, Name};
 use crate::domain::task::Task;
+use crate::domain::text::one_line;
 use crate::domain::timestamp::Timestamp;
 use crate::domain::worktree::WorktreeName;
 use crate::protocol::TaskCommand;
@@ -145,6 +147,38 @@ impl UserActions {
         }
     }
 
+    /// Runs the hooks of an action that adds or completes a task.
+    async fn check_hooks(&self, command: &TaskCommand) -> Result<(), String> {
+        let Some(hooks) = &self.context.hooks else {
+            return Ok(());
+        };
+        let change = match command {
+            TaskCommand::Add { new } if hooks.has_hooks(HookEvent::TaskCreated) => {
+                let board = self.board.store().clone();
+                let next = blocking(move || board.next_id()).await;
+                HookInput::TaskCreated {
+                    id: next.map_err(|e| e.to_string())?.0.to_string(),
+                    subject: new.subject.clone(),
+                    description: new.description.clone(),
+                }
+            }
+            TaskCommand::Complete { task } if hooks.has_hooks(HookEvent::TaskCompleted) => {
+                let graph = self.board.graph();
+                let (id, user) = (*task, Name::user());
+                graph.check_complete(id, &user).map_err(|e| e.to_string())?;
+                let task = graph.get(id).ok_or("the task no longer exists")?;
+                HookInput::TaskCompleted {
+                    id: id.0.to_string(),
+                    subject: task.subject.clone(),
+                    description: task.description.clone(),
+                }
+            }
+            _ => return Ok(()),
+        };
+        let checked = hooks.check_user_task(change).await;
+        checked.map_err(|why| one_line(&why))
+    }
+
     /// Executes an action on the board and publishes the result.
     pub async fn act(&self, command: TaskCommand) -> Result<(), String> {
         let stores = ActionStores {
@@ -156,6 +190,7 @@ impl UserActions {
             now: self.context.now(),
             new_id: self.context.new_id,
         };
+        self.check_hooks(&command).await?;
         let (stores, command) =
             blocking(move || stores.prepare(&command).map(|()| (stores, command)))
                 .await

@@ -209,6 +209,7 @@ fn repository(root: &std::path::Path, files: &[&str]) -> String {
             owner: "bob".into(),
             base: None,
             needs: Vec::new(),
+            made: None,
         };
         let name = trees.create(&new, now).unwrap().worktree.name;
         let dir = root.join(".worktrees").join(name.as_str());

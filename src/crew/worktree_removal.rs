@@ -1,6 +1,7 @@
 //! Removes a worktree for the user. First reports what would be lost; after the user's confirmation, removes the
 //! worktree only if nothing else would be lost.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use super::board_view::BoardView;
@@ -107,6 +108,12 @@ impl WorktreeRemoval {
         let (board, trees) = (self.board.store().clone(), self.merges.worktrees()?.clone());
         // Removals and merges run one at a time.
         let _turn = self.merges.user_turn().await;
+        if let Some(hooks) = &self.context.hooks {
+            let (board, trees) = (board.clone(), trees.clone());
+            let tree = blocking(move || Ok(unused_worktree(&board, &trees, id))).await;
+            let tree = tree.map_err(|e: StoreError| e.to_string())??;
+            hooks.remove_worktree(Path::new(&tree.path)).await;
+        }
         let now = self.context.now();
         let removed = blocking(move || Ok(remove(&board, &trees, id, &confirmed, now))).await;
         let text = removed.map_err(|e: StoreError| e.to_string())??;

@@ -9,9 +9,10 @@ use super::registry::AgentRegistry;
 use crate::agent::driver::blocking;
 use crate::agent::prompt;
 use crate::domain::graph::TaskGraph;
+use crate::domain::hook::HookEvent;
 use crate::domain::ids::Name;
 use crate::domain::task::Task;
-use crate::domain::worktree::{BranchMerges, Created, WorktreeName};
+use crate::domain::worktree::{BranchMerges, Created, WorktreeError, WorktreeName};
 use crate::store::{NewWorktree, StoreError, TaskSet, Worktrees};
 
 /// The directory in which a claimed task is worked on, and the text that tells the owner's model about it.
@@ -77,8 +78,10 @@ impl TaskWorktrees {
             owner: owner.to_string(),
             base: None,
             needs,
+            made: None,
         };
-        let created = blocking(move || store.create(&new, now)).await?;
+        let made = self.made_by_hook(task, owner).await?;
+        let created = blocking(move || store.create(&NewWorktree { made, ..new }, now)).await?;
         let (board, name) = (self.board.store().clone(), created.worktree.name.clone());
         blocking(move || board.bind(id, &name, now)).await?;
         self.board.read(TaskSet::These([id].into())).await;
@@ -89,6 +92,20 @@ impl TaskWorktrees {
             .join(created.worktree.name.as_str());
         let text = new_workspace_text(&created, &dir.display().to_string());
         Ok(Some(TaskWorkspace { dir, text }))
+    }
+
+    /// Returns the directory that a hook has made for the worktree of a task; `None` if git makes it.
+    async fn made_by_hook(&self, task: &Task, owner: &Name) -> Result<Option<PathBuf>, StoreError> {
+        let (Some(hooks), Some(store)) = (&self.context.hooks, &self.store) else {
+            return Ok(None);
+        };
+        if !hooks.has_hooks(HookEvent::WorktreeCreate) {
+            return Ok(None);
+        }
+        let (store, id) = (store.clone(), task.id);
+        let name = blocking(move || store.next_name(id)).await?;
+        let made = hooks.create_worktree(owner, name.as_str()).await;
+        made.map_err(|why| WorktreeError::Hook(why).into())
     }
 
     /// Moves a teammate that claimed a task during its turn into the task's worktree, from its next tool call on.

@@ -18,8 +18,9 @@ const OUTPUT_MAX: usize = 1024 * 1024;
 /// A hook that prints more than this is killed.
 const FLOOD: u64 = 16 * 1024 * 1024;
 
-/// Connects standard input, sets the variables before `--`, and replaces itself by the program.
-const START: &str = r#"exec <"$0" || exit 126; while [ "$1" != -- ]; do export "$1"; shift; done; shift; exec "$@""#;
+/// Connects standard input, deletes its file, so that no kill leaves it, sets the variables before `--`, and replaces itself
+/// by the program.
+const START: &str = r#"exec <"$0" || exit 126; rm -f "$0"; while [ "$1" != -- ]; do export "$1"; shift; done; shift; exec "$@""#;
 
 /// The names by which a command without a shell can name the project directory.
 const PROJECT: &[&str] = &["CLAUDE_PROJECT_DIR", "CREWDECK_PROJECT_DIR"];

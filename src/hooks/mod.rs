@@ -7,7 +7,7 @@ mod command;
 mod repeats;
 mod request;
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -26,6 +26,9 @@ use repeats::RepeatedBlocks;
 
 /// Maximum number of hooks that run without being waited for.
 const ASYNC_MAX: usize = 16;
+
+/// Maximum number of different problems of one hook that are reported.
+const PROBLEMS_MAX: usize = 3;
 
 /// What hooks need from their surroundings.
 pub struct HookHost {
@@ -50,6 +53,8 @@ struct Inner {
     repeats: Mutex<RepeatedBlocks>,
     /// The hooks of which the user knows that they are not approved.
     refused: Mutex<HashSet<usize>>,
+    /// The problems of each hook that were reported.
+    problems: Mutex<HashMap<usize, Vec<String>>>,
     asynchronous: Semaphore,
 }
 
@@ -75,6 +80,7 @@ impl HookRunner {
                 clients: request::HookClients::default(),
                 repeats: Mutex::default(),
                 refused: Mutex::default(),
+                problems: Mutex::default(),
                 asynchronous: Semaphore::new(ASYNC_MAX),
             }),
         }
@@ -83,6 +89,12 @@ impl HookRunner {
     /// Returns whether the event has hooks, so that a caller can omit the work of describing it.
     pub fn has_hooks(&self, event: HookEvent) -> bool {
         self.inner.hooks.iter().any(|hook| hook.event == event)
+    }
+
+    /// Returns what the hooks of an event run, as it is written in their files.
+    pub fn names(&self, input: &HookInput, context: &HookContext) -> Vec<String> {
+        let selected = distinct(&self.inner.hooks, input, context);
+        selected.iter().map(|hook| hook.runs()).collect()
     }
 
     /// Runs the hooks of an event and returns what they decide together. When `cancel` is triggered, all hooks are killed
@@ -226,7 +238,22 @@ impl Inner {
             let note = decide(hook, HookResult::Failed { why });
             decision.problem = note.problem;
         }
+        let index = self.index(hook);
+        decision
+            .problem
+            .take_if(|problem| !self.is_news(index, problem));
         (hook, decision)
+    }
+
+    /// Returns whether the user has to see a problem of a hook: it is new, and the hook had fewer than [`PROBLEMS_MAX`].
+    fn is_news(&self, index: usize, problem: &str) -> bool {
+        let mut problems = self.problems.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = problems.entry(index).or_default();
+        if known.len() >= PROBLEMS_MAX || known.iter().any(|known| known == problem) {
+            return false;
+        }
+        known.push(problem.to_string());
+        true
     }
 
     /// Returns the decision of a hook that must not run because it is not approved. The user sees that once.

@@ -20,6 +20,14 @@ pub struct EventSender {
     seq: Arc<Mutex<u64>>,
     clock: fn() -> Timestamp,
     redactor: Redactor,
+    listener: Option<Listener>,
+}
+
+/// Gets a copy of some events, as long as it has room for them.
+#[derive(Debug, Clone)]
+struct Listener {
+    wants: fn(&EventKind) -> bool,
+    out: mpsc::Sender<EventKind>,
 }
 
 /// The receiving end of the event bus. Unlike the sending end, it cannot be cloned.
@@ -36,6 +44,7 @@ pub fn bus(clock: fn() -> Timestamp) -> (EventSender, EventReceiver) {
             seq: Arc::default(),
             clock,
             redactor: Redactor::default(),
+            listener: None,
         },
         EventReceiver { events },
     )
@@ -47,6 +56,18 @@ impl EventSender {
     #[must_use]
     pub fn with_redactor(self, redactor: Redactor) -> EventSender {
         EventSender { redactor, ..self }
+    }
+
+    /// Returns this sender with a listener, which gets a copy of the published events that `wants` selects. Those for which
+    /// it has no room are dropped.
+    #[must_use]
+    pub fn with_listener(
+        self,
+        wants: fn(&EventKind) -> bool,
+        out: mpsc::Sender<EventKind>,
+    ) -> EventSender {
+        let listener = Some(Listener { wants, out });
+        EventSender { listener, ..self }
     }
 
     /// Returns the redactor, so that output of the crew other than events can be redacted too.
@@ -71,6 +92,9 @@ impl EventSender {
         if kind.is_delta() {
             self.offer(kind);
         } else {
+            if let Some(listener) = self.listener.as_ref().filter(|l| (l.wants)(&kind)) {
+                let _ = listener.out.try_send(kind.clone());
+            }
             // The receiver is only gone when the program ends.
             if let Ok(room) = self.out.reserve().await {
                 self.send(room, kind);

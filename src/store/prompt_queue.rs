@@ -25,6 +25,9 @@ pub struct QueuedPrompt {
     pub text: String,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub attachments: Vec<Attachment>,
+    /// Texts of hooks for the model.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub context: Vec<String>,
 }
 
 #[derive(Debug)]
@@ -191,6 +194,7 @@ mod tests {
             id: PromptId(id.into()),
             text: format!("text of {id}"),
             attachments: Vec::new(),
+            context: Vec::new(),
         }
     }
 
@@ -271,6 +275,7 @@ mod tests {
             id,
             text: text.clone(),
             attachments: Vec::new(),
+            context: Vec::new(),
         })
         .unwrap();
         let written = fs::read_to_string(&all.path).unwrap();

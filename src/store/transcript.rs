@@ -53,6 +53,10 @@ impl TranscriptFile {
         }
     }
 
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
     /// Returns a log that writes placeholders instead of the secrets that `redactor` knows. A loaded conversation contains
     /// the placeholders.
     #[must_use]

@@ -1,7 +1,7 @@
 //! The interface through which tools call the crew. Declared here and implemented by the crew, to avoid an import
 //! cycle.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,6 +9,7 @@ use futures::future::BoxFuture;
 
 use crate::domain::attachment::AttachedImage;
 use crate::domain::chat::ToolCall;
+use crate::domain::hook::{HookEvent, HookInput};
 use crate::domain::ids::{CallId, JobId, Name, RequestId, TaskId};
 use crate::domain::job::Job;
 use crate::domain::mcp::ServerStatus;
@@ -91,6 +92,22 @@ pub trait Host: Send + Sync {
     /// Requests a summary of the agent's conversation, to be made before its next model call. The summary should
     /// cover `focus` in most detail.
     fn compact(&self, agent: &Name, focus: String);
+
+    /// Returns whether hooks run at the event.
+    fn has_hooks(&self, _event: HookEvent) -> bool {
+        false
+    }
+
+    /// Runs the hooks of a change of the board that `agent` is about to make in `dir`. The error is the reason why a hook
+    /// prevents the change.
+    fn check_task<'a>(
+        &'a self,
+        _agent: &'a Name,
+        _dir: &'a Path,
+        _change: HookInput,
+    ) -> BoxFuture<'a, Result<(), String>> {
+        Box::pin(std::future::ready(Ok(())))
+    }
 
     /// Returns the MCP servers; `None` if none is configured.
     fn servers(&self) -> Option<Arc<dyn ServerHost>> {

@@ -5,10 +5,11 @@ use serde::Deserialize;
 
 use super::lenient::{self, LenientRef};
 use super::{
-    Access, Audience, Tool, ToolContext, ToolResult, call_blocking, failed, schema_of, shown,
+    Access, Audience, Tool, ToolContext, ToolResult, call, failed, on_thread, schema_of, shown,
     task_ref,
 };
 use crate::domain::graph::NewTask;
+use crate::domain::hook::{HookEvent, HookInput};
 
 pub const TOOL: Tool = Tool {
     name: "task_create",
@@ -17,7 +18,7 @@ pub const TOOL: Tool = Tool {
     access: Access::Crew,
     audience: Audience::Members,
     show: |input| shown(input, "subject"),
-    run: |context, input| call_blocking(context, input, run),
+    run: |context, input| call(context, input, create),
 };
 
 #[derive(Deserialize, JsonSchema)]
@@ -40,6 +41,23 @@ struct Input {
     /// Tags that a teammate must have to claim the task; null for none.
     #[serde(default)]
     tags: Option<Vec<String>>,
+}
+
+async fn create(context: ToolContext, input: Input) -> ToolResult {
+    if context.host.has_hooks(HookEvent::TaskCreated) {
+        let board = context.board.clone();
+        let next = on_thread(move || board.next_id().map_err(failed)).await?;
+        let change = HookInput::TaskCreated {
+            id: next.0.to_string(),
+            subject: input.subject.clone(),
+            description: input.description.clone().unwrap_or_default(),
+        };
+        let checked = context
+            .host
+            .check_task(&context.agent, &context.workdir, change);
+        checked.await.map_err(failed)?;
+    }
+    on_thread(move || run(&context, input)).await
 }
 
 fn run(context: &ToolContext, input: Input) -> ToolResult {

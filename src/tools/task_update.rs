@@ -6,9 +6,11 @@ use serde_json::Value;
 
 use super::lenient::{self, LenientRef};
 use super::{
-    Access, Audience, Tool, ToolContext, ToolResult, call, failed, on_thread, schema_of, task_ref,
+    Access, Audience, Tool, ToolContext, ToolOutput, ToolResult, call, failed, on_thread,
+    schema_of, task_ref,
 };
-use crate::domain::graph::TaskEdit;
+use crate::domain::graph::{GraphError, TaskEdit};
+use crate::domain::hook::{HookEvent, HookInput};
 use crate::domain::ids::{Name, TaskId};
 use crate::domain::task::{Task, TaskStatus};
 use crate::store::{Board, StoreError};
@@ -84,6 +86,9 @@ async fn update(context: ToolContext, input: Input) -> ToolResult {
     } = context.clone();
     let status = input.status;
     if status == Some(TaskStatus::Completed) {
+        if host.has_hooks(HookEvent::TaskCompleted) {
+            check_hooks(&context, &input).await?;
+        }
         // Before completion: tasks that become ready build on this branch.
         host.commit_leftovers(&agent).await.map_err(failed)?;
     }
@@ -98,6 +103,35 @@ async fn update(context: ToolContext, input: Input) -> ToolResult {
         output.text.push_str(&place);
     }
     Ok(output)
+}
+
+/// Runs the hooks of a completion, if the agent may complete the task.
+async fn check_hooks(context: &ToolContext, input: &Input) -> Result<(), ToolOutput> {
+    let (board, agent, id) = (
+        context.board.clone(),
+        context.agent.clone(),
+        input.task_id.clone(),
+    );
+    let task = on_thread(move || {
+        let id = task_ref::resolve(&board, &id)?;
+        let found = board.query(|graph| {
+            graph.check_complete(id, &agent)?;
+            Ok::<_, GraphError>(graph.get(id).cloned())
+        });
+        found.map_err(failed)?.map_err(failed)
+    });
+    let Some(task) = task.await? else {
+        return Ok(());
+    };
+    let change = HookInput::TaskCompleted {
+        id: task.id.0.to_string(),
+        subject: input.subject.clone().unwrap_or(task.subject),
+        description: input.description.clone().unwrap_or(task.description),
+    };
+    let checked = context
+        .host
+        .check_task(&context.agent, &context.workdir, change);
+    checked.await.map_err(failed)
 }
 
 /// Returns the open task that `agent` owns.

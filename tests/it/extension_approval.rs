@@ -61,10 +61,8 @@ fn nothing_of_a_project_runs_before_approval() {
         let ran = project.run(&[&args[..], &script].concat());
         assert!(!project.file("ran").exists(), "{args:?}");
         let is_run = args[0] == "run";
-        let notice = "this project brings the MCP servers evil, spy, which wait for your approval and do not run";
+        let notice = "this project brings the MCP servers evil, spy and 15 hooks, which wait for your approval and do not run";
         if is_run {
-            let hooks = ".claude/settings.json: its hooks do not run";
-            assert!(ran.err().contains(hooks), "{}", ran.err());
             assert_eq!(ran.code(), 0, "{args:?}: {}", ran.err());
             let lines: Vec<String> = ran
                 .err()
@@ -97,7 +95,7 @@ fn nothing_of_a_project_runs_before_approval() {
 }
 
 #[test]
-fn trust_shows_and_approves_settings_and_servers_together() {
+fn trust_shows_and_approves_settings_servers_and_hooks_together() {
     let project = hostile_project();
     project.write(".crewdeck/config.toml", "tool = 'auto'\n");
     let shown = project.run(&["trust"]);
@@ -106,6 +104,7 @@ fn trust_shows_and_approves_settings_and_servers_together() {
         "tool = \"auto\"",
         "Server evil of .mcp.json (not decided):\n  sh ./run.sh\n",
         "http://127.0.0.1:1/${SECRET_TOKEN}",
+        "Hook Stop of .claude/settings.local.json (not decided):\n  sh run.sh\n",
         "runs a program with your rights, outside of the sandbox",
     ] {
         assert!(shown.out().contains(line), "{line}: {}", shown.out());
@@ -154,7 +153,7 @@ fn trust_shows_and_approves_settings_and_servers_together() {
     );
     let ran = project.run(&["run", "hello", "--provider", "script:rules.yaml"]);
     assert!(
-        ran.err().contains("the MCP server evil, which waits"),
+        ran.err().contains("the MCP server evil and 15 hooks"),
         "{}",
         ran.err()
     );

@@ -23,6 +23,7 @@ mod golden;
 mod headless;
 #[cfg(target_os = "linux")]
 mod history;
+mod hook_events;
 mod hooks;
 mod hostile;
 mod hostile_cli;

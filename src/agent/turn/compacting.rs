@@ -329,6 +329,36 @@ impl Turn {
         effects
     }
 
+    /// Returns whether the user has requested the summary that is being made, and its focus; `None` if none is.
+    pub fn compaction(&self) -> Option<(bool, &str)> {
+        match &self.phase {
+            TurnPhase::Summarising(summary) => {
+                Some((summary.after != AfterSummary::Call, &summary.focus))
+            }
+            _ => None,
+        }
+    }
+
+    /// Goes on without the compaction that a hook prevents. Ends the turn if the server has refused the conversation as
+    /// too long, because the model cannot answer it.
+    pub(super) fn compaction_refused(&mut self, why: &str) -> Vec<TurnEffect> {
+        let TurnPhase::Summarising(summary) = &self.phase else {
+            return vec![];
+        };
+        if summary.form == SummaryForm::Digest {
+            return self.end(TurnEnd::Failed {
+                error: format!(
+                    "the conversation is too long, and a hook prevents its compaction: {why}"
+                ),
+                hint: "Change the PreCompact hook, or use /clear.".into(),
+            });
+        }
+        match summary.after {
+            AfterSummary::Call | AfterSummary::CallRequestedByUser => self.call(),
+            AfterSummary::EndTurn => self.end(TurnEnd::Done),
+        }
+    }
+
     pub(super) fn archive_failed(&mut self, why: &str) -> Vec<TurnEffect> {
         if !matches!(self.phase, TurnPhase::Archiving { .. }) {
             return vec![];

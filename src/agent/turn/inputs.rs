@@ -50,6 +50,11 @@ pub enum TurnInput {
         /// What the summary should cover in most detail; may be empty.
         focus: String,
     },
+    /// Answers [`TurnEffect::Summarise`]: a hook prevents the compaction.
+    CompactionRefused {
+        /// Why the hook prevents it.
+        why: String,
+    },
     /// Answers [`TurnEffect::Archive`]: the whole conversation is on disk.
     Archived(Box<KeptState>),
     /// Answers [`TurnEffect::Archive`]: the conversation could not be saved, so the summary must not replace it.
@@ -80,7 +85,8 @@ pub enum TurnEffect {
     /// Call the model with the conversation. The driver answers with [`TurnInput::Replied`], [`TurnInput::ModelFailed`]
     /// or [`TurnInput::Stop`].
     Call,
-    /// Request a summary from the model. The driver answers as for [`TurnEffect::Call`].
+    /// Request a summary from the model. The driver answers as for [`TurnEffect::Call`], or with
+    /// [`TurnInput::CompactionRefused`].
     Summarise(SummaryRequest),
     /// Save the whole conversation in a separate file. The driver answers with [`TurnInput::Archived`] or
     /// [`TurnInput::ArchiveFailed`].

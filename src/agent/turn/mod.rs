@@ -198,6 +198,7 @@ impl Turn {
             TurnInput::OwnCompaction { focus } => {
                 self.request_compaction(focus, AfterSummary::Call)
             }
+            TurnInput::CompactionRefused { why } => self.compaction_refused(&why),
             TurnInput::Archived(keep) => self.archived(&keep),
             TurnInput::ArchiveFailed { why } => self.archive_failed(&why),
             TurnInput::Stop { why } => self.stopped(why),

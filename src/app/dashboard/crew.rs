@@ -58,7 +58,8 @@ impl CrewState {
         // The journal must be complete before another process can take the lock.
         drop(journal);
         drop(lock);
-        Ok(stopped?)
+        stopped?;
+        Ok(())
     }
 }
 

@@ -89,30 +89,10 @@ impl Extensions {
     /// Reads all files. Call it again to see changed files and new decisions.
     pub fn load(root: &Path) -> Extensions {
         let user = user_folder();
-        let environment = |name: &str| {
+        Extensions::load_from(root, user.as_deref(), Decisions::load, |name| {
             let value = std::env::var_os(name)?;
             Some(value.to_string_lossy().into_owned())
-        };
-        let mut found = Extensions::load_from(root, user.as_deref(), Decisions::load, environment);
-        found.report_hooks();
-        found
-    }
-
-    /// Replaces the hooks with a problem for each file that declares some, because agents do not call hooks yet. So
-    /// the user neither approves a hook that does not run nor relies on it.
-    fn report_hooks(&mut self) {
-        let mut files: Vec<String> = Vec::new();
-        for hook in self.hooks.drain(..) {
-            if !files.contains(&hook.source.file) {
-                files.push(hook.source.file);
-            }
-        }
-        self.trust.remove_hooks();
-        let problems = files.into_iter().map(|file| FileProblem {
-            file,
-            text: "its hooks do not run: this version of crewdeck calls no hooks".into(),
-        });
-        self.problems.extend(problems);
+        })
     }
 
     /// Returns a notice about servers and hooks that wait for approval; `None` if none does.

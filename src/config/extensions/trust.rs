@@ -93,12 +93,6 @@ impl ExtensionTrust {
         }
     }
 
-    /// Forgets the hooks, so that no approval is asked for them.
-    pub fn remove_hooks(&mut self) {
-        self.items
-            .retain(|guarded| guarded.item.kind != ItemKind::Hook);
-    }
-
     pub fn items(&self) -> impl Iterator<Item = &TrustItem> {
         self.items.iter().map(|guarded| &guarded.item)
     }

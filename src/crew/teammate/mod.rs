@@ -1,5 +1,6 @@
 //! Runs a teammate: alternates between turns and idle periods, as [`Idle`] decides, until the teammate shuts down.
 
+mod hooks;
 mod leaving;
 mod tasks;
 
@@ -197,6 +198,8 @@ struct TeammateLoop {
     is_paused: bool,
     /// The number of consecutive claims that failed because the board could not be written.
     failed_claims: u32,
+    /// Whether a turn has ended since the teammate was last idle.
+    has_worked: bool,
     /// The task for which the teammate was reported as stuck. Until its next turn, it is not reported for that task
     /// again.
     stuck_with: Option<TaskId>,
@@ -249,6 +252,7 @@ impl TeammateLoop {
             member,
             is_paused: false,
             failed_claims: 0,
+            has_worked: false,
             stuck_with: None,
         }
     }
@@ -298,7 +302,12 @@ impl TeammateLoop {
                     }
                     say = self.wait(&mut changes, None).await?;
                 }
-                IdleAction::StayIdle(until) => say = self.wait(&mut changes, until).await?,
+                IdleAction::StayIdle(until) => {
+                    say = match self.kept_by_hook().await {
+                        Some(start) => Some(start),
+                        None => self.wait(&mut changes, until).await?,
+                    };
+                }
                 IdleAction::Leave(LeaveReason::ShutdownApproved) => return Some(LeaveCause::Asked),
                 IdleAction::Leave(LeaveReason::IdleTimeout) => {
                     return Some(LeaveCause::IdleTimeout);
@@ -341,6 +350,7 @@ impl TeammateLoop {
                     .report(format!("{} cannot continue: {error}", self.member.name));
             }
         }
+        self.has_worked = true;
         self.handle_shutdown_answer();
         Some(())
     }

@@ -18,4 +18,6 @@ pub use matcher::Matcher;
 pub use outcome::{CONTEXT_MAX, HookOutcome, bounded, merge};
 pub use rule::ToolRule;
 pub use spec::{HookHandler, HookSource, HookSpec, distinct};
-pub use tools::{ExternalCall, external_call, own_input, own_tools};
+pub use tools::{
+    ExternalCall, external_call, external_name, external_response, own_input, own_tools,
+};

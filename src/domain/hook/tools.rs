@@ -117,6 +117,25 @@ pub fn own_tools(name: &str) -> Vec<&'static str> {
     found.map(|alias| alias.own).collect()
 }
 
+/// Returns the name of crewdeck's `tool` in the input of hooks.
+pub fn external_name(tool: &str) -> &str {
+    let names = alias(tool).and_then(|alias| alias.names.first());
+    names.copied().unwrap_or(tool)
+}
+
+/// Returns the result of a successful call as a hook sees it. Claude Code has a shape for each tool; here the shapes of its
+/// commands, file tools and MCP tools are followed as far as one text has them.
+pub fn external_response(tool: &str, input: &Value, dir: &Path, text: &str) -> Value {
+    let path = || external_call(tool, input, dir).input["file_path"].clone();
+    match external_name(tool) {
+        "Bash" => json!({"stdout": text, "stderr": "", "interrupted": false, "isImage": false}),
+        "Read" => json!({"type": "text", "file": {"filePath": path(), "content": text}}),
+        "Write" | "Edit" => json!({"filePath": path(), "success": true, "content": text}),
+        name if name.starts_with("mcp__") => json!([{"type": "text", "text": text}]),
+        _ => json!({"content": text}),
+    }
+}
+
 /// Returns the call of crewdeck's `tool` as a hook sees it. Paths become absolute, time limits milliseconds.
 pub fn external_call(tool: &str, input: &Value, dir: &Path) -> ExternalCall {
     let Some(alias) = alias(tool) else {
@@ -263,6 +282,13 @@ mod tests {
             assert_eq!(call.names.last().map(String::as_str), Some(tool));
             assert_eq!(own_input(tool, &elsewhere, dir), own, "{tool}");
         }
+        let response = |tool, input: &Value| external_response(tool, input, dir, "out");
+        assert_eq!(response("bash", &json!({}))["stdout"], "out");
+        let path = json!({"path": "a"});
+        assert_eq!(response("read_file", &path)["file"]["filePath"], "/w/a");
+        assert_eq!(response("write_file", &path)["filePath"], "/w/a");
+        assert_eq!(response("mcp__a__b", &path)[0]["text"], "out");
+        assert_eq!(response("todo", &path)["content"], "out");
         // Paths outside of the work directory stay as they are; the tool refuses them.
         let outside = json!({"file_path": "/etc/passwd"});
         assert_eq!(

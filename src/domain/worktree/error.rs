@@ -21,6 +21,9 @@ pub enum WorktreeError {
     /// All names that a worktree of this task could get are in use, see [`WorktreeName::candidates`].
     #[error("task {0} has too many worktrees: remove one first (crewdeck worktree list)")]
     TooMany(TaskId),
+    /// A hook prevents the worktree, or has made none that can be used: why.
+    #[error("{0}")]
+    Hook(String),
     #[error("there is no branch {0:?} to start from")]
     NoBase(String),
     #[error("the branch {0} no longer exists: it cannot be merged or shown")]

@@ -226,6 +226,14 @@ impl Board {
         }
     }
 
+    /// Returns the number that the next task gets, unless another process creates one first.
+    ///
+    /// # Errors
+    /// When the board cannot be read, or no number is left.
+    pub fn next_id(&self) -> Result<TaskId, StoreError> {
+        self.lock()?.next_id()
+    }
+
     /// Claims the task `id`, or the first claimable task. Returns `None` if there is no claimable task.
     ///
     /// # Errors

@@ -1,6 +1,7 @@
 //! Creates worktrees, including after an earlier attempt was interrupted.
 
 use std::fs;
+use std::path::PathBuf;
 
 use super::log::LogEntry;
 use super::merge::{MergeOutcome, check_clean, check_own_branch, try_merge};
@@ -25,6 +26,8 @@ pub struct NewWorktree {
     pub base: Option<String>,
     /// The branches to merge into the new worktree: those of the task's blockers.
     pub needs: Vec<String>,
+    /// The worktree of this repository that a hook has made for the task, if one has.
+    pub made: Option<PathBuf>,
 }
 
 /// Whether a worktree name can be used.
@@ -46,8 +49,14 @@ impl Worktrees {
     /// When the worktree cannot be created. The failed attempt then leaves nothing that prevents another one.
     pub fn create(&self, new: &NewWorktree, now: Timestamp) -> Result<Created, StoreError> {
         let mut work = self.begin_change()?;
-        let (base, commit) = work.start_point(new)?;
+        let (base, mut commit) = work.start_point(new)?;
         let (name, origin) = work.name_for(new.task, &commit)?;
+        // A branch with unmerged work is continued, whatever a hook has made.
+        let made = new.made.as_deref().filter(|_| origin == Origin::Base);
+        let made = made.map(|dir| work.made_by_hook(dir)).transpose()?;
+        if let Some(made) = &made {
+            commit.clone_from(&made.commit);
+        }
         let path = work.dir.join(name.as_str());
         let mut tree = match (origin, work.index.get(&name)) {
             (Origin::Branch, Some(lost)) => {
@@ -67,7 +76,11 @@ impl Worktrees {
         tree.path = path.to_string_lossy().into_owned();
         work.log
             .record(LogEntry::of(super::debris::CREATE, &tree), now)?;
-        let made = work.add_worktree(&name, origin, &commit).and_then(|()| {
+        let added = match &made {
+            Some(made) => work.take_over(&name, made),
+            None => work.add_worktree(&name, origin, &commit),
+        };
+        let made = added.and_then(|()| {
             // Registered before anything is merged into it, so that a later failure does not lose it.
             work.index.put(tree.clone());
             work.save()?;
@@ -90,6 +103,20 @@ impl Worktrees {
                 Err(error)
             }
         }
+    }
+
+    /// Returns the name that the next worktree of a task gets.
+    ///
+    /// # Errors
+    /// When no name is free, or git fails.
+    pub fn next_name(&self, task: TaskId) -> Result<WorktreeName, StoreError> {
+        let work = self.begin_change()?;
+        let new = NewWorktree {
+            task,
+            ..NewWorktree::default()
+        };
+        let (_, commit) = work.start_point(&new)?;
+        Ok(work.name_for(task, &commit)?.0)
     }
 
     /// Merges other branches into a clean worktree. Skips branches that the worktree already contains or that no longer

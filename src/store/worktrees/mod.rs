@@ -7,6 +7,7 @@ mod branches;
 mod create;
 mod debris;
 mod diff;
+mod hook_made;
 mod inspect;
 mod interrupted_merge;
 mod log;

@@ -182,6 +182,20 @@ impl Transcript {
     }
 
     fn begin_run(&mut self, call: &CallId, run: ToolRun) {
+        // A second start of a running call: a hook has changed its input.
+        let mut run = Some(run);
+        if let Some((_, number)) = self.running.iter().find(|(id, _)| id == call) {
+            self.log.change(*number, |kind| {
+                if let CellKind::Tool(known) = kind
+                    && known.state == ToolCallState::Running
+                    && run.as_ref().is_some_and(|run| run.tool == known.tool)
+                    && let Some(run) = run.take()
+                {
+                    **known = run;
+                }
+            });
+        }
+        let Some(run) = run else { return };
         self.close_answer();
         self.track_run(call, run);
     }

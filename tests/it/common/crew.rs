@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use crewdeck::agent::driver::ModelConfig;
 use crewdeck::app::new_id;
-use crewdeck::crew::{Approvers, CrewParts, InstructionParts, ModelParts, TeamLimits};
+use crewdeck::crew::{
+    Approvers, CrewParts, ExtensionParts, InstructionParts, ModelParts, TeamLimits,
+};
 use crewdeck::domain::request::Approver;
 use crewdeck::domain::timestamp::Timestamp;
 use crewdeck::model::Model;
@@ -71,7 +73,7 @@ pub fn crew_parts(
             roles: Roles::open(root, None),
         },
         preset: None,
-        servers: None,
+        extensions: ExtensionParts::default(),
         worktrees: None,
         publisher,
         clock,

@@ -89,6 +89,7 @@ impl Repository {
             owner: "alice".into(),
             base: None,
             needs: needs.iter().map(ToString::to_string).collect(),
+            made: None,
         };
         self.worktrees().create(&new, NOW)
     }

@@ -137,7 +137,7 @@ fn settings_that_do_not_fit_cannot_be_approved() {
 }
 
 #[test]
-fn servers_wait_on_the_first_page() {
+fn servers_and_hooks_wait_on_the_first_page() {
     let (project, server) = (repository(), Server::with_models());
     let home = home(&project);
     let url = server.server.uri();
@@ -153,8 +153,9 @@ fn servers_wait_on_the_first_page() {
     );
     let mut screen = start_dashboard(&project, home.path(), &environment);
     screen.wait("everything that would run", |text| {
-        text.contains("This project brings 1 MCP server that")
+        text.contains("This project brings 1 MCP server and 1 hook")
             && text.contains("Server git of .mcp.json: sh ./serve.sh")
+            && text.contains("Hook PreToolUse (Bash) of .claude/settings.json: touch ran")
             && text.contains("approve exactly this for this directory")
     });
     press_when_ready(&mut screen, "w");
@@ -163,7 +164,7 @@ fn servers_wait_on_the_first_page() {
 
     // Without a decision the page is shown again; after it, only a change shows it.
     let mut screen = start_dashboard(&project, home.path(), &environment);
-    screen.wait_for("This project brings 1 MCP server that");
+    screen.wait_for("This project brings 1 MCP server and 1 hook");
     press_when_ready(&mut screen, "a");
     screen.wait_for("y approve");
     screen.send("y");

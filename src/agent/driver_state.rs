@@ -1,0 +1,91 @@
+//! The state of a driver: the conversation, usage, and what is not yet saved or acknowledged.
+
+use std::collections::BTreeSet;
+use std::sync::Mutex;
+
+use super::published_calls::PublishedCalls;
+use super::turn::Turn;
+use crate::domain::ids::{JobId, PromptId};
+use crate::domain::mail::MailMessage;
+use crate::domain::timestamp::Timestamp;
+use crate::domain::todo::TodoList;
+use crate::domain::usage::Usage;
+use crate::store::{Cursor, QueuedPrompt};
+
+/// Whether the log on disk contains an agent's whole conversation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum LogCompleteness {
+    /// Nothing is in the log, because the conversation is empty.
+    Empty,
+    Complete,
+    /// A line could not be written, or the log was removed. The log must be rewritten.
+    Incomplete,
+}
+
+/// The part of a driver that changes: the conversation, usage, and what is not yet saved or acknowledged.
+pub struct DriverState {
+    /// The conversation and the state of the current turn.
+    pub turn: Turn,
+    pub usage: Usage,
+    /// The cost of all model calls of this agent so far, in US dollars; `None` if the price is unknown.
+    pub cost: Option<f64>,
+    /// The number of model calls of this agent so far.
+    pub calls: u64,
+    /// The agent's todo list. The tool `todo` replaces it.
+    pub todo: TodoList,
+    pub approved_shutdown: Option<MailMessage>,
+    pub(super) log_completeness: LogCompleteness,
+    /// The inbox position after the messages that go into the next conversation message. `None` if there are none.
+    pub(super) pending_inbox: Option<Cursor>,
+    /// The inbox position after messages that were taken from the inbox but not yet acknowledged. The conversation
+    /// message that contains them may not be on disk yet.
+    pub(super) unacknowledged_inbox: Option<Cursor>,
+    /// The inbox messages that were taken but not yet acknowledged.
+    pub(super) unacknowledged_messages: Vec<MailMessage>,
+    /// The prompts that go into the next conversation message.
+    pub(super) prompts: Vec<QueuedPrompt>,
+    /// Prompts that are in the conversation and still in the queue on disk.
+    pub(super) unacknowledged_prompts: Vec<PromptId>,
+    /// Background jobs whose result goes into the next conversation message.
+    pub(super) pending_jobs: Vec<JobId>,
+    /// Background jobs whose result is in the conversation, but which the log does not yet record as reported.
+    pub(super) unacknowledged_jobs: Vec<JobId>,
+    /// Inbox messages in the conversation that the model has not answered yet.
+    pub(super) unanswered: Vec<MailMessage>,
+    /// The name of the model that refused an image. This model gets no more images.
+    pub(super) model_without_images: Option<String>,
+    /// How long the model thought before its last answer, in milliseconds.
+    pub(super) thought_ms: u64,
+    pub(super) announced: PublishedCalls,
+    /// The time at which the current turn started.
+    pub(super) began: Timestamp,
+    /// The file errors that were reported in this turn, so that each is reported once.
+    pub(super) troubles: Mutex<BTreeSet<String>>,
+}
+
+impl DriverState {
+    pub fn new(turn: Turn) -> DriverState {
+        DriverState {
+            turn,
+            usage: Usage::default(),
+            cost: None,
+            calls: 0,
+            todo: TodoList::default(),
+            approved_shutdown: None,
+            log_completeness: LogCompleteness::Empty,
+            pending_inbox: None,
+            unacknowledged_inbox: None,
+            unacknowledged_messages: Vec::new(),
+            prompts: Vec::new(),
+            unacknowledged_prompts: Vec::new(),
+            pending_jobs: Vec::new(),
+            unacknowledged_jobs: Vec::new(),
+            unanswered: Vec::new(),
+            model_without_images: None,
+            thought_ms: 0,
+            announced: PublishedCalls::default(),
+            began: Timestamp::default(),
+            troubles: Mutex::default(),
+        }
+    }
+}

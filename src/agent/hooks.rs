@@ -1,0 +1,367 @@
+//! Calls hooks for agents: shows which hooks run, reports their problems, and asks the user about a hook that blocks the
+//! same too often.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use futures::future::BoxFuture;
+use serde_json::Value;
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+
+use crate::domain::hook::{
+    BlockEffect, HookAgent, HookContext, HookEvent, HookInput, HookOutcome, PermissionVerdict,
+};
+use crate::domain::ids::Name;
+use crate::domain::request::{NewRequest, RequestKind, RequestStatus};
+use crate::domain::team::Activity;
+use crate::domain::text::{clip, escape_control_chars, first_names, one_line};
+use crate::protocol::EventSender;
+use crate::protocol::event::{AgentEvent, EventKind, NoticeLevel};
+use crate::tools::host::Host;
+use crate::tools::policy::Ruling;
+
+/// How long hooks run before the agent's activity names them. Most end earlier.
+pub(super) const SHOWN_AFTER: Duration = Duration::from_millis(200);
+/// Maximum length of a message of a hook to the user, in characters.
+const MESSAGE_MAX: usize = 500;
+/// Maximum number of different problems that are reported. Further ones are dropped.
+const PROBLEMS_MAX: usize = 64;
+
+/// The choices of the question about a hook that blocks too often.
+const IGNORE: &str = "Ignore the hook this time";
+const OBEY: &str = "Let the hook block it";
+
+/// Runs the hooks of an event. Declared here, implemented by the crew.
+pub trait HookService: Send + Sync {
+    fn has_hooks(&self, event: HookEvent) -> bool;
+
+    /// Returns what the hooks of an event run, as it is written in their files.
+    fn names(&self, input: &HookInput, context: &HookContext) -> Vec<String>;
+
+    /// Runs the hooks of an event. If `cancel` is triggered or the future is dropped, they are killed and decide nothing.
+    fn run<'a>(
+        &'a self,
+        input: &'a HookInput,
+        context: &'a HookContext,
+        cancel: &'a CancellationToken,
+    ) -> BoxFuture<'a, HookOutcome>;
+}
+
+/// Runs the hooks of a crew for all its agents. Exists only if a hook is configured.
+pub struct HookCaller {
+    runner: Box<dyn HookService>,
+    publisher: EventSender,
+    session: String,
+    team: String,
+    /// Whether a hook may approve tool calls. It may not if the settings deny every call that needs approval.
+    pub can_approve: bool,
+    /// Whether the hooks of the session start have ended.
+    started: watch::Sender<bool>,
+    /// Ends the hooks of the session start.
+    pub start_cancel: CancellationToken,
+    /// The problems that the user was already told.
+    reported: Mutex<BTreeSet<String>>,
+    was_shown: AtomicBool,
+}
+
+/// The agent in whose work an event happens.
+#[derive(Debug, Clone)]
+pub struct HookSubject {
+    pub agent: Name,
+    /// The type of a subagent, such as `Explore` or the name of its role; empty for other agents.
+    pub kind: String,
+    /// The path of the agent's transcript.
+    pub transcript: String,
+    /// Whether hooks that run longer are shown as the agent's activity.
+    pub is_shown: bool,
+}
+
+/// What the hooks at the end of a turn decide.
+#[derive(Debug, PartialEq, Eq)]
+pub enum EndDecision {
+    End,
+    /// The agent goes on with this text.
+    GoOn(String),
+    /// The agent was interrupted.
+    Interrupted,
+}
+
+impl HookCaller {
+    pub fn new(
+        runner: Box<dyn HookService>,
+        publisher: EventSender,
+        session: String,
+        team: String,
+        can_approve: bool,
+    ) -> HookCaller {
+        HookCaller {
+            runner,
+            publisher,
+            session,
+            team,
+            can_approve,
+            started: watch::Sender::new(false),
+            start_cancel: CancellationToken::new(),
+            reported: Mutex::default(),
+            was_shown: AtomicBool::new(false),
+        }
+    }
+
+    pub fn has_hooks(&self, event: HookEvent) -> bool {
+        self.runner.has_hooks(event)
+    }
+
+    /// Runs the hooks of an event, and publishes their problems and messages. `dir` is the agent's work directory, `mode`
+    /// the permission mode. If `cancel` is triggered or the future is dropped, the hooks are killed.
+    pub async fn run(
+        &self,
+        subject: &HookSubject,
+        (dir, mode): (&Path, &'static str),
+        input: &HookInput,
+        cancel: &CancellationToken,
+    ) -> HookOutcome {
+        let event = input.event();
+        if !self.runner.has_hooks(event) {
+            return HookOutcome::default();
+        }
+        let context = self.context(subject, dir, mode);
+        let work = self.runner.run(input, &context, cancel);
+        tokio::pin!(work);
+        let outcome = tokio::select! {
+            biased;
+            outcome = &mut work => outcome,
+            () = tokio::time::sleep(SHOWN_AFTER), if subject.is_shown => {
+                self.was_shown.store(true, Ordering::Relaxed);
+                self.show(subject, input, &context).await;
+                work.await
+            }
+        };
+        self.report(event, &outcome).await;
+        outcome
+    }
+
+    fn context(&self, subject: &HookSubject, dir: &Path, mode: &'static str) -> HookContext {
+        let is_subagent = subject.agent.parent().is_some();
+        let is_teammate = !is_subagent && !subject.agent.is_lead() && !subject.agent.is_user();
+        HookContext {
+            session_id: self.session.clone(),
+            transcript_path: subject.transcript.clone(),
+            dir: dir.to_owned(),
+            permission_mode: Some(mode.into()),
+            agent: is_subagent.then(|| HookAgent {
+                id: subject.agent.to_string(),
+                kind: subject.kind.clone(),
+            }),
+            teammate: is_teammate.then(|| subject.agent.to_string()),
+            team: is_teammate.then(|| self.team.clone()),
+        }
+    }
+
+    /// Shows the running hooks as the agent's activity.
+    async fn show(&self, subject: &HookSubject, input: &HookInput, context: &HookContext) {
+        let names = self.runner.names(input, context);
+        let activity = Activity::Tool {
+            tool: format!("hook {}", input.event().name()),
+            on: one_line(&escape_control_chars(&first_names(&names))),
+        };
+        let changed = AgentEvent::ActivityChanged { activity };
+        self.publisher
+            .publish(changed.of(subject.agent.clone()))
+            .await;
+    }
+
+    /// Publishes each problem once, the messages to the user, and the blocks that have no other effect.
+    async fn report(&self, event: HookEvent, outcome: &HookOutcome) {
+        for problem in &outcome.problems {
+            let is_news = {
+                let mut reported = self.reported.lock().unwrap_or_else(PoisonError::into_inner);
+                reported.len() < PROBLEMS_MAX && reported.insert(problem.clone())
+            };
+            if is_news {
+                self.notice(NoticeLevel::Warn, problem.clone()).await;
+            }
+        }
+        for message in &outcome.messages {
+            self.notice(NoticeLevel::Info, said(event, message)).await;
+        }
+        if event.block_effect() == BlockEffect::TellsUser {
+            for text in outcome.blocks.iter().chain(&outcome.stop) {
+                self.notice(NoticeLevel::Warn, said(event, text)).await;
+            }
+        }
+    }
+
+    pub async fn notice(&self, level: NoticeLevel, text: String) {
+        self.publish(EventKind::notice(level, text)).await;
+    }
+
+    pub async fn publish(&self, event: EventKind) {
+        self.publisher.publish(event).await;
+    }
+
+    /// Returns the outcome with the user's answer, if a hook has blocked the same so often that the user is asked. Where
+    /// no user answers, an agent that a hook keeps working ends, and everything else stays blocked.
+    pub async fn settle(
+        &self,
+        event: HookEvent,
+        mut outcome: HookOutcome,
+        host: &dyn Host,
+        agent: &Name,
+    ) -> HookOutcome {
+        let Some(question) = outcome.ask_user.take() else {
+            return outcome;
+        };
+        let continues = event.block_effect() == BlockEffect::Continues;
+        let effect = if continues {
+            format!("It keeps {agent} working.")
+        } else {
+            "It does not happen.".to_string()
+        };
+        let question = self.publisher.redactor().text(&question).into_owned();
+        let asking = NewRequest {
+            choices: vec![IGNORE.into(), OBEY.into()],
+            ..NewRequest::new(
+                RequestKind::Question,
+                agent,
+                format!("{question}\n\n{effect}"),
+            )
+        };
+        let is_lifted = match host.ask(agent, asking).await {
+            Ok(request) if request.status == RequestStatus::Approved => {
+                request.comment.is_empty() || request.comment == IGNORE
+            }
+            Ok(_) | Err(_) => continues,
+        };
+        if is_lifted {
+            outcome.blocks.clear();
+            outcome
+                .permission
+                .take_if(|(verdict, _)| *verdict == PermissionVerdict::Deny);
+        }
+        outcome
+    }
+
+    /// Returns whether hooks were ever shown as the activity of an agent.
+    pub fn was_shown(&self) -> bool {
+        self.was_shown.load(Ordering::Relaxed)
+    }
+
+    /// Marks that the hooks of the session start have ended.
+    pub fn set_started(&self) {
+        self.started.send_replace(true);
+    }
+
+    /// Waits until the hooks of the session start have ended.
+    pub async fn until_started(&self) {
+        // Never fails: the sender is in `self`.
+        let _ = self.started.subscribe().wait_for(|done| *done).await;
+    }
+
+    pub fn is_started(&self) -> bool {
+        *self.started.borrow()
+    }
+}
+
+/// Returns the texts of hooks for the model, each with the event.
+pub fn context_lines(event: HookEvent, outcome: &HookOutcome) -> Vec<String> {
+    let line = |text: &String| format!("Hook {}: {}", event.name(), text.trim());
+    outcome.context.iter().map(line).collect()
+}
+
+/// Returns a text of a hook as a notice.
+fn said(event: HookEvent, text: &str) -> String {
+    let text = clip(&one_line(&escape_control_chars(text.trim())), MESSAGE_MAX);
+    format!("Hook {}: {text}", event.name())
+}
+
+/// What the hooks before a tool call say about its permission.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum HookPermission {
+    /// The rules decide.
+    #[default]
+    Rules,
+    /// The call needs no approval, unless the rules deny it.
+    Allowed,
+    /// The call needs approval, for this reason.
+    MustAsk(String),
+}
+
+impl HookPermission {
+    /// Combines the ruling of the policy with what hooks say. A denial stays.
+    pub fn apply(&self, ruling: Ruling) -> Ruling {
+        match (ruling, self) {
+            (Ruling::Ask { .. }, HookPermission::Allowed) => Ruling::Allow,
+            (Ruling::Allow, HookPermission::MustAsk(why)) => Ruling::Ask { why: why.clone() },
+            (Ruling::Ask { why }, HookPermission::MustAsk(more)) => Ruling::Ask {
+                why: format!("{why}; {more}"),
+            },
+            (ruling, _) => ruling,
+        }
+    }
+}
+
+/// What the hooks before an approval request decide.
+pub enum RequestHook {
+    /// The approver decides.
+    Ask,
+    /// Approved, with this input instead of the call's own, if one is given.
+    Approved(Option<Value>),
+    Denied(String),
+}
+
+/// The hooks as one agent calls them.
+pub struct AgentHooks {
+    pub caller: Arc<HookCaller>,
+    pub subject: HookSubject,
+    /// Why a hook stops the agent's turn, until the turn has ended.
+    stop: Mutex<Option<String>>,
+    /// Whether the hooks before the compaction that is being made have allowed it.
+    is_compaction_checked: AtomicBool,
+}
+
+impl AgentHooks {
+    pub fn new(caller: Arc<HookCaller>, subject: HookSubject) -> AgentHooks {
+        AgentHooks {
+            caller,
+            subject,
+            stop: Mutex::default(),
+            is_compaction_checked: AtomicBool::new(false),
+        }
+    }
+
+    pub fn is_compaction_checked(&self) -> bool {
+        self.is_compaction_checked.load(Ordering::Relaxed)
+    }
+
+    pub fn set_compaction_checked(&self, is_checked: bool) {
+        self.is_compaction_checked
+            .store(is_checked, Ordering::Relaxed);
+    }
+
+    /// Forgets what belongs to the last turn.
+    pub fn begin_turn(&self) {
+        self.take_stop();
+        self.set_compaction_checked(false);
+    }
+
+    /// Makes the turn end before the next model call, because a hook says so.
+    pub fn request_stop(&self, reason: &str) {
+        let text = clip(&one_line(&escape_control_chars(reason)), MESSAGE_MAX);
+        let mut stop = self.stop.lock().unwrap_or_else(PoisonError::into_inner);
+        stop.get_or_insert(text);
+    }
+
+    pub fn stop_reason(&self) -> Option<String> {
+        let stop = self.stop.lock().unwrap_or_else(PoisonError::into_inner);
+        stop.clone()
+    }
+
+    pub fn take_stop(&self) -> Option<String> {
+        let mut stop = self.stop.lock().unwrap_or_else(PoisonError::into_inner);
+        stop.take()
+    }
+}

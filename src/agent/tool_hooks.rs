@@ -1,0 +1,223 @@
+//! Runs the hooks around a tool call: before it, before its approval is requested, and after it.
+
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
+
+use super::hooks::{AgentHooks, HookPermission, RequestHook, SHOWN_AFTER};
+use super::published_calls::{shown, started_event};
+use super::tool_runner::ToolRunner;
+use crate::domain::chat::{Outcome, ToolCall};
+use crate::domain::hook::{
+    HookCall, HookEvent, HookInput, HookOutcome, PermissionVerdict, bounded, external_name,
+    external_response,
+};
+use crate::domain::ids::{CallId, Name};
+use crate::domain::team::Activity;
+use crate::protocol::event::AgentEvent;
+use crate::tools::ToolOutput;
+use crate::tools::policy::PlanGate;
+
+/// Maximum size of a changed input in the result of the call, in characters.
+const INPUT_MAX: usize = 2000;
+
+/// Texts of hooks for the result of a call.
+#[derive(Default)]
+struct Notes(Vec<String>);
+
+impl Notes {
+    fn add_context(&mut self, event: HookEvent, outcome: &HookOutcome) {
+        for text in &outcome.context {
+            self.0
+                .push(format!("[Hook {}: {}]", event.name(), text.trim()));
+        }
+    }
+
+    fn add_input(&mut self, input: &Value) {
+        let text = crate::domain::text::head_and_tail(&input.to_string(), INPUT_MAX);
+        self.0
+            .push(format!("[A hook changed the input of this call to {text}]"));
+    }
+
+    /// Returns the texts as lines that follow a result.
+    fn text(&self) -> String {
+        match &self.0[..] {
+            [] => String::new(),
+            notes => bounded(&format!("\n{}", notes.join("\n"))),
+        }
+    }
+}
+
+impl ToolRunner {
+    /// Executes one tool call with the hooks around it. Returns as [`ToolRunner::execute`].
+    pub async fn carry_out(&self, agent: &Name, call: &ToolCall) -> (ToolOutput, Duration) {
+        match &self.hooks {
+            None => self.execute(agent, call, &HookPermission::Rules).await,
+            Some(hooks) => self.carry_out_with_hooks(hooks, agent, call).await,
+        }
+    }
+
+    async fn carry_out_with_hooks(
+        &self,
+        hooks: &AgentHooks,
+        agent: &Name,
+        call: &ToolCall,
+    ) -> (ToolOutput, Duration) {
+        let at_once = |text: String| (self.finish(ToolOutput::error(text), ""), Duration::ZERO);
+        let stopped =
+            |why: &str| at_once(format!("Error: not run: a hook stopped the agent: {why}"));
+        if let Some(why) = hooks.stop_reason() {
+            return stopped(&why);
+        }
+        let mut call = call.clone();
+        let mut notes = Notes::default();
+        let mut permission = HookPermission::default();
+        if hooks.caller.has_hooks(HookEvent::PreToolUse) {
+            let input = HookInput::PreToolUse(hook_call(&call));
+            let outcome = self.run_hooks(hooks, agent, &input).await;
+            if let Some(why) = &outcome.stop {
+                hooks.request_stop(why);
+                return stopped(why);
+            }
+            if let Some(changed) = outcome.updated_input.clone() {
+                call = self.changed(agent, &call, changed).await;
+                notes.add_input(&call.input);
+            }
+            notes.add_context(HookEvent::PreToolUse, &outcome);
+            permission = match outcome.permission {
+                Some((PermissionVerdict::Deny, reason)) => {
+                    return at_once(error_text(&input, &reason) + &notes.text());
+                }
+                Some((PermissionVerdict::Ask, reason)) => {
+                    HookPermission::MustAsk(match reason.trim() {
+                        "" => "a hook asks for approval".into(),
+                        reason => format!("a hook asks for approval: {reason}"),
+                    })
+                }
+                Some((PermissionVerdict::Allow, _)) if hooks.caller.can_approve => {
+                    HookPermission::Allowed
+                }
+                _ => HookPermission::Rules,
+            };
+        }
+        let (mut output, took) = self.execute(agent, &call, &permission).await;
+        if output.outcome == Outcome::Ok && hooks.caller.has_hooks(HookEvent::PostToolUse) {
+            let input = HookInput::PostToolUse {
+                call: hook_call(&call),
+                response: external_response(&call.name, &call.input, &self.workdir, &output.text),
+                duration_ms: u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
+            };
+            let outcome = self.run_hooks(hooks, agent, &input).await;
+            if let Some(why) = &outcome.stop {
+                hooks.request_stop(why);
+            }
+            for reason in &outcome.blocks {
+                let text = error_text(&input, reason);
+                notes.0.push(format!("[{text}]"));
+            }
+            notes.add_context(HookEvent::PostToolUse, &outcome);
+        }
+        let text = notes.text();
+        if !text.is_empty() {
+            output = self.finish(output, &self.redactor.text(&text));
+        }
+        (output, took)
+    }
+
+    /// Runs the hooks before the approval of a call is requested.
+    pub(super) async fn run_request_hooks(&self, agent: &Name, call: &ToolCall) -> RequestHook {
+        let hooks = self.hooks.as_ref();
+        let Some(hooks) = hooks.filter(|hooks| {
+            hooks.caller.can_approve && hooks.caller.has_hooks(HookEvent::PermissionRequest)
+        }) else {
+            return RequestHook::Ask;
+        };
+        let input = HookInput::PermissionRequest(hook_call(call));
+        let outcome = self.run_hooks(hooks, agent, &input).await;
+        if let Some(why) = &outcome.stop {
+            hooks.request_stop(why);
+        }
+        match outcome.permission {
+            Some((PermissionVerdict::Deny, reason)) => {
+                RequestHook::Denied(error_text(&input, &reason))
+            }
+            Some((PermissionVerdict::Allow, _)) => RequestHook::Approved(outcome.updated_input),
+            _ => RequestHook::Ask,
+        }
+    }
+
+    /// Runs the hooks of a tool event, with the user's answer about hooks that block too often.
+    async fn run_hooks(&self, hooks: &AgentHooks, agent: &Name, input: &HookInput) -> HookOutcome {
+        let cancel = CancellationToken::new();
+        let _ends_with_this = cancel.clone().drop_guard();
+        let place = (self.workdir.as_path(), self.permission_mode());
+        let began = Instant::now();
+        let outcome = hooks
+            .caller
+            .run(&hooks.subject, place, input, &cancel)
+            .await;
+        if let Some(call) = input.call().filter(|_| began.elapsed() >= SHOWN_AFTER) {
+            self.show_call(hooks, agent, call).await;
+        }
+        let event = input.event();
+        hooks
+            .caller
+            .settle(event, outcome, &*self.host, agent)
+            .await
+    }
+
+    /// Returns the permission mode in the terms of Claude Code.
+    pub(super) fn permission_mode(&self) -> &'static str {
+        match self.mailbox.gate() {
+            PlanGate::Open => "default",
+            PlanGate::Closed => "plan",
+        }
+    }
+
+    /// Returns the call with another input, and shows it in place of the first one.
+    pub(super) async fn changed(&self, agent: &Name, call: &ToolCall, input: Value) -> ToolCall {
+        let call = ToolCall {
+            input,
+            ..call.clone()
+        };
+        if let Some(hooks) = &self.hooks {
+            hooks.caller.publish(started_event(agent, &call)).await;
+        }
+        call
+    }
+
+    /// Shows the call as the agent's activity again, after hooks were shown.
+    async fn show_call(&self, hooks: &AgentHooks, agent: &Name, call: &HookCall) {
+        let activity = Activity::Tool {
+            tool: call.name.clone(),
+            on: shown(&ToolCall {
+                id: CallId(call.id.clone()),
+                name: call.name.clone(),
+                input: call.input.clone(),
+                broken: None,
+            }),
+        };
+        let changed = AgentEvent::ActivityChanged { activity };
+        hooks.caller.publish(changed.of(agent.clone())).await;
+    }
+}
+
+fn hook_call(call: &ToolCall) -> HookCall {
+    HookCall {
+        name: call.name.clone(),
+        input: call.input.clone(),
+        id: call.id.0.clone(),
+    }
+}
+
+/// Returns the text for the model about a call that a hook denied or commented on, as Claude Code words it.
+fn error_text(input: &HookInput, reason: &str) -> String {
+    let tool = input.call().map(|call| external_name(&call.name));
+    let event = input.event().name();
+    format!(
+        "{event}:{} hook error: {}",
+        tool.unwrap_or_default(),
+        reason.trim()
+    )
+}

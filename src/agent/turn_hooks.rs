@@ -1,0 +1,247 @@
+//! Runs the hooks of an agent's turn: before its first call, before a compaction, and before its end.
+
+use std::collections::VecDeque;
+
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use super::driver::{Control, Driver, blocking, until_interrupt};
+use super::hooks::{AgentHooks, EndDecision, HookCaller, context_lines};
+use super::turn::TurnInput;
+use crate::domain::chat::{Message, Role};
+use crate::domain::hook::{HookEvent, HookInput, HookOutcome};
+use crate::domain::text::one_line;
+use crate::protocol::event::{AgentEvent, NoticeLevel};
+
+impl Driver {
+    /// Waits for the hooks of the session start, so that the lead's first call has their texts. An interrupt ends them.
+    pub(super) async fn await_session_start(
+        &self,
+        control: &mut mpsc::Receiver<Control>,
+        inputs: &mut VecDeque<TurnInput>,
+    ) {
+        let hooks = self.tool_runner.hooks.as_ref();
+        let Some(hooks) = hooks.filter(|_| self.name.is_lead()) else {
+            return;
+        };
+        let caller = &hooks.caller;
+        if caller.is_started() {
+            return;
+        }
+        if until_interrupt(control, inputs, caller.until_started())
+            .await
+            .is_none()
+        {
+            caller.start_cancel.cancel();
+            caller.until_started().await;
+            inputs.push_back(TurnInput::Interrupt {
+                partial: String::new(),
+            });
+        }
+    }
+
+    /// Returns why a hook stops the turn before its next model call.
+    pub(super) fn stopped_by_hook(&self) -> Option<TurnInput> {
+        let why = self.tool_runner.hooks.as_ref()?.take_stop()?;
+        Some(TurnInput::Stop { why })
+    }
+
+    /// Runs the hooks before a compaction. Returns the answer for the turn if it is not made.
+    pub(super) async fn refused_compaction(
+        &self,
+        control: &mut mpsc::Receiver<Control>,
+        inputs: &mut VecDeque<TurnInput>,
+    ) -> Option<TurnInput> {
+        let hooks = self.hooks_of(HookEvent::PreCompact)?;
+        let (is_manual, focus) = self.state.turn.compaction()?;
+        // A summary that is requested again is the same compaction.
+        if hooks.is_compaction_checked() {
+            return None;
+        }
+        let input = HookInput::PreCompact {
+            is_manual,
+            instructions: focus.to_string(),
+        };
+        let Some(outcome) = self.run_hooks(hooks, &input, control, inputs).await else {
+            return Some(TurnInput::Interrupt {
+                partial: String::new(),
+            });
+        };
+        if let Some(why) = outcome.stop.clone() {
+            return Some(TurnInput::Stop { why });
+        }
+        if outcome.is_blocked() {
+            let why = outcome.reason();
+            let text = format!(
+                "The conversation of {} is not compacted: PreCompact hook feedback: {why}",
+                self.name
+            );
+            hooks
+                .caller
+                .notice(NoticeLevel::Warn, one_line(&text))
+                .await;
+            return Some(TurnInput::CompactionRefused { why });
+        }
+        hooks.set_compaction_checked(true);
+        None
+    }
+
+    /// Runs the hooks of the session start again, because the conversation starts again: `source` is `compact` or `clear`.
+    /// Their texts go into the next model call.
+    pub(super) async fn restart_session(&self, source: &'static str) {
+        let hooks = self.hooks_of(HookEvent::SessionStart);
+        let Some(hooks) = hooks.filter(|_| self.name.is_lead()) else {
+            return;
+        };
+        let input = HookInput::SessionStart {
+            source,
+            model: Some(self.model_config().name),
+        };
+        let place = (
+            &*self.tool_runner.workdir,
+            self.tool_runner.permission_mode(),
+        );
+        let cancel = CancellationToken::new();
+        let caller = &hooks.caller;
+        let outcome = caller.run(&hooks.subject, place, &input, &cancel).await;
+        for text in context_lines(HookEvent::SessionStart, &outcome) {
+            let text = self.tool_runner.redactor.text(&text).into_owned();
+            self.tool_runner.mailbox.note(text);
+        }
+    }
+
+    /// Runs the hooks at the end of a turn in which the model has answered. `is_active` says whether the agent works only
+    /// because such a hook has blocked its end. They do not run for an agent that waits for the decision of a request.
+    pub(super) async fn check_end(
+        &self,
+        is_active: bool,
+        control: &mut mpsc::Receiver<Control>,
+        inputs: &mut VecDeque<TurnInput>,
+    ) -> EndDecision {
+        let is_subagent = self.name.parent().is_some();
+        let event = if is_subagent {
+            HookEvent::SubagentStop
+        } else {
+            HookEvent::Stop
+        };
+        let Some(hooks) = self.hooks_of(event) else {
+            return EndDecision::End;
+        };
+        if self.waits_for_answer().await {
+            return EndDecision::End;
+        }
+        let last_message = self.last_answer();
+        let input = if is_subagent {
+            HookInput::SubagentStop {
+                is_active,
+                last_message,
+                transcript_path: hooks.subject.transcript.clone(),
+            }
+        } else {
+            HookInput::Stop {
+                is_active,
+                last_message,
+            }
+        };
+        self.decide_end(hooks, &input, control, inputs).await
+    }
+
+    /// Runs the hooks before a teammate becomes idle.
+    pub async fn check_idle(
+        &self,
+        control: &mut mpsc::Receiver<Control>,
+        inputs: &mut VecDeque<TurnInput>,
+    ) -> Option<String> {
+        let hooks = self.hooks_of(HookEvent::TeammateIdle)?;
+        if self.waits_for_answer().await {
+            return None;
+        }
+        let input = HookInput::TeammateIdle;
+        match self.decide_end(hooks, &input, control, inputs).await {
+            EndDecision::GoOn(text) => Some(text),
+            EndDecision::End | EndDecision::Interrupted => None,
+        }
+    }
+
+    async fn decide_end(
+        &self,
+        hooks: &AgentHooks,
+        input: &HookInput,
+        control: &mut mpsc::Receiver<Control>,
+        inputs: &mut VecDeque<TurnInput>,
+    ) -> EndDecision {
+        let Some(outcome) = self.run_hooks(hooks, input, control, inputs).await else {
+            return EndDecision::Interrupted;
+        };
+        if let Some(why) = &outcome.stop {
+            let text = format!("{} stops, as a hook says: {why}", self.name);
+            let text = one_line(&text);
+            hooks.caller.notice(NoticeLevel::Info, text).await;
+            return EndDecision::End;
+        }
+        let name = input.event().name();
+        let mut texts = Vec::new();
+        if outcome.is_blocked() {
+            texts.push(format!("{name} hook feedback:\n{}", outcome.reason()));
+            texts.extend(context_lines(input.event(), &outcome));
+        }
+        if texts.is_empty() {
+            return EndDecision::End;
+        }
+        let text = texts.join("\n");
+        let text = self.tool_runner.redactor.text(&text).into_owned();
+        let shown = AgentEvent::ContextAdded {
+            what: format!("{name} hook: {}", one_line(&outcome.reason())),
+            text: text.clone(),
+        };
+        self.publish(shown.of(self.name.clone())).await;
+        EndDecision::GoOn(text)
+    }
+
+    fn hooks_of(&self, event: HookEvent) -> Option<&AgentHooks> {
+        let hooks = self.tool_runner.hooks.as_deref()?;
+        hooks.caller.has_hooks(event).then_some(hooks)
+    }
+
+    /// Runs hooks until they end or an interrupt arrives, which kills them; then returns `None`.
+    async fn run_hooks(
+        &self,
+        hooks: &AgentHooks,
+        input: &HookInput,
+        control: &mut mpsc::Receiver<Control>,
+        inputs: &mut VecDeque<TurnInput>,
+    ) -> Option<HookOutcome> {
+        let cancel = CancellationToken::new();
+        let _ends_with_this = cancel.clone().drop_guard();
+        let caller: &HookCaller = &hooks.caller;
+        let place = (
+            &*self.tool_runner.workdir,
+            self.tool_runner.permission_mode(),
+        );
+        let work = async {
+            let outcome = caller.run(&hooks.subject, place, input, &cancel).await;
+            let host = &*self.tool_runner.host;
+            caller
+                .settle(input.event(), outcome, host, &self.name)
+                .await
+        };
+        until_interrupt(control, inputs, work).await
+    }
+
+    /// Returns whether the agent has filed a request that is not decided. If the requests cannot be read, it may have.
+    async fn waits_for_answer(&self) -> bool {
+        let requests = self.requests.clone();
+        let Ok(reading) = blocking(move || requests.read_all()).await else {
+            return true;
+        };
+        let mut pending = reading.requests.iter().filter(|r| r.is_pending());
+        pending.any(|request| request.from.same(&self.name))
+    }
+
+    /// Returns the text of the model's last answer.
+    fn last_answer(&self) -> String {
+        let messages = self.state.turn.messages();
+        let last = messages.iter().rfind(|m| m.role == Role::Assistant);
+        last.map(Message::text).unwrap_or_default()
+    }
+}

@@ -1,0 +1,155 @@
+//! Runs the hooks of the session: at its start, for each prompt of the user, and for notifications.
+
+use std::sync::Arc;
+
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use super::context::CrewContext;
+use super::hooks::{CrewHooks, notification};
+use super::parts::CrewParts;
+use super::registry::AgentHandle;
+use crate::agent::hooks::{HookSubject, context_lines};
+use crate::domain::hook::{HookEvent, HookInput};
+use crate::domain::ids::Name;
+use crate::domain::team::Activity;
+use crate::domain::text::one_line;
+use crate::protocol::event::{AgentEvent, EventKind};
+use crate::tools::host::Host;
+
+/// Creates the hooks of a crew; `None` if none is configured.
+pub fn create(parts: &mut CrewParts) -> Option<Arc<CrewHooks>> {
+    let hooks = parts.extensions.hooks.take()?;
+    Some(Arc::new(CrewHooks::new(
+        hooks,
+        (&parts.root, &parts.setup.session),
+        parts.supervisor.as_deref(),
+        &mut parts.publisher,
+    )))
+}
+
+/// Runs the hooks of the session start in the background, and the notification hooks until the crew stops. The texts
+/// of the former go into the lead's first model call, which waits for them.
+pub fn start(context: &Arc<CrewContext>, lead: AgentHandle, resumes: bool, model: String) {
+    let Some(hooks) = context.hooks.clone() else {
+        return;
+    };
+    if let Some(events) = hooks.take_notifications() {
+        context.spawn(notify(Arc::clone(&hooks), context.stop.clone(), events));
+    }
+    if !hooks.has_hooks(HookEvent::SessionStart) {
+        return hooks.caller.set_started();
+    }
+    let (own, context) = (hooks, Arc::clone(context));
+    context.clone().spawn(async move {
+        let input = HookInput::SessionStart {
+            source: if resumes { "resume" } else { "startup" },
+            model: Some(model),
+        };
+        let subject = own.subject(&Name::lead(), String::new());
+        let work = own.run(&subject, &input, &own.caller.start_cancel);
+        tokio::select! {
+            () = context.stop.cancelled() => {}
+            outcome = work => {
+                for line in context_lines(HookEvent::SessionStart, &outcome) {
+                    let redactor = context.publisher.redactor();
+                    lead.mailbox.note(redactor.text(&line).into_owned());
+                }
+            }
+        }
+        own.caller.set_started();
+        show_idle(&context, &own, &lead).await;
+    });
+}
+
+/// Shows the lead as idle again after hooks were shown, if it does not work.
+async fn show_idle(context: &CrewContext, hooks: &CrewHooks, lead: &AgentHandle) {
+    if hooks.caller.was_shown() && !lead.is_working() {
+        let activity = Activity::Idle;
+        let changed = AgentEvent::ActivityChanged { activity };
+        context.publish(changed.of(Name::lead())).await;
+    }
+}
+
+/// Runs the hooks of a prompt to the lead, until [`CrewHooks::interrupt`] ends them. Returns their texts for the model.
+///
+/// # Errors
+/// Returns why the prompt must not be sent.
+pub async fn check_prompt(
+    context: &CrewContext,
+    lead: &AgentHandle,
+    host: &dyn Host,
+    prompt: &str,
+) -> Result<Vec<String>, String> {
+    let hooks = context.hooks.as_ref();
+    let Some(hooks) = hooks.filter(|hooks| hooks.has_hooks(HookEvent::UserPromptSubmit)) else {
+        return Ok(Vec::new());
+    };
+    let running = hooks.interruptible(&Name::lead());
+    let cancel = running.cancel.clone();
+    let input = HookInput::UserPromptSubmit {
+        prompt: prompt.to_string(),
+    };
+    let subject = HookSubject {
+        is_shown: !lead.is_working(),
+        ..hooks.subject(&Name::lead(), String::new())
+    };
+    let event = HookEvent::UserPromptSubmit;
+    let checked = async {
+        let outcome = hooks.run(&subject, &input, &cancel).await;
+        hooks
+            .caller
+            .settle(event, outcome, host, &Name::lead())
+            .await
+    };
+    let outcome = tokio::select! {
+        biased;
+        () = cancel.cancelled() => None,
+        () = context.stop.cancelled() => None,
+        outcome = checked => Some(outcome),
+    };
+    if subject.is_shown {
+        show_idle(context, hooks, lead).await;
+    }
+    let Some(outcome) = outcome else {
+        return Err(
+            "The message was not sent: its UserPromptSubmit hooks were interrupted.".into(),
+        );
+    };
+    let reason = outcome
+        .stop
+        .clone()
+        .or_else(|| outcome.is_blocked().then(|| outcome.reason()));
+    match reason {
+        Some(reason) => Err(one_line(&format!(
+            "The message was not sent: UserPromptSubmit hook: {reason}"
+        ))),
+        None => Ok(outcome.context),
+    }
+}
+
+async fn notify(
+    hooks: Arc<CrewHooks>,
+    cancel: CancellationToken,
+    mut events: mpsc::Receiver<EventKind>,
+) {
+    let subject = HookSubject {
+        is_shown: false,
+        ..hooks.subject(&Name::lead(), String::new())
+    };
+    loop {
+        let event = tokio::select! {
+            () = cancel.cancelled() => return,
+            event = events.recv() => event,
+        };
+        let Some(event) = event else { return };
+        if let Some((kind, message)) = notification(&event) {
+            let input = HookInput::Notification {
+                kind,
+                title: "crewdeck".into(),
+                message,
+            };
+            hooks.run(&subject, &input, &cancel).await;
+        }
+    }
+}

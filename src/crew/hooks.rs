@@ -1,0 +1,346 @@
+//! The hooks of a crew: one runner that all agents share, and the events that belong to no turn.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use futures::future::BoxFuture;
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use crate::agent::hooks::{AgentHooks, HookCaller, HookService, HookSubject};
+use crate::domain::hook::{HookContext, HookEvent, HookInput, HookOutcome, HookSpec};
+use crate::domain::ids::Name;
+use crate::domain::request::{Approver, Request, RequestKind};
+use crate::domain::team::{Activity, Team};
+use crate::domain::text::{clip, one_line};
+use crate::domain::trust::ApprovalCheck;
+use crate::hooks::{HookHost, HookRunner};
+use crate::process::supervisor::Supervisor;
+use crate::protocol::EventSender;
+use crate::protocol::event::{AgentEvent, CrewEvent, EventKind, NoticeLevel, TeamEvent};
+use crate::store::TranscriptFile;
+use crate::tools::host::Host;
+
+/// Maximum time that the hooks of the session end may take.
+const SESSION_END_WITHIN: Duration = Duration::from_secs(5);
+/// Maximum number of notifications that wait for their hooks. Further ones are dropped.
+const NOTIFICATIONS_MAX: usize = 64;
+/// Maximum length of a notification, in characters.
+const NOTIFICATION_MAX: usize = 300;
+/// The permission mode of events that are not about a tool call.
+const MODE: &str = "default";
+
+/// The hooks of a crew, as configured.
+pub struct HookParts {
+    pub specs: Vec<HookSpec>,
+    /// Checks before each run whether the user has approved the hook.
+    pub trust: Arc<dyn ApprovalCheck>,
+    /// A folder that agents cannot write, for the input of hooks.
+    pub scratch: PathBuf,
+    /// Whether a hook may approve tool calls. It may not if the settings deny every call that needs approval.
+    pub can_approve: bool,
+}
+
+/// The hooks of a crew. Exists only if a hook is configured.
+pub struct CrewHooks {
+    pub caller: Arc<HookCaller>,
+    root: PathBuf,
+    session: String,
+    /// The hooks that hold up an agent outside of its turns, numbered, and the signals that end them.
+    running: Mutex<Vec<(u64, Name, CancellationToken)>>,
+    /// The events that notify the user, until a task reads them.
+    notifications: Mutex<Option<mpsc::Receiver<EventKind>>>,
+}
+
+impl HookService for HookRunner {
+    fn has_hooks(&self, event: HookEvent) -> bool {
+        HookRunner::has_hooks(self, event)
+    }
+
+    fn names(&self, input: &HookInput, context: &HookContext) -> Vec<String> {
+        HookRunner::names(self, input, context)
+    }
+
+    fn run<'a>(
+        &'a self,
+        input: &'a HookInput,
+        context: &'a HookContext,
+        cancel: &'a CancellationToken,
+    ) -> BoxFuture<'a, HookOutcome> {
+        Box::pin(HookRunner::run(self, input, context, cancel))
+    }
+}
+
+impl CrewHooks {
+    /// Creates the hooks of a crew in `root`. They run under `supervisor`, outside of its sandbox. If notifications have
+    /// hooks, `publisher` then passes these events on.
+    pub fn new(
+        hooks: HookParts,
+        (root, session): (&PathBuf, &String),
+        supervisor: Option<&Supervisor>,
+        publisher: &mut EventSender,
+    ) -> CrewHooks {
+        let host = HookHost {
+            project: root.clone(),
+            supervisor: supervisor.map(|supervisor| {
+                Arc::new(Supervisor {
+                    sandbox: None,
+                    ..supervisor.clone()
+                })
+            }),
+            scratch: hooks.scratch,
+        };
+        let caller = HookCaller::new(
+            Box::new(HookRunner::new(hooks.specs, hooks.trust, host)),
+            publisher.clone(),
+            session.clone(),
+            Team::default().team_name,
+            hooks.can_approve,
+        );
+        let notifications = caller.has_hooks(HookEvent::Notification).then(|| {
+            let (sender, receiver) = mpsc::channel(NOTIFICATIONS_MAX);
+            let all = publisher.clone();
+            *publisher = all.with_listener(|event| notification(event).is_some(), sender);
+            receiver
+        });
+        CrewHooks {
+            caller: Arc::new(caller),
+            root: root.clone(),
+            session: session.clone(),
+            running: Mutex::default(),
+            notifications: Mutex::new(notifications),
+        }
+    }
+
+    pub fn has_hooks(&self, event: HookEvent) -> bool {
+        self.caller.has_hooks(event)
+    }
+
+    /// Returns the hooks as `agent` calls them. `kind` is the type of a subagent, else empty.
+    pub fn for_agent(&self, agent: &Name, kind: String) -> AgentHooks {
+        AgentHooks::new(Arc::clone(&self.caller), self.subject(agent, kind))
+    }
+
+    pub fn subject(&self, agent: &Name, kind: String) -> HookSubject {
+        let transcript = TranscriptFile::open(&self.root, &self.session, agent);
+        HookSubject {
+            agent: agent.clone(),
+            kind,
+            transcript: transcript.path().to_string_lossy().into_owned(),
+            // The user has no activity.
+            is_shown: !agent.is_user(),
+        }
+    }
+
+    /// Runs hooks in the project directory.
+    pub async fn run(
+        &self,
+        subject: &HookSubject,
+        input: &HookInput,
+        cancel: &CancellationToken,
+    ) -> HookOutcome {
+        let place = (self.root.as_path(), MODE);
+        self.caller.run(subject, place, input, cancel).await
+    }
+
+    /// Runs the hooks of the session end, for at most [`SESSION_END_WITHIN`]. Returns their problems, because the front end
+    /// may no longer show events.
+    pub async fn end(&self) -> Vec<String> {
+        let input = HookInput::SessionEnd { reason: "other" };
+        let subject = HookSubject {
+            is_shown: false,
+            ..self.subject(&Name::lead(), String::new())
+        };
+        let cancel = CancellationToken::new();
+        let work = self.run(&subject, &input, &cancel);
+        match tokio::time::timeout(SESSION_END_WITHIN, work).await {
+            Ok(outcome) => outcome.problems,
+            Err(_) => {
+                let text = format!(
+                    "The SessionEnd hooks ran longer than {} s and were killed.",
+                    SESSION_END_WITHIN.as_secs()
+                );
+                // The queue of events can be full, and nothing may read it any more.
+                let notice = self.caller.notice(NoticeLevel::Warn, text.clone());
+                let _ = tokio::time::timeout(Duration::from_millis(100), notice).await;
+                vec![text]
+            }
+        }
+    }
+
+    /// Registers hooks that hold up an agent outside of its turns, so that [`CrewHooks::interrupt`] ends them.
+    pub fn interruptible(&self, agent: &Name) -> InterruptibleHooks<'_> {
+        let cancel = CancellationToken::new();
+        let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+        let number = running.last().map_or(0, |(number, ..)| number + 1);
+        running.push((number, agent.clone(), cancel.clone()));
+        InterruptibleHooks {
+            hooks: self,
+            number,
+            cancel,
+        }
+    }
+
+    /// Takes the events that notify the user; `None` if they have no hooks.
+    pub fn take_notifications(&self) -> Option<mpsc::Receiver<EventKind>> {
+        let mut events = self
+            .notifications
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        events.take()
+    }
+
+    /// Ends the hooks that hold up an agent outside of its turns. Returns whether there were any.
+    pub fn interrupt(&self, agent: &Name) -> bool {
+        let is_starting = agent.is_lead() && !self.caller.is_started();
+        if is_starting {
+            self.caller.start_cancel.cancel();
+        }
+        let running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+        let own = running.iter().filter(|(_, name, _)| name.same(agent));
+        let has_running = own.map(|(.., cancel)| cancel.cancel()).count() > 0;
+        is_starting || has_running
+    }
+
+    /// Runs the hooks of a change of the board.
+    ///
+    /// # Errors
+    /// Returns the reason if a hook prevents the change.
+    pub async fn check_task(
+        &self,
+        host: &dyn Host,
+        agent: &Name,
+        dir: &Path,
+        input: HookInput,
+    ) -> Result<(), String> {
+        let event = input.event();
+        let subject = self.subject(agent, String::new());
+        let cancel = CancellationToken::new();
+        let outcome = self
+            .caller
+            .run(&subject, (dir, MODE), &input, &cancel)
+            .await;
+        let outcome = self.caller.settle(event, outcome, host, agent).await;
+        feedback(event, &outcome)
+    }
+
+    /// Runs the hooks of a change of the board by the user.
+    ///
+    /// # Errors
+    /// Returns the reason if a hook prevents the change.
+    pub async fn check_user_task(&self, input: HookInput) -> Result<(), String> {
+        let subject = HookSubject {
+            is_shown: false,
+            ..self.subject(&Name::lead(), String::new())
+        };
+        let outcome = self.run(&subject, &input, &CancellationToken::new()).await;
+        feedback(input.event(), &outcome)
+    }
+
+    /// Runs the hooks that make a worktree. Returns the directory that one has made; `None` if there is no such hook.
+    ///
+    /// # Errors
+    /// Returns the reason if a hook prevents the worktree.
+    pub async fn create_worktree(
+        &self,
+        owner: &Name,
+        name: &str,
+    ) -> Result<Option<PathBuf>, String> {
+        if !self.has_hooks(HookEvent::WorktreeCreate) {
+            return Ok(None);
+        }
+        let input = HookInput::WorktreeCreate { name: name.into() };
+        let subject = self.subject(owner, String::new());
+        let running = self.interruptible(owner);
+        let outcome = self.run(&subject, &input, &running.cancel).await;
+        if running.cancel.is_cancelled() {
+            return Err("its WorktreeCreate hooks were interrupted".into());
+        }
+        if outcome.is_blocked() {
+            return Err(format!("WorktreeCreate hook: {}", outcome.reason()));
+        }
+        Ok(outcome.worktree.map(|path| self.root.join(path)))
+    }
+
+    /// Runs the hooks before a worktree is removed.
+    pub async fn remove_worktree(&self, dir: &Path) {
+        if !self.has_hooks(HookEvent::WorktreeRemove) {
+            return;
+        }
+        let input = HookInput::WorktreeRemove {
+            path: dir.to_string_lossy().into_owned(),
+        };
+        let subject = HookSubject {
+            is_shown: false,
+            ..self.subject(&Name::lead(), String::new())
+        };
+        self.run(&subject, &input, &CancellationToken::new()).await;
+    }
+}
+
+/// Hooks that hold up an agent outside of its turns. Dropping this ends the registration.
+pub struct InterruptibleHooks<'a> {
+    hooks: &'a CrewHooks,
+    number: u64,
+    pub cancel: CancellationToken,
+}
+
+impl Drop for InterruptibleHooks<'_> {
+    fn drop(&mut self) {
+        let running = self.hooks.running.lock();
+        let mut running = running.unwrap_or_else(PoisonError::into_inner);
+        running.retain(|(number, ..)| *number != self.number);
+    }
+}
+
+/// Returns the reason of a block as an error, as Claude Code words it.
+fn feedback(event: HookEvent, outcome: &HookOutcome) -> Result<(), String> {
+    let reason = match &outcome.stop {
+        Some(why) => why.clone(),
+        None if outcome.is_blocked() => outcome.reason(),
+        None => return Ok(()),
+    };
+    Err(format!("{} hook feedback:\n{reason}", event.name()))
+}
+
+/// Returns the type, in the terms of Claude Code, and the text of the notification that an event causes.
+pub fn notification(event: &EventKind) -> Option<(&'static str, String)> {
+    let (kind, text) = match event {
+        EventKind::Team(TeamEvent::RequestChanged { request }) => {
+            if !request.is_pending() || request.approver != Approver::Ask {
+                return None;
+            }
+            (
+                kind_of(request),
+                format!(
+                    "{} needs you: {}: {}",
+                    request.from, request.kind, request.body
+                ),
+            )
+        }
+        EventKind::Crew(CrewEvent::AllIdle) => {
+            ("idle_prompt", "All agents are idle and wait for you".into())
+        }
+        EventKind::Agent {
+            agent,
+            event: AgentEvent::ActivityChanged { activity },
+        } => match activity {
+            Activity::Failed { why } => ("agent_failed", format!("{agent} failed: {why}")),
+            Activity::Stuck { why } => ("agent_stuck", format!("{agent} is stuck: it {why}")),
+            _ => return None,
+        },
+        _ => return None,
+    };
+    Some((kind, clip(&one_line(&text), NOTIFICATION_MAX)))
+}
+
+fn kind_of(request: &Request) -> &'static str {
+    match request.kind {
+        RequestKind::Question => "elicitation_dialog",
+        RequestKind::Plan
+        | RequestKind::Shutdown
+        | RequestKind::Permission
+        | RequestKind::Budget => "permission_prompt",
+    }
+}

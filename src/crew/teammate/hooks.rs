@@ -1,0 +1,49 @@
+//! The hooks of a teammate that is about to become idle.
+
+use std::collections::VecDeque;
+
+use super::super::registry::AgentState;
+use super::TeammateLoop;
+use crate::agent::driver::Control;
+use crate::agent::turn::TurnInput;
+use crate::domain::chat::Block;
+
+impl TeammateLoop {
+    /// Runs the hooks of a teammate that becomes idle after a turn. Returns the start of its next turn if a hook keeps it
+    /// working, or if text for it has arrived meanwhile. A teammate that was interrupted or waits for a decision is left
+    /// alone.
+    pub(super) async fn kept_by_hook(&mut self) -> Option<TurnInput> {
+        let has_worked = std::mem::take(&mut self.has_worked);
+        if !has_worked || self.is_paused {
+            return None;
+        }
+        self.agent.driver.tool_runner.hooks.as_ref()?;
+        self.set_state(AgentState::Working);
+        let (driver, control) = (&self.agent.driver, &mut self.agent.control);
+        let mut inputs = VecDeque::new();
+        let stop = &self.crew.context.stop;
+        let text = tokio::select! {
+            biased;
+            () = stop.cancelled() => None,
+            text = driver.check_idle(control, &mut inputs) => text,
+        };
+        let text = text.map(|text| TurnInput::Say(vec![Block::text(text)]));
+        let mut inputs = text.into_iter().chain(inputs);
+        let mut first = inputs.next()?;
+        for input in inputs {
+            let later = match (&mut first, input) {
+                (TurnInput::Say(blocks), TurnInput::Say(more)) => {
+                    blocks.extend(more);
+                    continue;
+                }
+                (_, TurnInput::Say(blocks)) => Control::Say(blocks),
+                (_, TurnInput::Compact { focus }) => Control::Compact(focus),
+                (_, TurnInput::Clear) => Control::Clear,
+                _ => continue,
+            };
+            // The queue has room: these commands were just taken from it.
+            let _ = self.agent.handle.control.try_send(later);
+        }
+        Some(first)
+    }
+}

@@ -1,0 +1,67 @@
+//! Takes over a worktree that a hook has made, in place of one that crewdeck makes.
+
+use std::path::{Path, PathBuf};
+
+use super::OpenRegistry;
+use crate::domain::worktree::{WorktreeError, WorktreeName};
+use crate::store::StoreError;
+use crate::store::git::{Git, head};
+
+/// A linked worktree of this repository that a hook has made.
+pub(super) struct HookMade {
+    path: PathBuf,
+    branch: Option<String>,
+    /// The commit that is checked out.
+    pub commit: String,
+}
+
+impl OpenRegistry {
+    /// Checks that a directory that a hook names is a linked worktree of this repository with a commit.
+    pub(super) fn made_by_hook(&self, dir: &Path) -> Result<HookMade, StoreError> {
+        let refused = |why: &str| {
+            WorktreeError::Hook(format!(
+                "the WorktreeCreate hook named {}, which {why}. It must print the path of a worktree that it has added with git worktree add",
+                dir.display()
+            ))
+        };
+        let real = dir.canonicalize();
+        let real = real.map_err(|_| refused("does not exist"))?;
+        // Git names the main worktree first.
+        let mut linked = self.repo.registered()?.into_iter().skip(1);
+        let Some(found) = linked.find(|linked| linked.path == real) else {
+            return Err(refused("is no linked worktree of this repository").into());
+        };
+        let git = self.git_in(&real);
+        let git = git.ok_or_else(|| refused("is no valid worktree"))?;
+        let head = head(&git)?.ok_or_else(|| refused("has no commit"))?;
+        Ok(HookMade {
+            path: found.path,
+            branch: found.branch,
+            commit: head.commit,
+        })
+    }
+
+    /// Moves the worktree to the folder of crewdeck's worktrees, and puts it on its own branch.
+    pub(super) fn take_over(&self, name: &WorktreeName, made: &HookMade) -> Result<(), StoreError> {
+        let dir = self.dir.join(name.as_str());
+        let (path, branch) = (dir.to_string_lossy(), name.branch());
+        if made.path != dir {
+            let from = made.path.to_string_lossy();
+            let git = &self.repo.git;
+            git.ok(&["worktree", "move", "--", &from, &path])?;
+        }
+        if made.branch.as_deref() != Some(&branch) {
+            let (git, _) = self.valid_folder(name)?;
+            git.ok(&["checkout", "--quiet", "-b", &branch])?;
+        }
+        Ok(())
+    }
+
+    /// Returns a [`Git`] that runs in a linked worktree.
+    fn git_in(&self, dir: &Path) -> Option<Git> {
+        let own = self.repo.git_dir_of(dir)?;
+        let ceiling = dir.parent()?;
+        let git = &self.repo.git;
+        Some(git.in_worktree(ceiling, dir, &own, self.repo.common()))
+    }
+}

@@ -1,0 +1,236 @@
+//! Hooks of sessions, prompts, turn ends and compactions.
+
+use pretty_assertions::assert_eq;
+use serde_json::json;
+
+use super::{
+    answers, answers_of, answers_once, notices, project, received, run, run_with, specific,
+};
+
+const SAY: &str = "
+  - when: feedback
+    say: went on
+    times: 0
+  - say: done
+    times: 0
+";
+
+#[test]
+fn stop_hook_keeps_the_agent_working() {
+    let project = project(&[("Stop", "", answers_once(2, "run the tests"))], SAY);
+    let events = run(&project, &[]);
+    assert_eq!(answers_of(&events, "lead"), ["done", "went on"]);
+    let stops = received(&project, "Stop");
+    let seen: Vec<_> = stops
+        .iter()
+        .map(|i| (&i["stop_hook_active"], &i["last_assistant_message"]))
+        .collect();
+    assert_eq!(
+        seen,
+        [
+            (&json!(false), &json!("done")),
+            (&json!(true), &json!("went on"))
+        ]
+    );
+    let ends = events.iter().filter(|e| e["type"] == "turn_ended").count();
+    assert_eq!(ends, 1);
+}
+
+#[test]
+fn stop_hook_that_always_blocks_is_capped() {
+    let project = project(&[("Stop", "", answers(2, "never enough"))], SAY);
+    let events = run(&project, &[]);
+    assert_eq!(received(&project, "Stop").len(), 3);
+    assert_eq!(answers_of(&events, "lead"), ["done", "went on", "went on"]);
+    // The user is asked; here none is present, so the agent ends.
+    let asked: Vec<&str> = events
+        .iter()
+        .filter(|e| e["request"]["kind"] == "question" && e["request"]["status"] == "pending")
+        .filter_map(|e| e["request"]["body"].as_str())
+        .collect();
+    assert_eq!(asked.len(), 1);
+    assert!(
+        asked[0].contains("has blocked the same 3 times") && asked[0].contains("never enough"),
+        "{asked:?}"
+    );
+}
+
+#[test]
+fn agent_that_waits_for_a_decision_is_left_alone() {
+    let rules = r#"
+  - agent: lead
+    when: begin
+    calls: [{ tool: spawn_teammate, input: { name: bob, role: tester, prompt: go, plan: required } }]
+  - agent: bob
+    when: ^go$
+    calls: [{ tool: plan_approval, input: { plan: "first this, then that" } }]
+  - agent: bob
+    say: I wait for the decision
+    times: 0
+  - agent: lead
+    say: done
+    times: 0
+"#;
+    let hooks = [
+        ("Stop", "", answers(0, "")),
+        ("TeammateIdle", "", answers(0, "")),
+    ];
+    let project = project(&hooks, rules);
+    let ran = run_with(&project, &["--plan", "lead"]);
+    let filed = super::lines(&ran.out());
+    let is_plan =
+        |e: &serde_json::Value| e["request"]["kind"] == "plan" && e["request"]["from"] == "bob";
+    assert!(filed.iter().any(is_plan), "{}", ran.err());
+    let teammates = |event| {
+        let all = received(&project, event).into_iter();
+        all.filter(|i| i["teammate_name"] == "bob").count()
+    };
+    assert_eq!((teammates("Stop"), teammates("TeammateIdle")), (0, 0));
+    assert!(
+        !received(&project, "Stop").is_empty(),
+        "the lead has ended its turn"
+    );
+}
+
+#[test]
+fn teammate_idle_hook_keeps_a_teammate_working() {
+    let rules = r"
+  - agent: lead
+    when: begin
+    calls: [{ tool: spawn_teammate, input: { name: bob, role: tester, prompt: go } }]
+  - agent: bob
+    when: 'TeammateIdle hook feedback'
+    say: looked again
+  - say: done
+    times: 0
+";
+    let project = project(
+        &[("TeammateIdle", "", answers_once(2, "look again"))],
+        rules,
+    );
+    let events = run(&project, &[]);
+    assert_eq!(answers_of(&events, "bob"), ["done", "looked again"]);
+    let idle = received(&project, "TeammateIdle");
+    assert_eq!(idle.len(), 2);
+    assert_eq!(
+        (&idle[0]["teammate_name"], idle[0]["team_name"].is_string()),
+        (&json!("bob"), true)
+    );
+}
+
+#[test]
+fn session_and_prompt_hooks_add_context() {
+    let rules = r"
+  - when: 'Hook SessionStart: the build is red'
+    say: session
+  - when: 'the branch is main'
+    say: prompt
+  - say: nothing
+    times: 0
+";
+    let hooks = [
+        (
+            "SessionStart",
+            "startup|resume",
+            answers(0, "the build is red"),
+        ),
+        (
+            "UserPromptSubmit",
+            "",
+            specific(
+                "UserPromptSubmit",
+                json!({"additionalContext": "the branch is main"}),
+            ),
+        ),
+        ("SessionEnd", "", answers(0, "")),
+    ];
+    let project = project(&hooks, rules);
+    assert_eq!(answers_of(&run(&project, &[]), "lead"), ["session"]);
+    // The texts are in the conversation, which goes on.
+    let events = run(&project, &["--resume"]);
+    assert!(!answers_of(&events, "lead").is_empty());
+    let sources: Vec<_> = received(&project, "SessionStart")
+        .iter()
+        .map(|i| i["source"].clone())
+        .collect();
+    assert_eq!(sources, ["startup", "resume"]);
+    assert_eq!(received(&project, "UserPromptSubmit")[0]["prompt"], "begin");
+    assert_eq!(received(&project, "SessionEnd").len(), 2);
+    let transcripts: String = std::fs::read_dir(project.file(".transcripts"))
+        .unwrap()
+        .filter_map(|entry| std::fs::read_to_string(entry.unwrap().path()).ok())
+        .collect();
+    assert!(transcripts.contains("the build is red") && transcripts.contains("the branch is main"));
+}
+
+#[test]
+fn blocked_prompt_does_not_reach_the_lead() {
+    let project = project(
+        &[("UserPromptSubmit", "", answers(2, "no secrets please"))],
+        SAY,
+    );
+    let ran = run_with(&project, &[]);
+    assert_eq!(ran.code(), 2, "{}", ran.err());
+    assert!(
+        ran.err().contains("UserPromptSubmit hook") && ran.err().contains("no secrets please"),
+        "{}",
+        ran.err()
+    );
+    assert!(!ran.out().contains("turn_started"), "{}", ran.out());
+}
+
+#[test]
+fn hook_prevents_a_compaction() {
+    let rules = r"
+  - when: begin
+    calls: [{ tool: compact, input: { focus: the end } }]
+  - say: done
+    times: 0
+";
+    let allowed = project(
+        &[
+            ("PreCompact", "auto", answers(0, "")),
+            ("SessionStart", "compact", answers(0, "again")),
+        ],
+        rules,
+    );
+    let events = run(&allowed, &[]);
+    assert_eq!(
+        received(&allowed, "PreCompact")[0]["custom_instructions"],
+        "the end"
+    );
+    assert!(notices(&events, "is not compacted").is_empty());
+    let prevented = project(&[("PreCompact", "", answers(2, "keep it all"))], rules);
+    let events = run(&prevented, &[]);
+    assert_eq!(notices(&events, "is not compacted").len(), 1);
+    assert_eq!(answers_of(&events, "lead"), ["done"]);
+    assert!(!events.iter().any(|e| e["type"] == "compacted"));
+}
+
+#[test]
+fn notification_hook_gets_what_notifies_the_user() {
+    let project = project(&[("Notification", "idle_prompt", answers(0, ""))], SAY);
+    run(&project, &[]);
+    // The run may end while the hook starts; a teammate that fails is reported earlier.
+    let failing = "
+  - agent: lead
+    when: begin
+    calls: [{ tool: spawn_teammate, input: { name: bob, role: tester, prompt: go } }]
+  - agent: bob
+    fault: { status: 401 }
+  - say: done
+    times: 0
+    delay_ms: 1500
+";
+    let project = super::project(&[("Notification", "agent_failed", answers(0, ""))], failing);
+    run(&project, &[]);
+    let seen = received(&project, "Notification");
+    assert_eq!(seen.len(), 1);
+    assert!(
+        seen[0]["message"]
+            .as_str()
+            .unwrap()
+            .starts_with("bob failed"),
+        "{seen:?}"
+    );
+}

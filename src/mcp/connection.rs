@@ -281,7 +281,7 @@ fn http_error(error: &ClientInitializeError, url: &str) -> ConnectError {
         return ConnectError::NeedsLogin(challenge);
     }
     let text = handshake_error(error);
-    // A server without OAuth answers 401 without a `WWW-Authenticate` header; the SDK reports that as any other status.
+    // A server without OAuth answers 401 without a `WWW-Authenticate` header; the SDK reports it like any other error.
     if text.contains("401 Unauthorized") {
         return ConnectError::NeedsLogin(LoginChallenge::new());
     }

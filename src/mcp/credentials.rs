@@ -56,7 +56,7 @@ impl CredentialFile {
         }
     }
 
-    /// Replaces the file. At no time can other users read it, or the temporary file that replaces it.
+    /// Replaces the file. Other users can never read it, nor the temporary file from which it is made.
     fn write(&self, credentials: &StoredCredentials) -> std::io::Result<()> {
         let folder = self.path.parent().unwrap_or(Path::new("."));
         fs::DirBuilder::new()

@@ -18,11 +18,13 @@ use crate::protocol::event::{EventKind, NoticeLevel};
 use crate::tools::policy::servers;
 use crate::tools::{ToolOutput, table, tool_search};
 
-/// Maximum time that a turn waits for servers. Later ones are available from the next turn on.
+/// Maximum time that a turn waits for servers. The tools of a server that is ready later are available from the next
+/// turn on.
 const START_WAIT: Duration = Duration::from_secs(5);
 
 impl Driver {
-    /// Starts the servers that the agent sees, and takes their tools.
+    /// Starts the servers whose tools the agent may use, waits at most [`START_WAIT`], and adds the tools of all
+    /// servers to the agent's definitions. An interrupt ends the wait.
     pub(super) async fn start_servers(
         &mut self,
         control: &mut mpsc::Receiver<Control>,
@@ -54,7 +56,7 @@ impl Driver {
         }
     }
 
-    /// Reports to the user that the turn goes on without the tools of these servers.
+    /// Reports to the user that the turn continues without the tools of these servers. Does nothing if there are none.
     async fn report_late_servers(&self, names: &[String]) {
         if names.is_empty() {
             return;
@@ -73,7 +75,7 @@ impl Driver {
             .await;
     }
 
-    /// Adds the tools that the agent has found to the definitions for the next request.
+    /// Adds the tools that the agent has found with `tool_search` to the definitions for the next request.
     pub(super) fn add_found_tools(&mut self) {
         let servers = self.tool_runner.servers.as_ref();
         if let Some(servers) = servers.filter(|servers| servers.take_found()) {
@@ -84,13 +86,15 @@ impl Driver {
 }
 
 impl ToolRunner {
-    /// Returns the fingerprint of the definition of a server's tool; 0 if `name` is no tool of a server.
+    /// Returns the [`McpTool::fingerprint`](crate::domain::mcp::McpTool::fingerprint) of the tool `name`; 0 if it is no
+    /// MCP server's tool that the agent may use.
     pub(super) fn definition_of(&self, name: &str) -> u64 {
         let tool = self.servers.as_ref().and_then(|servers| servers.find(name));
         tool.map_or(0, |tool| tool.fingerprint())
     }
 
-    /// Runs a call of a tool of a server. Returns as [`ToolRunner::execute`].
+    /// Runs a call of `tool_search` or of an MCP server's tool, after approval if necessary. Returns the same as
+    /// [`ToolRunner::execute`].
     pub(super) async fn call_server(
         &self,
         agent: &Name,
@@ -122,7 +126,7 @@ impl ToolRunner {
             Ok(permit) => permit,
             Err(why) => return at_once(why),
         };
-        // The approval is for the tool as it was when it was requested.
+        // The approval applies to the tool as it was defined when approval was requested.
         if servers.find(&call.name).as_ref() != Some(&tool) {
             return at_once(format!(
                 "Error: not called: the MCP server {} changed or removed the tool while the call waited for approval. \

@@ -1,5 +1,5 @@
-//! The tools of MCP servers as one agent sees them: which it may use, which are in its requests, and which it must search
-//! first.
+//! The tools of MCP servers from the view of one agent: which tools it may use, which are defined in its requests, and
+//! which it must first find with `tool_search`.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -14,19 +14,20 @@ use crate::model::ToolSpec;
 use crate::tools::host::ServerHost;
 use crate::tools::{Caller, ToolOutput, tool_search};
 
-/// The share of the context window, in percent, that the definitions of server tools may have. Longer ones are deferred.
+/// Maximum share of the context window for the definitions of server tools, in percent. Beyond it, they are deferred:
+/// left out of the requests until the agent finds the tool.
 const SHARE_MAX: u64 = 10;
-/// Maximum number of tools in a request. Vendors refuse more.
+/// Maximum number of tools in a request. Vendors reject a request with more.
 const TOOLS_MAX: usize = 128;
-/// Maximum number of tools that an agent can find. Beyond it, the one that was found first is forgotten.
+/// Maximum number of found tools that an agent keeps. Beyond it, the one that was found first is removed.
 const FOUND_MAX: usize = 64;
 
 /// The tools of MCP servers as one agent sees them.
 pub struct ServerTools {
     pub host: Arc<dyn ServerHost>,
-    /// The names and patterns of the allowed tools; `None` allows all.
+    /// The names and patterns of the tools that the user's settings allow; `None` allows all.
     only: Option<Vec<String>>,
-    /// The limits of the agent's role and of its parent.
+    /// The limits of the agent's role and, for a subagent, of its parent. A tool must be permitted by all of them.
     limits: Arc<[ToolSelection]>,
     /// Whether the agent gets only tools that change nothing.
     reads_only: bool,
@@ -37,22 +38,23 @@ pub struct ServerTools {
 
 #[derive(Default)]
 struct View {
-    /// The generation of the catalog and the context window for which the fields below are valid.
+    /// The generation of the catalog and the size of the context window, in tokens, for which the fields below are
+    /// valid.
     valid_for: Option<(u64, u64)>,
     /// The tools that the agent may use, sorted by name.
     tools: Vec<McpTool>,
-    /// Whether the definitions of tools that are not always loaded are left out until the agent finds them.
+    /// Whether tools that are not always loaded are left out of the definitions until the agent finds them.
     is_deferred: bool,
-    /// The names of the deferred tools that the agent has found, in that order.
+    /// The names of the deferred tools that the agent has found, in the order in which it found them.
     found: Vec<String>,
-    /// Whether `found` has changed since the last definitions.
+    /// Whether tools were added to `found` since the definitions were last renewed.
     has_found: bool,
-    /// The servers for which a turn has waited. Each is waited for once.
+    /// The servers for whose start a turn has waited. No turn waits for the same server again.
     awaited: BTreeSet<String>,
 }
 
 impl ServerTools {
-    /// Returns the tools for an agent; `None` if it can see none of the servers.
+    /// Returns the tools for an agent; `None` if it may use the tools of no server.
     pub fn new(
         host: Arc<dyn ServerHost>,
         only: Option<&[String]>,
@@ -89,7 +91,8 @@ impl ServerTools {
         self.view.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns the servers that must be started for the agent and that it has not waited for yet.
+    /// Returns the servers that the agent needs, that are not ready, and for which it has not waited yet. They count as
+    /// waited for from then on.
     pub fn to_start(&self) -> Vec<String> {
         let mut view = self.view();
         let is_new = |server: &ServerStatus| {
@@ -104,7 +107,8 @@ impl ServerTools {
             .collect()
     }
 
-    /// Takes the present tools. Returns whether the definitions have changed.
+    /// Takes the current tools of the servers; `window` is the size of the context window in tokens. Returns whether
+    /// [`ServerTools::specs`] must be called again.
     pub fn update(&self, window: u64) -> bool {
         let catalog = self.host.tools();
         self.take(&catalog, window)
@@ -122,7 +126,7 @@ impl ServerTools {
             .filter(|tool| self.may_use(tool))
             .cloned()
             .collect();
-        // Four bytes are about one token, as for the conversation.
+        // Four bytes count as one token, as in the estimate for conversations.
         let bytes: usize = tools.iter().map(size).sum();
         view.valid_for = now;
         view.is_deferred = (bytes / 4) as u64 > window.saturating_mul(SHARE_MAX) / 100
@@ -140,13 +144,14 @@ impl ServerTools {
         true
     }
 
-    /// Returns whether tools were found since the last definitions.
+    /// Returns whether tools were found since the definitions were last renewed, and counts them as renewed.
     pub fn take_found(&self) -> bool {
         std::mem::take(&mut self.view().has_found)
     }
 
-    /// Returns the definitions of all tools of the agent: the built-in ones, the servers' by name, then those that the
-    /// agent has found, in that order, so that what precedes them stays the same for the prompt cache.
+    /// Returns the definitions of all tools of the agent: first the built-in ones, then the servers' tools by name,
+    /// then the deferred tools in the order in which the agent found them. A newly found tool changes nothing before
+    /// it, so the vendor's prompt cache stays valid.
     pub fn specs(&self) -> Arc<Vec<ToolSpec>> {
         let view = self.view();
         if view.tools.is_empty() {
@@ -171,14 +176,14 @@ impl ServerTools {
         Arc::new(specs)
     }
 
-    /// Returns the names of the tools whose calls may run in parallel.
+    /// Returns the names of the servers' tools whose calls may run in parallel: those that change nothing.
     pub fn parallel(&self) -> BTreeSet<String> {
         let view = self.view();
         let reading = view.tools.iter().filter(|tool| tool.is_read_only);
         reading.map(|tool| tool.name.clone()).collect()
     }
 
-    /// Returns those of the named servers that are still starting.
+    /// Returns those of the named servers that are still starting or being restarted.
     pub fn starting(&self, names: &[String]) -> Vec<String> {
         let late = |server: &ServerStatus| {
             matches!(
@@ -190,9 +195,9 @@ impl ServerTools {
         all.map(|server| server.name).collect()
     }
 
-    /// Returns a tool that the agent may use, as its server defines it now, which may differ from the agent's definition
-    /// until the next turn. A deferred tool counts as found: after a compaction or a restart, the conversation may still
-    /// contain its definition.
+    /// Returns the tool `name` as its server defines it now; the definition in the agent's requests may be older until
+    /// its next turn. `None` if the agent may not use it. A deferred tool counts as found, because after a compaction
+    /// or a restart the conversation may still contain its definition.
     pub fn find(&self, name: &str) -> Option<McpTool> {
         let mut view = self.view();
         view.tools.iter().find(|tool| tool.name == name)?;
@@ -205,7 +210,8 @@ impl ServerTools {
         Some(tool)
     }
 
-    /// Returns why the server of the tool `name` cannot be called; `None` if it can, or if the agent does not see it.
+    /// Returns why the server of the tool `name` cannot be called; `None` if it can, or if the agent may use none of
+    /// its tools.
     pub fn unavailable(&self, name: &str) -> Option<String> {
         let all = self.host.status();
         let named = server_of(name).filter(|server| self.sees(server))?;
@@ -223,7 +229,7 @@ impl ServerTools {
         Some(format!("The MCP server {named} is not available: {why}"))
     }
 
-    /// Returns the names of all tools of servers that the agent may use.
+    /// Returns the names of all tools that the agent may call here: the servers' tools, and `tool_search` if it has it.
     pub fn names(&self) -> Vec<String> {
         let view = self.view();
         let search = view.is_deferred.then(|| tool_search::NAME.to_string());
@@ -231,7 +237,7 @@ impl ServerTools {
         names.chain(search).collect()
     }
 
-    /// Runs a call of `tool_search`; `None` if the agent does not have it.
+    /// Runs a call of `tool_search`; `None` if the agent does not have this tool.
     pub fn search(&self, input: &Value) -> Option<ToolOutput> {
         let mut view = self.view();
         if !view.is_deferred {
@@ -259,7 +265,7 @@ impl View {
 }
 
 fn spec(tool: &McpTool) -> ToolSpec {
-    // Vendors refuse an empty description.
+    // Vendors reject an empty description.
     let description = match tool.description.trim() {
         "" if tool.title.is_empty() => format!("Calls {} of {}.", tool.tool, tool.server),
         "" => tool.title.clone(),
@@ -286,7 +292,7 @@ mod tests {
     use crate::domain::mcp::ServerSource;
     use crate::tools::host::ServerOutput;
 
-    /// Two servers, of which `late` was not started.
+    /// A host with the servers `git`, which is ready, and `late`, which was not started.
     struct Fixed(Mutex<ToolCatalog>);
 
     impl ServerHost for Fixed {
@@ -427,7 +433,7 @@ mod tests {
         assert!(tools.take_found() && !tools.take_found());
         assert_eq!(names(&tools)[..3], first);
         assert!(names(&tools).contains(&"mcp__git__b".to_string()));
-        // In a larger window all are shown, and there is no search.
+        // In a larger window no definition is deferred, and the agent does not have `tool_search`.
         assert!(tools.update(200_000));
         assert_eq!(names(&tools).len(), 4);
         assert_eq!(tools.search(&json!({"query": "b"})), None);

@@ -1,4 +1,4 @@
-//! `crewdeck mcp`: lists, adds, removes and approves MCP servers.
+//! `crewdeck mcp`: lists, adds, removes, approves and tests MCP servers.
 
 use std::io::Write;
 use std::path::Path;
@@ -119,7 +119,7 @@ fn source(source: ServerSource) -> &'static str {
     }
 }
 
-/// Returns the name of a state, and its reason if it is a problem.
+/// Returns the name of a state, and what the problem is; empty if there is none.
 fn state(state: &ListedState) -> (&'static str, &str) {
     match state {
         ListedState::Approved => ("approved", ""),
@@ -152,7 +152,7 @@ fn add(root: &Path, scope: ServerScope, new: &NewServer) -> Result<u8> {
     ));
     if scope == ServerScope::Project {
         eprint_line(&format!(
-            "crewdeck: the servers of this file start once they are approved: crewdeck mcp approve {}",
+            "crewdeck: a server of this file starts only after you have approved it: crewdeck mcp approve {}",
             new.name
         ));
     }
@@ -187,7 +187,7 @@ fn approve(root: &Path, names: &[String], is_confirmed: bool) -> Result<u8> {
     }
     servers.retain(|item| {
         let is_named = names.is_empty() || names.contains(&item.name);
-        // An ignored server is approved only by its name.
+        // A server that the user has decided to ignore must be named to be approved.
         let is_open = item.is_waiting()
             || (!names.is_empty() && item.decision == Some(SettingsDecision::Ignored));
         is_named && is_open

@@ -1,4 +1,5 @@
-//! `crewdeck mcp test` and `crewdeck mcp list --with-tools`: start servers as a crew would, list their tools, and end them.
+//! `crewdeck mcp test` and `crewdeck mcp list --with-tools`: start servers as a crew does, list their tools, and end
+//! them.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -18,21 +19,21 @@ use crate::domain::trust::ApprovalCheck;
 use crate::mcp::{McpTool, PoolOptions, ServerPool};
 use crate::process::supervisor::Supervisor;
 
-/// Exit code if a server does not work.
+/// Exit code if at least one server does not work.
 const FAILED: u8 = 1;
-/// Maximum number of lines of a server's log below its error.
+/// Maximum number of lines of a server's log that follow its error.
 const LOG_LINES: usize = 10;
 
-/// A server after its start.
+/// A server after an attempt to start it.
 struct Tested {
     status: ServerStatus,
     took: Duration,
     tools: Vec<McpTool>,
-    /// The end of its log.
+    /// The end of its log, at most 64 KiB.
     log: String,
 }
 
-/// Tests one server. Returns 0 if it works, else 1.
+/// Tests one server. Returns the exit code: 0 if it works, else 1.
 ///
 /// # Errors
 /// Fails if there is no such server or it is not approved.
@@ -56,7 +57,7 @@ pub fn test(root: &Path, name: &str, form: OutputFormat) -> Result<u8> {
     report(root, vec![config.clone()], found, form)
 }
 
-/// Starts all approved servers and lists their tools.
+/// Starts all approved servers and lists their tools. Returns the exit code: 0 if all work, else 1.
 ///
 /// # Errors
 /// Fails if the async runtime cannot be started.

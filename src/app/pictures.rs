@@ -1,5 +1,5 @@
-//! Loads the pictures of the conversation: decodes stored images off the main loop, one at a time, and only those that
-//! are on the screen.
+//! Loads the pictures of the conversation: decodes stored images on a blocking thread, one at a time, and only those
+//! that are on the screen.
 
 use std::collections::VecDeque;
 use std::io::{self, Cursor};
@@ -17,9 +17,10 @@ use crate::ui::{
     PixelGrid, TerminalNames, UiState, update,
 };
 
-/// Maximum size of a cell, in pixels of an image that the terminal draws: the size on a screen with high resolution.
+/// Width and height of a cell on a screen with high resolution, in pixels. An image that the terminal draws is sent
+/// with at most so many pixels per cell.
 const CELL_MAX: (u64, u64) = (16, 32);
-/// The ids of images in the terminal end with a number from 1 to this one.
+/// Number of different image ids of this process. The lowest byte of an id is from 1 to this number.
 const IDS: u32 = 255;
 
 /// Returns how the terminal draws images, according to settings and environment.
@@ -42,13 +43,15 @@ pub struct PictureLoader {
     drawing: ImageDrawing,
     /// The pictures on the screen.
     on_screen: Vec<PictureKey>,
-    /// The loaded pictures with their ids in the terminal. The one that was on the screen last is at the end.
+    /// The loaded pictures with their ids in the terminal, if it draws them. The picture that was on the screen most
+    /// recently is at the end.
     loaded: VecDeque<(PictureKey, Option<u32>)>,
+    /// The picture that is being loaded.
     running: Option<(PictureKey, JoinHandle<Result<Thumbnail, String>>)>,
     last_id: u32,
 }
 
-/// An image in the size and form in which it is drawn.
+/// An image scaled for drawing: as PNG for the terminal, or as pixels for half blocks.
 enum Thumbnail {
     Png(Vec<u8>),
     Pixels(PixelGrid),
@@ -61,7 +64,7 @@ pub struct LoadedPicture {
 }
 
 impl PictureLoader {
-    /// Creates the loader for the project `root`, and tells `state` how the terminal draws images. Reads no file yet.
+    /// Creates the loader for the project `root`, and sets in `state` how the terminal draws images. Reads no file yet.
     pub fn start(
         root: &Path,
         settings: &Settings,
@@ -84,7 +87,8 @@ impl PictureLoader {
         }
     }
 
-    /// Starts to load the next of the pictures that are on the screen, if none is being loaded.
+    /// Starts to load the first picture of `on_screen` that is not loaded. Does nothing if a picture is being loaded,
+    /// or if [`PICTURES_MAX`] pictures on the screen are loaded.
     pub fn request(&mut self, on_screen: &[PictureKey]) {
         if self.on_screen != on_screen {
             self.on_screen = on_screen.to_vec();
@@ -113,7 +117,8 @@ impl PictureLoader {
         self.loaded.len() < PICTURES_MAX || self.loaded.front().is_some_and(is_spare)
     }
 
-    /// Waits until the picture that is being loaded is there; forever if none is. Cancel safe.
+    /// Waits until the picture that is being loaded has been loaded or has failed. If none is being loaded, waits
+    /// forever. Cancel safe.
     pub async fn next(&mut self) -> LoadedPicture {
         let Some((_, work)) = &mut self.running else {
             return std::future::pending().await;
@@ -126,10 +131,10 @@ impl PictureLoader {
         LoadedPicture { key, result }
     }
 
-    /// Shows a loaded picture, or why it could not be loaded. A terminal that draws images itself gets the image data.
+    /// Shows a loaded picture, or why it could not be loaded. Sends the image to a terminal that draws images itself.
     ///
     /// # Errors
-    /// Fails if the terminal is gone.
+    /// Fails if the terminal cannot be written to.
     pub fn show(
         &mut self,
         LoadedPicture { key, result }: LoadedPicture,
@@ -170,8 +175,8 @@ impl PictureLoader {
         Ok(())
     }
 
-    /// Forgets the pictures that the terminal draws, after another program has used the terminal. Those on the screen
-    /// are loaded again.
+    /// Removes the pictures that the terminal draws: the terminal no longer has their images after another program has
+    /// used it. Those on the screen are loaded again.
     pub fn forget_terminal(&mut self, state: &mut UiState) {
         let (gone, kept): (VecDeque<_>, VecDeque<_>) = std::mem::take(&mut self.loaded)
             .into_iter()
@@ -182,8 +187,8 @@ impl PictureLoader {
         }
     }
 
-    /// Returns an id that no loaded picture has. Its upper bits are the process id, because other programs may use the
-    /// same terminal. It has 24 bits, as many as the colour of a placeholder.
+    /// Returns an id that no loaded picture has. It has 24 bits, as many as the colour of a placeholder. The upper 16
+    /// bits are those of the process id, because another crewdeck may send images to the same terminal.
     fn new_id(&mut self) -> u32 {
         let base = (std::process::id() & 0xffff) << 8;
         // There are fewer pictures than ids, so the loop ends.
@@ -226,7 +231,7 @@ fn png(image: &DynamicImage, size: PictureSize) -> Result<Vec<u8>, String> {
         (width * highest / height, highest)
     };
     let mut out = Cursor::new(Vec::new());
-    // Always with 8 bits per colour: terminals need not read other PNG images.
+    // `scaled` returns 8 bits per colour. Terminals may not support other PNG images.
     scaled(image, width, height)
         .write_to(&mut out, ImageFormat::Png)
         .map_err(|error| error.to_string())?;
@@ -254,7 +259,7 @@ fn scaled(image: &DynamicImage, width: u64, height: u64) -> RgbaImage {
     if (image.width(), image.height()) == (width, height) {
         return image;
     }
-    // The colour of a transparent pixel must not count in the mean.
+    // Each colour is multiplied by its opacity, so that transparent pixels do not change the mean colour.
     for Rgba([colors @ .., opacity]) in image.pixels_mut() {
         let opacity = u16::from(*opacity);
         for color in colors {

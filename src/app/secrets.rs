@@ -1,10 +1,11 @@
-//! Builds the redactor from the secrets in this process's environment variables.
+//! Finds the secrets that are redacted: in this process's environment variables and in the configurations of MCP
+//! servers.
 
 use crate::domain::mcp::{ServerConfig, ServerTransport};
 use crate::domain::redact::Redactor;
 use crate::domain::secret_env::{self, WithheldReason};
 
-/// How the names of environment variables end that describe an account but are not secret. To redact a region or a
+/// Suffixes of the names of environment variables that describe an account but are not secret. Redacting a region or a
 /// model name would damage many texts. A password in a URL is detected elsewhere, by its form.
 const PLAIN_ENDS: &[&str] = &[
     "_URL",
@@ -35,8 +36,8 @@ pub fn redactor() -> Redactor {
     Redactor::new(text.filter(|(name, value)| is_secret(name, value)))
 }
 
-/// Returns the values that the configurations of MCP servers give to programs and send as headers, by the names for their
-/// placeholders. Words, paths and settings such as a region are left out, as for environment variables.
+/// Returns the secret values in the environment variables and headers of MCP servers, each with the name for its
+/// placeholder. Words, paths and settings such as a region are left out, as for crewdeck's own environment variables.
 pub fn of_servers(servers: &[ServerConfig]) -> Vec<(String, String)> {
     let mut out = Vec::new();
     for server in servers {
@@ -52,7 +53,7 @@ pub fn of_servers(servers: &[ServerConfig]) -> Vec<(String, String)> {
             }
             ServerTransport::Http { headers, .. } => {
                 for (name, value) in headers {
-                    // The scheme before a token is no secret: `Bearer TOKEN`.
+                    // In `Bearer TOKEN`, only the token is secret.
                     let token = value.rsplit(' ').next().unwrap_or(value);
                     if !is_plain_word(token) {
                         out.push((name.clone(), token.to_string()));

@@ -1,4 +1,5 @@
-//! `crewdeck trust`: shows what the project brings and needs approval, and saves the user's decision.
+//! `crewdeck trust`: shows the settings, servers and hooks of the project that need approval, and stores the user's
+//! decision.
 
 use std::io::{BufRead, IsTerminal, Read, Write};
 
@@ -13,7 +14,7 @@ use crate::config::{self, PROJECT_FILE, ProjectPolicy, SensitiveSettings, Settin
 use crate::domain::text::{escape_control_chars, one_line};
 use crate::process::supervisor;
 
-/// Maximum number of problems in the files of servers and hooks that `run` prints.
+/// Maximum number of problems in the files of servers and hooks that [`report`] prints.
 const PROBLEMS_MAX: usize = 5;
 
 /// Runs `crewdeck trust` and returns the exit code.
@@ -98,10 +99,11 @@ fn state(decision: Option<SettingsDecision>) -> &'static str {
     }
 }
 
-/// Asks a question on the terminal and returns whether the user agrees.
+/// Asks a question on the terminal and returns whether the user agrees. The error names `instead`, the command that
+/// does not ask.
 ///
 /// # Errors
-/// Fails if standard input is not a terminal; `instead` is the command that does not ask.
+/// Fails if standard input is not a terminal.
 pub(super) fn confirm(out: &mut impl Write, question: &str, instead: &str) -> Result<bool> {
     if !std::io::stdin().is_terminal() {
         bail!(
@@ -119,11 +121,11 @@ pub(super) fn confirm(out: &mut impl Write, question: &str, instead: &str) -> Re
     Ok(is_yes)
 }
 
-/// Fails if a command of an agent runs this: only the user approves and configures servers. The sandbox of commands is
-/// what prevents it; this explains it.
+/// Returns an error if an agent's command runs this: only the user may approve and configure servers. The sandbox
+/// prevents it in any case; the error explains why it does not work. `what` is the verb of the error.
 ///
 /// # Errors
-/// Fails inside a command of an agent.
+/// Fails inside an agent's command.
 pub(super) fn refuse_agents(what: &str) -> Result<()> {
     if supervisor::is_in_agent_command() {
         bail!("an agent cannot {what} this: the user does it in a shell of their own");
@@ -131,7 +133,7 @@ pub(super) fn refuse_agents(what: &str) -> Result<()> {
     Ok(())
 }
 
-/// Prints what is wrong with the project's and the user's servers and hooks, and what waits for approval.
+/// Prints the problems in the files of servers and hooks, and what waits for approval.
 pub fn report(extensions: &Extensions) {
     for problem in extensions.problems.iter().take(PROBLEMS_MAX) {
         eprint_line(&format!("crewdeck: {problem}"));

@@ -13,7 +13,7 @@ pub const EXAMPLES: &str = "Examples:
 pub enum AgentsVerb {
     /// List the roles; files that cannot be used are named on stderr
     List,
-    /// Show one role: where it comes from, its tools, model, skills, prompt, and what its file gets wrong
+    /// Show one role: its file, tools, model, skills, prompt, and problems in its file
     Show {
         /// Name of the role
         name: String,

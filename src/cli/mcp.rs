@@ -29,7 +29,7 @@ pub enum McpVerb {
     Add {
         /// Name of the server: letters, digits, - and _
         name: String,
-        /// The program that is the server, and its arguments
+        /// Program that runs as the server, and its arguments
         #[arg(last = true, value_name = "COMMAND", required_unless_present = "url")]
         command: Vec<String>,
         /// Address of a server that is reached by HTTP, instead of a program
@@ -49,7 +49,7 @@ pub enum McpVerb {
     Remove {
         /// Name of the server
         name: String,
-        /// Remove it from .mcp.json of this project, although you have one of that name
+        /// Remove it from .mcp.json of this project, even if you have your own server of that name
         #[arg(long)]
         project: bool,
     },

@@ -1,5 +1,5 @@
-//! The user's decisions about project settings, stored in the user's state directory. A decision applies to one exact
-//! content of a project's settings file, identified by a hash.
+//! The user's decisions about the sensitive settings, MCP servers and hooks of projects, stored in the user's state
+//! directory. A decision applies to exactly one content, which a hash identifies.
 
 use std::fmt::Write as _;
 use std::fs::{self, DirBuilder};
@@ -22,18 +22,19 @@ const DECISIONS_MAX: usize = 1000;
 /// Maximum time to wait while another crewdeck process writes the file with the decisions.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The user's decision about those settings of a project that need approval.
+/// The user's decision about settings, a server or a hook of a project.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SettingsDecision {
     Approved,
-    /// The settings do not apply. The user is asked again only after the settings file has changed.
+    /// The settings do not apply; the server or hook does not run. The user is asked again only after the content has
+    /// changed.
     Ignored,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct StoredDecision {
-    /// The [`digest`] of the project directory's path and the content of the project's settings file.
+    /// The hash of what was decided about: the [`digest`] of the settings, or that of a server or hook.
     sha256: String,
     /// The project directory, for a user who reads the file. crewdeck does not use it.
     directory: String,
@@ -102,8 +103,8 @@ impl Decisions {
     }
 }
 
-/// Stores the decision about these contents in place of earlier ones; `None` deletes the earlier ones. If the existing
-/// decisions file is unusable, it is renamed, and a notice about it is returned.
+/// Stores the decision about the contents with these digests in place of earlier decisions about them; `None` only
+/// deletes those. If the existing decisions file is unusable, it is renamed, and a notice about that is returned.
 ///
 /// # Errors
 /// Fails if the file cannot be written.
@@ -117,7 +118,7 @@ pub fn record(
         .with_context(|| format!("{} cannot be written", path.display()))?;
     Ok(damaged.map(|path| {
         format!(
-            "The file of earlier decisions was damaged, too large or writable by others and is now {}. Approved projects ask again.",
+            "The file of earlier decisions was damaged, too large or writable by others, and is now {}. crewdeck asks again about projects that you approved.",
             path.display()
         )
     }))

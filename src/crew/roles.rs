@@ -1,4 +1,4 @@
-//! The roles that agents can get.
+//! Gives roles to the agents of a crew.
 
 use std::sync::Arc;
 
@@ -10,20 +10,20 @@ use crate::domain::text::{clip, head_and_tail, one_line};
 use crate::protocol::event::NoticeLevel;
 use crate::store::{Roles, Skills};
 
-/// Maximum size of the text of all skills of a role, in bytes.
+/// Maximum size of the texts of all skills of a role together, in bytes.
 const SKILLS_TEXT_MAX: usize = 64 * 1024;
 /// Maximum number of roles that the error for an unknown name lists.
 const NAMED_MAX: usize = 40;
 
-/// A role with the text of its skills, as it was on disk when its agent started.
+/// A role and its skills as they were on disk when the agent started.
 #[derive(Debug, Clone)]
 pub struct AppliedRole {
     pub role: AgentRole,
-    /// The section of the system prompt; empty if the role has neither prompt nor skills.
+    /// The section of the system prompt with the role's prompt and skills; empty if the role has neither.
     pub text: String,
 }
 
-/// Reads roles when an agent needs one. Nothing is read or kept before.
+/// Reads roles from disk each time an agent needs one.
 pub struct RoleBook {
     context: Arc<CrewContext>,
     roles: Roles,
@@ -45,7 +45,7 @@ impl RoleBook {
         read.map_err(|error| error.to_string())
     }
 
-    /// Returns the list of roles for the lead's prompt, and tells the user which files cannot be used.
+    /// Returns the list of roles for the lead's prompt. Notices report the files that cannot be used.
     pub async fn prompt_list(&self) -> String {
         let catalog = self.catalog().await.unwrap_or_default();
         for broken in &catalog.broken {
@@ -62,7 +62,7 @@ impl RoleBook {
     /// Returns the role that `text` names; `None` if it is a free description of what an agent does.
     ///
     /// # Errors
-    /// The text names a role whose file cannot be used.
+    /// Fails if the text names a role whose file cannot be used, or if not all roles can be read.
     pub async fn find(&self, text: &str) -> Result<Option<AppliedRole>, String> {
         let catalog = self.catalog().await?;
         let found = catalog
@@ -77,7 +77,7 @@ impl RoleBook {
     /// Returns the role with that name.
     ///
     /// # Errors
-    /// An unknown name is an error that lists the roles, or says why the file of the role cannot be used.
+    /// Fails if there is no such role; the error lists the roles. Also fails as [`RoleBook::find`] does.
     pub async fn require(&self, name: &str) -> Result<AppliedRole, String> {
         match self.find(name).await? {
             Some(role) => Ok(role),
@@ -85,8 +85,8 @@ impl RoleBook {
         }
     }
 
-    /// Returns the role and the limits with which a member of a resumed session continues. A member whose role is gone
-    /// or cannot be used only reads, and a notice says why.
+    /// Returns the role of a member of a resumed session, and limits in addition to those of the role. A member whose
+    /// role no longer exists or cannot be used can only read files, and a notice says why.
     pub async fn of_restored(&self, member: &Member) -> (Option<AppliedRole>, Vec<ToolSelection>) {
         let why = match self.find(&member.role).await {
             Ok(None) if member.role_defined => {

@@ -25,8 +25,7 @@ use crate::protocol::event::{AgentEvent, CrewEvent, EventKind, NoticeLevel};
 use crate::tools::host::{ServerHost, ServerOutput};
 use crate::tools::without_nulls;
 
-/// Maximum number of events of the pool that wait to be published. Beyond it, states are published later and notices are
-/// dropped.
+/// Maximum number of events of the pool that wait to be published. Beyond it, events are dropped.
 const EVENTS_MAX: usize = 256;
 /// Minimum time between two published progress reports of a call.
 const PROGRESS_EVERY: Duration = Duration::from_millis(100);
@@ -34,7 +33,7 @@ const PROGRESS_EVERY: Duration = Duration::from_millis(100);
 /// The MCP servers of a crew, as configured.
 pub struct ServerParts {
     pub configs: Vec<ServerConfig>,
-    /// The names of the servers that the user was already told are not approved.
+    /// The names of the servers whose missing approval has already been reported to the user.
     pub unapproved: BTreeSet<String>,
     /// Checks before each start whether the user has approved the server.
     pub trust: Arc<dyn ApprovalCheck>,
@@ -48,13 +47,13 @@ pub struct CrewServers {
     pool: ServerPool,
     /// The servers that start with the crew.
     always: Vec<String>,
-    /// Ends the login that is running, if any.
+    /// Cancels the login that is running. `None` before the first one.
     login: Mutex<Option<CancellationToken>>,
 }
 
 impl CrewServers {
-    /// Creates the pool, which starts nothing. `None` if no server is configured. The servers run under `supervisor`,
-    /// outside of the sandbox, and end when the crew stops.
+    /// Creates the pool of servers without starting any. Returns `None` if no server is configured. The servers run
+    /// under `supervisor`, outside of the sandbox, and end when the crew stops.
     pub fn new(
         context: Arc<CrewContext>,
         parts: Option<ServerParts>,
@@ -70,7 +69,7 @@ impl CrewServers {
             logins: parts.logins,
             ..PoolOptions::new(context.root.clone())
         };
-        // A full queue loses no state: each event that is read publishes all states.
+        // A change of state that finds the queue full is published with the next one: each publishes all states.
         let pool = ServerPool::new(parts.configs, options, move |event| {
             let _ = sender.try_send(event);
         });
@@ -83,7 +82,7 @@ impl CrewServers {
         }))
     }
 
-    /// Starts the servers that start with the crew, and publishes the state of all.
+    /// Starts the servers that are configured to start with the crew, and publishes the states of all servers.
     pub async fn start_always(&self) {
         for name in &self.always {
             self.pool.start(name);
@@ -91,13 +90,14 @@ impl CrewServers {
         publish(&self.context, &self.pool).await;
     }
 
-    /// Carries out an action of the user.
+    /// Carries out an action of the user on the server `name`. Waits neither for a start nor for a login: notices and
+    /// events report how they end.
     ///
     /// # Errors
-    /// Returns why nothing changed.
+    /// Fails if there is no such server.
     pub async fn act(self: &Arc<Self>, name: &str, action: ServerAction) -> Result<(), String> {
         let Some(log) = self.pool.log_tail(name) else {
-            return Err(format!("no MCP server is named {name}."));
+            return Err(format!("There is no MCP server {name}."));
         };
         match action {
             ServerAction::Show => {
@@ -121,7 +121,7 @@ impl CrewServers {
         Ok(())
     }
 
-    /// Logs in to a server. A notice contains the address that the user opens. Ends an earlier login.
+    /// Logs in to a server. A notice contains the URL that the user must open. Cancels a login that is still running.
     async fn log_in(&self, name: &str) {
         let cancel = self.context.stop.child_token();
         if let Some(earlier) = lock(&self.login).replace(cancel.clone()) {
@@ -182,7 +182,7 @@ impl ServerHost for CrewServers {
         call: &'a ToolCall,
     ) -> BoxFuture<'a, Result<ServerOutput, String>> {
         Box::pin(async move {
-            // The definitions that models get require every field; a missing one is null.
+            // The tool definitions in requests require every field, so models send null for one that they leave out.
             let input = match without_nulls(call.input.clone()) {
                 Value::Object(fields) => fields,
                 _ => Map::new(),
@@ -197,7 +197,7 @@ impl ServerHost for CrewServers {
                 }
             };
             let called = self.pool.call(&call.name, input, &cancel, progress).await;
-            // With the new number of calls.
+            // The number of calls of the server has changed.
             publish(&self.context, &self.pool).await;
             let content = called.map_err(|error| error.to_string())?;
             let mut text = content.text;
@@ -219,7 +219,8 @@ impl ServerHost for CrewServers {
     }
 }
 
-/// Returns the check before a start. It reports once why a server is not started.
+/// Returns the check that the pool makes before each start. The check reports once per server why it must not start,
+/// except for the servers in `unapproved`.
 fn approval(
     trust: Arc<dyn ApprovalCheck>,
     unapproved: BTreeSet<String>,
@@ -251,7 +252,7 @@ async fn run(context: Arc<CrewContext>, pool: ServerPool, mut events: mpsc::Rece
         };
         match event {
             Some(PoolEvent::Notice { server, text }) => {
-                // A text of the approval check begins with the server.
+                // Notices of the approval check already begin with the server's name.
                 let text = if text.starts_with("Server ") {
                     text
                 } else {
@@ -277,8 +278,8 @@ async fn publish(context: &CrewContext, pool: &ServerPool) {
     context.publish(EventKind::Crew(event)).await;
 }
 
-/// Prepares the images of a result as the attachments of a message are. Returns them, and a line for each that cannot be
-/// shown.
+/// Prepares the images of a result as those of a message's attachments are. Returns the images, and a text with one
+/// line for each image that cannot be shown.
 fn prepare(root: &Path, tool: &str, images: Vec<McpImage>) -> (Vec<AttachedImage>, String) {
     let (mut out, mut problems) = (Vec::new(), String::new());
     for (at, image) in images.into_iter().enumerate() {

@@ -1,13 +1,13 @@
-//! Markdown files with YAML front matter between `---` lines, as skills, roles and commands are: their parts, and the
-//! bounds that they share.
+//! Parses Markdown files with YAML front matter between `---` lines: skills, roles and slash commands. Has the limits
+//! and the form of names that they share.
 
 use serde::de::DeserializeOwned;
 use serde_saphyr::UserMessageFormatter;
 
 use crate::domain::text::{clip, escape_control_chars, is_hidden, one_line};
 
-/// Maximum size of the text below the front matter, in bytes. With the tags that `load_skill` adds, it fits into one tool
-/// result (64 KiB).
+/// Maximum size of the text below the front matter, in bytes. With the tags that `load_skill` adds, it fits into one
+/// tool result (64 KiB).
 pub const BODY_MAX: usize = 63 * 1024;
 /// Maximum length of a name, in characters.
 pub const NAME_MAX: usize = 64;
@@ -152,12 +152,13 @@ impl<'a> FrontMatter<'a> {
     }
 }
 
-/// Returns the line `KEY: VALUE` with a quoted value if the value is plain text that YAML can misread.
+/// Returns the line `KEY: VALUE` with the value in quotes if the value is unquoted text that YAML misreads; else
+/// `None`.
 fn quote_value(line: &str) -> Option<String> {
     let (key, value) = line.split_once(':')?;
     let is_key = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
     let value = value.trim();
-    // Hints such as [file] [line] are no lists.
+    // A hint such as [file] [line] is text, not a list.
     let is_list = value.starts_with('[') && value.find(']') == value.len().checked_sub(1);
     let is_text = !value.starts_with(|c| "\"'{|>&".contains(c));
     let is_plain = is_text && !is_list && !value.is_empty();

@@ -1,4 +1,4 @@
-//! MCP servers: how each is started or reached, in which state it is, and how its tools are named.
+//! MCP servers: their configuration, their states, and the names of their tools.
 
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -11,16 +11,16 @@ use serde_json::Value;
 
 /// Maximum length of a server's name, in bytes.
 pub const SERVER_NAME_MAX: usize = 32;
-/// Maximum length of a tool's name, in bytes. The model vendors refuse longer names.
+/// Maximum length of a tool's name, in bytes. Model vendors reject longer names.
 pub const TOOL_NAME_MAX: usize = 64;
-/// The beginning of the name of each tool of a server.
+/// The prefix of the name under which agents call a server's tool.
 pub const TOOL_PREFIX: &str = "mcp__";
 
 /// Where the configuration of a server comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ServerSource {
-    /// `.mcp.json` of the project. Its servers are started only if the user has approved them.
+    /// `.mcp.json` of the project. The user must approve a server of it before it is started.
     Project,
     /// `mcp.json` of the user's settings folder.
     User,
@@ -29,7 +29,7 @@ pub enum ServerSource {
 /// How a server is reached.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ServerTransport {
-    /// A program that reads requests from its standard input.
+    /// A program that reads requests from its standard input and writes responses to its standard output.
     Program {
         command: String,
         args: Vec<String>,
@@ -44,21 +44,20 @@ pub enum ServerTransport {
     },
 }
 
-/// The configuration of one server. All variables are expanded.
+/// The configuration of one server. Environment variables in it are already replaced by their values.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServerConfig {
-    /// Letters, digits, `-` and `_`, which is not the last; at most [`SERVER_NAME_MAX`] bytes.
+    /// ASCII letters, digits, `-` and `_`, without `__` and without `_` at the end; at most [`SERVER_NAME_MAX`] bytes.
     pub name: String,
     pub source: ServerSource,
     pub transport: ServerTransport,
-    /// Maximum time of one call; `None` for the default.
+    /// Maximum time of a call without progress; `None` for the default of 60 s.
     pub call_timeout: Option<Duration>,
-    /// Whether the server starts with the crew, and its tools are never deferred. Other servers start before the first
-    /// model call of an agent that sees them.
+    /// Whether the server starts with the crew, and the definitions of its tools are never deferred. Another server
+    /// starts before the first model call of an agent that may use its tools.
     pub is_always_loaded: bool,
 }
 
-/// The state of a server.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "state", rename_all = "snake_case")]
 pub enum ServerState {
@@ -66,33 +65,35 @@ pub enum ServerState {
     WaitsForApproval,
     /// The user has disabled it.
     Disabled,
-    /// It was not needed yet.
+    /// It was not needed yet, or has ended with the crew.
     Idle,
     Starting,
     Ready,
     /// The user must log in.
     NeedsLogin,
-    /// It ended or could not be reached, and is started again at `retry_in_ms` after this event.
+    /// It ended or could not be reached. It is restarted `retry_in_ms` milliseconds after it entered this state.
     Restarting {
         why: String,
         retry_in_ms: u64,
     },
-    /// It is not started again by itself.
+    /// It cannot be used. Only the user can restart it.
     Failed {
         why: String,
     },
 }
 
-/// What the screen shows of a server.
+/// A server as the screen shows it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ServerStatus {
     pub name: String,
     pub source: ServerSource,
     #[serde(flatten)]
     pub state: ServerState,
-    /// What is started or called, on one line and without secrets.
+    /// The command line or the URL, on one line and without secrets.
     pub target: String,
+    /// The number of its tools.
     pub tools: usize,
+    /// The number of calls since the crew started.
     pub calls: u64,
     /// The last error; empty if there was none.
     #[serde(default)]
@@ -108,7 +109,7 @@ pub struct ToolCatalog {
     pub tools: Arc<[McpTool]>,
 }
 
-/// A tool of a server.
+/// A tool of a server, with the texts that the server has sent.
 #[derive(Debug, Clone, PartialEq)]
 pub struct McpTool {
     /// The name for agents: `mcp__SERVER__TOOL`.
@@ -116,23 +117,24 @@ pub struct McpTool {
     pub server: String,
     /// The name that the server uses.
     pub tool: String,
-    /// A name for the user; empty if the server gives none.
+    /// A name to show to the user; empty if the server gives none.
     pub title: String,
-    /// At most 2 KiB and a mark if it is cut.
+    /// At most 2 KiB; if it was longer, a mark at the end says how much is cut.
     pub description: String,
     /// An object schema that all model vendors accept, without references; at most 32 KiB.
     pub input_schema: Value,
     /// Whether the server says that the tool changes nothing (`readOnlyHint`).
     pub is_read_only: bool,
-    /// Whether the tool may destroy something (`destructiveHint`). Tools do, unless they say otherwise.
+    /// Whether the tool may destroy something (`destructiveHint`). True unless the server says otherwise or the tool
+    /// changes nothing.
     pub is_destructive: bool,
-    /// Whether its definition is never deferred.
+    /// Whether its definition is in the requests of all agents that may use it, even if others are deferred.
     pub is_always_loaded: bool,
 }
 
 impl McpTool {
-    /// Returns a fingerprint of everything that the server says about the tool. The user grants a permission for the tool on
-    /// the ground of this, so a tool with another fingerprint needs a new one. It is valid in one process only.
+    /// Returns a hash of everything that the server says about the tool. Session permissions contain it: if the server
+    /// changes the tool, they no longer apply. Must not be stored, because other versions may compute another value.
     pub fn fingerprint(&self) -> u64 {
         let mut hasher = DefaultHasher::new();
         (&self.tool, &self.title, &self.description).hash(&mut hasher);
@@ -142,7 +144,7 @@ impl McpTool {
     }
 }
 
-/// Returns whether `name` can be the name of a server.
+/// Returns whether `name` is a valid server name, see [`ServerConfig::name`].
 pub fn is_server_name(name: &str) -> bool {
     (1..=SERVER_NAME_MAX).contains(&name.len())
         && name.bytes().all(is_name_byte)
@@ -150,13 +152,13 @@ pub fn is_server_name(name: &str) -> bool {
         && !name.ends_with('_')
 }
 
-/// Returns the server in the name of a tool, `mcp__SERVER__TOOL`; `None` if this is no tool of a server.
+/// Returns SERVER of a tool name `mcp__SERVER__TOOL`; `None` if `tool` has another form.
 pub fn server_of(tool: &str) -> Option<&str> {
     let (server, _) = tool.strip_prefix(TOOL_PREFIX)?.split_once("__")?;
     Some(server)
 }
 
-/// Returns the name of a tool for users: `SERVER · TOOL` for a tool of a server, other names unchanged.
+/// Returns a tool's name as users see it: `SERVER · TOOL` for `mcp__SERVER__TOOL`, other names unchanged.
 pub fn shown_name(tool: &str) -> String {
     let parts = server_of(tool).and_then(|server| {
         let own = tool.get(TOOL_PREFIX.len() + server.len() + 2..)?;
@@ -181,10 +183,11 @@ pub fn matches_server(pattern: &str, server: &str) -> bool {
     })
 }
 
-/// Matches a pattern with `*`, in time proportional to the product of the lengths.
+/// Returns whether `pattern` matches all of `text`. `*` stands for any bytes. Takes time proportional to the product of
+/// the lengths at most.
 fn matches(pattern: &[u8], text: &[u8]) -> bool {
     let (mut at, mut from) = (0, 0);
-    // The last `*`, and where the text that it stands for ends.
+    // The position of the last `*`, and the end of the text that it currently stands for.
     let mut star: Option<(usize, usize)> = None;
     while from < text.len() {
         match pattern.get(at) {
@@ -209,8 +212,8 @@ fn matches(pattern: &[u8], text: &[u8]) -> bool {
 }
 
 /// Returns the name under which agents call the tool `tool` of `server`, `mcp__SERVER__TOOL`. Characters that the model
-/// vendors refuse become `_`. A name that is changed or too long ends with a hash of the original, so that two tools never
-/// share a name.
+/// vendors reject become `_`. A name that was changed or too long ends with a hash of the original, so that it differs
+/// from those of other tools.
 pub fn tool_name(server: &str, tool: &str) -> String {
     let whole = format!("{TOOL_PREFIX}{server}__{tool}");
     let clean: String = whole
@@ -235,7 +238,7 @@ fn is_name_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-')
 }
 
-/// Returns the FNV-1a hash. It must be the same in every version: transcripts contain the names.
+/// Returns the FNV-1a hash. It must stay the same in all versions, because stored conversations contain names with it.
 fn fnv(bytes: &[u8]) -> u32 {
     bytes.iter().fold(0x811c_9dc5, |hash, byte| {
         (hash ^ u32::from(*byte)).wrapping_mul(0x0100_0193)

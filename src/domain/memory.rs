@@ -1,10 +1,10 @@
-//! Project memory: the instruction files of a project, as agents get them.
+//! Project memory: the instruction files of a project (AGENTS.md, CLAUDE.md) in the system prompts of agents.
 
 use serde::{Deserialize, Serialize};
 
 use super::text::{clip, head_and_tail};
 
-/// Maximum size of the text of all instruction files in a prompt, in bytes, without markers.
+/// Maximum size of the texts of all instruction files in a prompt together, in bytes, without tags and marks of cuts.
 pub const MEMORY_MAX: usize = 32 * 1024;
 /// Maximum number of files that [`ProjectMemory::summary`] lists of each kind.
 const LISTED_MAX: usize = 40;
@@ -12,10 +12,10 @@ const LISTED_MAX: usize = 40;
 /// An instruction file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MemoryFile {
-    /// The path below the root.
+    /// The path relative to the root.
     pub path: String,
     pub text: String,
-    /// The file that imports it, if it is not read by itself.
+    /// The file that imports it; `None` for AGENTS.md and CLAUDE.md of a directory, which need no import.
     pub imported_by: Option<String>,
 }
 
@@ -28,8 +28,8 @@ pub struct ProjectMemory {
 }
 
 impl ProjectMemory {
-    /// Returns the maximum number of bytes of each file, so that all together fit into [`MEMORY_MAX`]: short files are
-    /// given whole, long ones share the rest.
+    /// Returns the maximum number of bytes of each file, chosen so that all files together fit into [`MEMORY_MAX`]:
+    /// shorter files stay whole, and the longer ones share what is left in equal parts.
     fn share(&self) -> usize {
         let mut sizes: Vec<usize> = self.files.iter().map(|f| f.text.trim().len()).collect();
         sizes.sort_unstable();
@@ -44,7 +44,8 @@ impl ProjectMemory {
         MEMORY_MAX
     }
 
-    /// Returns the sections for a system prompt; empty if there are no files.
+    /// Returns the section of each file for a system prompt; empty if there are no files. Long files are cut in the
+    /// middle.
     pub fn prompt(&self) -> String {
         let share = self.share();
         let sections = self.files.iter().map(|file| {
@@ -57,7 +58,7 @@ impl ProjectMemory {
         sections.collect::<Vec<_>>().join("\n")
     }
 
-    /// Describes for the user what agents are given and what not.
+    /// Tells the user which files are in the prompts of agents, how they are cut, and which files were not read.
     pub fn summary(&self) -> String {
         if self.files.is_empty() && self.skipped.is_empty() {
             return "No agent was given project memory: /init writes an AGENTS.md.".into();

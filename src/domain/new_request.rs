@@ -14,15 +14,15 @@ pub struct PendingCall {
     pub input: String,
     /// The reason why the call needs approval.
     pub why: String,
-    /// Commands that the approver can allow for the whole team instead of allowing only this call. Empty: only this
-    /// call can be allowed.
+    /// Session permissions that the approver can grant to the whole team instead of allowing only this call. Empty:
+    /// only this call can be allowed.
     #[serde(default)]
     pub scopes: Vec<PermissionScope>,
 }
 
 impl PendingCall {
-    /// Returns the fingerprint of the tool's definition ([`crate::domain::mcp::McpTool::fingerprint`]), which its scopes
-    /// contain; 0 unless it is a tool of an MCP server.
+    /// Returns the fingerprint of the tool's definition ([`crate::domain::mcp::McpTool::fingerprint`]), which its
+    /// scopes contain; 0 unless it is a tool of an MCP server.
     pub fn definition(&self) -> u64 {
         let found = self.scopes.iter().find_map(|scope| match scope {
             PermissionScope::ServerTool { definition, .. } => Some(*definition),
@@ -35,7 +35,8 @@ impl PendingCall {
         found.unwrap_or(0)
     }
 
-    /// Returns whether one decision can answer both calls, because they have the same tool, definition, input and reason.
+    /// Returns whether one decision can answer both calls, because they have the same tool, definition, input and
+    /// reason.
     pub fn has_same_call(&self, other: &PendingCall) -> bool {
         self.tool == other.tool
             && self.definition() == other.definition()

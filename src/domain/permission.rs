@@ -1,4 +1,5 @@
-//! Session permissions: commands that the user has allowed for the whole team until crewdeck ends.
+//! Session permissions: commands and calls of MCP servers' tools that the user has allowed for the whole team until
+//! crewdeck ends.
 
 use std::fmt;
 
@@ -10,7 +11,7 @@ use super::timestamp::Timestamp;
 /// Maximum number of session permissions. Beyond it, the user must revoke one before adding another.
 pub const PERMISSIONS_MAX: usize = 100;
 
-/// The commands, or the calls of tools of MCP servers, that a permission covers.
+/// The commands, or the calls of MCP servers' tools, that a permission covers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "scope", rename_all = "snake_case")]
 pub enum PermissionScope {
@@ -23,8 +24,8 @@ pub enum PermissionScope {
     },
     /// Every tool of an MCP server, also one that the server adds or changes later.
     Server { server: String },
-    /// Every call of a tool of an MCP server, `mcp__SERVER__TOOL`. Like all permissions for a single tool, it is valid while
-    /// the tool has the definition with the fingerprint `definition`.
+    /// Every call of the tool `mcp__SERVER__TOOL` of an MCP server. This and the other scopes for a single tool apply
+    /// only while `definition` is the fingerprint of the tool's definition.
     ServerTool {
         tool: String,
         #[serde(default)]

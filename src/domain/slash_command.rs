@@ -1,4 +1,4 @@
-//! Slash commands that come from files: the commands of `.claude/commands` and the skills.
+//! Slash commands that files define: those of `.claude/commands`, and skills.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -8,23 +8,23 @@ use super::front_matter::{
 };
 use super::text::{clip, head_and_tail};
 
-/// Maximum length of a description, in characters.
+/// Maximum length of a description and of a hint, in characters.
 const DESCRIPTION_MAX: usize = 200;
 /// Maximum length of a name, in characters.
 const NAME_MAX: usize = 64;
-/// Maximum size of a command with its arguments, in bytes, without the marker.
+/// Maximum size of a command with its arguments, in bytes, without the mark of a cut.
 const EXPANDED_MAX: usize = 96 * 1024;
 
-/// A command that the user can type.
+/// A command of a file or skill that the user can type.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SlashCommand {
-    /// The name without the slash: lower-case letters, digits, `-`, `_` and `:`.
+    /// The name without the slash, see [`command_name`].
     pub name: String,
     /// What it does, on one line.
     pub description: String,
-    /// The arguments that it expects, as its file says; may be empty.
+    /// A description of its arguments (`argument-hint` of the file); can be empty.
     pub hint: String,
-    /// The file as shown to the user; empty for a built-in skill.
+    /// The path of the file as messages show it; empty for a built-in skill.
     pub path: String,
 }
 
@@ -47,8 +47,8 @@ pub enum CommandError {
 }
 
 impl CommandFile {
-    /// Parses a file of `.claude/commands`. Fields of the front matter other than description and argument-hint are
-    /// ignored.
+    /// Parses a file of `.claude/commands`. Of the front matter, only `description` and `argument-hint` are used.
+    /// Without a description, the first line of the text is the description.
     ///
     /// # Errors
     /// Returns the line, the problem and what to do.
@@ -61,7 +61,7 @@ impl CommandFile {
         };
         let field = |name: &str| match fields.get(name) {
             Some(Value::String(text)) => clip(&single_line(text), DESCRIPTION_MAX),
-            // An unquoted hint such as [file] is a list in YAML.
+            // YAML reads an unquoted hint such as [file] as a list.
             Some(Value::Array(list)) => {
                 let words: Vec<String> = list
                     .iter()
@@ -96,7 +96,9 @@ impl CommandFile {
     }
 }
 
-/// Returns the name of a command for a file or skill name: lower case, with `-` for spaces. `None` if it cannot be typed.
+/// Returns the command name for the name of a file or skill: in lower case, with `-` instead of spaces. `None` unless
+/// the result begins with an ASCII letter or digit, contains only these and `-`, `_`, `:` and `.`, and has at most 64
+/// characters.
 pub fn command_name(text: &str) -> Option<String> {
     let name: String = text
         .trim()
@@ -127,13 +129,14 @@ pub fn split(text: &str) -> Option<(&str, &str)> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Expansion {
     pub text: String,
-    /// Whether the file contains commands that Claude Code would run. They are text here.
+    /// Whether the text contains shell commands, written !`COMMAND`, that Claude Code would run. crewdeck does not run
+    /// them.
     pub has_commands: bool,
 }
 
-/// Fills the arguments into a command's text: `$ARGUMENTS`, `$ARGUMENTS[N]` and `$N`. Counts from 0 if the text uses
-/// `$0` or `$ARGUMENTS[0]`, else from 1, as older commands do. Appends arguments that the text does not mention. `variables`
-/// are further names with their values, written `${NAME}`.
+/// Replaces `$ARGUMENTS`, `$ARGUMENTS[N]` and `$N` in a command's text by the arguments. N counts from 0 if the text
+/// contains `$0` or `$ARGUMENTS[0]`, else from 1 as in older commands. If the text contains none of these, the
+/// arguments are appended. `variables` are the names and values that replace `${NAME}`.
 pub fn expand(body: &str, arguments: &str, variables: &[(&str, &str)]) -> Expansion {
     let words = split_arguments(arguments);
     let first = usize::from(!body.contains("$0") && !body.contains("$ARGUMENTS[0]"));
@@ -204,7 +207,7 @@ pub fn expand(body: &str, arguments: &str, variables: &[(&str, &str)]) -> Expans
     }
 }
 
-/// Splits arguments at spaces; quotes hold words together.
+/// Splits arguments at blanks outside of quotes, and removes the quotes. A `'` within a word is no quote.
 fn split_arguments(text: &str) -> Vec<String> {
     let mut words = Vec::new();
     let mut word: Option<String> = None;

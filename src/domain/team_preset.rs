@@ -1,4 +1,4 @@
-//! Team presets: who is in the team from the start, and whether the lead only delegates.
+//! Team presets: the teammates with which a crew starts, and whether the lead only delegates.
 
 use serde::{Deserialize, Serialize};
 
@@ -12,25 +12,23 @@ const ROLE_MAX: usize = 80;
 const MODEL_MAX: usize = 200;
 /// Maximum length of a first prompt, in characters.
 const PROMPT_MAX: usize = 32 * 1024;
-/// The first prompt of a member without one.
+/// The first prompt of a member whose preset gives none.
 const READY: &str = "Say in one sentence that you are ready, then end your turn: tasks from the board are assigned to you automatically.";
 
-/// What the lead does itself.
+/// Whether the lead also works on tasks itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LeadMode {
-    /// It also works itself.
     #[default]
     Work,
-    /// It has no tools that change files or run commands.
+    /// It has no tools that change files, run commands or call MCP servers.
     Delegate,
 }
 
-/// A team preset: the members with their first prompts.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TeamPreset {
     pub lead: LeadMode,
-    /// The members in the order of the file, at most [`AGENTS_MAX`].
+    /// The members with their first prompts, in the order of the file, at most [`AGENTS_MAX`].
     pub members: Vec<(Member, String)>,
 }
 
@@ -67,7 +65,7 @@ impl TeamPreset {
     /// Parses a preset.
     ///
     /// # Errors
-    /// Returns the line, if one is known, the problem and what to do, on one line.
+    /// Returns the line of the file or the number of the member, and the problem, on one line.
     pub fn parse(text: &str) -> Result<TeamPreset, String> {
         let file: PresetFile = toml::from_str(text).map_err(|error| {
             let at = error.span().map_or(0, |span| span.start);

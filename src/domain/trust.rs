@@ -1,4 +1,4 @@
-//! What runs only after the user has approved exactly its content: servers and hooks that a project brings.
+//! The check that the user has approved a server or a hook of a project before it runs.
 
 use std::fmt;
 use std::path::Path;
@@ -9,7 +9,7 @@ use super::mcp::ServerConfig;
 /// Why a server or a hook must not be started.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NotApproved {
-    /// What is not approved, why, and how to approve it, on one line.
+    /// Names the server or hook, and says why it does not run and how to approve it, on one line.
     pub why: String,
 }
 
@@ -19,15 +19,16 @@ impl fmt::Display for NotApproved {
     }
 }
 
-/// Checks immediately before a start whether the user has approved exactly the present content. Reads the metadata of the
-/// files concerned, and the files if it has changed: call it where blocking is allowed.
+/// Checks immediately before a start that the user has approved exactly the current content of a server or hook. Reads
+/// the metadata of the files on which it depends, and the files themselves if their metadata has changed, so it must be
+/// called where blocking is allowed.
 pub trait ApprovalCheck: fmt::Debug + Send + Sync {
     /// # Errors
     /// Returns why the server must not be started.
     fn check_server(&self, server: &ServerConfig) -> Result<(), NotApproved>;
 
-    /// `dir` is the directory in which the hook would run. In a worktree, the files that its command names must be those
-    /// that the user has approved in the project directory.
+    /// `dir` is the directory in which the hook would run. If that is a worktree, the files in it that the hook's
+    /// command names must have the same content as those that the user has approved in the project directory.
     ///
     /// # Errors
     /// Returns why the hook must not run.

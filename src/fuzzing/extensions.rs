@@ -1,5 +1,5 @@
-//! The fuzz targets of the files of MCP servers and hooks, which a hostile repository may bring, and of the answers of
-//! hooks.
+//! The fuzz targets for the files of MCP servers and hooks, which a hostile repository can contain, and for the answers
+//! of hooks.
 
 use super::{CheckResult, check_size, check_visible, ensure};
 use crate::config::extensions::{Variable, parse_hooks, parse_servers};
@@ -9,8 +9,8 @@ use crate::domain::hook::{
 };
 use crate::domain::mcp::{ServerSource, is_server_name};
 
-/// Checks the parser of `.mcp.json`: all texts for the screen are visible, names are valid and unique, and each unusable
-/// server has a problem.
+/// Checks the parser of `.mcp.json`: all texts for the screen are visible, names are valid and unique, and each
+/// unusable server has a problem.
 pub fn servers(bytes: &[u8]) -> CheckResult {
     let lookup = |name: &str| match name.len() % 3 {
         0 => Variable::Unset,

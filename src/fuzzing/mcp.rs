@@ -1,4 +1,4 @@
-//! The fuzz target of responses of MCP servers.
+//! The fuzz target for responses of MCP servers.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use crate::mcp::schema::{self, SCHEMA_MAX};
 use crate::mcp::tools;
 use crate::mcp::{McpContent, McpTool};
 
-/// The longest mark where a text is cut, in bytes.
+/// Maximum length of the mark that shows where a text is cut, in bytes.
 const MARK_MAX: usize = 64;
 
 /// Checks the result of a tool, a list of tools and a schema.

@@ -12,13 +12,14 @@ const COUNTED_MAX: usize = 1024;
 /// Maximum length of a reason in a question, in characters.
 const REASON_MAX: usize = 300;
 
-/// The blocks of hooks, by hook and by what they block.
+/// The number of blocks, by the index of the hook and
+/// [`HookInput::block_key`](crate::domain::hook::HookInput::block_key).
 #[derive(Debug, Default)]
 pub struct RepeatedBlocks(HashMap<(usize, u64), u32>);
 
 impl RepeatedBlocks {
-    /// Counts the decision of a hook about the thing `key`. Returns what to ask the user if the hook has blocked it too
-    /// often. The count then starts again.
+    /// Counts a hook's decision about what `key` identifies. If it is the [`REPEATS_MAX`]th block in a row, returns the
+    /// question for the user and starts to count again.
     pub fn count(
         &mut self,
         index: usize,

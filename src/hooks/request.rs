@@ -19,7 +19,7 @@ const BODY_MAX: usize = 1024 * 1024;
 /// The HTTP clients, made when a hook first needs them.
 #[derive(Debug, Default)]
 pub struct HookClients {
-    /// For addresses on this machine, which no proxy can reach.
+    /// For addresses on this machine, which are called without a proxy.
     local: OnceLock<Result<Client, String>>,
     other: OnceLock<Result<Client, String>>,
 }

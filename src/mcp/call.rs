@@ -14,17 +14,17 @@ use super::handler::HandlerShared;
 use super::types::CallProgress;
 use crate::domain::text::{clip, one_line};
 
-/// Maximum time without progress, unless the server is configured otherwise.
+/// Maximum time of a call without progress, unless the server's configuration sets another one.
 pub const CALL_TIMEOUT: Duration = Duration::from_secs(60);
-/// Maximum time of a call with progress, as a multiple of the time without.
+/// Maximum time of a call with progress, as a multiple of the maximum time without progress.
 const TOTAL_FACTOR: u32 = 30;
 /// Maximum time to tell a server that a call is cancelled.
 const CANCEL_TIMEOUT: Duration = Duration::from_secs(1);
-/// Number of progress messages that wait for the caller.
+/// Maximum number of progress messages that wait for the caller; further ones are dropped.
 const PROGRESS_QUEUE: usize = 16;
 /// Maximum length of an error message of a server, in characters.
 const MESSAGE_MAX: usize = 2000;
-/// Maximum length of what a server demands for a login, in bytes.
+/// Maximum length of a `WWW-Authenticate` header, in bytes. A longer one is not taken as a demand for a login.
 const CHALLENGE_MAX: usize = 8 * 1024;
 
 /// A connection to a server. Cheap to clone.
@@ -39,20 +39,21 @@ pub struct Link {
 pub enum LinkError {
     Cancelled,
     TimedOut(Duration),
-    /// The connection has ended.
+    /// The connection ended before the response.
     Closed,
     /// The server could not be reached, or refused the transport's request.
     NotSent {
         why: String,
+        /// Whether no connection to the server could be established.
         is_unreachable: bool,
     },
-    /// The user must log in, or log in with more rights.
+    /// The user must log in, or must log in again to get more rights.
     NeedsLogin(LoginChallenge),
     Rejected {
         message: String,
         code: i32,
     },
-    /// The server answered with something that does not belong to the request.
+    /// The response is not one that belongs to the request.
     Unexpected,
 }
 
@@ -60,7 +61,8 @@ pub enum LinkError {
 ///
 /// # Errors
 /// Fails if the server rejects the request or does not answer in time, if `cancel` is cancelled, or if the connection
-/// ends. The request is cancelled at the server when the result is no longer awaited, also when the future is dropped.
+/// ends. After a time-out, a cancellation or a drop of the future, the server gets a message that the request is
+/// cancelled.
 pub async fn send(
     link: &Link,
     request: ClientRequest,
@@ -112,11 +114,11 @@ pub async fn send(
 /// Tells the server that a request is cancelled.
 async fn cancel_request(handle: RequestHandle<RoleClient>) {
     let reason = Some("the client no longer waits for the result".into());
-    // A server that does not read its input is not waited for.
+    // A server that does not read its input must not delay the caller.
     let _ = tokio::time::timeout(CANCEL_TIMEOUT, handle.cancel(reason)).await;
 }
 
-/// A request without a response so far. Dropping it cancels the request.
+/// A request that has no response yet. Dropping it cancels the request at the server.
 struct UnansweredRequest {
     handle: Option<RequestHandle<RoleClient>>,
     token: rmcp::model::ProgressToken,
@@ -168,10 +170,10 @@ fn request_error(error: ServiceError) -> LinkError {
     }
 }
 
-/// What a server demands for a login: its `WWW-Authenticate` header; empty if it sends none.
+/// The `WWW-Authenticate` header with which a server demands a login; empty if it sends none.
 pub type LoginChallenge = String;
 
-/// Returns what a server demands if `error` says that the user must log in.
+/// Returns the server's challenge if `error` says that the user must log in, else `None`.
 pub fn login_challenge(error: &(dyn std::error::Error + 'static)) -> Option<LoginChallenge> {
     chain(error).find_map(|error| {
         match error.downcast_ref::<StreamableHttpError<reqwest::Error>>()? {
@@ -187,8 +189,8 @@ pub fn login_challenge(error: &(dyn std::error::Error + 'static)) -> Option<Logi
     })
 }
 
-/// Returns an error and its causes as one line, without repetitions, control characters and URLs, which may contain
-/// secrets.
+/// Returns an error and its causes as one line of at most 500 characters, without repetitions and control characters.
+/// The URL that the HTTP client adds is removed, because it may contain secrets.
 pub fn describe(error: &(dyn std::error::Error + 'static)) -> String {
     let mut texts: Vec<String> = Vec::new();
     for error in chain(error) {
@@ -200,7 +202,7 @@ pub fn describe(error: &(dyn std::error::Error + 'static)) -> String {
     clip(&one_line(&texts.join(": ")), MESSAGE_MAX / 4)
 }
 
-/// Returns an error and its causes. The SDK's error of the HTTP client does not name its cause itself.
+/// Returns an error and its causes. The SDK's error for a failed HTTP request does not return its cause as `source`.
 fn chain<'a>(
     error: &'a (dyn std::error::Error + 'static),
 ) -> impl Iterator<Item = &'a (dyn std::error::Error + 'static)> {

@@ -1,18 +1,18 @@
-//! The tools of all servers, and their generation.
+//! The tools of all servers, with a number that increases with each change (the generation).
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
 use super::types::{McpTool, ToolCatalog};
 
-/// The tools by server.
+/// The tools of all servers. It can be read while a server's tools are replaced.
 #[derive(Default)]
 pub struct Catalog(Mutex<CatalogState>);
 
 #[derive(Default)]
 struct CatalogState {
     by_server: BTreeMap<String, Vec<McpTool>>,
-    /// What readers get; rebuilt with each change.
+    /// All tools, sorted by name; rebuilt with each change. `None` before the first one.
     current: Option<ToolCatalog>,
     generation: u64,
 }
@@ -40,7 +40,7 @@ impl Catalog {
         Some(state.generation)
     }
 
-    /// Returns all tools.
+    /// Returns all tools, sorted by name. The generation is 0 before the first change.
     pub fn current(&self) -> ToolCatalog {
         self.lock().current.clone().unwrap_or(ToolCatalog {
             generation: 0,
@@ -48,12 +48,11 @@ impl Catalog {
         })
     }
 
-    /// Returns the number of tools of a server.
     pub fn count(&self, server: &str) -> usize {
         self.lock().by_server.get(server).map_or(0, Vec::len)
     }
 
-    /// Returns the server and the server's own name of a tool.
+    /// Returns the server that offers the tool `name`, and the name that the server itself uses for it.
     pub fn find(&self, name: &str) -> Option<(String, String)> {
         let state = self.lock();
         let tools = &state.current.as_ref()?.tools;

@@ -27,38 +27,39 @@ use crate::domain::text::{clip, one_line};
 use crate::http::client_builder;
 use crate::process::{JobExit, ServiceProcess, ServiceSpec};
 
-/// How long a program that closed its output may take to end.
+/// How long a program that closed its output may take to end before it is killed.
 const EXIT_TIMEOUT: Duration = Duration::from_secs(2);
-/// How long a program may take to end after its input is closed.
+/// How long a program may take to end after its input is closed, before it is killed.
 const CLOSE_TIMEOUT: Duration = Duration::from_millis(1500);
 
-/// The variable with the project directory, as other clients set it.
+/// The environment variable with the project directory. Claude Code sets the same one, so servers know it.
 const PROJECT_VARIABLE: &str = "CLAUDE_PROJECT_DIR";
 
 /// A connection to a server.
 pub struct Connection {
     pub service: RunningService<RoleClient, Handler>,
     pub process: Option<ServiceProcess>,
-    /// Why the client has ended the connection.
+    /// Why crewdeck has stopped reading the program's output; empty if it has not.
     pub end_reason: EndReason,
 }
 
 /// Why a server cannot be used.
 #[derive(Debug)]
 pub enum ConnectError {
-    /// The server wants the user to log in.
+    /// The server demands a login.
     NeedsLogin(LoginChallenge),
     /// Another attempt would fail too.
     Permanent(String),
+    /// Another attempt may succeed.
     Failed(String),
 }
 
-/// How the lifecycle begins.
+/// The first request on a new connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Handshake {
-    /// Asks with `server/discover`, and falls back to `initialize` if the server answers with an error.
+    /// `server/discover`, then `initialize` if the server answers with an error.
     Discover,
-    /// `initialize` at once, for servers that cannot cope with an unknown request.
+    /// `initialize` at once, for servers that crash or hang at an unknown request.
     Initialize,
 }
 
@@ -74,11 +75,13 @@ impl Handshake {
     }
 }
 
-/// Connects to the server of `config`. If the first handshake fails, the second is tried on a new connection. Returns
-/// the connection and the handshake that succeeded.
+/// Connects to the server of `config`. If `first` is [`Handshake::Discover`] and fails, [`Handshake::Initialize`] is
+/// tried on a new connection. Returns the connection and the handshake that succeeded. It has no time limit: the caller
+/// sets one.
 ///
 /// # Errors
-/// The caller limits the time.
+/// Fails if the program cannot be started, the URL cannot be reached, the server demands a login, or the handshake
+/// fails.
 pub async fn connect(
     config: &ServerConfig,
     options: &PoolOptions,
@@ -125,7 +128,7 @@ async fn connect_once(
         }
         ServerTransport::Http { url, headers } => {
             let client = client_builder(url)
-                // A reused connection stalls while an earlier response on it is not read completely.
+                // No connection is reused: it would stall while an earlier response on it has not been read completely.
                 .pool_max_idle_per_host(0)
                 .build()
                 .map_err(|e| ConnectError::Permanent(describe(&e)))?;
@@ -208,7 +211,7 @@ async fn start_program(
     }
 }
 
-/// Ends a program whose handshake failed, and returns the reason.
+/// Ends the program after its handshake failed, and returns why it failed.
 async fn program_error(
     spec: &ServiceSpec,
     mut process: ServiceProcess,
@@ -251,7 +254,7 @@ fn shown_path(path: &Path) -> String {
     clip(&one_line(&path.display().to_string()), 200)
 }
 
-/// Returns how a program ended, for error messages.
+/// Describes for an error message how a program ended.
 pub fn exit_text(exit: JobExit) -> String {
     match exit {
         JobExit::Code(code) => format!("exit code {code}"),
@@ -260,7 +263,8 @@ pub fn exit_text(exit: JobExit) -> String {
     }
 }
 
-/// Returns text to append to an error message: the last line that the server has logged. Empty if it has logged nothing.
+/// Returns text to append to an error message: the last line that the server has logged. Empty if it has logged
+/// nothing.
 pub fn last_line(log: &LogTail) -> String {
     log.last_line()
         .map(|line| format!("; its last output: {line}"))
@@ -277,7 +281,7 @@ fn http_error(error: &ClientInitializeError, url: &str) -> ConnectError {
         return ConnectError::NeedsLogin(challenge);
     }
     let text = handshake_error(error);
-    // Servers without OAuth answer 401 without a challenge.
+    // A server without OAuth answers 401 without a `WWW-Authenticate` header; the SDK reports it like any other error.
     if text.contains("401 Unauthorized") {
         return ConnectError::NeedsLogin(LoginChallenge::new());
     }
@@ -285,7 +289,7 @@ fn http_error(error: &ClientInitializeError, url: &str) -> ConnectError {
     ConnectError::Failed(format!("cannot connect to {origin}: {text}"))
 }
 
-/// Returns why a handshake failed, without names of types of the SDK.
+/// Returns why a handshake failed. Leaves out the type names that the SDK's own messages contain.
 fn handshake_error(error: &ClientInitializeError) -> String {
     match error {
         ClientInitializeError::TransportError { error, .. } => describe(error.error.as_ref()),
@@ -298,14 +302,14 @@ fn handshake_error(error: &ClientInitializeError) -> String {
     }
 }
 
-/// Ends a connection: closes the program's input, waits, and kills what is left.
+/// Ends a connection: closes the program's input, waits, and kills the program if it still runs.
 pub async fn close(mut connection: Connection) {
-    // The program ends while the SDK waits for its own tasks.
+    // This also gives the program time to end.
     let _ = connection.service.close_with_timeout(CLOSE_TIMEOUT).await;
     close_process(connection.process).await;
 }
 
-/// Ends a program whose input is closed.
+/// Waits for a program whose input is closed, and kills it after [`CLOSE_TIMEOUT`].
 pub async fn close_process(process: Option<ServiceProcess>) {
     if let Some(mut process) = process
         && tokio::time::timeout(CLOSE_TIMEOUT, process.wait())
@@ -316,7 +320,8 @@ pub async fn close_process(process: Option<ServiceProcess>) {
     }
 }
 
-/// Returns how a program ended whose connection has closed; `None` if it still runs, and then ends it.
+/// Returns how the program of a closed connection ended. Returns `None` if there is no program, or if it still ran
+/// after [`EXIT_TIMEOUT`] and was killed.
 pub async fn exit_of(process: Option<ServiceProcess>) -> Option<JobExit> {
     let mut process = process?;
     match tokio::time::timeout(EXIT_TIMEOUT, process.wait()).await {

@@ -12,12 +12,11 @@ use crate::domain::text::{clip, head_and_tail, one_line};
 pub const TEXT_MAX: usize = 100 * 1024;
 /// Maximum number of images of one result.
 pub const IMAGES_MAX: usize = 8;
-/// Maximum size of one image, in bytes; that of a stored attachment.
+/// Maximum size of one image, in bytes. A stored attachment has the same limit.
 pub const IMAGE_MAX: usize = 16 * 1024 * 1024;
-/// Maximum length of a name or an address in a line of text, in characters.
+/// Maximum length of a name, URI, media type or description in a line of text, in characters.
 const SHOWN_MAX: usize = 300;
 
-/// Returns the content of a tool's result.
 pub fn of_result(result: CallToolResult) -> McpContent {
     let mut builder = ContentBuilder::default();
     let structured = result.structured_content.filter(|value| !value.is_null());
@@ -34,14 +33,12 @@ pub fn of_result(result: CallToolResult) -> McpContent {
     }
 }
 
-/// Returns the content of one block.
 pub fn of_block(block: ContentBlock) -> McpContent {
     let mut builder = ContentBuilder::default();
     builder.block(block);
     builder.finish()
 }
 
-/// Returns the content of a resource.
 pub fn of_resource(parts: Vec<ResourceContents>) -> McpContent {
     let mut builder = ContentBuilder::default();
     for part in parts {
@@ -50,15 +47,15 @@ pub fn of_resource(parts: Vec<ResourceContents>) -> McpContent {
     builder.finish()
 }
 
-/// Returns the content of a result that is no known result.
+/// Returns the JSON of a result of an unknown kind as text.
 pub fn of_unknown(value: &Value) -> McpContent {
     let mut builder = ContentBuilder::default();
     builder.text(&serde_json::to_string_pretty(value).unwrap_or_default());
     builder.finish()
 }
 
-/// Returns whether the blocks contain a structured result as text, as the protocol recommends. Some servers wrap a text
-/// in an object with the one key `result`.
+/// Returns whether the blocks already contain a structured result as text, as the protocol recommends. An object with
+/// the single key `result` counts as contained in any block, because servers wrap in it what they also send as blocks.
 fn repeats(value: &Value, blocks: &[ContentBlock]) -> bool {
     let mut texts = blocks.iter().filter_map(ContentBlock::as_text);
     let wrapped = value
@@ -71,7 +68,6 @@ fn repeats(value: &Value, blocks: &[ContentBlock]) -> bool {
     texts.any(|text| serde_json::from_str::<Value>(&text.text).is_ok_and(|parsed| parsed == *value))
 }
 
-/// Collects text and images.
 #[derive(Default)]
 struct ContentBuilder {
     parts: Vec<String>,
@@ -94,7 +90,7 @@ impl ContentBuilder {
             }
             ContentBlock::Resource(embedded) => self.resource(embedded.resource),
             ContentBlock::ResourceLink(link) => self.parts.push(link_line(&link)),
-            // The type is open for future versions of the protocol.
+            // A kind that a later version of the protocol adds.
             _ => self
                 .parts
                 .push("[content of an unknown kind: not supported]".into()),
@@ -133,9 +129,9 @@ impl ContentBuilder {
         let kind = line(media_type);
         let size = decoded_size(data);
         let refusal = if self.images.len() == IMAGES_MAX {
-            Some(format!("only {IMAGES_MAX} images of a result are sent"))
+            Some(format!("at most {IMAGES_MAX} images of a result are sent"))
         } else if size > IMAGE_MAX {
-            Some(format!("an image may have {IMAGE_MAX} bytes"))
+            Some(format!("an image may have at most {IMAGE_MAX} bytes"))
         } else {
             None
         };

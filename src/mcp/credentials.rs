@@ -18,18 +18,18 @@ const FILE_MAX: u64 = 64 * 1024;
 /// Number of bytes of the hash in a file name.
 const HASH_BYTES: usize = 16;
 
-/// What the methods of [`CredentialStore`] return.
+/// The return type of the methods of [`CredentialStore`].
 type StoreFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, AuthError>> + Send + 'a>>;
 
-/// The file with the tokens for one URL. Another URL has another file, so that a server never gets the tokens of another
-/// one by its name.
+/// The file with the tokens for one URL. The file name is a hash of the URL, not the server's name: a server that is
+/// given the name of another one does not get its tokens.
 #[derive(Debug, Clone)]
 pub struct CredentialFile {
     path: PathBuf,
 }
 
 impl CredentialFile {
-    /// Returns the file for the server at `url` in `folder`. Creates nothing.
+    /// Names the file in `folder` for the server at `url`. Does not create it.
     pub fn new(folder: &Path, url: &str) -> CredentialFile {
         let hash = ring::digest::digest(&ring::digest::SHA256, url.as_bytes());
         let mut name = String::new();
@@ -41,7 +41,7 @@ impl CredentialFile {
         }
     }
 
-    /// Returns whether there are tokens.
+    /// Returns whether the file exists. Its tokens may be expired or damaged.
     pub fn exists(&self) -> bool {
         self.path.is_file()
     }
@@ -56,7 +56,7 @@ impl CredentialFile {
         }
     }
 
-    /// Replaces the file. It never exists with other permissions than those for the user alone.
+    /// Replaces the file. Other users can never read it, nor the temporary file from which it is made.
     fn write(&self, credentials: &StoredCredentials) -> std::io::Result<()> {
         let folder = self.path.parent().unwrap_or(Path::new("."));
         fs::DirBuilder::new()
@@ -72,7 +72,7 @@ impl CredentialFile {
         Ok(())
     }
 
-    /// Deletes the tokens.
+    /// Deletes the file if it exists.
     ///
     /// # Errors
     /// Fails if the file exists and cannot be deleted.
@@ -116,7 +116,8 @@ impl CredentialStore for CredentialFile {
         Box::pin(async move { self.delete().map_err(|e| store_error(&e)) })
     }
 
-    /// Locks the tokens, because a refresh token is often valid once and other processes may use the same file.
+    /// Locks the file during a refresh: a refresh token is often valid only once, and other processes may use the same
+    /// file.
     fn acquire_refresh_guard<'a, 'async_trait>(
         &'a self,
     ) -> StoreFuture<'async_trait, Option<CredentialRefreshGuard>>

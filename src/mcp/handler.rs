@@ -1,4 +1,4 @@
-//! Answers what servers ask of the client, and passes on their notifications.
+//! Answers the requests that servers send to the client, and passes on their notifications.
 #![allow(deprecated)] // Servers up to protocol 2025-11-25 use roots and log messages.
 
 use std::collections::HashMap;
@@ -19,7 +19,7 @@ use super::log_tail::LogTail;
 use super::types::{CallProgress, ElicitationAnswer};
 use crate::domain::text::{clip, one_line};
 
-/// Maximum length of a text of a server in a notice, in characters.
+/// Maximum length of a server's text in a notice or a progress report, in characters.
 const SHOWN_MAX: usize = 200;
 
 /// The calls that wait for progress, by the token of their request.
@@ -42,7 +42,7 @@ impl ProgressTable {
     }
 }
 
-/// What a connection shares with its handler.
+/// What the [`Handler`] of a connection shares with the code that sends requests on it.
 pub struct HandlerShared {
     /// The `file:` URI of the project directory.
     pub root: String,
@@ -57,7 +57,6 @@ pub struct HandlerShared {
     pub on_notice: Box<dyn Fn(String) + Send + Sync>,
 }
 
-/// The client's side of a connection.
 #[derive(Clone)]
 pub struct Handler(pub Arc<HandlerShared>);
 
@@ -70,7 +69,7 @@ impl ClientHandler for Handler {
             ElicitationAnswer::AcceptDefaults => Some(accepts_forms()),
         };
         let client = Implementation::new("crewdeck", env!("CARGO_PKG_VERSION"));
-        // The newest version with a handshake. Newer ones are negotiated by `server/discover`.
+        // The newest version that is negotiated by `initialize`; `server/discover` negotiates newer ones.
         ClientConfig::new(capabilities, client).with_protocol_version(ProtocolVersion::V_2025_11_25)
     }
 
@@ -105,7 +104,7 @@ impl ClientHandler for Handler {
             _ => "",
         };
         (self.0.on_notice)(format!(
-            "it asked for input and was declined, because crewdeck does not support that: {}",
+            "its request for input was declined, because crewdeck does not support such requests: {}",
             clip(&one_line(message), SHOWN_MAX)
         ));
         Ok(ElicitResult::new(ElicitationAction::Decline))
@@ -122,7 +121,7 @@ impl ClientHandler for Handler {
             total: params.total,
             message: clip(&one_line(&params.message.unwrap_or_default()), SHOWN_MAX),
         };
-        // If the caller is slow, it misses some.
+        // If the caller's queue is full, the report is dropped.
         let _ = sender.map(|sender| sender.try_send(progress));
     }
 
@@ -152,12 +151,12 @@ impl ClientHandler for Handler {
     }
 }
 
-/// Returns the capability for forms.
+/// Returns the capability to answer elicitation by a form.
 fn accepts_forms() -> ElicitationCapability {
     serde_json::from_value(serde_json::json!({"form": {}})).unwrap_or_default()
 }
 
-/// Returns the default values of the properties of a form.
+/// Returns the default values in the schema of a form; a property without one is left out.
 fn defaults(schema: &Value) -> Map<String, Value> {
     let properties = schema.get("properties").and_then(Value::as_object);
     properties

@@ -1,8 +1,8 @@
 //! Bounds the length of the lines that a server writes. A line is one message.
 //!
-//! The SDK drops a line that is too long, and the call that it answers would wait until its time-out. This reader stands
-//! before it: it replaces such a line by an error response with the same id. If the line has no id, the stream ends, and
-//! the reason is kept for the error message.
+//! The SDK drops a line that is too long, and the call that waits for it would wait until its time-out. This reader is
+//! between the server and the SDK: it replaces such a line by an error response with the same id. If no id is found,
+//! the stream ends, and [`EndReason`] says why.
 
 use std::io;
 use std::pin::Pin;
@@ -13,30 +13,30 @@ use tokio::io::{AsyncBufRead, AsyncRead, BufReader, ReadBuf};
 
 /// Maximum length of a message of a server, in bytes.
 pub const MESSAGE_MAX: usize = 32 * 1024 * 1024;
-/// Number of bytes at the start and at the end of a long line in which its id is searched.
+/// The id of a long line is searched in this number of bytes at its start and at its end.
 const EDGE: usize = 128;
 
-/// Why a stream was ended; empty if the server ended it.
+/// Why crewdeck has ended a stream; empty if it has not.
 pub type EndReason = Arc<Mutex<Option<String>>>;
 
 /// A reader that bounds the length of lines.
 pub struct LineLimit<R> {
     inner: BufReader<R>,
     max: usize,
-    /// Number of bytes of the current line so far.
+    /// Number of bytes of the current line that have been read.
     length: usize,
     /// The first bytes of the current line.
     head: Vec<u8>,
     /// The last bytes of a line that is too long; `None` while the current line is short enough.
     tail: Option<Vec<u8>>,
-    /// Bytes that replace a line.
+    /// What is left to return of the error response for a line that was too long.
     replacement: Vec<u8>,
     has_ended: bool,
     reason: EndReason,
 }
 
 impl<R: AsyncRead + Unpin> LineLimit<R> {
-    /// Reads from `inner` lines of at most `max` bytes.
+    /// `max` is the maximum length of a line, in bytes with the line feed. `reason` is set if the stream is ended.
     pub fn new(inner: R, max: usize, reason: EndReason) -> LineLimit<R> {
         LineLimit {
             inner: BufReader::new(inner),
@@ -50,7 +50,7 @@ impl<R: AsyncRead + Unpin> LineLimit<R> {
         }
     }
 
-    /// Counts the next bytes of the current line, which contain no newline but at their end.
+    /// Takes the next bytes of the current line. They may end with a line feed, but contain no other.
     fn count(&mut self, bytes: &[u8]) {
         self.length += bytes.len();
         let room = EDGE.saturating_sub(self.head.len()).min(bytes.len());
@@ -69,7 +69,8 @@ impl<R: AsyncRead + Unpin> LineLimit<R> {
         }
     }
 
-    /// Replaces the line that just ended. Its beginning has been passed on, so the replacement ends that first.
+    /// Replaces the line that just ended. Its first bytes have already been returned to the reader, so the replacement
+    /// begins with a line feed that ends them.
     fn replace(&mut self, tail: &[u8]) {
         let why = format!(
             "a message is larger than {} MiB, the limit",
@@ -129,8 +130,8 @@ impl<R: AsyncRead + Unpin> AsyncRead for LineLimit<R> {
     }
 }
 
-/// Returns the id of a response, a number or a string in JSON, from the first and the last bytes of the message. Servers
-/// write it before the result or after it.
+/// Returns the id of a message as JSON (a number or a string), searched in its first and its last bytes: some servers
+/// write it before the result, others after it.
 fn message_id(head: &[u8], tail: &[u8]) -> Option<String> {
     let (head, tail) = (String::from_utf8_lossy(head), String::from_utf8_lossy(tail));
     let before =

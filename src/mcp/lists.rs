@@ -1,4 +1,4 @@
-//! Lists tools, resources and prompts of a server page by page, with bounds.
+//! Requests the lists of a server's tools, resources and prompts, page by page and with bounds.
 
 use std::time::Duration;
 
@@ -18,15 +18,16 @@ use crate::domain::text::{clip, one_line};
 const PAGES_MAX: usize = 100;
 /// Maximum number of resources or prompts of one server.
 const ENTRIES_MAX: usize = 1000;
-/// Maximum length of a URI or of a name, in bytes. Longer ones are left out, because a cut one has another meaning.
+/// Maximum length of a URI or of a name, in bytes. An entry with a longer one is left out: cut, it would name something
+/// else.
 const NAME_MAX: usize = 2048;
 /// Maximum number of arguments of a prompt.
 const ARGUMENTS_MAX: usize = 32;
 /// Maximum time for one page.
 const PAGE_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Requests one page after the other until there are `max` entries. `request` creates the request, `entries` takes the
-/// entries and the cursor of the next page from the result.
+/// Requests one page after the other until there are more than `max` entries or [`PAGES_MAX`] pages. `request` creates
+/// the request for a page, `entries` returns the entries and the cursor of the next page from its result.
 async fn pages<T>(
     link: &Link,
     max: usize,
@@ -51,7 +52,8 @@ async fn pages<T>(
     Ok(all)
 }
 
-/// Returns the entries of `result` if it is no valid list because of some of its entries. Those are left out.
+/// Returns the valid entries of a list that the SDK did not recognize because some of its entries are invalid. `key` is
+/// the field with the entries. `None` if `result` is no list at all.
 fn valid_entries<T: DeserializeOwned>(
     result: ServerResult,
     key: &str,
@@ -69,7 +71,7 @@ fn valid_entries<T: DeserializeOwned>(
     }
 }
 
-/// Lists the tools. There may be more than [`TOOLS_MAX`], so that the caller can say so.
+/// Lists the tools. Returns more than [`TOOLS_MAX`] if there are more, so that the caller can report it.
 pub async fn tools(link: &Link) -> Result<Vec<Tool>, LinkError> {
     let request = |params| {
         ClientRequest::ListToolsRequest(ListToolsRequest {
@@ -84,7 +86,6 @@ pub async fn tools(link: &Link) -> Result<Vec<Tool>, LinkError> {
     .await
 }
 
-/// Lists the resources, at most 1000.
 pub async fn resources(link: &Link) -> Result<Vec<McpResource>, LinkError> {
     let request = |params| {
         ClientRequest::ListResourcesRequest(ListResourcesRequest {
@@ -105,7 +106,6 @@ pub async fn resources(link: &Link) -> Result<Vec<McpResource>, LinkError> {
         .collect())
 }
 
-/// Lists the prompts, at most 1000.
 pub async fn prompts(link: &Link) -> Result<Vec<McpPrompt>, LinkError> {
     let request = |params| {
         ClientRequest::ListPromptsRequest(ListPromptsRequest {

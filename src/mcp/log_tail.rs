@@ -1,4 +1,4 @@
-//! The last output of a server on its standard error, for error messages and for the user.
+//! The end of a server's log: its standard error and the log messages that it sends.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -7,21 +7,21 @@ use tokio::io::{AsyncRead, AsyncReadExt};
 
 use crate::domain::text::{clip, one_line};
 
-/// Maximum size, in bytes.
+/// Maximum size of the log, in bytes.
 const KEPT_MAX: usize = 64 * 1024;
 /// Maximum number of bytes of one read.
 const CHUNK: usize = 4096;
 /// Maximum length of a line in an error message, in characters.
 const LINE_SHOWN_MAX: usize = 300;
 
-/// A bounded log. Cheap to clone.
+/// A bounded log. Cheap to clone; all clones are the same log.
 #[derive(Clone, Default)]
 pub struct LogTail {
     bytes: Arc<Mutex<VecDeque<u8>>>,
 }
 
 impl LogTail {
-    /// Appends bytes, and drops the oldest if there are too many.
+    /// Appends bytes. Beyond 64 KiB, the oldest are dropped.
     pub fn push(&self, bytes: &[u8]) {
         let mut kept = self.bytes.lock().unwrap_or_else(PoisonError::into_inner);
         let bytes = &bytes[bytes.len().saturating_sub(KEPT_MAX)..];
@@ -47,7 +47,7 @@ impl LogTail {
         String::from_utf8_lossy(kept.make_contiguous()).into_owned()
     }
 
-    /// Returns the last line that is not blank, without control characters and cut to a bounded length.
+    /// Returns the last line that is not blank, without control characters, at most 300 characters.
     pub fn last_line(&self) -> Option<String> {
         let text = self.text();
         let line = text.lines().rev().find(|line| !line.trim().is_empty())?;

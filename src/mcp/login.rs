@@ -1,5 +1,5 @@
-//! The login to a server over HTTP: OAuth 2.1 with an authorization code and PKCE. The browser returns to a port of this
-//! machine.
+//! The login to a server over HTTP: OAuth 2.1 with an authorization code and PKCE. After the login, the server
+//! redirects the browser to a port of this machine, on which crewdeck listens.
 
 use std::time::Duration;
 
@@ -12,26 +12,27 @@ use super::credentials::CredentialFile;
 use crate::domain::text::{clip, one_line};
 use crate::http::client_builder;
 
-/// Maximum time that the user may take.
+/// Maximum time that the user may take for the login in the browser.
 const LOGIN_TIMEOUT: Duration = Duration::from_secs(300);
 /// Maximum time for one request of the browser.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(5);
 /// Maximum size of a request of the browser, in bytes.
 const REQUEST_MAX: usize = 16 * 1024;
-/// The path to which the browser returns.
+/// The path to which the server redirects the browser after the login.
 const CALLBACK_PATH: &str = "/callback";
 
-/// Logs in to the server at `url`, which demands `challenge`, and stores the tokens in `file`. Calls `open` with the URL that the browser must show.
+/// Logs in to the server at `url`, whose refusal contained `challenge`, and stores the tokens in `file`. Calls `open`
+/// with the URL of the login page, which the user must open in a browser.
 ///
 /// # Errors
-/// Says why there is no login, on one line without control characters.
+/// Returns why the login failed, on one line without control characters.
 pub async fn login(
     url: &str,
     file: CredentialFile,
     challenge: LoginChallenge,
     open: impl FnOnce(&str) + Send,
 ) -> Result<(), String> {
-    // The SDK's own client needs the TLS provider that this installs.
+    // This installs the TLS provider that the SDK's own HTTP client needs.
     drop(client_builder(url));
     let listener = TcpListener::bind(("127.0.0.1", 0))
         .await
@@ -65,10 +66,10 @@ pub async fn login(
         .map_err(|e| text(&e))
 }
 
-/// Returns an authorization manager with the stored tokens; `None` if there are none that are valid for the server.
+/// Returns an authorization manager with the stored tokens; `None` if none are stored.
 ///
 /// # Errors
-/// Says why the tokens cannot be used.
+/// Returns why the stored tokens cannot be used.
 pub async fn stored(
     url: &str,
     file: CredentialFile,
@@ -89,21 +90,21 @@ fn text(error: &AuthError) -> String {
     describe(error)
 }
 
-/// Waits until the browser returns. Returns the query of its address.
+/// Waits for the redirected browser. Returns the query of the URL that it requests, with the code of the login.
 async fn wait_for_callback(listener: &TcpListener) -> Result<String, String> {
     loop {
         let (stream, _) = listener
             .accept()
             .await
             .map_err(|e| format!("cannot accept the browser: {e}"))?;
-        // Another program, or a request for an icon.
+        // Other requests, such as the browser's one for an icon, do not end the wait.
         if let Ok(Some(answer)) = tokio::time::timeout(REQUEST_TIMEOUT, serve(stream)).await {
             return answer;
         }
     }
 }
 
-/// Answers one request. Returns what the browser brought; `None` if the request is something else.
+/// Answers one HTTP request. Returns its [`callback_query`]; `None` if it is no request for the callback.
 async fn serve(mut stream: TcpStream) -> Option<Result<String, String>> {
     let mut head = Vec::new();
     while !head.windows(4).any(|end| end == b"\r\n\r\n") {
@@ -123,13 +124,14 @@ async fn serve(mut stream: TcpStream) -> Option<Result<String, String>> {
          close\r\n\r\n{message}",
         message.len()
     );
-    // The login does not depend on what the browser shows.
+    // An error here only means that the browser shows no page; the login goes on.
     let _ = stream.write_all(response.as_bytes()).await;
     let _ = stream.shutdown().await;
     answer
 }
 
-/// Returns the query of a request for the callback; an error if the server refused the login.
+/// Returns the query of a request for the callback, or an error if the query says that the login was refused. `None` if
+/// it is another request.
 fn callback_query(head: &str) -> Option<Result<String, String>> {
     let target = head.strip_prefix("GET ")?.split(' ').next()?;
     let (path, query) = target.split_once('?')?;

@@ -28,22 +28,22 @@ use crate::domain::mcp::{ServerConfig, ServerStatus, ServerTransport};
 use crate::domain::redact::Redactor;
 use crate::domain::text::{clip, one_line};
 
-/// Maximum time for all servers to end, after which they are killed.
+/// Maximum time for the servers to end at a shutdown before they are killed.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(2);
-/// Time for the supervisors to kill what has not ended.
+/// Maximum time to wait until a killed server's task has ended.
 const KILL_TIMEOUT: Duration = Duration::from_secs(1);
-/// Maximum length of the target of a server, in characters.
+/// Maximum length of a server's target (command or URL) and of an unknown name, in characters.
 const TARGET_MAX: usize = 200;
 /// Maximum number of messages of a prompt.
 const PROMPT_MESSAGES_MAX: usize = 64;
-/// Maximum length of what a server says about its program, in characters.
+/// Maximum length of a server's name and version, and of its protocol version, in characters.
 const PROGRAM_MAX: usize = 100;
 
 /// The MCP servers of a crew. Cheap to clone; all clones are the same pool.
 ///
-/// Creating it starts nothing: no task, thread or timer exists for a server that was not started. All methods that start
-/// servers must be called within a Tokio runtime. When the last clone is dropped, the servers end by themselves; when the
-/// process ends or is killed, the supervisors end them.
+/// Creating the pool starts nothing: no task, thread or timer exists for a server that was not started. All methods
+/// that start servers must be called within a Tokio runtime. When the last clone is dropped, the pool ends its servers;
+/// when crewdeck ends or is killed, the supervisors end them.
 #[derive(Clone)]
 pub struct ServerPool {
     context: Arc<PoolContext>,
@@ -62,8 +62,8 @@ impl Drop for ServerTable {
 }
 
 impl ServerPool {
-    /// Creates a pool. `on_event` is called from any task and must return at once. It may call the pool, but must not own
-    /// a clone of it: the pool would never be dropped. If two servers have the same name, the last one counts.
+    /// Creates a pool. `on_event` is called from any task and must return at once. It must not own a clone of the pool,
+    /// which would then never be dropped. If two servers have the same name, the last one is used.
     pub fn new(
         configs: Vec<ServerConfig>,
         options: PoolOptions,
@@ -93,9 +93,9 @@ impl ServerPool {
         server.ok_or_else(|| CallError::UnknownServer(clip(&one_line(name), TARGET_MAX)))
     }
 
-    /// Starts those of the named servers that do not run, all at once, and waits until each is ready or could not be
-    /// started; at most as long as one start takes. Concurrent calls share one start. Servers that are disabled, failed
-    /// or need a login are not started; unknown names are ignored.
+    /// Starts those of the named servers that do not run, in parallel, and waits until each is ready or could not be
+    /// started, at most [`PoolOptions::start_timeout`] and 2 s. Concurrent calls share one start. Servers that are
+    /// disabled, failed or need a login are not started; unknown names are ignored.
     pub async fn ensure_started<S: AsRef<str>>(&self, names: &[S]) {
         let named: Vec<&Arc<Server>> = names
             .iter()
@@ -104,31 +104,33 @@ impl ServerPool {
         for server in &named {
             server.start(StartCause::Demand);
         }
-        // A start ends by itself after its time-out.
+        // The start itself ends after its time-out; this leaves time to report that.
         let within = self.context.options.start_timeout + SHUTDOWN_TIMEOUT;
         join_all(named.iter().map(|server| server.settled(within, false))).await;
     }
 
-    /// Starts a server in the background, as [`ServerPool::ensure_started`] does.
+    /// Starts a server if [`ServerPool::ensure_started`] would, and does not wait.
     pub fn start(&self, name: &str) {
         if let Some(server) = self.servers.0.get(name) {
             server.start(StartCause::Demand);
         }
     }
 
-    /// Returns the tools of all servers that were ready and have not failed or been disabled since. A server that is
-    /// being restarted keeps its tools, so that the definitions of an agent's tools do not change.
+    /// Returns the tools of all servers that became ready and have not failed, been disabled or demanded a login since.
+    /// A server that is being restarted keeps its tools, so that the tool definitions in the agents' requests do not
+    /// change.
     pub fn tools(&self) -> ToolCatalog {
         self.context.catalog.current()
     }
 
-    /// Calls the tool `name` (`mcp__SERVER__TOOL`). Waits if the server is being started or restarted. `on_progress` is
-    /// called between the start and the end of the call; progress extends the time-out of the server's configuration
-    /// (60 s by default), up to 30 times of it. When `cancel` is cancelled or the future is dropped, the call
-    /// is cancelled at the server.
+    /// Calls the tool `name` (`mcp__SERVER__TOOL`). Starts the server if necessary, and waits while it is being started
+    /// or restarted. Each progress report is passed to `on_progress` and restarts the time-out (that of the server's
+    /// configuration, else 60 s); a call takes at most 30 times as long. When `cancel` is cancelled or the future is
+    /// dropped, the call is cancelled at the server.
     ///
     /// # Errors
-    /// Fails if the server does not answer. A tool that fails returns content with `is_error`.
+    /// Fails if the server is not available, rejects the call or does not answer. A tool that fails is no error: it
+    /// returns content with `is_error`.
     pub async fn call(
         &self,
         name: &str,
@@ -153,7 +155,7 @@ impl ServerPool {
         }
     }
 
-    /// Returns all servers by name.
+    /// Returns all servers, sorted by name.
     pub fn status(&self) -> Vec<ServerStatus> {
         let redactor = Redactor::default();
         let all = self.servers.0.values();
@@ -189,15 +191,14 @@ impl ServerPool {
         Some(self.servers.0.get(name)?.log.text())
     }
 
-    /// Ends a server if it runs, and starts it, whatever its state. Does not wait.
+    /// Ends a server if it runs, and starts it, also if it is disabled, has failed or needs a login. Does not wait.
     pub fn restart(&self, name: &str) {
         if let Some(server) = self.servers.0.get(name) {
             server.restart();
         }
     }
 
-    /// Ends a server and removes its tools, or makes it available again; it then starts when it is needed. Does not
-    /// wait.
+    /// Ends a server and removes its tools (`true`), or lets it start again when it is needed (`false`). Does not wait.
     pub fn set_disabled(&self, name: &str, is_disabled: bool) {
         if let Some(server) = self.servers.0.get(name) {
             server.set_wanted(if is_disabled {
@@ -208,8 +209,8 @@ impl ServerPool {
         }
     }
 
-    /// Logs in to a server over HTTP with OAuth, stores its tokens and starts it again. Calls `open` with the address of
-    /// the login page, which the caller shows in a browser. Waits at most 5 minutes for the user; dropping the future
+    /// Logs in to a server over HTTP with OAuth, stores its tokens and restarts it. Calls `open` with the URL of the
+    /// login page, which the user must open in a browser. Waits at most 5 minutes for the user; dropping the future
     /// cancels the login.
     ///
     /// # Errors
@@ -229,10 +230,10 @@ impl ServerPool {
         Ok(())
     }
 
-    /// Deletes the tokens of a server and starts it again.
+    /// Deletes the tokens of a server and restarts it.
     ///
     /// # Errors
-    /// Fails if the file cannot be deleted.
+    /// Fails if the server is a program, or if the file cannot be deleted.
     pub fn logout(&self, name: &str) -> Result<(), CallError> {
         let server = self.server(name)?;
         let failed = |why: String| CallError::Login {
@@ -258,7 +259,7 @@ impl ServerPool {
         }
     }
 
-    /// Lists at most 1000 resources of a server. Starts the server if necessary.
+    /// Lists at most 1000 resources of a server; none if it does not offer resources. Starts the server if necessary.
     ///
     /// # Errors
     /// Fails if the server is not available or does not answer.
@@ -275,7 +276,7 @@ impl ServerPool {
         }
     }
 
-    /// Reads a resource of a server, with the bounds of [`McpContent`].
+    /// Reads a resource of a server. Its size is bounded as [`McpContent`] says.
     ///
     /// # Errors
     /// As [`ServerPool::call`].
@@ -294,7 +295,7 @@ impl ServerPool {
         }
     }
 
-    /// Lists at most 1000 prompts of a server. Starts the server if necessary.
+    /// Lists at most 1000 prompts of a server; none if it does not offer prompts. Starts the server if necessary.
     ///
     /// # Errors
     /// Fails if the server is not available or does not answer.
@@ -344,8 +345,8 @@ impl ServerPool {
             .collect())
     }
 
-    /// Ends all servers in parallel: closes their input, waits at most 2 s, and kills the others with everything that
-    /// they have started. No server can be started afterwards.
+    /// Ends all servers in parallel: closes their input, waits at most 2 s, and kills those that still run with
+    /// everything that they have started. No server can be started afterwards.
     pub async fn shutdown(&self) {
         let tasks = self.servers.0.values().filter_map(|server| {
             server.set_wanted(Wanted::Ended);
@@ -356,7 +357,7 @@ impl ServerPool {
                 .await
                 .is_err()
             {
-                // Dropping the task closes the socket of the supervisor, which then kills the server.
+                // This closes the connection to the server's supervisor, which then kills the server.
                 task.abort();
                 let _ = tokio::time::timeout(KILL_TIMEOUT, task).await;
             }
@@ -381,7 +382,8 @@ fn unexpected(server: &Server, result: &ServerResult) -> CallError {
     }
 }
 
-/// Returns what is started or called, without secrets. Of a URL only scheme, host and path are kept.
+/// Returns the command line or the URL of a server on one line, redacted. Of a URL only scheme, host, port and path are
+/// kept.
 fn target(transport: &ServerTransport, redactor: &Redactor) -> String {
     let text = match transport {
         ServerTransport::Program { command, args, .. } => {

@@ -1,17 +1,19 @@
 //! Converts the input schema of a server's tool to a form that all model vendors accept. Pure.
 //!
-//! Vendors reject the whole request for one schema that they do not accept. They accept no references to other parts in
-//! some interfaces, no choice (`anyOf` and the like) at the root, and no unusual property names.
+//! One schema that a vendor does not accept makes it reject the whole request. Some interfaces accept no `$ref`; at the
+//! root, vendors accept no choice (`anyOf` and the like) and only property names of ASCII letters, digits, `_`, `.` and
+//! `-`.
 
 use serde_json::{Map, Value};
 
 /// Maximum size of a schema, in bytes of JSON.
 pub const SCHEMA_MAX: usize = 32 * 1024;
-/// Maximum depth of a schema, also after references are replaced.
+/// Maximum depth of a schema, counted after its references are replaced.
 const DEPTH_MAX: usize = 32;
 /// Maximum length of the name of a property, in bytes.
 const PROPERTY_MAX: usize = 64;
-/// Keywords that describe the schema itself, and definitions that are no longer needed.
+/// Keywords that are removed: they describe the schema itself, or are definitions that are not needed after references
+/// are replaced.
 const META: &[&str] = &[
     "$schema",
     "$id",
@@ -20,8 +22,8 @@ const META: &[&str] = &[
     "$defs",
     "definitions",
 ];
-/// Keywords that vendors reject at the root. The server checks the input again, so without them the schema only allows
-/// more.
+/// Keywords that vendors reject at the root and that are removed there. The model may then send input that the schema
+/// forbids, which the server itself rejects.
 const NOT_AT_ROOT: &[&str] = &[
     "anyOf",
     "oneOf",
@@ -35,10 +37,10 @@ const NOT_AT_ROOT: &[&str] = &[
     "dependentSchemas",
 ];
 
-/// Returns the schema for the vendors.
+/// Returns a form of `schema` that the vendors accept.
 ///
 /// # Errors
-/// Says why the vendors would reject it.
+/// Returns why it has no such form, as words that follow the name of the tool.
 pub fn for_vendors(schema: &Map<String, Value>) -> Result<Value, String> {
     let root = Value::Object(schema.clone());
     let too_large = || format!("its schema is larger than {} KiB", SCHEMA_MAX / 1024);
@@ -52,14 +54,14 @@ pub fn for_vendors(schema: &Map<String, Value>) -> Result<Value, String> {
     };
     let mut node = expander.node(&root, 0)?;
     let Value::Object(fields) = &mut node else {
-        return Err("its schema is no object".into());
+        return Err("its schema is not an object".into());
     };
     match fields.get("type") {
         Some(Value::String(kind)) if kind == "object" => {}
         None => {
             fields.insert("type".into(), "object".into());
         }
-        Some(_) => return Err("its input is no object".into()),
+        Some(_) => return Err("its input is not an object".into()),
     }
     fields.retain(|key, _| !NOT_AT_ROOT.contains(&key.as_str()));
     match fields.get("properties") {
@@ -72,7 +74,7 @@ pub fn for_vendors(schema: &Map<String, Value>) -> Result<Value, String> {
         None => {
             fields.insert("properties".into(), Value::Object(Map::new()));
         }
-        Some(_) => return Err("its properties are no object".into()),
+        Some(_) => return Err("its properties are not an object".into()),
     }
     if size(&node) > SCHEMA_MAX {
         return Err(too_large());
@@ -89,12 +91,12 @@ fn is_property_name(name: &str) -> bool {
     (1..=PROPERTY_MAX).contains(&name.len()) && name.bytes().all(is_allowed)
 }
 
-/// Replaces references by what they refer to.
+/// Replaces each `$ref` by the part of the schema that it refers to.
 struct Expander<'a> {
     root: &'a Value,
     /// The references that are being replaced, outermost first.
     path: Vec<String>,
-    /// How many nodes may still be created: a bound for schemas whose references multiply.
+    /// Number of nodes that may still be created. It bounds schemas that references make exponentially larger.
     room: usize,
 }
 
@@ -102,7 +104,7 @@ impl Expander<'_> {
     fn node(&mut self, node: &Value, depth: usize) -> Result<Value, String> {
         self.room = self.room.saturating_sub(1);
         if depth > DEPTH_MAX || self.room == 0 {
-            return Err("its schema is nested too deeply".into());
+            return Err("its schema is nested too deeply or repeats references too often".into());
         }
         match node {
             Value::Object(fields) => self.object(fields, depth),
@@ -132,7 +134,7 @@ impl Expander<'_> {
             return Ok(Value::Object(out));
         };
         if self.path.contains(reference) {
-            // A recursive schema: its inner part allows anything.
+            // A recursive schema: the inner reference is removed, so anything is allowed there.
             return Ok(Value::Object(out));
         }
         let target = reference
@@ -144,7 +146,7 @@ impl Expander<'_> {
         self.path.push(reference.clone());
         let target = self.node(target, depth + 1);
         self.path.pop();
-        // Keywords beside `$ref`, such as a description, are more specific.
+        // A keyword beside `$ref`, such as a description, overrides that of the target.
         match target? {
             Value::Object(target) => {
                 for (key, value) in target {
@@ -157,7 +159,7 @@ impl Expander<'_> {
         Ok(Value::Object(out))
     }
 
-    /// Expands the schemas of properties, whose names are no keywords.
+    /// Expands the schemas in `properties`. Its keys are names of properties, so a key like `definitions` is kept.
     fn properties(&mut self, node: &Value, depth: usize) -> Result<Value, String> {
         let Value::Object(properties) = node else {
             return self.node(node, depth + 1);
@@ -225,9 +227,9 @@ mod tests {
             .chain([("d30".to_string(), json!({}))])
             .collect();
         for (schema, why) in [
-            (json!({"type": "string"}), "no object"),
-            (json!({"type": ["object", "null"]}), "no object"),
-            (json!({"properties": []}), "no object"),
+            (json!({"type": "string"}), "not an object"),
+            (json!({"type": ["object", "null"]}), "not an object"),
+            (json!({"properties": []}), "not an object"),
             (json!({"properties": {"a b": {}}}), "property name"),
             (json!({"properties": {"": {}}}), "property name"),
             (json!({"properties": {"x".repeat(65): {}}}), "property name"),

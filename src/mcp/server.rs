@@ -19,12 +19,12 @@ use super::log_tail::LogTail;
 use super::types::{McpTool, PoolEvent, PoolOptions};
 use crate::domain::mcp::{ServerConfig, ServerState};
 
-/// Maximum number of restarts in a row.
+/// Maximum number of restarts after crashes in a row; after one more crash the server has failed.
 const RESTARTS_MAX: u32 = 5;
 /// Maximum time before a restart.
 const RESTART_DELAY_MAX: Duration = Duration::from_secs(60);
 
-/// Maximum number of notices of a server in [`NOTICES_PERIOD`].
+/// Maximum number of notices of a server in [`NOTICES_PERIOD`]; the last one says that further ones are left out.
 const NOTICES_MAX: u32 = 10;
 const NOTICES_PERIOD: Duration = Duration::from_secs(60);
 
@@ -37,10 +37,10 @@ pub struct PoolContext {
     pub root: String,
 }
 
-/// What is wanted of a server.
+/// Whether a server may run, as the user and the pool have decided.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Wanted {
-    /// It runs once it was needed.
+    /// It may run, and is started when it is needed.
     Available,
     Disabled,
     /// The pool shuts down.
@@ -50,11 +50,12 @@ pub enum Wanted {
 /// Who starts a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StartCause {
-    /// An agent needs it. A server that failed or needs a login is not started.
+    /// An agent needs it, or it starts with the crew. A server that has failed or needs a login is not started.
     Demand,
     User,
 }
 
+/// What the task of a server watches: if it changes, the task ends the connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct ServerControl {
     wanted: Wanted,
@@ -70,23 +71,24 @@ pub struct Server {
     context: Arc<PoolContext>,
     control: watch::Sender<ServerControl>,
     state: watch::Sender<ServerState>,
-    /// Notified when a call could not reach the server, or when a login is needed.
+    /// Notified to end the connection: a call could not reach the server, or the server demands a login.
     disconnect: Notify,
     running: Mutex<Running>,
 }
 
 /// What changes while a server runs.
 struct Running {
-    /// The task of the server. It removes itself, with this lock held, so that there is never a second one.
+    /// The task that runs the server. It removes itself from here while it holds this lock, so that there is never a
+    /// second one.
     task: Option<JoinHandle<()>>,
     link: Option<Link>,
     last_error: String,
     last_notice: Option<String>,
-    /// When the present period for notices began, and the number of notices since.
+    /// When the current [`NOTICES_PERIOD`] began, and the number of notices since then.
     notices: (Instant, u32),
-    /// The last notice about tools that are left out, which a restart does not repeat.
+    /// The last notice about tools that are left out. The same notice is not repeated after a restart.
     last_listing_notice: Option<String>,
-    /// What the server demands for a login, since its last start.
+    /// Set if the server has demanded a login since its last start.
     challenge: Option<LoginChallenge>,
     /// The handshake that succeeded last.
     handshake: Handshake,
@@ -94,13 +96,14 @@ struct Running {
 
 /// How an attempt to run a server ended.
 enum RunEnd {
-    /// Something else is wanted now.
+    /// The server was restarted or disabled by the user, or the pool ends it.
     ControlChanged,
     NotApproved,
     NeedsLogin,
     Failed(String),
     Crashed {
         why: String,
+        /// Whether it was ready for [`PoolOptions::stable_after`], so that earlier crashes no longer count.
         was_stable: bool,
     },
 }
@@ -166,7 +169,9 @@ impl Server {
         running.notices.1 += 1;
         let text = match running.notices.1.cmp(&NOTICES_MAX) {
             Ordering::Less => text,
-            Ordering::Equal => "it has many messages; more are left out for a minute".into(),
+            Ordering::Equal => {
+                "it causes too many messages; further ones are left out for up to a minute".into()
+            }
             Ordering::Greater => return,
         };
         drop(running);
@@ -176,7 +181,7 @@ impl Server {
         });
     }
 
-    /// Starts the server's task if there is none. Does not wait.
+    /// Starts the server's task, unless there is one or the server's state forbids a start for `cause`. Does not wait.
     pub fn start(self: &Arc<Self>, cause: StartCause) {
         let mut running = self.lock();
         let may_start = match self.state() {
@@ -199,7 +204,7 @@ impl Server {
         });
     }
 
-    /// Starts the server again, or for the first time.
+    /// Ends the server if it runs, and starts it in any state, also if it is disabled. Does not wait.
     pub fn restart(self: &Arc<Self>) {
         self.control.send_modify(|control| {
             control.restarts += 1;
@@ -211,7 +216,7 @@ impl Server {
         self.start(StartCause::User);
     }
 
-    /// Sets what is wanted, unless the pool shuts down. A server that is available again starts when it is needed.
+    /// Sets whether the server may run. Has no effect after [`Wanted::Ended`]. Does not start a server.
     pub fn set_wanted(&self, wanted: Wanted) {
         self.control.send_if_modified(|control| {
             let is_change = control.wanted != Wanted::Ended && control.wanted != wanted;
@@ -236,12 +241,13 @@ impl Server {
         }
     }
 
-    /// Takes the server's task, for [`Wanted::Ended`].
+    /// Removes and returns the server's task, so that the caller can wait for its end or abort it.
     pub fn take_task(&self) -> Option<JoinHandle<()>> {
         self.lock().task.take()
     }
 
-    /// Waits while the server starts for the first time or again; at most `within`.
+    /// Waits while the server is starting, and while it is being restarted after a crash if `includes_restarts`; at
+    /// most `within`. Returns the state afterwards.
     pub async fn settled(&self, within: Duration, includes_restarts: bool) -> ServerState {
         let mut state = self.state.subscribe();
         let is_settled = |state: &ServerState| match state {
@@ -254,12 +260,12 @@ impl Server {
             | ServerState::NeedsLogin
             | ServerState::Failed { .. } => true,
         };
-        // On a time-out the present state is the answer.
+        // After a time-out, the current state is returned too.
         let _ = tokio::time::timeout(within, state.wait_for(is_settled)).await;
         self.state()
     }
 
-    /// Runs the server until it is no longer wanted or cannot run.
+    /// Runs the server, with restarts after crashes, until it must end or cannot run.
     async fn run(self: Arc<Self>) {
         let mut control = self.control.subscribe();
         let mut crashes = 0;
@@ -295,7 +301,7 @@ impl Server {
                 }
             };
             let mut running = self.lock();
-            // A restart that was requested meanwhile.
+            // The user has requested a restart in the meantime.
             if *self.control.borrow() != seen && self.control.borrow().wanted == Wanted::Available {
                 continue;
             }
@@ -313,12 +319,12 @@ impl Server {
     fn failed(&self, why: String) -> ServerState {
         self.lock().last_error.clone_from(&why);
         self.notice(format!(
-            "it failed and is not started again by itself: {why}"
+            "it failed and is not restarted automatically: {why}"
         ));
         ServerState::Failed { why }
     }
 
-    /// Waits before the restart after the `crashes`th crash in a row.
+    /// Waits before a restart. `crashes` is the number of crashes in a row. A change of the control ends the wait.
     async fn wait_for_restart(
         &self,
         why: String,
@@ -335,7 +341,7 @@ impl Server {
             retry_in_ms: u64::try_from(delay.as_millis()).unwrap_or(u64::MAX),
         });
         if crashes == 1 {
-            self.notice(format!("{why}. It is started again"));
+            self.notice(format!("{why}. It is being restarted"));
         }
         tokio::select! {
             () = tokio::time::sleep(delay) => self.set_state(ServerState::Starting),
@@ -353,12 +359,12 @@ impl Server {
         }
     }
 
-    /// Returns the connection's other side; `None` unless the server is ready.
+    /// Returns the SDK's handle of the connection; `None` unless the server is ready.
     pub fn peer(&self) -> Option<Peer<RoleClient>> {
         Some(self.lock().link.as_ref()?.peer.clone())
     }
 
-    /// Returns what the server demands for a login; empty if it demands nothing special.
+    /// Returns the header with which the server demanded a login; empty if there was none.
     pub fn login_challenge(&self) -> LoginChallenge {
         self.lock().challenge.clone().unwrap_or_default()
     }

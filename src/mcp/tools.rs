@@ -1,4 +1,4 @@
-//! Converts the tools that a server lists, with bounds. Pure.
+//! Converts the tools that a server lists to the form that agents use, with bounds. Pure.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,7 @@ use crate::domain::text::{clip, one_line};
 
 /// Maximum number of tools of one server.
 pub const TOOLS_MAX: usize = 256;
-/// Maximum length of a description, in bytes.
+/// Maximum length of a description, in bytes without the mark of a cut.
 pub const DESCRIPTION_MAX: usize = 2 * 1024;
 /// Maximum length of the name that a server gives to a tool, in bytes.
 const NAME_MAX: usize = 256;
@@ -20,15 +20,17 @@ const TITLE_MAX: usize = 100;
 /// Maximum number of tools that are named in a notice.
 const NAMED_MAX: usize = 5;
 
-/// The tools of a server, sorted by name.
+/// The usable tools of a server.
 #[derive(Debug, Default, PartialEq)]
 pub struct ListedTools {
+    /// Sorted by name.
     pub tools: Vec<McpTool>,
-    /// Says which tools are left out and why; `None` if there are none.
+    /// Says which tools are left out and why; `None` if none is.
     pub notice: Option<String>,
 }
 
-/// Converts what the server of `config` lists.
+/// Converts the tools that the server of `config` lists. At most [`TOOLS_MAX`]; tools that models cannot use are left
+/// out.
 pub fn convert(config: &ServerConfig, listed: Vec<Tool>) -> ListedTools {
     let mut tools: Vec<McpTool> = Vec::new();
     let mut left_out = Vec::new();
@@ -165,7 +167,7 @@ mod tests {
         let notice = found.notice.unwrap();
         assert!(notice.starts_with("3 tools are left out: "), "{notice}");
         assert!(
-            notice.contains("ok (listed twice), text (its input is no object)"),
+            notice.contains("ok (listed twice), text (its input is not an object)"),
             "{notice}"
         );
         let many: Vec<_> = (0..300)

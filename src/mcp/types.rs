@@ -17,15 +17,15 @@ pub struct PoolOptions {
     pub supervisor: Option<PathBuf>,
     /// Maximum time from the start of a server until it has listed its tools.
     pub start_timeout: Duration,
-    /// Time before the first restart after a crash. It doubles with each further one in a row, up to a minute.
+    /// Time before the restart after the first crash. It doubles with each further crash in a row, up to a minute.
     pub restart_delay: Duration,
-    /// A crash counts as the first in a row if the server was ready for at least this time.
+    /// A server that was ready for at least this time before it crashes starts a new row of crashes.
     pub stable_after: Duration,
     /// Returns whether a server may be started. Called on a blocking thread before each start, also before a restart.
     pub is_approved: Arc<dyn Fn(&ServerConfig) -> bool + Send + Sync>,
     /// How requests of servers for input are answered.
     pub elicitation: ElicitationAnswer,
-    /// The folder for the tokens of servers that the user logs in to. `None`: there are no logins.
+    /// The folder for the tokens of servers that the user logs in to. `None`: the user cannot log in.
     pub logins: Option<PathBuf>,
 }
 
@@ -48,7 +48,8 @@ impl PoolOptions {
 /// How requests of servers for input of the user (elicitation) are answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ElicitationAnswer {
-    /// The client does not announce that it supports such requests. A request is declined with a notice.
+    /// The client does not announce that it supports elicitation. A request that comes nevertheless is declined, and a
+    /// notice says so.
     Decline,
     /// A form is accepted with its default values.
     AcceptDefaults,
@@ -63,16 +64,18 @@ pub enum PoolEvent {
     ToolsChanged { generation: u64 },
     /// A server said that its resources or prompts changed.
     ListsChanged { server: String },
-    /// A message for the user, without control characters: a crash, a tool that is left out, declined input.
+    /// A message for the user, without control characters: a crash, tools that are left out, a declined request for
+    /// input.
     Notice { server: String, text: String },
 }
 
 /// The result of a tool call, the content of a resource or a message of a prompt.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct McpContent {
-    /// At most 100 KiB. A mark says how much is cut from the middle. Each image, and what cannot be shown, is a line.
+    /// At most 100 KiB; if more came, the middle is cut, and a mark says how much. A line in brackets stands for each
+    /// image and for each content that cannot be shown.
     pub text: String,
-    /// In the order of their lines in the text; at most 8.
+    /// At most 8, in the order of their lines in `text`.
     pub images: Vec<McpImage>,
     /// Whether the tool says that it failed.
     pub is_error: bool,
@@ -86,7 +89,7 @@ pub struct McpImage {
     pub bytes: Vec<u8>,
 }
 
-/// Prints only the size.
+/// Prints the media type and the size in bytes, not the data.
 impl std::fmt::Debug for McpImage {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "McpImage({}, {})", self.media_type, self.bytes.len())
@@ -104,7 +107,7 @@ pub struct McpServerInfo {
     pub instructions: String,
 }
 
-/// How far a call is.
+/// The progress of a call, in a unit that the server chooses.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CallProgress {
     pub done: f64,
@@ -113,7 +116,6 @@ pub struct CallProgress {
     pub message: String,
 }
 
-/// A resource of a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct McpResource {
     pub uri: String,
@@ -125,7 +127,6 @@ pub struct McpResource {
     pub size: Option<u64>,
 }
 
-/// A prompt of a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct McpPrompt {
     pub name: String,
@@ -133,7 +134,6 @@ pub struct McpPrompt {
     pub arguments: Vec<McpPromptArgument>,
 }
 
-/// An argument of a prompt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct McpPromptArgument {
     pub name: String,
@@ -141,30 +141,28 @@ pub struct McpPromptArgument {
     pub is_required: bool,
 }
 
-/// A message that a prompt consists of.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct McpPromptMessage {
     pub role: Role,
     pub content: McpContent,
 }
 
-/// Why a call has no result. The text is written for the model and for the user, without control characters.
+/// Why a call has no result. The model and the user see the text, which contains no control characters.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CallError {
     #[error("there is no MCP server '{0}'")]
     UnknownServer(String),
     #[error("no MCP server offers the tool '{0}' any more")]
     UnknownTool(String),
-    /// The user could not log in.
     #[error("cannot log in to the MCP server '{server}': {why}")]
     Login { server: String, why: String },
-    /// The server was not called.
+    /// The request did not reach the server.
     #[error("the MCP server '{server}' is not available: {why}")]
     Unavailable { server: String, why: String },
     /// The connection ended while the server handled the call.
     #[error(
-        "the MCP server '{server}' ended during the call: {why}. The call may have had an effect. The server is started \
-         again when it is called again"
+        "the MCP server '{server}' ended during the call: {why}. The call may have had an effect: check that before you \
+         call it again"
     )]
     Crashed { server: String, why: String },
     #[error("the MCP server '{server}' did not answer within {} s. The call was cancelled", after.as_secs_f32())]
@@ -178,7 +176,8 @@ pub enum CallError {
         message: String,
         code: i32,
     },
-    /// The server answered with something that the protocol does not allow here, or asks for what crewdeck lacks.
+    /// The protocol does not allow the answer to this request, or the answer needs something that crewdeck does not
+    /// support.
     #[error("the MCP server '{server}' {what}")]
     Unexpected { server: String, what: String },
 }

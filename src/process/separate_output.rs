@@ -1,5 +1,5 @@
-//! Runs a job like [`super::run`] and keeps standard output and standard error apart, for programs that answer on one and
-//! explain themselves on the other.
+//! Runs a job like [`super::run`] and returns standard output and standard error separately, for programs that print a
+//! result on the one and messages on the other.
 
 use std::io;
 
@@ -30,8 +30,8 @@ pub struct SeparateReport {
     pub limit: Option<String>,
 }
 
-/// Runs a job, and kills it when it has printed more than `flood` bytes. Dropping the future kills everything that the job
-/// has started.
+/// Runs a job, and kills it when it has printed more than `flood` bytes. Dropping the future kills everything that the
+/// job has started.
 ///
 /// # Errors
 /// Fails if the program cannot be started.
@@ -70,7 +70,7 @@ pub async fn run_separate(
             }
         }
         Ok(outcome) => {
-            // A process that keeps the pipes open is not waited for.
+            // Another process may keep the pipes open, so the end of the output is not awaited.
             let until = tokio::time::Instant::now() + DRAIN;
             for _ in 0..DRAIN_READS {
                 if out.open.is_none() && err.open.is_none() {

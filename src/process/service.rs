@@ -1,4 +1,4 @@
-//! A program that runs until it is ended, with pipes for its standard streams.
+//! Runs a program that serves until it is ended, with pipes for its standard streams.
 //!
 //! It is not sandboxed and has network access. Secrets of crewdeck are not in its environment. Under a supervisor it
 //! ends with everything that it has started, also if crewdeck is killed.
@@ -21,7 +21,7 @@ pub struct ServiceSpec {
     /// The program, followed by its arguments.
     pub argv: Vec<String>,
     pub dir: PathBuf,
-    /// Variables that are added to crewdeck's environment without its secrets.
+    /// Environment variables of the program, in addition to those of crewdeck that contain no secrets.
     pub env: BTreeMap<String, String>,
     /// The program that runs as the supervisor. `None`: only the process group is killed at the end.
     pub supervisor: Option<PathBuf>,

@@ -1,4 +1,5 @@
-//! Finds and reads the Markdown files of a folder, with limits, and never follows a link out of the project.
+//! Finds and reads the Markdown files of a folder, with limits. Symbolic links that lead out of the opened folder or
+//! project are not followed.
 
 use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
@@ -10,7 +11,7 @@ use super::os_errors;
 
 /// Maximum depth of subfolders to search. Deeper folders are ignored.
 const DEPTH_MAX: usize = 4;
-/// Maximum number of files and folders to check in one folder. Further ones are ignored and reported.
+/// Maximum number of files and folders to check, those of subfolders included. Further ones are ignored and reported.
 const ENTRIES_MAX: usize = 2000;
 /// Maximum size of a file, in bytes. A larger file is rejected.
 pub const FILE_MAX: u64 = 256 * 1024;
@@ -18,8 +19,8 @@ pub const FILE_MAX: u64 = 256 * 1024;
 /// The path of a file below the folder, and its text or why it cannot be used.
 pub type MarkdownFile = (PathBuf, Result<String, String>);
 
-/// Opens `folder`. With a `root`, the folder must be below the root and links out of the root are not followed; otherwise
-/// it may be anywhere. Returns `None` if the folder does not exist.
+/// Opens `folder`. With a `root`, the folder must be below the root and links out of the root are not followed;
+/// otherwise it may be anywhere. Returns `None` if the folder does not exist.
 ///
 /// # Errors
 /// Returns why the folder cannot be opened, as a text for the user.
@@ -41,11 +42,12 @@ pub fn open(root: Option<&Path>, folder: &Path) -> Result<Option<Dir>, String> {
 #[derive(Default)]
 pub struct MarkdownFolder {
     pub files: Vec<MarkdownFile>,
-    /// The folders that could not be read or not completely, and why, as a text for the user.
+    /// The folders that could not be read completely, each with the reason as a text for the user.
     pub unread: Vec<(PathBuf, String)>,
 }
 
-/// Reads all files of the folder and its subfolders whose name ends with `.md`, sorted by path, at most `most`.
+/// Reads the files `*.md` of the folder and its subfolders, sorted by path, at most `most`. Hidden files and folders
+/// are skipped.
 pub fn read_all(dir: &Dir, most: usize) -> MarkdownFolder {
     let mut paths = Vec::new();
     let mut checked = 0;
@@ -139,9 +141,9 @@ pub fn read(dir: &Dir, path: &Path) -> Result<String, String> {
     })
 }
 
-/// Explains an error to the user, with a remedy.
+/// Explains an error to the user, with what to do.
 pub fn reason(error: &std::io::Error) -> String {
-    // The error of cap-std for a link that leads out of the folder.
+    // This is cap-std's error for a link that leads out of the folder.
     if error.to_string().contains("outside of the filesystem") {
         return "it is a link that leads out of its folder and is not followed: copy it here"
             .into();

@@ -1,5 +1,5 @@
-//! Reads the instruction files of a project: AGENTS.md, else CLAUDE.md with its imports, of every directory from the root
-//! to the work directory. Files outside of the root are never read.
+//! Reads the instruction files of a project: in every directory from the root down to the work directory, AGENTS.md, or
+//! else CLAUDE.md with its imports. Files outside of the root are never read.
 
 use std::collections::BTreeSet;
 use std::path::{Component, Path, PathBuf};
@@ -15,18 +15,19 @@ use crate::domain::text::one_line;
 const NAMES: &[&str] = &["AGENTS.md", CLAUDE];
 /// The instruction file whose `@PATH` words are imports, as in Claude Code.
 const CLAUDE: &str = "CLAUDE.md";
-/// Maximum number of imports that lead to a file.
+/// Maximum length of a chain of imports, in which each file imports the next one.
 const DEPTH_MAX: usize = 5;
-/// Maximum number of files that are read.
+/// Maximum number of files that are read, and of imports of one file.
 const FILES_MAX: usize = 64;
 /// Maximum number of files that are reported as not read.
 const SKIPPED_MAX: usize = 64;
-/// Hidden folders whose files are written for agents.
+/// Hidden folders whose files can be imported, because they are written for agents.
 const AGENT_FOLDERS: &[&str] = &[".claude", ".crewdeck", ".github", ".cursor", ".agents"];
-/// Endings of files that can be imported: texts, not data or keys.
+/// File name extensions that can be imported: those of texts, not of data or keys.
 const ENDINGS: &[&str] = &["md", "mdc", "markdown", "txt", "rst", "adoc"];
 
-/// Reads the instruction files of the project in `root` for agents that were started in `dir`.
+/// Reads the instruction files of the project in `root`. `dir` is the directory in which crewdeck was started; if it is
+/// not below `root`, only files of `root` are read.
 pub fn project_memory(root: &Path, dir: &Path) -> ProjectMemory {
     let mut reader = MemoryReader {
         memory: ProjectMemory::default(),
@@ -47,7 +48,7 @@ pub fn project_memory(root: &Path, dir: &Path) -> ProjectMemory {
 
 struct MemoryReader {
     memory: ProjectMemory,
-    /// The files that were read, by their real paths.
+    /// The paths of the files that were read, without symbolic links. A file is read once.
     seen: BTreeSet<PathBuf>,
 }
 
@@ -64,7 +65,7 @@ impl MemoryReader {
         }
     }
 
-    /// Reads a file and its imports. Returns whether it has text.
+    /// Reads a file and its imports; `by` is the file that imports it. Returns whether it has text.
     fn read(&mut self, root: &Dir, path: &Path, by: Option<&str>, depth: usize) -> bool {
         let shown = one_line(&path.to_string_lossy());
         let text = match markdown_files::read(root, path) {
@@ -111,7 +112,7 @@ impl MemoryReader {
             return self.skip(shown, "it is outside of the project".into());
         };
         if root.symlink_metadata(&path).is_err() {
-            // Words such as @alice are no imports.
+            // A word such as @alice is not meant as an import.
             if import.contains('/') || path.extension().is_some() {
                 self.skip(shown, "there is no such file".into());
             }
@@ -138,7 +139,7 @@ impl MemoryReader {
     }
 }
 
-/// Returns why a file is not imported: it could hold a secret.
+/// Returns why a file must not be imported, because it could hold a secret; `None` if it may be.
 fn refuses(path: &Path) -> Option<&'static str> {
     let is_hidden = |part: Component<'_>| {
         let name = part.as_os_str().to_string_lossy();
@@ -162,11 +163,14 @@ fn refuses(path: &Path) -> Option<&'static str> {
     let is_secret = ["secret", "credential", "password", "id_rsa", "id_ed25519"]
         .iter()
         .any(|word| stem.contains(word));
-    (!is_text || !is_plain_name || is_secret)
-        .then_some("only text files such as .md and .txt are imported")
+    if is_secret {
+        return Some("a file of this name can hold secrets and is not imported");
+    }
+    (!is_text || !is_plain_name).then_some("only text files such as .md and .txt are imported")
 }
 
-/// Joins a relative path without leaving the root. `None` for other paths.
+/// Joins `folder` and a relative path. Returns `None` if `path` is absolute, begins in the home directory or leaves the
+/// root.
 fn inside(folder: &Path, path: &Path) -> Option<PathBuf> {
     let mut out = folder.to_path_buf();
     for part in path.components() {
@@ -185,7 +189,7 @@ fn inside(folder: &Path, path: &Path) -> Option<PathBuf> {
     (!out.as_os_str().is_empty()).then_some(out)
 }
 
-/// Returns the `@PATH` words of a text outside of code.
+/// Returns the words `@PATH` of a text, without the `@`. Code blocks and code in backticks are skipped.
 fn imports(text: &str) -> Vec<String> {
     let mut out = Vec::new();
     let mut is_code = false;

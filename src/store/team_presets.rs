@@ -14,7 +14,7 @@ const NAMED_MAX: usize = 40;
 /// Reads the preset `name` of the project in `root`.
 ///
 /// # Errors
-/// Returns why it cannot be used and what to do, on one line. An unknown name is an error that lists the presets.
+/// Returns why it cannot be used, on one line. If there is no such preset, the error lists those that exist.
 pub fn team_preset(root: &Path, name: &str) -> Result<TeamPreset, String> {
     let shown = one_line(&clip(name, 80));
     let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');

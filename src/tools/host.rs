@@ -123,7 +123,7 @@ pub trait ServerHost: Send + Sync {
     /// future does not stop a start.
     fn start<'a>(&'a self, names: &'a [String]) -> BoxFuture<'a, ()>;
 
-    /// Returns the tools of all servers that were started.
+    /// Returns the tools of all servers that are available.
     fn tools(&self) -> ToolCatalog;
 
     /// Calls a tool of a server, and publishes its progress as output of the call. Dropping the future cancels the call
@@ -138,7 +138,7 @@ pub trait ServerHost: Send + Sync {
 /// The result of a tool of an MCP server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServerOutput {
-    /// Not redacted.
+    /// The text as the server sent it: its secrets are not redacted yet.
     pub text: String,
     pub images: Vec<AttachedImage>,
     /// Whether the tool says that it failed.

@@ -1,12 +1,12 @@
-//! Calls that wait for approval: which session permissions can be granted for one, and whether the rules allow it by now.
-//! Pure.
+//! Calls that wait for approval: which session permissions the user can grant for one, and whether a permission that
+//! was granted in the meantime allows it. Pure.
 
 use super::policy::{self, PolicyContext, Ruling, servers};
 use super::{Access, table};
 use crate::domain::permission::PermissionScope;
 use crate::domain::request::PendingCall;
 
-/// Returns the session permissions that the user can grant for a call as its request contains it.
+/// Returns the session permissions that the user can grant for a waiting call.
 pub fn scopes(call: &PendingCall, standing: &PolicyContext<'_>) -> Vec<PermissionScope> {
     if is_command(call) {
         return policy::scopes(&call.input, standing);
@@ -14,7 +14,7 @@ pub fn scopes(call: &PendingCall, standing: &PolicyContext<'_>) -> Vec<Permissio
     servers::offered(&call.tool, call.definition(), &call.input)
 }
 
-/// Returns whether the rules allow a call that waits for approval.
+/// Returns whether the current rules allow a waiting call.
 pub fn is_allowed(call: &PendingCall, standing: &PolicyContext<'_>) -> bool {
     if is_command(call) {
         return policy::judge(&call.input, standing) == Ruling::Allow;
@@ -22,7 +22,6 @@ pub fn is_allowed(call: &PendingCall, standing: &PolicyContext<'_>) -> bool {
     servers::is_allowed(&call.tool, call.definition(), &call.input, standing.rules)
 }
 
-/// Returns whether the tool call runs a command.
 fn is_command(call: &PendingCall) -> bool {
     table::find(&call.tool).is_some_and(|t| t.access == Access::Run)
 }

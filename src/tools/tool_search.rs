@@ -1,5 +1,5 @@
-//! `tool_search`: finds tools of MCP servers whose definitions are not in the request. Pure: the agent keeps which tools
-//! were found. It is not in the tool table, because an agent has it only if the definitions are too long.
+//! `tool_search`: finds tools of MCP servers whose definitions are not in the request. It is not in the tool table,
+//! because an agent has it only if the definitions would be too long. Pure: the caller stores which tools were found.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +19,7 @@ pub const MATCHES_MAX: usize = 5;
 const NAMES_MAX: usize = 4 * 1024;
 /// Maximum length of the list of servers in the description, in characters.
 const SERVERS_MAX: usize = 300;
-/// Maximum length of a query in a result, in characters.
+/// Maximum length of the query as an error repeats it, in characters.
 const QUERY_MAX: usize = 80;
 
 #[derive(Deserialize, JsonSchema)]
@@ -32,8 +32,8 @@ pub fn schema() -> Value {
     schema_of::<Input>()
 }
 
-/// Returns the description for models, with the servers and the names of `tools`. Some vendors cut it, so the names, which a
-/// search finds too, come last.
+/// Returns the description for models, with the servers and the names of `tools`. The names come last, because some
+/// vendors cut long descriptions and a search finds tools without them.
 pub fn text(tools: &[McpTool]) -> String {
     let mut out = include_str!("tool_search.md").trim().to_string();
     let mut servers: BTreeMap<&str, usize> = BTreeMap::new();
@@ -58,12 +58,12 @@ pub fn text(tools: &[McpTool]) -> String {
     out
 }
 
-/// Returns the query of a call for the screen.
+/// Returns the query of a call as the screen shows it.
 pub fn shown(input: &Value) -> String {
     super::shown(input, "query")
 }
 
-/// Finds tools for the input of a call. Returns their names and the result of the call.
+/// Runs a call. Returns the names of the tools that it found, and the result for the model.
 pub fn run(tools: &[McpTool], input: &Value) -> (Vec<String>, ToolOutput) {
     let query = match parse::<Input>(input.clone()) {
         Ok(input) => input.query,
@@ -93,7 +93,8 @@ pub fn run(tools: &[McpTool], input: &Value) -> (Vec<String>, ToolOutput) {
     (names, ToolOutput::ok(text))
 }
 
-/// Returns the best matches, at most [`MATCHES_MAX`]. Words in the name count more than words in the description.
+/// Returns at most [`MATCHES_MAX`] tools that contain words of the query, the best match first. A word in the name
+/// counts more than one in the description.
 fn search<'a>(tools: &'a [McpTool], query: &str) -> Vec<&'a McpTool> {
     let query = query.to_lowercase();
     let words: Vec<&str> = query

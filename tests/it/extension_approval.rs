@@ -1,5 +1,5 @@
-//! MCP servers and hooks that a project brings: `crewdeck mcp`, and that nothing of them takes effect before exactly this content
-//! is approved.
+//! MCP servers and hooks of a project: none of them runs before the user has approved its exact content. Also tests
+//! `crewdeck mcp` and `crewdeck trust`.
 
 use serde_json::json;
 
@@ -7,7 +7,8 @@ use crate::common::project::{Project, git};
 use crate::common::supervised::{check_available, program};
 use crewdeck::process::sandbox::Availability;
 
-/// A project with a server, hooks in all three files, and a script that each of them would run.
+/// Returns a project with two servers and with hooks in all three files. One server and all hooks run a script that
+/// leaves a mark.
 fn hostile_project() -> Project {
     let project = Project::repository(&[("a.txt", "one\n")]);
     project.write("run.sh", "#!/bin/sh\ntouch \"$HOME/ran\"\n");
@@ -109,7 +110,7 @@ fn trust_shows_and_approves_settings_servers_and_hooks_together() {
     ] {
         assert!(shown.out().contains(line), "{line}: {}", shown.out());
     }
-    // Approving the servers alone leaves the rest undecided.
+    // The approval of one server decides nothing about the rest.
     let approved = project.run(&["mcp", "approve", "evil", "--yes"]);
     assert_eq!(approved.code(), 0, "{}", approved.err());
     assert!(approved.out().contains("sh ./run.sh") && !approved.out().contains("127.0.0.1"));
@@ -133,7 +134,7 @@ fn trust_shows_and_approves_settings_servers_and_hooks_together() {
     let none = project.run(&["mcp", "approve", "--yes"]);
     assert_eq!(none.code(), 3, "{}", none.err());
 
-    // Each change asks again, for what it changes.
+    // After each change, exactly what it changes needs approval again.
     let server_file = project.file(".mcp.json");
     let text = std::fs::read_to_string(&server_file).unwrap();
     project.write(".mcp.json", &format!("{text}\n"));
@@ -246,7 +247,7 @@ fn agents_cannot_write_the_users_own_files_in_a_home_directory() {
     }
 }
 
-/// Returns what this machine lacks to keep commands from writing.
+/// Returns what this machine lacks for a sandbox that keeps commands from writing; `None` if it has all.
 fn crewdeck_sandbox_gap() -> Option<String> {
     let report = crewdeck::process::sandbox::probe(Some(&program()));
     match report.view {
@@ -369,7 +370,7 @@ fn wrong_arguments_of_mcp_change_nothing() {
     ] {
         assert_eq!(project.run(args).code(), 2, "{args:?}");
     }
-    // Without a terminal the servers are shown and nothing is approved.
+    // Without a terminal, the servers are shown and none is approved.
     let shown = project.run(&["mcp", "approve"]);
     assert_eq!(shown.code(), 1);
     assert!(
@@ -428,7 +429,7 @@ fn mistakes_are_reported_and_leave_the_rest_usable() {
     );
     let refused = project.expect_refusal(&["mcp", "approve", "old"]);
     assert!(refused.contains("cannot be approved"), "{refused}");
-    // A file that cannot be read, or is no file, does not stop a crew.
+    // A folder instead of the file does not prevent the start of a crew.
     std::fs::remove_file(project.file(".mcp.json")).unwrap();
     std::fs::create_dir(project.file(".mcp.json")).unwrap();
     let ran = project.run(&["run", "hello", "--provider", "script:rules.yaml"]);

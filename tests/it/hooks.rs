@@ -1,5 +1,5 @@
-//! Hooks with real programs: scripts for Claude Code run unchanged, and one that hangs, forks, floods or answers nonsense is cut
-//! and reported.
+//! Hooks with real programs: scripts for Claude Code run unchanged, and a script that hangs, forks, prints too much or
+//! prints invalid JSON is limited and reported.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -44,7 +44,7 @@ struct Setup {
 }
 
 impl Setup {
-    /// Reads hooks of a project from `hooks`, the value of the field of that name.
+    /// Creates a runner for the approved hooks of `project`. `hooks` is the value of the field `hooks` in their file.
     fn new(project: Project, hooks: &Value) -> Setup {
         Setup::with(project, hooks, true)
     }
@@ -112,7 +112,7 @@ fn script(project: &Project, name: &str, text: &str) {
     std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
 }
 
-/// A script in the style of published examples.
+/// A hook script for Claude Code in the style of published examples.
 const CHECK_BASH: &str = r#"#!/usr/bin/env python3
 import json, os, re, sys
 try:
@@ -191,7 +191,7 @@ fn published_scripts_run_unchanged() {
         ["hello", "context"].contains(&prompt.context[0].as_str()),
         "{prompt:?}"
     );
-    // The inputs are deleted.
+    // The files with the inputs of hooks are deleted.
     let left = std::fs::read_dir(setup.project.file("state/hooks"))
         .unwrap()
         .count();
@@ -248,7 +248,7 @@ fn failing_hooks_are_cut_and_reported_in_one_line() {
         "{:?}",
         outcome.problems
     );
-    // What the others answered counts.
+    // The answers of the hooks that did not fail are used.
     assert_eq!(outcome.messages, ["hi"]);
     assert_eq!(outcome.blocks.len(), 1, "{:?}", outcome.blocks);
     assert_eq!(sleep.sleepers(), Vec::<i32>::new());
@@ -257,7 +257,7 @@ fn failing_hooks_are_cut_and_reported_in_one_line() {
 #[test]
 fn hooks_run_in_parallel_and_identical_ones_once() {
     let project = Project::new();
-    // Each waits for the other one.
+    // Each hook waits until the other one runs.
     let meet = |own: &str, other: &str| {
         format!(
             "cat >/dev/null; echo x >> {own}; while [ ! -e {other} ]; do sleep 0.01; done; [ $(wc -l < {own}) = 1 ]"
@@ -307,7 +307,7 @@ fn third_block_of_the_same_thing_asks_the_user() {
     );
     assert_eq!(asked(&stop()), (true, None));
 
-    // Other calls, and calls that pass in between, do not add up.
+    // Blocks of other calls are counted separately, and a call that passes starts the count again.
     setup.project.write("deny", "");
     assert_eq!(asked(&bash("a")), (true, None));
     assert_eq!(asked(&bash("b")), (true, None));

@@ -1,4 +1,4 @@
-//! MCP servers: a pool with real server processes, and with servers over HTTP.
+//! MCP servers: a pool with real server processes and with servers over HTTP, and crews that use them.
 
 mod crew;
 mod failures;
@@ -21,7 +21,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::common::supervised::program;
 
-/// A pool with servers of `mcp/server.py`, and what it reported.
+/// A pool whose servers usually run `mcp/server.py`, and the events that it has reported.
 pub struct TestPool {
     pub pool: ServerPool,
     pub events: Arc<Mutex<Vec<PoolEvent>>>,
@@ -32,7 +32,7 @@ fn server_script() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/mcp/server.py")
 }
 
-/// Returns the configuration of a server with a command.
+/// Returns the configuration of a server that runs the command `words`.
 pub fn program_config(name: &str, words: &[&str]) -> ServerConfig {
     ServerConfig {
         name: name.into(),
@@ -48,7 +48,7 @@ pub fn program_config(name: &str, words: &[&str]) -> ServerConfig {
     }
 }
 
-/// Returns the configuration of a server of `mcp/server.py` with these options.
+/// Returns the configuration of a server that runs `mcp/server.py` with these options.
 pub fn test_config(name: &str, options: &[&str]) -> ServerConfig {
     let script = server_script();
     let mut words = vec!["python3", script.to_str().unwrap()];
@@ -61,7 +61,7 @@ impl TestPool {
         TestPool::with(configs, |_| {})
     }
 
-    /// Creates a pool whose servers restart without a delay.
+    /// Creates a pool whose servers restart after 1 ms. `change` can change its options.
     pub fn with(configs: Vec<ServerConfig>, change: impl FnOnce(&mut PoolOptions)) -> TestPool {
         let dir = tempfile::tempdir().unwrap();
         let mut options = PoolOptions::new(dir.path().into());
@@ -104,7 +104,7 @@ impl TestPool {
             | PoolEvent::ToolsChanged { .. }
             | PoolEvent::ListsChanged { .. } => None,
         });
-        // The test server has two tools that are not usable.
+        // Each test server causes a notice about a tool that is left out. Most tests are about other notices.
         notices.filter(|text| !text.contains("left out")).collect()
     }
 }
@@ -116,7 +116,7 @@ pub fn fields(input: Value) -> Map<String, Value> {
     }
 }
 
-/// Waits until `is_true`.
+/// Waits until `is_true` returns true. Fails after 60 s with `what`.
 pub async fn wait_until(what: &str, is_true: impl Fn() -> bool) {
     let until = Instant::now() + Duration::from_secs(60);
     while !is_true() {
@@ -184,7 +184,7 @@ async fn huge_results_are_cut_or_refused() {
         .unwrap();
     assert!(result.text.len() < 110_000, "{}", result.text.len());
     assert!(result.text.contains("bytes cut here"));
-    // Longer than a message may be.
+    // This result is longer than the maximum length of a message.
     let error = test
         .call("mcp__s__big", json!({"bytes": 40_000_000}))
         .await
@@ -321,7 +321,7 @@ async fn servers_are_asked_for_roots_input_and_samples() {
 async fn resources_and_prompts_are_listed_and_read() {
     let test = TestPool::new(vec![test_config("s", &[])]);
     let never = CancellationToken::new();
-    // Starts the server.
+    // This request starts the server.
     let resources = test.pool.resources("s").await.unwrap();
     let uris: Vec<&str> = resources.iter().map(|r| r.uri.as_str()).collect();
     assert_eq!(uris, ["test://0", "test://1", "test://2"]);
@@ -372,7 +372,7 @@ async fn unapproved_server_is_not_started() {
     assert!(error.to_string().contains("has not approved"), "{error}");
     approved.store(true, std::sync::atomic::Ordering::SeqCst);
     test.start().await;
-    // A restart asks again.
+    // A restart checks the approval again.
     approved.store(false, std::sync::atomic::Ordering::SeqCst);
     test.pool.restart("s");
     wait_until("it waits again", || {

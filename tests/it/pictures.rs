@@ -51,7 +51,7 @@ fn open_and_send(project: &Project, environment: &[(&str, &str)]) -> Screen {
     screen
 }
 
-/// Quits, checks a clean exit and returns everything that was written.
+/// Quits crewdeck, checks that it exits cleanly, and returns everything that it wrote to the terminal.
 fn quit(mut screen: Screen) -> String {
     screen.send("\x03\x03\x03");
     screen.wait("the end", |text| !text.contains("Lead"));
@@ -66,7 +66,7 @@ fn contains(raw: &[u8], part: &str) -> bool {
         .any(|found| found == part.as_bytes())
 }
 
-/// Waits until the terminal has the picture as half blocks.
+/// Waits until the screen shows the picture as half blocks.
 fn wait_for_blocks(screen: &Screen) -> String {
     screen.wait("the picture", |text| {
         text.lines()
@@ -96,7 +96,7 @@ fn half_blocks_show_the_image_and_survive_resume() {
     assert!(contains(&screen.raw(), "0;0;250"), "blue pixels");
     let raw = quit(screen);
     assert_eq!(graphics(&raw), []);
-    // A new process finds the picture by the journal.
+    // A resumed session finds the picture through the journal.
     let screen = open(&project, &["--resume"], TRUE_COLOR);
     wait_for_blocks(&screen);
     quit(screen);
@@ -143,7 +143,7 @@ fn kitty_gets_the_image_and_loses_it_at_the_end() {
     assert!(raw.contains(&color), "{color}");
     let removal = (format!("a=d,d=I,i={id},q=2"), String::new());
     assert_eq!(all[1..], [removal]);
-    // The terminal keeps separate images for the alternate screen.
+    // A terminal keeps the images of the alternate screen apart, so they must be removed before that is left.
     let [removed, left] = ["a=d,d=I", "\u{1b}[?1049l"].map(|part| raw.rfind(part).unwrap());
     assert!(removed < left);
 }
@@ -155,7 +155,7 @@ fn kitty_gets_the_image_again_after_another_program() {
     let mut screen = open_and_send(&project, &environment);
     let transmitted = |raw: &[u8]| String::from_utf8_lossy(raw).matches("a=T").count();
     screen.wait_raw("the image", |raw| transmitted(raw) == 1);
-    // Opens the draft in the editor, which ends at once.
+    // This opens the draft in the editor, which ends at once.
     screen.send("\x07");
     screen.wait_raw("the image again", |raw| transmitted(raw) == 2);
     let raw = quit(screen);

@@ -1,4 +1,5 @@
-//! Roles, commands and team presets end to end: the corpus of files, `crewdeck agents`, and what an agent with a role gets.
+//! Roles, slash commands and team presets end to end: a corpus of files, `crewdeck agents`, and the requests of agents
+//! with roles.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -179,7 +180,7 @@ fn tools(request: &Value) -> Vec<&str> {
         .collect()
 }
 
-/// Returns the requests of the agent whose system prompt begins with `start`.
+/// Returns the first request of the agent whose system prompt begins with `start`.
 fn of<'a>(requests: &'a [Value], start: &str) -> &'a Value {
     let found = requests.iter().find(|r| {
         r["messages"][0]["content"]

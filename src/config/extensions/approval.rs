@@ -1,4 +1,5 @@
-//! What a project brings, for the user to review: one decision about sensitive settings, servers and hooks together.
+//! The request for approval that a project causes: the user reviews its sensitive settings, servers and hooks together
+//! and makes one decision about them.
 
 use std::path::{Path, PathBuf};
 
@@ -10,13 +11,13 @@ use crate::config::PROJECT_FILE;
 use crate::config::approvals::{self, SettingsDecision};
 use crate::config::project_policy::{ProjectPolicy, SensitiveSettings};
 
-/// What a project brings and needs the user's approval.
+/// The settings, servers and hooks of a project that need the user's approval.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ApprovalRequest {
     pub root: PathBuf,
-    /// The sensitive settings, and the decision about them.
+    /// The sensitive settings with the earlier decision about them, if there is one.
     pub settings: Option<(SensitiveSettings, Option<SettingsDecision>)>,
-    /// The servers and hooks; none without a digest.
+    /// The servers and hooks that can be approved. All have a digest.
     pub items: Vec<TrustItem>,
 }
 
@@ -44,7 +45,7 @@ impl ApprovalRequest {
         .unless_empty()
     }
 
-    /// Returns the part that the user has not decided about; `None` if there is none.
+    /// Returns only what the user has not decided about; `None` if there is nothing.
     pub fn waiting(self) -> Option<ApprovalRequest> {
         ApprovalRequest {
             root: self.root,
@@ -62,7 +63,7 @@ impl ApprovalRequest {
         (self.settings.is_some() || !self.items.is_empty()).then_some(self)
     }
 
-    /// Returns one line for each setting, server and hook, with what it can do.
+    /// Returns for each setting, server and hook a line that describes it, and its effect.
     pub fn lines(&self) -> Vec<(String, &'static str)> {
         let settings = self.settings.iter().flat_map(|(found, _)| &found.settings);
         let settings = settings.map(|line| (line.text.clone(), line.effect));
@@ -73,7 +74,7 @@ impl ApprovalRequest {
         settings.chain(items).collect()
     }
 
-    /// Returns what there is and how many, such as `2 settings, 1 MCP server and 3 hooks`.
+    /// Returns the number of settings, servers and hooks, such as `2 settings, 1 MCP server and 3 hooks`.
     pub fn summary(&self) -> String {
         let count = |kind| self.items.iter().filter(|item| item.kind == kind).count();
         let settings = self
@@ -97,7 +98,7 @@ impl ApprovalRequest {
         }
     }
 
-    /// Returns the names of the settings, servers and files of hooks.
+    /// Returns the names of the settings and servers, and of the files that declare hooks.
     pub fn names(&self) -> String {
         let mut names: Vec<String> = Vec::new();
         if let Some((found, _)) = &self.settings {
@@ -115,7 +116,7 @@ impl ApprovalRequest {
         names.join(", ")
     }
 
-    /// Returns the digests of exactly this content.
+    /// Returns the digests under which the decision about this content is stored.
     pub fn digests(&self) -> Vec<&str> {
         let settings = self.settings.iter().map(|(found, _)| found.digest.as_str());
         let items = self
@@ -125,8 +126,8 @@ impl ApprovalRequest {
         settings.chain(items).collect()
     }
 
-    /// Stores the user's decision about exactly this content; `None` deletes it. Returns a notice if the file of earlier
-    /// decisions was unusable.
+    /// Stores the user's decision about exactly this content; `None` deletes an earlier one. Returns a notice if the
+    /// file of earlier decisions was unusable.
     ///
     /// # Errors
     /// Fails if the decisions file cannot be written.

@@ -1,4 +1,5 @@
-//! Adds servers to the files of MCP servers and removes them. Everything else in a file stays as it is and in its order.
+//! Adds servers to the files of MCP servers and removes them. All other fields of a file keep their values and their
+//! order; the file is formatted again with its indentation.
 
 use std::path::{Path, PathBuf};
 
@@ -14,7 +15,7 @@ use crate::domain::text::closest_match;
 /// The field that contains the servers.
 const SERVERS: &str = "mcpServers";
 
-/// Which file of servers is changed.
+/// The file of servers that is changed: the user's `mcp.json` or the project's `.mcp.json`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ServerScope {
     User,
@@ -66,8 +67,8 @@ impl NewServer {
 /// Adds a server and returns the path of the changed file.
 ///
 /// # Errors
-/// Fails if the server is invalid, if the file has one of this name, or if it cannot be read or written. The file is then
-/// unchanged.
+/// Fails if the server is invalid, if the file already has a server of this name, or if the file cannot be read or
+/// written. The file is then unchanged.
 pub fn add_server(root: &Path, scope: ServerScope, new: &NewServer) -> Result<PathBuf> {
     let value = new.value();
     servers::check(&new.name, &value)
@@ -88,7 +89,8 @@ pub fn add_server(root: &Path, scope: ServerScope, new: &NewServer) -> Result<Pa
     Ok(path)
 }
 
-/// Removes a server and returns the path of the changed file. Without a scope, the user's file is searched first.
+/// Removes a server and returns the path of the changed file. Without a scope, the server is removed from the user's
+/// file, or from the project's if the user's does not have it.
 ///
 /// # Errors
 /// Fails if there is no such server, or if a file cannot be read or written.
@@ -126,7 +128,7 @@ fn path(root: &Path, scope: ServerScope) -> Result<PathBuf> {
     }
 }
 
-/// A file of servers that is changed.
+/// The content of a file of servers while it is changed.
 struct ServerDocument {
     fields: Map<String, Value>,
     indent: String,
@@ -159,10 +161,10 @@ impl ServerDocument {
         }
         servers
             .as_object_mut()
-            .context("mcpServers is no object: fix the file first")
+            .context("mcpServers is not an object: fix the file first")
     }
 
-    /// Replaces the file atomically. A symbolic link is kept.
+    /// Replaces the file atomically. If `path` is a symbolic link, its target is replaced.
     fn write(&self, path: &Path) -> Result<()> {
         let mut bytes = Vec::new();
         let formatter = PrettyFormatter::with_indent(self.indent.as_bytes());
@@ -175,7 +177,7 @@ impl ServerDocument {
     }
 }
 
-/// Returns the indentation of the first indented line.
+/// Returns the indentation of the first indented line, two spaces if there is none or it is longer than 8.
 fn indent(text: &str) -> String {
     let line = text
         .lines()
@@ -252,6 +254,6 @@ mod tests {
         fs::write(&path, "{\n  oops").unwrap();
         assert!(add(&server("a", &["x"])).contains(".mcp.json:2:3: key must be a string"));
         fs::write(&path, "{\"mcpServers\": 5}").unwrap();
-        assert!(add(&server("a", &["x"])).contains("mcpServers is no object"));
+        assert!(add(&server("a", &["x"])).contains("mcpServers is not an object"));
     }
 }

@@ -1,5 +1,5 @@
-//! Parses the files of hooks: the `hooks` of `.claude/settings.json` and the files of the same form. A mistake in one hook
-//! leaves the others usable. Pure.
+//! Parses the files that declare hooks: `.claude/settings.json`, of which only the hooks are used, and files of the
+//! same form. A mistake in one hook leaves the others usable. Pure.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use crate::domain::text::closest_match;
 
 /// Maximum number of hooks of one file.
 const HOOKS_MAX: usize = 200;
-/// Longer time-outs are cut to this.
+/// Maximum time-out. A longer one is reduced to it.
 const TIMEOUT_MAX: Duration = Duration::from_hours(24);
 
 const FIELDS: &[&str] = &[
@@ -30,18 +30,18 @@ const FIELDS: &[&str] = &[
     "allowedEnvVars",
     "statusMessage",
 ];
-/// Fields that Claude Code knows and that have no effect here.
+/// Fields that Claude Code knows and that have no effect in crewdeck.
 const UNUSED_FIELDS: &[&str] = &["asyncRewake", "once", "rewakeMessage", "rewakeSummary"];
-/// Types of handlers that Claude Code knows and that do not run here.
+/// Types of handlers that Claude Code knows and crewdeck does not run.
 const OTHER_TYPES: &[&str] = &["agent", "mcp_tool", "prompt"];
 
-/// The content of a file.
+/// The parsed content of a file that declares hooks.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ParsedHooks {
     pub hooks: Vec<HookSpec>,
-    /// What is wrong, in the order of the file.
+    /// Errors and warnings, in the order of the file.
     pub problems: Vec<String>,
-    /// Whether the file turns hooks off.
+    /// Whether the file sets `disableAllHooks`. Its hooks are then not read.
     pub is_disabled: bool,
 }
 
@@ -54,7 +54,7 @@ struct HookFile {
     disable_all_hooks: Option<bool>,
 }
 
-/// Parses the content of the file that is shown as `file`.
+/// Parses the content of a file. `file` is its name for messages; `is_project` says whether its hooks need approval.
 pub fn parse(bytes: &[u8], file: &str, is_project: bool) -> ParsedHooks {
     let mut out = ParsedHooks::default();
     let parsed = match json::parse::<HookFile>(bytes) {
@@ -138,7 +138,7 @@ fn group(event: HookEvent, group: &Value) -> Result<(Matcher, &[Value]), String>
         Some(_) => return Err("matcher must be a string".into()),
     };
     let handlers = fields.get("hooks").and_then(Value::as_array);
-    Ok((matcher, handlers.ok_or("hooks is missing or no array")?))
+    Ok((matcher, handlers.ok_or("hooks is missing or not an array")?))
 }
 
 fn handler(

@@ -55,7 +55,7 @@ fn every_field_is_read() {
     assert_eq!(d.timeout(), Duration::from_secs(600));
 }
 
-/// Handlers that cannot be used, and what is said about them.
+/// Handlers that cannot be used, each with the problem that is reported.
 const HANDLERS: &[(&str, &str)] = &[
     ("[]", "must be an object with a type"),
     ("{}", "command is missing"),
@@ -119,7 +119,7 @@ const HANDLERS: &[(&str, &str)] = &[
     ),
 ];
 
-/// Files in which nothing can be used, and what is said about them.
+/// Files in which nothing can be used, each with the problem that is reported.
 const FILES: &[(&str, &str)] = &[
     ("{", ":1:1: EOF"),
     ("[]", ":1:1: the file must contain a JSON object"),
@@ -143,7 +143,7 @@ const FILES: &[(&str, &str)] = &[
     ),
     (
         r#"{"hooks": {"Stop": [{}]}}"#,
-        "hooks.Stop[0]: hooks is missing or no array",
+        "hooks.Stop[0]: hooks is missing or not an array",
     ),
     (
         r#"{"hooks": {"PreToolUse": [{"matcher": 1, "hooks": []}]}}"#,
@@ -159,7 +159,7 @@ const FILES: &[(&str, &str)] = &[
     ),
 ];
 
-/// Handlers with a field that has no effect, and what is said about it.
+/// Handlers with a field that has no effect, each with the warning that is reported.
 const WARNINGS: &[(&str, &str)] = &[
     (
         r#"{"command": "a", "timout": 5}"#,

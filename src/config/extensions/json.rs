@@ -1,4 +1,5 @@
-//! JSON files of other programs: bounded, with repeated names kept, and with errors that name file, line and column.
+//! Reads JSON files that users and other programs write: with a maximum size, with repeated names in the order of the
+//! file, and with errors that name line and column.
 
 use std::fmt;
 use std::path::Path;
@@ -16,10 +17,10 @@ const SHOWN_MAX: usize = 200;
 /// Maximum length of a message, in characters.
 const MESSAGE_MAX: usize = 800;
 
-/// Something in a file that is wrong or has no effect. The rest of the file is used.
+/// Something in a file that is wrong or has no effect. The rest of the file is still used.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileProblem {
-    /// The file as it is shown: relative to the project, or the user's path.
+    /// The file as messages name it: relative to the project, or the path of a user's file.
     pub file: String,
     /// What is wrong and what to do, on one line and without control characters.
     pub text: String,
@@ -33,12 +34,12 @@ impl fmt::Display for FileProblem {
     }
 }
 
-/// Returns `text` from a file for a message: on one line, without control characters, and cut.
+/// Returns a text of a file for a message: on one line, without control characters, at most 200 characters.
 pub fn shown(text: &str) -> String {
     clip(&one_line(&escape_control_chars(text)), SHOWN_MAX)
 }
 
-/// Returns a message that may contain longer texts from a file: on one line, without control characters, and cut.
+/// Returns a message that contains texts of a file: on one line, without control characters, at most 800 characters.
 pub fn shown_message(text: &str) -> String {
     clip(&one_line(&escape_control_chars(text)), MESSAGE_MAX)
 }
@@ -46,7 +47,7 @@ pub fn shown_message(text: &str) -> String {
 /// Reads a file; `None` if it does not exist.
 ///
 /// # Errors
-/// Returns what is wrong with the file: it cannot be read, is no regular file or is too large.
+/// Returns why the file cannot be used: it cannot be read, is not a regular file or is too large.
 pub fn read(path: &Path) -> Result<Option<Vec<u8>>, String> {
     match regular_file::read(path, FILE_MAX) {
         Ok(bytes) => Ok(Some(bytes)),
@@ -61,7 +62,7 @@ pub fn read(path: &Path) -> Result<Option<Vec<u8>>, String> {
 /// Returns `:LINE:COLUMN: what is wrong`.
 pub fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, String> {
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
-    // Serde would also read an array into a struct.
+    // Without this check, serde would also accept an array for a struct.
     let first = bytes.iter().find(|b| !b.is_ascii_whitespace());
     if first.is_some_and(|b| *b != b'{') {
         return Err(":1:1: the file must contain a JSON object".into());
@@ -73,7 +74,7 @@ pub fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, String> {
     })
 }
 
-/// The entries of a JSON object in their order, repeated names included.
+/// The entries of a JSON object in the order of the file, including those with a repeated name.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Entries(pub Vec<(String, Value)>);
 
@@ -99,7 +100,7 @@ impl<'de> Deserialize<'de> for Entries {
     }
 }
 
-/// Returns the text in a field; `None` if it is missing or null.
+/// Returns the string in a field; `None` if it is missing or null. Fails if it has another type.
 pub fn text<'a>(fields: &'a Map<String, Value>, field: &str) -> Result<Option<&'a str>, String> {
     match fields.get(field) {
         None | Some(Value::Null) => Ok(None),
@@ -108,7 +109,7 @@ pub fn text<'a>(fields: &'a Map<String, Value>, field: &str) -> Result<Option<&'
     }
 }
 
-/// Returns whether a field is true; false if it is missing or null.
+/// Returns the boolean in a field; false if it is missing or null. Fails if it has another type.
 pub fn flag(fields: &Map<String, Value>, field: &str) -> Result<bool, String> {
     match fields.get(field) {
         None | Some(Value::Null) => Ok(false),
@@ -117,7 +118,7 @@ pub fn flag(fields: &Map<String, Value>, field: &str) -> Result<bool, String> {
     }
 }
 
-/// Returns the texts in a field; `None` if it is missing or null.
+/// Returns the array of strings in a field; `None` if it is missing or null. Fails if it has another type.
 pub fn strings(fields: &Map<String, Value>, field: &str) -> Result<Option<Vec<String>>, String> {
     let wrong = || format!("{field} must be an array of strings");
     match fields.get(field) {

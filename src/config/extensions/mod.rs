@@ -1,6 +1,7 @@
-//! MCP servers and hooks: what the files of the user and of the project declare, and what of it the user has approved.
+//! Loads the MCP servers and hooks that the files of the user and of the project declare, with the user's decisions
+//! about those of the project.
 //!
-//! Without such a file nothing but a failed `open` happens.
+//! If none of these files exists, loading only tries to open each.
 
 mod approval;
 mod edit;
@@ -40,10 +41,11 @@ pub const HOOK_FILES: &[&str] = &[
     ".crewdeck/hooks.json",
 ];
 
-/// Maximum number of words of a command that are looked for in folders of the project that `PATH` contains.
+/// If `PATH` contains folders of the project, a word of a command can name a program in them. At most this number of
+/// words is looked for in each such folder.
 const PROGRAMS_MAX: usize = 64;
 
-/// What an approved server or hook can do, for the user.
+// Tell the user what a server or hook can do once it is approved.
 const RUNS_PROGRAM: &str = "runs a program with your rights, outside of the sandbox";
 const SENDS: &str = "receives what agents send to it and the variables that it names";
 const RUNS_HOOK: &str = "runs with your rights, outside of the sandbox, and sees what agents do";
@@ -52,15 +54,15 @@ const SENDS_HOOK: &str = "receives what agents do and the variables that it name
 /// The MCP servers and hooks of the user and of the project.
 #[derive(Debug, Default)]
 pub struct Extensions {
-    /// The usable servers, approved or not: the user's first. Names are unique.
+    /// The usable servers, approved or not. The user's come first. Names are unique.
     pub servers: Vec<ServerConfig>,
-    /// The usable hooks, approved or not: the user's first.
+    /// The usable hooks, approved or not. The user's come first.
     pub hooks: Vec<HookSpec>,
-    /// All servers for a listing, unusable ones included.
+    /// All servers that `crewdeck mcp list` shows, including those that cannot be used.
     pub listing: Vec<ListedServer>,
     /// What is wrong in the files or has no effect.
     pub problems: Vec<FileProblem>,
-    /// Checks before a start that the user has approved a server or a hook of the project.
+    /// The servers and hooks of the project with the user's decisions. It checks the approval before each start.
     pub trust: ExtensionTrust,
 }
 
@@ -69,7 +71,7 @@ pub struct Extensions {
 pub struct ListedServer {
     pub name: String,
     pub source: ServerSource,
-    /// What is started or reached, as it is written in the file; empty if that cannot be read.
+    /// The command line or the URL as it is written in the file; empty if the entry is invalid.
     pub target: String,
     pub state: ListedState,
 }
@@ -79,14 +81,14 @@ pub enum ListedState {
     /// It starts when it is needed.
     Approved,
     NeedsApproval,
-    /// The user has decided to ignore it.
+    /// The user has decided that it does not start.
     Ignored,
-    /// It cannot be used, for this reason.
+    /// It cannot be used or cannot be approved, for this reason.
     Problem(String),
 }
 
 impl Extensions {
-    /// Reads all files. Call it again to see changed files and new decisions.
+    /// Reads all files and decisions. The result does not change when they do; call this again for that.
     pub fn load(root: &Path) -> Extensions {
         let user = user_folder();
         Extensions::load_from(root, user.as_deref(), Decisions::load, |name| {
@@ -95,7 +97,7 @@ impl Extensions {
         })
     }
 
-    /// Returns a notice about servers and hooks that wait for approval; `None` if none does.
+    /// Returns a notice that names the servers and counts the hooks that wait for approval; `None` if none does.
     pub fn waiting_notice(&self) -> Option<String> {
         let waiting: Vec<&TrustItem> = self.trust.items().filter(|i| i.is_waiting()).collect();
         let servers: Vec<&str> = waiting
@@ -178,7 +180,7 @@ struct Loader<'a, F: Fn() -> Decisions> {
 }
 
 impl<F: Fn() -> Decisions> Loader<'_, F> {
-    /// Reads a file; `None` if it is missing or unreadable.
+    /// Reads a file. Returns `None` if it is missing, or if it cannot be read, which becomes a problem.
     fn read(&mut self, path: &Path, file: &str) -> Option<Vec<u8>> {
         json::read(path).unwrap_or_else(|why| {
             self.problem(file, why);
@@ -191,7 +193,7 @@ impl<F: Fn() -> Decisions> Loader<'_, F> {
         self.out.problems.push(FileProblem { file, text });
     }
 
-    /// Looks up a variable. `withholds`: secrets are not given.
+    /// Looks up an environment variable. With `withholds`, the value of a secret is not returned.
     fn variable(&self, name: &str, withholds: bool) -> Variable {
         match (self.environment)(name) {
             Some(value) if withholds && secret_env::reason(name, &value).is_some() => {
@@ -235,7 +237,7 @@ impl<F: Fn() -> Decisions> Loader<'_, F> {
         for text in parsed.problems {
             self.problem(SERVER_FILE, text);
         }
-        // Approved servers that get a secret. Only they are parsed with it.
+        // The approved servers that name a secret. They are parsed again with its value.
         let mut with_secrets = Vec::new();
         for (index, server) in parsed.servers.into_iter().enumerate() {
             let name = server.config.name.clone();
@@ -297,13 +299,14 @@ impl<F: Fn() -> Decisions> Loader<'_, F> {
         self.out.trust.add(new, bytes, &self.decisions)
     }
 
-    /// Returns the files of the project that a command names.
+    /// Returns the files of the project that a command names or that its program loads, see [`named_files`]. `texts`
+    /// are the words of the command, `dir` is its work directory.
     fn named(&self, dir: &Path, texts: &[String]) -> Result<Vec<PathBuf>, String> {
         let real = self.root.canonicalize();
         let root = real.as_deref().unwrap_or(self.root);
         let dir = dir.canonicalize().unwrap_or_else(|_| dir.to_owned());
         let mut texts = texts.to_vec();
-        // A program without a folder is looked for in `PATH`, which can contain folders of the project.
+        // A program that is named without a folder is searched in `PATH`, which can contain folders of the project.
         let search = (self.environment)("PATH").unwrap_or_default();
         for folder in search.split(':').map(|folder| dir.join(folder)) {
             if folder.starts_with(root) {
@@ -384,7 +387,7 @@ impl<F: Fn() -> Decisions> Loader<'_, F> {
     }
 }
 
-/// Returns what a hook runs or sends, with its headers.
+/// Returns the command of a hook, or its URL with its headers, for the user to review.
 fn details(hook: &HookSpec) -> String {
     match &hook.handler {
         HookHandler::Command {

@@ -1,18 +1,18 @@
-//! Finds the files of a project that a command runs: those that it names, and those that its program loads by itself.
-//! Pure.
+//! Finds the files of a project that a command may run: those that its words name, and those that its program loads
+//! without being given their names. Pure.
 //!
-//! The search errs on the side of too many paths: one that is no file only costs a look at the disk. What a named file
-//! loads in turn is not found.
+//! The result contains too many paths rather than too few; those that are no files are ignored later. Files that a
+//! named file loads in turn are not found.
 
 use std::path::{Component, Path, PathBuf};
 
-/// Maximum number of paths of one command, and of the words in which they are looked for.
+/// Maximum number of paths of one command, and maximum number of words in which paths are searched.
 const PATHS_MAX: usize = 4096;
-/// Folders outside of the project that commands of agents can write.
+/// Folders outside of the project to which the sandboxed commands of agents can write.
 const TEMPORARY: &[&str] = &["/tmp/", "/var/tmp/", "/dev/shm/"];
-/// Stands for the project directory while the text of a command is split into words.
+/// Replaces the [`ROOT_NAMES`] while the text of a command is split into words.
 const ROOT: char = '\u{1}';
-/// The ways in which a command names the project directory.
+/// What a shell replaces by the project directory.
 const ROOT_NAMES: &[&str] = &[
     "${CLAUDE_PROJECT_DIR}",
     "${CLAUDE_PROJECT_DIR:-.}",
@@ -25,7 +25,7 @@ const ROOT_NAMES: &[&str] = &[
     "$PWD",
 ];
 
-/// Files that a program loads from its work directory.
+/// Programs, each with the files that it loads from its work directory.
 const BY_PROGRAM: &[(&str, &[&str])] = &[
     ("npm", &["package.json"]),
     ("npx", &["package.json"]),
@@ -63,7 +63,7 @@ const BY_PROGRAM: &[(&str, &[&str])] = &[
     ),
 ];
 
-/// The ends with which an interpreter completes the path of a module: `node ./server` loads `./server.js` or
+/// Interpreters, each with the suffixes that it appends to the path of a module: `node ./server` loads `./server.js` or
 /// `./server/index.js`.
 const BY_INTERPRETER: &[(&str, &[&str])] = &[
     (
@@ -84,11 +84,12 @@ const BY_INTERPRETER: &[(&str, &[&str])] = &[
     ("go", &["/main.go"]),
 ];
 
-/// Returns the paths below `root` and in temporary folders that a command may run, sorted. `texts` are the command, its arguments or the values of
-/// its environment. Relative paths start in `dir`; `root` contains no symbolic links.
+/// Returns the paths below `root` and in temporary folders that a command may run, sorted. `texts` are the command, its
+/// arguments and the values of its environment variables. Relative paths start in `dir`. `root` must contain no
+/// symbolic links.
 ///
 /// # Errors
-/// Fails if there are more than crewdeck checks.
+/// Fails if there are more than [`PATHS_MAX`] paths or words.
 pub fn paths(root: &Path, dir: &Path, texts: &[String]) -> Result<Vec<PathBuf>, String> {
     let mut words = Vec::new();
     for text in texts {
@@ -122,7 +123,7 @@ pub fn paths(root: &Path, dir: &Path, texts: &[String]) -> Result<Vec<PathBuf>, 
         };
         let is_temporary = TEMPORARY.iter().any(|folder| start.starts_with(folder));
         let normal = normalize(&start);
-        // With a symbolic link in it, `a/../b` is another file than `b`.
+        // If `a` is a symbolic link, `a/../b` and `b` are different files, so both paths are added.
         let has_alias = normal != start && normal.starts_with(root);
         let as_written = has_alias.then_some(start);
         for path in as_written.into_iter().chain([normal]) {
@@ -140,7 +141,7 @@ pub fn paths(root: &Path, dir: &Path, texts: &[String]) -> Result<Vec<PathBuf>, 
         let mut count = add(word);
         for end in &ends {
             count = add(&format!("{}{end}", word.trim_end_matches('/')));
-            // `python -m tools.server`
+            // A module name, as in `python -m tools.server`.
             if word.contains('.') && !word.contains('/') {
                 count = add(&format!("{}{end}", word.replace('.', "/")));
             }
@@ -153,11 +154,11 @@ pub fn paths(root: &Path, dir: &Path, texts: &[String]) -> Result<Vec<PathBuf>, 
     Ok(out)
 }
 
-/// Adds the words of a text: the text itself, its words as a shell would split them, and the parts of `--option=path` and
-/// of lists with colons.
+/// Adds to `out` the text itself, its words as a shell would split them, the parts between `=`, `:` or `,`, and the
+/// path that follows a short option or an `@`. Words and parts are split again, up to a `depth` of 3.
 fn collect(text: &str, depth: usize, out: &mut Vec<String>) {
     out.push(text.to_string());
-    // More words than this are an error, so the rest need not be found.
+    // So many words are an error in any case, so the others are not needed.
     if depth > 3 || out.len() > 2 * PATHS_MAX {
         return;
     }
@@ -183,8 +184,8 @@ fn collect(text: &str, depth: usize, out: &mut Vec<String>) {
     }
 }
 
-/// Splits a shell command at blanks and operators outside quotes, and removes the quotes. Leaves out files that it only
-/// writes, because a log would change with each run.
+/// Splits a shell command at blanks and operators outside of quotes, and removes the quotes. Leaves out the files to
+/// which the command only redirects output: a log changes with each run.
 fn shell_words(text: &str) -> Vec<String> {
     let mut out = Vec::new();
     let mut word = String::new();
@@ -204,7 +205,7 @@ fn shell_words(text: &str) -> Vec<String> {
                     is_written = false;
                 }
                 match c {
-                    // `<>` also reads.
+                    // `<>` also reads the file.
                     '>' => is_written = previous != '<',
                     ';' | '<' | '(' | ')' | '`' => is_written = false,
                     _ => {}
@@ -218,7 +219,7 @@ fn shell_words(text: &str) -> Vec<String> {
     out
 }
 
-/// Returns the name of the program that a word calls: without folders and without the version of `python3.12`.
+/// Returns the name of the program that a word names, without folders; `python3` for `python3.12` and the like.
 fn program_of(word: &str) -> &str {
     let name = word.rsplit('/').next().unwrap_or(word);
     match name.strip_prefix("python3.") {

@@ -1,5 +1,5 @@
-//! Parses the files of MCP servers, `.mcp.json` and the user's `mcp.json`. A mistake in one server leaves the others usable.
-//! Pure.
+//! Parses the files of MCP servers, `.mcp.json` and the user's `mcp.json`. A mistake in one server leaves the others
+//! usable. Pure.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -17,9 +17,9 @@ use crate::domain::text::{closest_match, escape_control_chars, one_line};
 
 /// Maximum number of servers of one file.
 const SERVERS_MAX: usize = 100;
-/// Time-outs below this are ignored, as in Claude Code.
+/// Minimum time-out, in milliseconds. A shorter one is ignored, as in Claude Code.
 const TIMEOUT_MIN_MS: u64 = 1000;
-/// Longer time-outs are cut to this.
+/// Maximum time-out. A longer one is reduced to it.
 const TIMEOUT_MAX: Duration = Duration::from_hours(24);
 
 /// The fields of a server.
@@ -34,7 +34,8 @@ const FIELDS: &[&str] = &[
     "timeout",
     "alwaysLoad",
 ];
-/// Fields that other programs know and crewdeck does not use, and what to use instead.
+/// Fields that other programs know and crewdeck does not use, each with what the user is advised. Without advice there
+/// is no warning.
 const UNUSED_FIELDS: &[(&str, &str)] = &[
     (
         "headersHelper",
@@ -47,17 +48,18 @@ const UNUSED_FIELDS: &[(&str, &str)] = &[
     ("description", ""),
 ];
 
-/// A server of a file.
+/// A valid server of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ParsedServer {
     pub config: ServerConfig,
-    /// What would be started or reached, as it is written in the file: on one line and without control characters.
+    /// The command line or the URL as it is written in the file, on one line and without control characters.
     pub target: String,
-    /// The same with environment variables and headers.
+    /// `target` with the work directory and environment variables or with the headers.
     pub details: String,
-    /// The texts that can name files: the program, its arguments, and variables from which programs load code.
+    /// The texts that can name files that the program runs: the program, its arguments, and the values of environment
+    /// variables from which programs load code.
     pub words: Vec<String>,
-    /// Whether a secret was withheld, see [`variables::Variable::Withheld`].
+    /// Whether it names a secret that was withheld, see [`variables::Variable::Withheld`].
     pub is_withheld: bool,
 }
 
@@ -65,9 +67,9 @@ pub struct ParsedServer {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ParsedServers {
     pub servers: Vec<ParsedServer>,
-    /// What is wrong, in the order of the file.
+    /// Errors and warnings, in the order of the file.
     pub problems: Vec<String>,
-    /// The names of servers that cannot be used, each with the reason.
+    /// The names of the servers that cannot be used, each with the reason. `problems` contains the reason too.
     pub unusable: Vec<(String, String)>,
 }
 
@@ -78,7 +80,7 @@ struct ServerFile {
     mcp_servers: Option<Entries>,
 }
 
-/// Parses the content of a file.
+/// Parses the content of a file. `lookup` returns the values of the environment variables that it names.
 pub fn parse(bytes: &[u8], source: ServerSource, lookup: &Lookup<'_>) -> ParsedServers {
     let mut out = ParsedServers::default();
     let entries = match json::parse::<ServerFile>(bytes) {
@@ -125,10 +127,10 @@ pub fn parse(bytes: &[u8], source: ServerSource, lookup: &Lookup<'_>) -> ParsedS
     out
 }
 
-/// Checks one entry as [`parse`] does, for a server that is about to be added.
+/// Checks a server that is about to be added to a file.
 ///
 /// # Errors
-/// Returns what is wrong with it.
+/// Returns the first error or warning that [`parse`] would report about it.
 pub fn check(name: &str, value: &Value) -> Result<(), String> {
     let mut entry = ServerEntry {
         lookup: &|_| variables::Variable::Withheld,
@@ -155,7 +157,7 @@ impl ServerEntry<'_> {
     ) -> Result<ParsedServer, String> {
         if !is_server_name(name) {
             return Err(format!(
-                "a name has 1 to {SERVER_NAME_MAX} letters, digits, - and _, and no __: rename it"
+                "a name has 1 to {SERVER_NAME_MAX} letters, digits, - and _, no __ and no _ at the end: rename it"
             ));
         }
         let fields = value.as_object().ok_or("the value must be an object")?;
@@ -273,7 +275,7 @@ impl ServerEntry<'_> {
         });
         if !is_web || url.contains(|c: char| c.is_whitespace() || c.is_control()) {
             return Err(format!(
-                "url is '{}': it must begin with http:// or https://",
+                "url is '{}': it must begin with http:// or https:// and contain no blanks",
                 shown(written)
             ));
         }
@@ -297,7 +299,8 @@ impl ServerEntry<'_> {
         Ok((transport, written.to_string(), details, Vec::new()))
     }
 
-    /// Returns the texts of an object, and how they are written.
+    /// Returns the entries of an object of strings with their variables replaced, and one text with all entries as they
+    /// are written in the file; `None` instead of the text if there are no entries.
     fn table(
         &mut self,
         fields: &Map<String, Value>,
@@ -343,15 +346,18 @@ impl ServerEntry<'_> {
     }
 }
 
-/// The transport, the target, the details and the words of a server.
+/// The transport of a server, and its [`ParsedServer::target`], [`ParsedServer::details`] and [`ParsedServer::words`].
 type Transport = (ServerTransport, String, String, Vec<String>);
 
-/// Returns whether the server is reached by HTTP, according to `type`, `command` and `url`.
+/// Returns whether `type`, `command` and `url` declare a server that is reached by HTTP; if not, it is a program.
 fn is_http(fields: &Map<String, Value>) -> Result<bool, String> {
     let has = |field: &str| fields.get(field).is_some_and(|value| !value.is_null());
     match (text(fields, "type")?, has("command"), has("url")) {
-        (None, true, true) | (Some("stdio"), _, true) => {
+        (None | Some("stdio"), true, true) => {
             Err("it has both command and url: keep one of them".into())
+        }
+        (Some("stdio"), false, true) => {
+            Err("it has a url although its type is stdio: use \"type\": \"http\"".into())
         }
         (Some("http" | "streamable-http"), true, _) => {
             Err("it has a command although its type is http: remove command or type".into())
@@ -374,8 +380,9 @@ fn is_http(fields: &Map<String, Value>) -> Result<bool, String> {
     }
 }
 
-/// Returns whether programs load code from the files or folders that an environment variable names. Files that a server
-/// writes itself are named by other variables; a change of them is no change of what runs.
+/// Returns whether programs usually load code or configuration from the files or folders that the environment variable
+/// `name` contains. The values of other variables, such as the path of a database, name files that the server may
+/// change itself; a change of those does not end an approval.
 fn loads_code(name: &str) -> bool {
     let name = name.to_ascii_uppercase();
     let ends = [

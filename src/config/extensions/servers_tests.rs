@@ -89,7 +89,7 @@ fn every_field_of_an_http_server_is_read() {
     }
 }
 
-/// Servers that cannot be used, and what is said about them.
+/// Servers that cannot be used, each with the problem that is reported.
 const MISTAKES: &[(&str, &str)] = &[
     ("[]", "the value must be an object"),
     ("null", "the value must be an object"),
@@ -145,7 +145,7 @@ const MISTAKES: &[(&str, &str)] = &[
     ),
     (
         r#"{"type": "stdio", "url": "http://b"}"#,
-        "both command and url",
+        "it has a url although its type is stdio",
     ),
     (
         r#"{"type": "http", "command": "a"}"#,

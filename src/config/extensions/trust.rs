@@ -1,5 +1,5 @@
-//! The approval of servers and hooks that a project brings. What the user has not approved, or what has changed since, is
-//! not started.
+//! The approval of a project's servers and hooks. A server or hook that the user has not approved, or that has changed
+//! since the approval, is not started.
 
 use std::collections::hash_map::DefaultHasher;
 use std::fs::{self, Metadata};
@@ -22,17 +22,16 @@ use super::{json, named_files};
 
 /// Maximum size of a file that a command names, in bytes. A command that names a larger one cannot be approved.
 const NAMED_MAX: u64 = 256 * 1024 * 1024;
-/// The first field of each hash. A change of what is hashed must change it.
+/// The first field of each digest. It must be changed whenever the other fields or their order change.
 const VERSION: &str = "crewdeck extension 1";
 
-/// What kind of thing a project brings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ItemKind {
     Server,
     Hook,
 }
 
-/// Something that a project brings and that runs only after approval.
+/// A server or hook of a project, which runs only after approval.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TrustItem {
     pub kind: ItemKind,
@@ -40,16 +39,16 @@ pub struct TrustItem {
     pub name: String,
     /// The file that declares it, relative to the project directory.
     pub file: &'static str,
-    /// The position in the file.
+    /// The position in the file: of a server among the valid ones, of a hook among all.
     pub index: usize,
-    /// What would be started or reached, on one line and without control characters.
+    /// The command or URL with its environment variables and headers, on one line and without control characters.
     pub runs: String,
-    /// What it can do, for the user.
+    /// Tells the user what it can do once it is approved.
     pub effect: &'static str,
-    /// The hash of the project directory, the declaring file, the item's position and the files that its command names.
-    /// `Err`: why it cannot be approved.
+    /// The hash of the project directory, the content of the declaring file, the item's position and the content of the
+    /// files that its command names. `Err`: why it cannot be approved.
     pub digest: Result<String, String>,
-    /// The user's decision about exactly this content.
+    /// The user's decision about exactly this content, if there is one.
     pub decision: Option<SettingsDecision>,
 }
 
@@ -59,12 +58,14 @@ struct GuardedItem {
     item: TrustItem,
     /// The files that its command names.
     named: Vec<PathBuf>,
+    /// The texts of its command, from which the files in a worktree are found.
     words: Vec<String>,
-    /// The metadata with which the content had this digest; `None` if it must be read again.
+    /// The hash of the files' metadata when their content had the digest of `item`; `None` if the content must be read
+    /// again.
     unchanged: Mutex<Option<u64>>,
 }
 
-/// The facts of an item from which its digest is computed.
+/// An item before its digest is computed. The fields are those of [`TrustItem`].
 pub struct NewItem {
     pub kind: ItemKind,
     pub name: String,
@@ -72,7 +73,7 @@ pub struct NewItem {
     pub index: usize,
     pub runs: String,
     pub effect: &'static str,
-    /// The files that its command names, or why they are not known.
+    /// The files that its command names, or why they cannot be determined.
     pub named: Result<Vec<PathBuf>, String>,
     /// The texts of its command.
     pub words: Vec<String>,
@@ -97,11 +98,11 @@ impl ExtensionTrust {
         self.items.iter().map(|guarded| &guarded.item)
     }
 
-    /// Adds an item with the user's decision about it. `bytes` is the content of the declaring file, from which the item
-    /// was parsed.
+    /// Adds an item and returns the user's decision about its content, if there is one. `bytes` is the content of the
+    /// declaring file from which the item was parsed.
     ///
     /// # Errors
-    /// Returns why the item cannot be approved, as a sentence about it.
+    /// Returns why the item cannot be approved, as a sentence that names it. The item is added nevertheless.
     pub fn add(
         &mut self,
         new: NewItem,
@@ -141,10 +142,11 @@ impl ExtensionTrust {
         found
     }
 
-    /// Returns whether the user has approved the present content of the item.
+    /// Checks that the user has approved the current content of an item. It is found by `kind`, by `file` if given, and
+    /// by `index` if given, else by `name`.
     ///
     /// # Errors
-    /// Returns why it must not be started, and how to approve it.
+    /// Returns why the item must not be started, and how to approve it.
     fn check(
         &self,
         kind: ItemKind,
@@ -166,7 +168,7 @@ impl ExtensionTrust {
         else {
             return Err(NotApproved {
                 why: format!(
-                    "{name} is not in a file of this project that was read: restart crewdeck"
+                    "{name} was not declared when crewdeck read the files of this project, so it does not run: restart crewdeck"
                 ),
             });
         };
@@ -203,7 +205,8 @@ impl ExtensionTrust {
 }
 
 impl ExtensionTrust {
-    /// Checks that the files that a hook names in `dir`, the worktree of an agent, are those of the project directory.
+    /// Checks that the files in the worktree `dir` that a hook's command names have the same content as those in the
+    /// project directory. Does nothing if `dir` is the project directory.
     fn check_copy(&self, hook: &HookSpec, dir: &Path) -> Result<(), NotApproved> {
         let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
         let (root, dir) = (real(&self.root), real(dir));
@@ -227,7 +230,8 @@ impl ExtensionTrust {
             let Ok(below) = path.strip_prefix(&dir) else {
                 continue;
             };
-            // Both are unreadable in the same way, or both have the same content.
+            // A file that the worktree does not have cannot run. Two files that cannot be hashed are equal if the error
+            // is.
             let copy = hash(&path);
             if copy.is_some() && copy != hash(&root.join(below)) {
                 let name = json::shown(&below.to_string_lossy());
@@ -242,7 +246,7 @@ impl ExtensionTrust {
 }
 
 impl TrustItem {
-    /// Returns what it is and where it comes from, such as `Server git of .mcp.json`.
+    /// Returns kind, name and file, such as `Server git of .mcp.json`.
     pub fn title(&self) -> String {
         match self.kind {
             ItemKind::Server => format!("Server {} of {}", self.name, self.file),
@@ -250,12 +254,12 @@ impl TrustItem {
         }
     }
 
-    /// Returns whether the user has not decided about it and can.
+    /// Returns whether the item can be approved and the user has not decided about it.
     pub fn is_waiting(&self) -> bool {
         self.decision.is_none() && self.digest.is_ok()
     }
 
-    /// Returns how to approve it.
+    /// Returns a sentence with the command that approves the item.
     fn remedy(&self) -> String {
         match self.kind {
             ItemKind::Server => format!(
@@ -289,8 +293,8 @@ impl ApprovalCheck for ExtensionTrust {
     }
 }
 
-/// Returns a hash of the metadata of all files on which the digest depends; `None` if one has changed so recently that a
-/// further change could leave the same metadata.
+/// Returns a hash of the metadata of all files on which the digest depends. Returns `None` if a file changed so
+/// recently that another change could leave its metadata as it is.
 fn stamp(root: &Path, file: &str, named: &[PathBuf]) -> Option<u64> {
     let now = SystemTime::now();
     let mut hash = DefaultHasher::new();
@@ -333,7 +337,7 @@ fn digest(
     field(&(index as u64).to_be_bytes());
     field(bytes);
     for path in named {
-        // Only what is there counts: a path that is no file, which most words are, leaves the digest as it is.
+        // Most words of a command are no files. Such a path is not part of the digest.
         match fs::metadata(path) {
             Ok(meta) if meta.is_file() => {
                 field(path.as_os_str().as_bytes());

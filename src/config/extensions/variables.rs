@@ -1,13 +1,13 @@
-//! Replaces `${NAME}` and `${NAME:-default}` in the configuration of servers and hooks. Pure.
+//! Replaces `${NAME}` and `${NAME:-default}` by environment variables in the configuration of servers. Pure.
 
 /// Maximum size of a text after its variables were replaced, in bytes.
 const EXPANDED_MAX: usize = 256 * 1024;
 
-/// What is known about a variable.
+/// The result of looking up an environment variable.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Variable {
     Value(String),
-    /// It is a secret, and the file that names it is not approved.
+    /// Its value is a secret, and the server that names it is not approved.
     Withheld,
     Unset,
 }
@@ -19,16 +19,17 @@ pub type Lookup<'a> = dyn Fn(&str) -> Variable + 'a;
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Expanded {
     pub text: String,
-    /// The names of variables without value and default. They stay in the text as they were written.
+    /// The names of the variables that are not set and have no default. In `text` they stay as they were written.
     pub unset: Vec<String>,
-    /// Whether a secret was withheld. It stays in the text as it was written.
+    /// Whether a secret was withheld. In `text` its variable stays as it was written.
     pub is_withheld: bool,
 }
 
-/// Replaces the variables of `text`. A `$` that does not begin a variable stays as it is.
+/// Replaces the variables of `text`. As in a shell, the default replaces a variable that is not set or empty. A `$`
+/// that begins no variable stays as it is.
 ///
 /// # Errors
-/// Fails if the result is too long.
+/// Fails if the result is longer than [`EXPANDED_MAX`].
 pub fn expand(text: &str, lookup: &Lookup<'_>) -> Result<Expanded, String> {
     let mut out = Expanded::default();
     let mut rest = text;
@@ -66,7 +67,7 @@ pub fn expand(text: &str, lookup: &Lookup<'_>) -> Result<Expanded, String> {
     Ok(out)
 }
 
-/// Splits the variable at the start of `text` into the whole, the name and the default.
+/// Returns the variable at the start of `text`, its name and its default; `None` if `text` begins with no variable.
 fn variable_at(text: &str) -> Option<(&str, &str, Option<&str>)> {
     let end = text.find('}')?;
     let inner = text.get(2..end)?;

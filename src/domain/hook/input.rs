@@ -259,8 +259,8 @@ impl HookInput {
         out.into()
     }
 
-    /// Returns a hash of what a hook can block: the call without its id, the prompt, the task, or else the agent. A hook
-    /// that blocks the same again is counted by it.
+    /// Returns a hash of the event and of what a hook can block: the call without its id, the prompt, the task or the
+    /// worktree, or else the agent's stop. Blocks with the same hash are counted as repeated.
     pub fn block_key(&self, context: &HookContext) -> u64 {
         let mut hash = DefaultHasher::new();
         self.event().hash(&mut hash);

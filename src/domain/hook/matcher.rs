@@ -1,4 +1,5 @@
-//! Which subjects of an event a hook applies to: tool names, sources, kinds of notifications.
+//! The `matcher` of a hook: it selects events by their subject, such as the tool name, the source or the kind of
+//! notification.
 
 use regex::Regex;
 
@@ -22,7 +23,7 @@ impl Matcher {
     /// everything else is a regular expression.
     ///
     /// # Errors
-    /// Returns why the regular expression is invalid.
+    /// Returns why the regular expression is invalid or too long.
     pub fn parse(text: &str) -> Result<Matcher, String> {
         if text.is_empty() || text == "*" {
             return Ok(Matcher::All);

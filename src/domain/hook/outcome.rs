@@ -5,7 +5,8 @@ use serde_json::Value;
 use super::decision::{HookDecision, PermissionVerdict};
 use crate::domain::text::head_and_tail;
 
-/// Maximum length of a text of a hook for a model or the user, in characters.
+/// Maximum length of a text of a hook for a model or the user, in characters. A longer text is cut to this number of
+/// bytes.
 pub const CONTEXT_MAX: usize = 10_000;
 
 /// What the hooks of an event have decided together.
@@ -46,7 +47,7 @@ impl HookOutcome {
     }
 }
 
-/// Returns `text`, cut in the middle with a mark if it has more than [`CONTEXT_MAX`] characters.
+/// Returns `text`. If it has more than [`CONTEXT_MAX`] characters, the middle is cut, and a mark says how much.
 pub fn bounded(text: &str) -> String {
     if text.chars().nth(CONTEXT_MAX).is_none() {
         return text.to_string();

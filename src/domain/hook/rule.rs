@@ -75,8 +75,8 @@ impl ToolRule {
         })
     }
 
-    /// Returns whether the hook applies to a call. A command that cannot be split safely always matches, so that quoting
-    /// cannot hide it from a hook.
+    /// Returns whether the hook applies to a call. A command that cannot be split safely always matches, so that
+    /// quoting cannot hide it from a hook.
     pub fn matches(&self, call: &ExternalCall, dir: &Path) -> bool {
         // A rule about editing covers every tool that changes a file.
         let is_edit = self.tool.is_match("Edit") && call.names.iter().any(|name| name == "Write");
@@ -124,7 +124,8 @@ impl PartialEq for ToolRule {
 
 impl Eq for ToolRule {}
 
-/// `npm run test:*` and `npm run test *` match the command with and without further words.
+/// Returns the pattern for a simple command. `npm run test:*` and `npm run test *` match `npm run test` with and
+/// without further words.
 fn command_pattern(pattern: &str) -> Result<Regex, String> {
     let prefix = pattern
         .strip_suffix(":*")
@@ -164,8 +165,8 @@ fn wildcards(pattern: &str, end: &str) -> Result<Regex, String> {
     Regex::new(&format!("(?s)^{}{end}$", parts.join(".*"))).map_err(|_| "if is too long".into())
 }
 
-/// Splits a shell command into its simple commands, without assignments before them; `None` if a substitution or an open
-/// quote makes that unsafe.
+/// Splits a shell command into its simple commands, without assignments before them; `None` if a substitution or an
+/// open quote makes that unsafe.
 fn parts(command: &str) -> Option<Vec<String>> {
     let mut out = vec![String::new()];
     let mut quote = None;

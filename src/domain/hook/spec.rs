@@ -105,7 +105,8 @@ impl HookSpec {
     }
 }
 
-/// Returns the hooks that run for an event in the order of their files. Hooks that run the same are named once.
+/// Returns the hooks that run for an event, in the order of their files. Of hooks with the same handler, only the first
+/// one is returned.
 pub fn distinct<'a>(
     hooks: &'a [HookSpec],
     input: &HookInput,

@@ -30,7 +30,7 @@ pub(super) const FIELDS: &[&str] = &[
     "maxTurns",
     "color",
 ];
-/// Fields that Claude Code knows and crewdeck does not use, and what to use instead.
+/// Fields that Claude Code knows and crewdeck does not use, each with what to use instead.
 pub(super) const UNUSED_FIELDS: &[(&str, &str)] = &[
     (
         "permissionMode",
@@ -51,32 +51,31 @@ pub(super) const UNUSED_FIELDS: &[(&str, &str)] = &[
         "the lead or a team preset writes the first prompt",
     ),
 ];
-/// Models that only Claude Code knows by these names.
+/// Names of models that only Claude Code knows.
 const MODEL_ALIASES: &[&str] = &["opus", "sonnet", "haiku", "opusplan", "best", "default"];
 
 /// Why a role's file cannot be used: the line (from 1), the problem, and what to do.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RoleError {
-    /// The front matter cannot be read.
     #[error(transparent)]
     Front(#[from] FrontMatterError),
-    /// There is no front matter.
-    #[error("line 1: there is no front matter: begin with a line ---, then name: and description:")]
+    #[error(
+        "line 1: there is no front matter: begin with a line ---, then lines name: and description:, then a line ---"
+    )]
     NoFront,
-    /// The name is not valid.
     #[error("line {line}: {name:?} is not a valid name: set name: to {NAME_FORM}")]
     Name { line: usize, name: String },
-    /// A field that limits the role cannot be read.
+    /// A field that limits what the agent may do cannot be read or is misspelled.
     #[error("line {line}: {why}")]
     Limit { line: usize, why: String },
 }
 
-/// A parsed role file: a role without its origin.
+/// A parsed role file: a role whose source and path are not set yet.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RoleFile(AgentRole);
 
 impl RoleFile {
-    /// Parses `text`, the file `stem`.md.
+    /// Parses the text of a role file. `stem` is its file name without `.md`, the role's name if the file gives none.
     ///
     /// # Errors
     /// Returns the line, the problem and what to do.
@@ -92,7 +91,7 @@ impl RoleFile {
             notices: Vec::new(),
         };
         for line in quoted {
-            let text = "the value contains ': ' or '#' and is read as text: quote it";
+            let text = "the value is not valid YAML and is read as text: quote it";
             reader.notices.push(RoleNotice {
                 line,
                 text: text.into(),
@@ -131,7 +130,7 @@ impl RoleFile {
         Ok(RoleFile(role))
     }
 
-    /// Returns the role with its origin.
+    /// Returns the role with its source and the path of its file.
     pub fn into_role(self, source: RoleSource, path: String) -> AgentRole {
         AgentRole {
             source,
@@ -161,12 +160,12 @@ impl RoleReader<'_> {
         self.notices.push(RoleNotice { line, text });
     }
 
-    /// Takes a field. A field without value counts as absent.
+    /// Removes a field and returns its value. A field without a value counts as absent.
     pub(super) fn take(&mut self, field: &str) -> Option<Value> {
         self.fields.shift_remove(field).filter(|v| !v.is_null())
     }
 
-    /// Takes a field that is a text on one line. Any other type is reported and ignored.
+    /// Removes a field and returns its value on one line. A list or map is reported and ignored.
     fn text(&mut self, field: &str) -> Option<String> {
         let value = self.take(field)?;
         let text = scalar(&value);
@@ -300,7 +299,7 @@ impl RoleReader<'_> {
         entries.iter().map(|e| clip(&single_line(e), 200)).collect()
     }
 
-    /// Reports the fields that are left, and returns all notices by line.
+    /// Reports the fields that were not read, and returns all notices, sorted by line.
     fn finish(mut self) -> Vec<RoleNotice> {
         for field in std::mem::take(&mut self.fields).keys() {
             let shown = one_line(&clip(field, 40));

@@ -113,7 +113,7 @@ fn mistakes_that_leave_the_role_usable_are_notices_with_lines() {
             "disallowedTools: Edit(*.md)",
             "disallowedTools",
             json!(["edit_file"]),
-            "4: the pattern (*.md) is not supported: the whole tool is taken away",
+            "4: the pattern (*.md) is not supported: the whole tool is denied",
         ),
         (
             "model: sonnet",

@@ -1,4 +1,4 @@
-//! The fields of a role that limit what its agent may do. What cannot be read here is an error, not a notice.
+//! Reads the fields of a role that limit what its agent may do. A value that cannot be read is an error, not a notice.
 
 use std::collections::BTreeSet;
 
@@ -11,17 +11,18 @@ use super::{LIST_MAX, own_tool_names};
 use crate::domain::front_matter::single_line;
 use crate::domain::text::{clip, one_line};
 
-/// Maximum number of model calls that a role can set.
+/// Maximum value of `maxTurns`. A larger one is reduced to it.
 const ROUNDS_MAX: u64 = 1000;
-/// The fields that limit what an agent may do. A file in which one of them cannot be read, or is misspelled, is rejected:
-/// without the limit, the role would allow more than its author wants.
+/// The fields that limit what an agent may do. A file in which one of them has no value, cannot be read or is
+/// misspelled is rejected: without the limit, the role would allow more than its author wants. Only an invalid
+/// `mcpServers` is no error: the role then gets no server.
 const LIMITS: &[&str] = &["tools", "disallowedTools", "mcpServers", "maxTurns"];
-/// The hooks with which a role of Claude Code limits its own tools.
+/// Events of hooks by which a role of Claude Code can limit its tools. crewdeck does not run the hooks of roles.
 const LIMITING_HOOKS: &[&str] = &["PreToolUse", "PermissionRequest"];
-/// The tools that the plan mode of Claude Code takes away.
+/// The tools that an agent does not have with `permissionMode: plan`.
 const NOT_WHILE_PLANNING: &[&str] = &["Write", "Edit", "Bash", "mcp__*"];
 
-/// An entry of a list of tools, and the pattern in parentheses behind its name.
+/// An entry of a list of tools, and the pattern in parentheses after its name, as in `Bash(git *)`.
 type PatternEntry = (ToolEntry, Option<String>);
 
 impl RoleReader<'_> {
@@ -32,7 +33,8 @@ impl RoleReader<'_> {
         }
     }
 
-    /// Rejects limits that have no value, and unknown fields that are probably limits.
+    /// Returns an error if a limit has no value, if an unknown field is probably a misspelled limit, or if the role has
+    /// hooks that limit its tools.
     pub(super) fn check_limits(&self) -> Result<(), RoleError> {
         for (field, value) in &self.fields {
             let shown = one_line(&clip(field, 40));
@@ -59,7 +61,7 @@ impl RoleReader<'_> {
         Ok(())
     }
 
-    /// Takes a list of tools and resolves its entries.
+    /// Removes a field with a list of tools, and resolves its entries.
     fn tools(&mut self, field: &str) -> Result<Option<Vec<PatternEntry>>, RoleError> {
         let Some(value) = self.take(field) else {
             return Ok(None);
@@ -97,7 +99,7 @@ impl RoleReader<'_> {
                     match limit {
                         // Without the pattern, the tool could do more than the author wants.
                         Some(pattern) => format!(
-                            "the pattern ({pattern}) is not supported, so the tool is left out: a name without pattern allows it"
+                            "the pattern ({pattern}) is not supported, so the tool is left out: write its name without a pattern to allow all of it"
                         ),
                         None => {
                             for tool in tools {
@@ -132,7 +134,7 @@ impl RoleReader<'_> {
                 ToolEntry::Tools(tools) => {
                     if let Some(pattern) = pattern {
                         let text = format!(
-                            "the pattern ({pattern}) is not supported: the whole tool is taken away"
+                            "the pattern ({pattern}) is not supported: the whole tool is denied"
                         );
                         self.note_at(line, text);
                     }
@@ -155,8 +157,8 @@ impl RoleReader<'_> {
         Ok(names)
     }
 
-    /// Returns the tools that `permissionMode: plan` takes away. Other modes have no effect: they allow more, and the
-    /// settings and the user decide about that.
+    /// Returns the tools that `permissionMode: plan` denies. Other modes would allow more; they have no effect, because
+    /// the settings and the user decide what is allowed.
     pub(super) fn denied_by_mode(&mut self) -> Vec<String> {
         let is_plan = |mode: &Value| {
             mode.as_str()
@@ -198,7 +200,7 @@ impl RoleReader<'_> {
     }
 }
 
-/// Returns the limit that the author of an unknown field probably means.
+/// Returns the limit that an unknown field probably means; `None` if the field is known or means something else.
 fn meant_limit(field: &str) -> Option<&'static str> {
     let is_known =
         FIELDS.contains(&field) || UNUSED_FIELDS.iter().any(|(unused, _)| *unused == field);
@@ -225,7 +227,7 @@ fn meant_limit(field: &str) -> Option<&'static str> {
     if plain == "permissionmode" {
         return Some("permissionMode");
     }
-    // Only typing errors: other programs have fields of their own.
+    // Only close names count, because other programs have fields of their own.
     let is_near = |limit: &&str| {
         strsim::damerau_levenshtein(&plain, &limit.to_lowercase()) <= limit.len() / 4
     };

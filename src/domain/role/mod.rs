@@ -1,4 +1,4 @@
-//! Roles: what kind of agent a teammate or subagent is, read from a Markdown file.
+//! Roles: prompt, tools, model and limits that a Markdown file gives to a teammate or subagent.
 
 mod file;
 #[cfg(test)]
@@ -15,18 +15,18 @@ use super::team::DEFAULT_ROLE;
 pub use file::{RoleError, RoleFile};
 pub use tools::{ToolSelection, own_tool_names};
 
-/// Maximum number of roles. Further roles are ignored and reported.
+/// Maximum number of roles. Further roles cannot be used and are reported.
 pub const ROLES_MAX: usize = 200;
 /// Maximum length of a role's description, in characters. A longer one is cut and ends in `…`.
 pub const DESCRIPTION_MAX: usize = 4096;
-/// Maximum number of entries of one list of a role: tools, skills, servers. Further entries are dropped.
+/// Maximum number of entries of one list of a role. Further skills and servers are dropped; further tools are an error.
 pub const LIST_MAX: usize = 128;
 /// Maximum size of the list of roles in a prompt, in bytes.
 const PROMPT_LIST_MAX: usize = 2 * 1024;
-/// Maximum length of a description in the list of roles, in characters.
+/// Maximum length of a description in the list of roles in a prompt, in characters.
 const PROMPT_DESCRIPTION_MAX: usize = 160;
 
-/// The origin of a role. If two roles have the same name, the earlier source wins.
+/// The origin of a role. Of two roles with the same name, the one whose source is listed first here is used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RoleSource {
@@ -34,14 +34,13 @@ pub enum RoleSource {
     Project,
     /// `.claude/agents/` of the project.
     Claude,
-    /// The user's own folder, for all projects.
+    /// The user's folder, whose roles are available in all projects.
     User,
     /// Part of crewdeck.
     BuiltIn,
 }
 
 impl RoleSource {
-    /// Returns the label of the source for users.
     pub fn label(self) -> &'static str {
         match self {
             RoleSource::Project | RoleSource::Claude => "project",
@@ -51,7 +50,7 @@ impl RoleSource {
     }
 }
 
-/// A colour of a role, as Claude Code names them.
+/// The colour of a role. The names are those of Claude Code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RoleColor {
@@ -65,7 +64,7 @@ pub enum RoleColor {
     Cyan,
 }
 
-/// How much a model thinks.
+/// The reasoning effort that a role asks of its model. It is read, but not sent to models yet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RoleEffort {
@@ -76,12 +75,13 @@ pub enum RoleEffort {
     Max,
 }
 
-/// An MCP server that a role uses.
+/// An MCP server that a role names.
 #[derive(Debug, Clone, PartialEq)]
 pub enum RoleServer {
-    /// A server of the configuration.
+    /// A server that is configured outside of the role.
     Named(String),
-    /// A server that the role itself describes. It could run a program: it is not started before the user has approved it.
+    /// A server whose configuration is in the role's file. It is never started, because the user cannot approve it
+    /// there.
     Inline { name: String, config: Value },
 }
 
@@ -93,8 +93,7 @@ impl RoleServer {
     }
 }
 
-/// As the list of [`AgentRole::servers`] is written in the file, but without the values of inline configurations, which can be
-/// secret.
+/// Writes the form of the role's file, but without the values of an inline configuration, which can be secret.
 impl Serialize for RoleServer {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {
@@ -104,7 +103,7 @@ impl Serialize for RoleServer {
     }
 }
 
-/// Something in a role's file that has no effect or another one than its author may expect. The role works.
+/// Something in a role's file that has no effect, or another effect than its author may expect. The role can be used.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct RoleNotice {
     /// The line in the file, from 1.
@@ -113,7 +112,7 @@ pub struct RoleNotice {
     pub text: String,
 }
 
-/// A role. All strings but the prompt are escaped and on one line.
+/// A role. All strings except the prompt are on one line, with control characters escaped.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct AgentRole {
     /// The name by which agents ask for the role. Unique regardless of case.
@@ -121,7 +120,7 @@ pub struct AgentRole {
     /// When to use the role.
     pub description: String,
     pub source: RoleSource,
-    /// The file as shown to the user; empty for a built-in role.
+    /// The path of the file as messages show it; empty for a built-in role.
     pub path: String,
     #[serde(flatten)]
     pub tools: ToolSelection,
@@ -130,21 +129,21 @@ pub struct AgentRole {
     pub effort: Option<RoleEffort>,
     /// The names of the skills whose text is part of the prompt.
     pub skills: Vec<String>,
-    /// The MCP servers that the agent sees. `None`: those of the crew.
+    /// The MCP servers whose tools the agent may use. `None`: all servers of the crew.
     #[serde(rename = "mcpServers")]
     pub servers: Option<Vec<RoleServer>>,
-    /// Maximum number of model calls in one turn. `None`: the default of the kind of agent.
+    /// Maximum number of model calls in one turn. `None`: the default for teammates or for subagents.
     #[serde(rename = "maxTurns")]
     pub rounds_max: Option<u32>,
     pub color: Option<RoleColor>,
-    /// What the role's file adds to the system prompt.
+    /// The text that the role's file adds to the system prompt.
     pub prompt: String,
     pub notices: Vec<RoleNotice>,
 }
 
 impl AgentRole {
-    /// Returns the limits on the agent's tools; a tool must be permitted by all of them. Servers that the role itself
-    /// describes are not permitted: the user has not approved them.
+    /// Returns the limits on the agent's tools; a tool must be permitted by all of them. Inline servers are not
+    /// permitted, because the user has not approved them.
     pub fn limits(&self) -> Vec<ToolSelection> {
         let named = self.servers.as_ref().map(|servers| {
             let named = servers.iter().filter_map(|server| match server {
@@ -160,13 +159,14 @@ impl AgentRole {
 /// A role's file that cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct BrokenRole {
-    /// The file as shown to the user.
+    /// The path of the file as messages show it.
     pub path: String,
     /// The line, the problem and what to do, on one line.
     pub why: String,
     #[serde(skip)]
     pub source: RoleSource,
-    /// The names that the role could have. Empty if another file is used for the name.
+    /// The names that the role of this file could have. Empty if another file defines the role of this name, or if the
+    /// names are unknown.
     #[serde(skip)]
     pub names: Vec<String>,
 }
@@ -179,30 +179,31 @@ impl BrokenRole {
     }
 }
 
-/// All roles, sorted by name, and the files that cannot be used.
+/// All roles, and the files that cannot be used.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct RoleCatalog {
     /// The roles, sorted by name, at most [`ROLES_MAX`].
     pub roles: Vec<AgentRole>,
     /// The files that cannot be used, at most [`ROLES_MAX`].
     pub broken: Vec<BrokenRole>,
-    /// Why not all roles could be read; `None` if they were.
+    /// Why some roles could not be read; `None` if all were.
     #[serde(skip)]
     pub incomplete: Option<String>,
 }
 
 impl RoleCatalog {
-    /// Returns the role with that name. The case of the name does not matter.
+    /// Returns the role with that name, regardless of case.
     pub fn find(&self, name: &str) -> Option<&AgentRole> {
         let name = name.trim().to_lowercase();
         self.roles.iter().find(|r| r.name.to_lowercase() == name)
     }
 
-    /// Returns the role that a text names; `None` if the text is a free description of what an agent does. A text is a role
-    /// if it equals the name of one, regardless of case.
+    /// Returns the role that a text names; `None` if the text is a free description of what an agent does. A text names
+    /// a role if it equals the role's name, regardless of case.
     ///
     /// # Errors
-    /// Says why the role with that name cannot be used. Without its limits, the agent would get all tools.
+    /// Fails if the text is, or could be, the name of a role that cannot be used. Taken as a free description, it would
+    /// give the agent all tools, without the limits of the role.
     pub fn resolve(&self, text: &str) -> Result<Option<&AgentRole>, String> {
         if let Some(role) = self.find(text) {
             return Ok(Some(role));

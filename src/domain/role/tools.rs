@@ -1,4 +1,4 @@
-//! The tools of a role: reading lists with the names of Claude Code or of crewdeck, and selecting by them.
+//! The tools of a role: resolves lists with names of Claude Code's or crewdeck's tools, and selects tools by them.
 
 use serde::Serialize;
 
@@ -6,16 +6,17 @@ use crate::domain::hook::own_tools;
 use crate::domain::mcp::{TOOL_PREFIX, matches_server, matches_tool};
 use crate::domain::text::closest_match;
 
-/// What a tool is for.
+/// What a tool is for. It decides whether a list of allowed tools applies to the tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ToolUse {
-    /// Reads, changes or runs something. A role that lists tools has only the listed ones.
+    /// Reads, changes or runs something. An agent whose role lists tools has it only if it is listed.
     Work,
-    /// For working with the others: a role that lists tools has it anyway; `disallowedTools` takes it away.
+    /// For working with other agents, the board and the user. An agent has it even if its role's list does not name it,
+    /// unless `disallowedTools` does.
     Coordination,
 }
 
-/// All tools of crewdeck, which a role can list.
+/// All built-in tools of crewdeck.
 const OWN_TOOLS: &[(&str, ToolUse)] = &[
     ("bash", ToolUse::Work),
     ("read_file", ToolUse::Work),
@@ -48,7 +49,8 @@ const OWN_TOOLS: &[(&str, ToolUse)] = &[
     ("decide_request", ToolUse::Coordination),
 ];
 
-/// Names of Claude Code's tools that are several tools here or are named otherwise by its older versions.
+/// Names of Claude Code's tools, some from older versions, that [`own_tools`] does not know, each with crewdeck's tools
+/// for the same purpose.
 const OTHER_NAMES: &[(&str, &[&str])] = &[
     ("LS", &["glob"]),
     ("BashOutput", &["check_background"]),
@@ -59,7 +61,7 @@ const OTHER_NAMES: &[(&str, &[&str])] = &[
     ("TodoRead", &["todo"]),
 ];
 
-/// Tools of Claude Code that crewdeck does not have, and what to use instead.
+/// Tools of Claude Code that crewdeck does not have, each with what to use instead.
 const MISSING: &[(&str, &str)] = &[
     ("WebFetch", "an MCP server can fetch pages"),
     ("WebSearch", "an MCP server can search"),
@@ -71,37 +73,43 @@ const MISSING: &[(&str, &str)] = &[
     ("ToolSearch", "crewdeck adds tool_search where it is needed"),
     ("LSP", "grep finds definitions"),
     ("Monitor", "check_background shows output"),
-    ("ListMcpResourcesTool", "resources are mentioned with @"),
-    ("ReadMcpResourceTool", "resources are mentioned with @"),
+    (
+        "ListMcpResourcesTool",
+        "agents get tools of MCP servers, not resources",
+    ),
+    (
+        "ReadMcpResourceTool",
+        "agents get tools of MCP servers, not resources",
+    ),
 ];
 
-/// Tools that come with `bash`.
+/// Tools that an entry `bash` of a list adds too.
 const WITH_BASH: &[&str] = &["background_run", "check_background", "stop_background"];
 
-/// Returns the names of all tools of crewdeck.
+/// Returns the names of all built-in tools of crewdeck.
 pub fn own_tool_names() -> impl Iterator<Item = &'static str> {
     OWN_TOOLS.iter().map(|(name, _)| *name)
 }
 
-/// Returns whether an agent has the tool although its role's list of tools does not name it.
+/// Returns whether an agent has the tool even if its role's list of tools does not name it.
 fn is_for_coordination(tool: &str) -> bool {
     tool == "tool_search" || OWN_TOOLS.contains(&(tool, ToolUse::Coordination))
 }
 
-/// Which tools an agent has.
+/// A selection of the tools that an agent has.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct ToolSelection {
-    /// The names of the allowed tools, crewdeck's own; `mcp__SERVER` and `mcp__SERVER__*` stand for all tools of a
-    /// server. `None` allows all.
+    /// The allowed tools: crewdeck's names of built-in tools, and names or patterns of MCP servers' tools as in
+    /// [`matches_tool`]. `None` allows all.
     #[serde(rename = "tools")]
     pub allowed: Option<Vec<String>>,
-    /// The names of tools that are taken away. They win over [`allowed`](Self::allowed).
+    /// The denied tools, in the same form. A tool in both lists is denied.
     #[serde(rename = "disallowedTools")]
     pub denied: Vec<String>,
 }
 
 impl ToolSelection {
-    /// Returns whether the agent gets the tool.
+    /// Returns whether the selection contains the tool.
     pub fn permits(&self, tool: &str) -> bool {
         let names = |list: &[String]| {
             list.iter()
@@ -116,7 +124,7 @@ impl ToolSelection {
         }
     }
 
-    /// Returns whether the agent may get a tool of the MCP server.
+    /// Returns whether the selection can contain a tool of the MCP server.
     pub fn permits_server(&self, server: &str) -> bool {
         let all_tools = format!("{TOOL_PREFIX}{server}__*");
         let is_denied = self
@@ -128,7 +136,7 @@ impl ToolSelection {
             && allowed.is_none_or(|list| list.iter().any(|entry| matches_server(entry, server)))
     }
 
-    /// Returns the selection of an agent that only reads files and coordinates.
+    /// Returns the selection of an agent that only reads files and works with other agents.
     pub fn reading() -> ToolSelection {
         let names = ["read_file", "glob", "grep"];
         ToolSelection {
@@ -137,7 +145,8 @@ impl ToolSelection {
         }
     }
 
-    /// Returns the selection of a lead that changes nothing itself and works through others.
+    /// Returns the selection of a lead that delegates all work: without tools that change files, run commands or call
+    /// MCP servers.
     pub fn delegating() -> ToolSelection {
         let names = [
             "write_file",
@@ -152,7 +161,7 @@ impl ToolSelection {
         }
     }
 
-    /// Returns the selection of an agent that has all of crewdeck's tools and, of MCP servers, only those of `servers`.
+    /// Returns the selection of all built-in tools and all tools of the MCP servers in `servers`.
     pub fn with_servers(servers: &[&str]) -> ToolSelection {
         let own = own_tool_names().map(String::from);
         let servers = servers
@@ -168,18 +177,17 @@ impl ToolSelection {
 /// An entry of a list of tools in a role's file, resolved.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum ToolEntry {
-    /// Crewdeck's names.
+    /// Names of crewdeck's tools, or a name or pattern of MCP servers' tools.
     Tools(Vec<String>),
-    /// All tools.
     All,
     /// A tool of Claude Code that crewdeck does not have; the text says what to use instead.
     Missing(String),
-    /// No program has a tool of that name; the text says what to do.
+    /// Neither crewdeck nor Claude Code has a tool of that name; the text says what to do.
     Unknown(String),
 }
 
-/// Resolves an entry such as `Read`, `read_file`, `Bash(git *)` or `mcp__github__*`. Returns the pattern in parentheses
-/// too, which has no effect here.
+/// Resolves an entry such as `Read`, `read_file`, `Bash(git *)` or `mcp__github__*`. The pattern in parentheses does
+/// not change the tools; it is returned for the caller to check.
 pub(super) fn resolve(entry: &str) -> (ToolEntry, Option<&str>) {
     let (name, pattern) = match entry.split_once('(') {
         Some((name, pattern)) => (name.trim(), Some(pattern.trim_end_matches(')'))),

@@ -1,11 +1,11 @@
-//! Values of a role's front matter in the forms in which people write them.
+//! Reads values of a role's front matter in all forms in which users write them.
 
 use serde_json::Value;
 
 use super::{LIST_MAX, RoleServer};
 use crate::domain::mcp::is_server_name;
 
-/// Returns a text, number or truth value as text.
+/// Returns a text, number or boolean as text; `None` for other types.
 pub(super) fn scalar(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => Some(text.clone()),
@@ -15,7 +15,7 @@ pub(super) fn scalar(value: &Value) -> Option<String> {
     }
 }
 
-/// Reads a list of texts, or a text that `split` divides.
+/// Returns the entries of a list, or of a text that `split` divides; `None` for other types.
 pub(super) fn list(value: &Value, split: impl Fn(&str) -> Vec<String>) -> Option<Vec<String>> {
     match value {
         Value::Array(entries) => entries.iter().map(scalar).collect(),
@@ -24,7 +24,7 @@ pub(super) fn list(value: &Value, split: impl Fn(&str) -> Vec<String>) -> Option
     }
 }
 
-/// Splits at commas and spaces outside of parentheses.
+/// Splits a list of tools at commas and spaces outside of parentheses. Entries can be empty.
 pub(super) fn split_tools(text: &str) -> Vec<String> {
     let mut depth = 0_u32;
     let mut entries = vec![String::new()];
@@ -43,7 +43,7 @@ pub(super) fn split_tools(text: &str) -> Vec<String> {
     entries
 }
 
-/// Reads a list of servers, and returns what is wrong with it.
+/// Returns the valid servers of `mcpServers`, and notices about the others.
 pub(super) fn servers(value: Value) -> (Vec<RoleServer>, Vec<String>) {
     let named = |name: &str| RoleServer::Named(name.trim().to_string());
     let entries: Vec<Value> = match value {
@@ -51,7 +51,7 @@ pub(super) fn servers(value: Value) -> (Vec<RoleServer>, Vec<String>) {
         Value::Object(servers) => vec![Value::Object(servers)],
         Value::String(names) => names.split(',').map(Value::from).collect(),
         _ => {
-            // Without a valid list the role gets no server: its author wanted to name them.
+            // An author who writes the field wants to limit the servers, so an invalid list allows none.
             let why = "mcpServers must be a list of names: the role gets no server";
             return (Vec::new(), vec![why.into()]);
         }

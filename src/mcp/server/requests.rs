@@ -1,4 +1,4 @@
-//! Requests to a server, and the errors of those that fail.
+//! Sends requests to a server, and explains the errors of those that fail.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,11 +11,11 @@ use crate::domain::mcp::{ServerState, ServerTransport};
 use crate::mcp::call::{self, Link, LinkError};
 use crate::mcp::types::{CallError, CallProgress};
 
-/// How long a failed call waits for the reason of a crash.
+/// How long a call that failed because of a crash waits until the server's task has found out the reason.
 const REASON_TIMEOUT: Duration = Duration::from_secs(5);
 
 impl Server {
-    /// Sends a request, and starts the server before if necessary.
+    /// Starts the server if necessary, and sends it a request.
     pub async fn request(
         self: &Arc<Self>,
         request: ClientRequest,
@@ -38,7 +38,7 @@ impl Server {
         Err(error)
     }
 
-    /// Returns the connection of a server that is or becomes ready.
+    /// Starts the server if necessary, waits until it is ready, and returns the connection.
     pub async fn link(self: &Arc<Self>) -> Result<Link, CallError> {
         self.start(StartCause::Demand);
         let timeout = self.context.options.start_timeout;
@@ -53,7 +53,7 @@ impl Server {
         }
     }
 
-    /// Returns the error of a failed request for the caller.
+    /// Converts the error of a request to one for models and users. Ends the connection if it cannot be used any more.
     pub async fn call_error(&self, error: LinkError) -> CallError {
         let server = self.config.name.clone();
         match error {
@@ -92,7 +92,7 @@ impl Server {
         }
     }
 
-    /// Returns why the connection has ended, as the server's task finds out.
+    /// Waits until the server's task has found out why the connection ended, and returns that.
     async fn crash_reason(&self) -> String {
         let mut state = self.state.subscribe();
         let is_known = |state: &ServerState| *state != ServerState::Ready;
@@ -119,7 +119,7 @@ fn state_text(state: &ServerState) -> String {
         ServerState::Starting => "it is still starting".into(),
         ServerState::Ready => "its connection is being closed".into(),
         ServerState::NeedsLogin => "the user must log in to it".into(),
-        ServerState::Restarting { why, .. } => format!("{why}; it is started again soon"),
+        ServerState::Restarting { why, .. } => format!("{why}; it will be restarted soon"),
         ServerState::Failed { why } => why.clone(),
     }
 }

@@ -1,4 +1,4 @@
-//! Connects to a server and serves the connection until it ends.
+//! Connects to a server, and keeps the connection and its list of tools up to date until it ends.
 
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
@@ -19,14 +19,16 @@ use crate::mcp::types::PoolEvent;
 use crate::mcp::{lists, tools};
 use crate::process::{JobExit, ServiceProcess};
 
-/// How long a connection whose program has ended may take to close, and one that is closed gracefully.
+/// Maximum time until a connection is closed after its program ended or after it was cancelled, and until a server
+/// answers a subscription.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Minimum time between two listings of the tools, also if the server says more often that they changed.
+/// Minimum time between two listings of the tools, even if the server reports changes more often.
 const LISTING_INTERVAL: Duration = Duration::from_secs(1);
 
 impl Server {
-    /// Starts the server and serves until it ends.
+    /// Connects to the server if the user has approved it, and serves the connection until it ends. Returns how it
+    /// ended.
     pub(super) async fn run_once(
         self: &Arc<Self>,
         control: &mut watch::Receiver<ServerControl>,
@@ -125,7 +127,7 @@ impl Server {
         }
     }
 
-    /// Lists the tools after a change, [`LISTING_INTERVAL`] after the last time at the earliest.
+    /// Lists the tools after a change, at the earliest [`LISTING_INTERVAL`] after `last`.
     async fn list_again(&self, link: &Link, last: Option<Instant>) -> Result<(), LinkError> {
         if let Some(last) = last {
             tokio::time::sleep_until(last + LISTING_INTERVAL).await;
@@ -148,7 +150,7 @@ impl Server {
         Ok(())
     }
 
-    /// Serves a connection. Returns why it ended; `None` if something else is wanted now.
+    /// Serves a connection. Returns why it ended; `None` if the user or the pool has ended it.
     async fn serve(
         &self,
         connection: Connection,
@@ -174,7 +176,7 @@ impl Server {
             tokio::select! {
                 _ = &mut closed => break exit_of(process).await,
                 exit = wait_for_exit(&mut process) => {
-                    // Responses that the program sent before its end.
+                    // This delivers responses that the program sent before its end.
                     let _ = tokio::time::timeout(CLOSE_TIMEOUT, &mut closed).await;
                     break exit;
                 }
@@ -229,7 +231,8 @@ fn crash(why: String) -> RunEnd {
     }
 }
 
-/// Subscribes to changes of the lists at a server that sends them only to subscribers.
+/// Subscribes to changes of the server's lists. `None` if the server has no changes to report, refuses, or reports them
+/// without a subscription, as versions of the protocol with `initialize` do.
 async fn subscribe(link: &Link) -> Option<Subscription> {
     let info = link.peer.peer_info()?;
     if info.protocol_version.has_initialize() {
@@ -262,15 +265,15 @@ async fn subscribe(link: &Link) -> Option<Subscription> {
     if filter == SubscriptionFilter::new() {
         return None;
     }
-    // Servers may refuse it although they announce changes.
+    // A refusal is no error: the lists are then not updated.
     tokio::time::timeout(CLOSE_TIMEOUT, link.peer.listen(filter))
         .await
         .ok()?
         .ok()
 }
 
-/// Waits until a subscription says that the tools changed. Passes on other changes. Never completes without a
-/// subscription.
+/// Waits until the server reports to the subscription that its tools changed. Reports of other changes are passed on.
+/// Never completes without a subscription or after its end.
 async fn next_change(subscription: &mut Option<Subscription>, shared: &HandlerShared) {
     while let Some(active) = subscription {
         match active.next().await {
@@ -301,6 +304,6 @@ fn error_text(error: &LinkError) -> String {
         LinkError::NotSent { why, .. } => why.clone(),
         LinkError::Rejected { message, code } => format!("{message} (code {code})"),
         LinkError::NeedsLogin(_) => "the user must log in".into(),
-        LinkError::Unexpected => "the answer is no list of tools".into(),
+        LinkError::Unexpected => "the answer is not a list of tools".into(),
     }
 }

@@ -1,4 +1,4 @@
-//! Who commits: the user, or crewdeck where the user has configured no name.
+//! The author of commits: the user, or crewdeck if the user has configured no name.
 
 use super::{Git, GitError};
 
@@ -18,7 +18,7 @@ impl Git {
         let configured =
             self.run(&["config", "--null", "--get-regexp", r"^user\.(name|email)$"])?;
         let is_set = |key: &str| {
-            // The last value of a key counts.
+            // If a key has several values, git uses the last one.
             let entries = configured.out.rsplit('\0');
             let mut values = entries.filter_map(|entry| entry.strip_prefix(key));
             values.next().is_some_and(|value| !value.trim().is_empty())

@@ -11,7 +11,8 @@ use crate::domain::role::{AgentRole, BrokenRole, ROLES_MAX, RoleCatalog, RoleFil
 use crate::domain::text::one_line;
 use built_in::BUILT_IN;
 
-/// Reads the roles that are available in a root. Cheap to clone; keeps nothing in memory, so that changes apply at once.
+/// Reads the roles that are available in a project. Cheap to clone. Roles are not cached, so changed files apply at
+/// once.
 #[derive(Debug, Clone)]
 pub struct Roles {
     root: PathBuf,
@@ -19,7 +20,7 @@ pub struct Roles {
 }
 
 impl Roles {
-    /// Opens the roles of `root` and of the folder `user`. Reads nothing yet.
+    /// `root` is the project directory, `user` the folder with the user's roles. Reads no file yet.
     pub fn open(root: &Path, user: Option<PathBuf>) -> Roles {
         Roles {
             root: root.to_path_buf(),
@@ -27,7 +28,7 @@ impl Roles {
         }
     }
 
-    /// Returns all roles and the files that cannot be used.
+    /// Reads all roles. A file that cannot be used is reported in the catalog.
     pub fn read(&self) -> RoleCatalog {
         let mut catalog = RoleCatalog::default();
         let root = Some(self.root.as_path());
@@ -87,7 +88,7 @@ impl Roles {
                 .unwrap_or_default()
                 .to_string_lossy()
                 .into_owned();
-            // Explains the folder to readers.
+            // A readme describes the folder.
             if stem.eq_ignore_ascii_case("readme") {
                 continue;
             }
@@ -115,7 +116,7 @@ fn add(
     };
     let role: AgentRole = file.into_role(source, one_line(&path.to_string_lossy()));
     if let Some(taken) = catalog.find(&role.name) {
-        // A role may override one of a later source. Two of one name in the same source are an error.
+        // A role of an earlier source is used instead. Two files with the same name in one source are an error.
         if taken.source == source {
             let why = format!(
                 "its name '{}' is used by {}: choose another name",
@@ -153,7 +154,7 @@ fn add_unreadable(catalog: &mut RoleCatalog, source: RoleSource, folder: &Path, 
     add_broken(catalog, source, folder, why, Vec::new());
 }
 
-/// Returns the name in a file whose front matter may be unreadable.
+/// Returns the first value of a line `name:` in a file. The front matter need not be valid.
 fn written_name(text: &str) -> Option<String> {
     let lines = text.lines().take_while(|line| line.len() < 1000).take(100);
     let name = lines
@@ -163,7 +164,8 @@ fn written_name(text: &str) -> Option<String> {
     name.filter(|name| !name.is_empty())
 }
 
-/// Removes the roles that a file which cannot be used would replace: they can allow more than that file.
+/// Removes each role of the same name as a file that cannot be used and would take precedence. The role can allow more
+/// than that file, so it must not replace it.
 fn reject_shadowed(catalog: &mut RoleCatalog) {
     let broken = &catalog.broken;
     let is_shadowed = |role: &AgentRole| {

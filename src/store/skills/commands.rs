@@ -1,4 +1,4 @@
-//! The slash commands of `.claude/commands`, and the skills as slash commands.
+//! Reads the slash commands of `.claude/commands`, and offers the skills as slash commands.
 
 use std::collections::BTreeSet;
 use std::path::{Component, Path};
@@ -11,7 +11,7 @@ use crate::store::markdown_files;
 
 /// The folder of the commands, below the root.
 const FOLDER: &str = ".claude/commands";
-/// Maximum number of commands of files. Further ones are ignored and reported.
+/// Maximum number of command files. Further ones are ignored and reported.
 const COMMANDS_MAX: usize = 200;
 
 /// A command of a file or a skill, with its arguments filled in.
@@ -20,15 +20,15 @@ pub struct ExpandedCommand {
     pub expansion: Expansion,
 }
 
-/// A command's file.
+/// A valid command file.
 struct Found {
     command: SlashCommand,
     body: String,
 }
 
 impl Skills {
-    /// Returns the commands of files and `skills`, sorted by name, and the files that cannot be used. A file wins over a
-    /// skill of the same name.
+    /// Returns the commands of files and `skills`, sorted by name, and the files that cannot be used. A file takes
+    /// precedence over a skill of the same name.
     pub(super) fn commands(&self, skills: &[Skill]) -> (Vec<SlashCommand>, Vec<BrokenSkill>) {
         let (files, broken) = self.command_files();
         let mut commands: Vec<SlashCommand> = files.into_iter().map(|f| f.command).collect();
@@ -49,8 +49,8 @@ impl Skills {
         (commands, broken)
     }
 
-    /// Returns the text of the command that a message such as `/fix 12` stands for, as it is on disk now; `None` if no file
-    /// or skill has the name.
+    /// Reads the command that a message such as `/fix 12` names, and returns its text with the arguments. Returns
+    /// `None` if no file or skill has the name.
     pub fn expand(&self, message: &str) -> Option<ExpandedCommand> {
         let (name, arguments) = slash_command::split(message)?;
         let root = self.root.to_string_lossy();
@@ -105,7 +105,8 @@ impl Skills {
             match name_of(&path) {
                 None => report(
                     shown,
-                    "its name cannot be typed: use letters, digits, '-' and '_'".into(),
+                    "its name cannot be a command: rename it to letters, digits, '-', '_' and '.'"
+                        .into(),
                 ),
                 Some(name) if found.iter().any(|f| f.command.name == name) => {
                     report(
@@ -128,7 +129,7 @@ impl Skills {
     }
 }
 
-/// Returns the name of a command for the path of its file: `git/fix.md` is `git:fix`.
+/// Returns the name of the command in a file: that of `git/fix.md` is `git:fix`. `None` if the name cannot be typed.
 fn name_of(path: &Path) -> Option<String> {
     let path = path.with_extension("");
     let parts: Vec<String> = path

@@ -1,4 +1,5 @@
-//! Calls of tools of MCP servers: which run, which need approval, and which session permissions can be granted. Pure.
+//! Decides which calls of MCP servers' tools run and which need approval, and which session permissions the user can
+//! grant for them. Pure.
 
 use std::path::{Component, Path};
 
@@ -9,12 +10,12 @@ use crate::domain::mcp::McpTool;
 use crate::domain::mcp::{matches_tool, server_of};
 use crate::domain::permission::PermissionScope;
 
-/// Maximum length, in bytes, of an input that can be allowed exactly.
+/// Maximum length of an input for which a permission for exactly this call is offered, in bytes.
 const EXACT_MAX: usize = 4 * 1024;
-/// Arguments that name the file or folder that a call changes, the most usual first.
+/// Arguments that usually name the file or folder that a call changes, in the order in which they are looked for.
 const PATH_FIELDS: &[&str] = &["path", "file_path", "filePath", "file", "filename", "uri"];
 
-/// Decides about one call of a tool of a server.
+/// Decides about a call of a server's tool. A tool that changes nothing always runs.
 pub fn decide(tool: &McpTool, input: &Value, standing: &PolicyContext<'_>) -> Ruling {
     if tool.is_read_only {
         return Ruling::Allow;
@@ -42,8 +43,8 @@ pub fn decide(tool: &McpTool, input: &Value, standing: &PolicyContext<'_>) -> Ru
     }
 }
 
-/// Returns whether the settings or a session permission allow a call of `tool` with this fingerprint of its definition and
-/// this JSON input.
+/// Returns whether the settings or a session permission allow a call of `tool`. `definition` is the fingerprint of the
+/// tool's definition, `input` the input of the call as JSON.
 pub fn is_allowed(tool: &str, definition: u64, input: &str, rules: &PermissionRules) -> bool {
     let mut session = rules.session.iter();
     server_of(tool).is_some()
@@ -51,8 +52,8 @@ pub fn is_allowed(tool: &str, definition: u64, input: &str, rules: &PermissionRu
             || session.any(|scope| covers(scope, tool, definition, input)))
 }
 
-/// Returns the session permissions that can be offered for a call: the narrowest first. Empty if `tool` is no tool of a
-/// server.
+/// Returns the session permissions that the user can grant for a call, the narrowest first: this call, the folder of
+/// its file, the tool, the server. Empty if `tool` is no server's tool.
 pub fn offered(tool: &str, definition: u64, input: &str) -> Vec<PermissionScope> {
     let Some(server) = server_of(tool) else {
         return Vec::new();
@@ -121,7 +122,8 @@ fn covers(scope: &PermissionScope, tool: &str, present: u64, input: &str) -> boo
     }
 }
 
-/// Returns whether the text of a path shows where it leads, apart from links.
+/// Returns whether a path is free of `..`, escapes and the like, so that its text shows which file it names. A symbolic
+/// link can still lead elsewhere.
 fn is_plain_path(path: &str) -> bool {
     !path.contains(['%', '\\', '\0'])
         && Path::new(path)

@@ -1,11 +1,11 @@
-//! The view model of MCP servers: the state of each, and the log of the one that the user looks at.
+//! The view model of MCP servers: the state of each, and the log of the one whose log the user has opened last.
 
 use crate::domain::mcp::ServerStatus;
 
 /// Maximum number of servers that are shown.
 const SERVERS_MAX: usize = 200;
 
-/// The MCP servers by name.
+/// The MCP servers, sorted by name.
 #[derive(Debug, Default)]
 pub struct ServerBook {
     all: Vec<ServerStatus>,
@@ -18,7 +18,7 @@ impl ServerBook {
         self.all = servers.iter().take(SERVERS_MAX).cloned().collect();
     }
 
-    /// Replaces the log. Its sender has bounded it.
+    /// Replaces the log. The crew has limited its size.
     pub fn log(&mut self, server: &str, text: &str) {
         self.log = Some((server.into(), text.into()));
     }
@@ -27,7 +27,7 @@ impl ServerBook {
         &self.all
     }
 
-    /// Returns the log of `server`; `None` if another one was asked for last.
+    /// Returns the log of `server`; `None` if it is not the log that was opened last.
     pub fn log_of(&self, server: &str) -> Option<&str> {
         let (name, text) = self.log.as_ref()?;
         (name == server).then_some(text.as_str())

@@ -6,16 +6,16 @@ use ratatui::layout::Rect;
 use super::{Picture, PictureKey, Pictures, PixelGrid, kitty};
 use crate::ui::theme::pixels;
 
-/// Minimum opacity of a pixel that is drawn.
+/// Minimum opacity of a pixel that is drawn, from 0 to 255. Others are transparent.
 const OPAQUE: u8 = 128;
 
 /// A picture at its position on the screen.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PlacedPicture {
     pub key: PictureKey,
-    /// The visible part.
+    /// The cells of the visible part.
     pub at: Rect,
-    /// Number of rows of the picture above the visible part.
+    /// Number of rows of the picture that are scrolled out above the visible part.
     pub skip: u16,
 }
 
@@ -93,8 +93,8 @@ mod tests {
         (buffer[(x, y)].symbol().into(), buffer[(x, y)].style())
     }
 
-    /// A picture of 4 × 4 pixels: red is 10 times the column, green 10 times the row. The last row is transparent, and
-    /// so is the first pixel.
+    /// Returns a picture of 4 × 4 pixels: red is 10 times the column, green 10 times the row. The last row and the
+    /// first pixel are transparent.
     fn grid() -> PixelGrid {
         let pixel = |at: u8| {
             let (column, row) = (at % 4, at / 4);

@@ -11,7 +11,8 @@ pub enum ImageDrawing {
     LabelOnly,
     /// With half blocks: each cell shows two pixels.
     HalfBlocks,
-    /// With the kitty graphics protocol: the terminal gets the image and draws it where placeholder characters are.
+    /// With the kitty graphics protocol: the terminal gets the image once, and draws it in the cells that contain
+    /// placeholder characters.
     Kitty,
 }
 
@@ -29,8 +30,8 @@ pub struct TerminalNames<'a> {
 }
 
 impl TerminalNames<'_> {
-    /// Returns whether the terminal draws images at Unicode placeholders. A terminal multiplexer does not pass the
-    /// images on.
+    /// Returns whether the terminal is known to draw images at the placeholders of the kitty graphics protocol. In a
+    /// terminal multiplexer it does not, because the multiplexer does not pass the images on.
     fn has_placeholders(self) -> bool {
         let filled = |name: Option<&str>| name.is_some_and(|text| !text.is_empty());
         let term = self.term.unwrap_or_default();
@@ -40,7 +41,7 @@ impl TerminalNames<'_> {
         if matches!(term, "xterm-kitty" | "xterm-ghostty") {
             return true;
         }
-        // Another terminal that was started from kitty inherits the variable, but may set its own name.
+        // Another terminal that was started from kitty inherits `KITTY_WINDOW_ID`, but most set `TERM_PROGRAM`.
         match self.program {
             Some("ghostty" | "kitty") => true,
             None | Some("") => filled(self.kitty_window),
@@ -50,7 +51,7 @@ impl TerminalNames<'_> {
 }
 
 impl ImageDrawing {
-    /// Determines from setting, environment and colours how this terminal draws images.
+    /// Returns how to draw images with this setting, terminal and number of colours.
     pub fn of(
         setting: ImageSetting,
         terminal: TerminalNames<'_>,

@@ -6,9 +6,9 @@ use base64::engine::general_purpose::STANDARD;
 
 use super::PictureSize;
 
-/// Number of base64 characters in one escape sequence, the limit of the protocol.
+/// Maximum number of base64 characters in one escape sequence, as the protocol defines it.
 const CHUNK: usize = 4096;
-/// The character at whose cells the terminal draws a part of an image.
+/// The character that marks a cell in which the terminal draws a part of an image.
 const PLACEHOLDER: char = '\u{10EEEE}';
 /// The combining characters that stand for the numbers of rows and columns, counted from 0. The protocol has more; a
 /// picture needs no more than [`COLUMNS_MAX`](super::size::COLUMNS_MAX).
@@ -21,16 +21,16 @@ const NUMBERS: [char; 48] = [
     '\u{598}', '\u{599}', '\u{59C}', '\u{59D}', '\u{59E}', '\u{59F}', '\u{5A0}', '\u{5A1}',
 ];
 
-/// Returns the text of the cell that shows the part of an image at `row` and `column`; `None` beyond the largest
-/// picture.
+/// Returns the text of the cell that shows the part of an image at `row` and `column`, counted from 0. `None` if one is
+/// 48 or more.
 pub fn placeholder(row: u16, column: u16) -> Option<String> {
     let row = NUMBERS.get(usize::from(row))?;
     let column = NUMBERS.get(usize::from(column))?;
     Some(String::from_iter([PLACEHOLDER, *row, *column]))
 }
 
-/// Returns the sequences that send a PNG image to the terminal, to be drawn at placeholders in the size `size`. The
-/// terminal does not answer them.
+/// Returns the sequences that send a PNG image to the terminal, which draws it at placeholders, scaled to `size`. They
+/// ask the terminal not to answer.
 pub fn transmit(id: u32, size: PictureSize, png: &[u8]) -> String {
     let PictureSize { columns, rows } = size;
     let data = STANDARD.encode(png);

@@ -1,5 +1,5 @@
-//! Pictures in the conversation: how they are drawn, how large, and their content. Pure: the front end decodes images
-//! and writes escape sequences to the terminal.
+//! Pictures in the conversation: their size, their content, and how they are drawn. Pure: the front end decodes the
+//! images and writes escape sequences to the terminal.
 
 mod cells;
 mod drawing;
@@ -40,14 +40,14 @@ pub struct PixelGrid {
     pub pixels: Vec<[u8; 4]>,
 }
 
-/// News about a picture.
+/// A change of a picture that the front end reports.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PictureUpdate {
     /// The picture can be drawn.
     Loaded(PictureKey, Picture),
     /// The image in the file `file` cannot be shown; `why` is the reason.
     Failed { file: String, why: String },
-    /// The picture was removed from memory, because others are needed more.
+    /// The picture was removed from memory or from the terminal, and can be loaded again.
     Dropped(PictureKey),
 }
 
@@ -64,7 +64,7 @@ impl Pictures {
         self.loaded.get(key)
     }
 
-    /// Adds a picture. If there are too many, another one is dropped.
+    /// Adds or replaces a picture. Beyond [`PICTURES_MAX`], another one is removed.
     pub fn insert(&mut self, key: PictureKey, picture: Picture) {
         while self.loaded.len() >= PICTURES_MAX && !self.loaded.contains_key(&key) {
             self.loaded.pop_first();

@@ -1,4 +1,4 @@
-//! The size of a picture in the conversation, in terminal cells. A cell counts as twice as high as wide.
+//! Computes the size of a picture in the conversation, in terminal cells. A cell counts as twice as high as wide.
 
 use super::ImageDrawing;
 
@@ -6,16 +6,16 @@ use super::ImageDrawing;
 pub const COLUMNS_MAX: u16 = 48;
 /// Maximum height of a picture, in rows.
 const ROWS_MAX: u16 = 12;
-/// Maximum height of a picture in a low pane, in rows.
+/// Maximum height of a picture in a conversation of fewer than [`HIGH`] rows, in rows.
 const ROWS_MAX_LOW: u16 = 6;
-/// Minimum height, in rows, of a pane that is not low.
+/// Minimum height of a conversation with pictures of [`ROWS_MAX`] rows, in rows.
 const HIGH: usize = 20;
 /// Minimum height of a conversation with pictures, in rows.
 const HEIGHT_MIN: usize = 8;
 /// Minimum width of a conversation with pictures, in columns.
 const WIDTH_MIN: usize = 24;
-/// Width of a cell in the kitty graphics protocol, in pixels of the image: the width of common fonts. The terminal's
-/// real width is unknown.
+/// Number of pixels of an image per column, if the terminal draws it: the width of a cell with common fonts. The real
+/// width is unknown.
 const KITTY_CELL: u64 = 8;
 
 /// A size in terminal cells.
@@ -25,9 +25,9 @@ pub struct PictureSize {
     pub rows: u16,
 }
 
-/// Returns the largest size of a picture in a conversation of `columns` columns and `rows` rows, with a margin of
-/// `indent` columns; `None` if the conversation is too small for pictures. The height has few steps, so that pictures
-/// keep their size while the input below grows.
+/// Returns the maximum size of a picture in a conversation of `columns` columns and `rows` rows, with a margin of
+/// `indent` columns; `None` if the conversation is too small for pictures. The maximum height has only two values, so
+/// that pictures seldom change their size when the input below grows.
 pub fn room(columns: usize, rows: usize, indent: usize) -> Option<PictureSize> {
     if columns < WIDTH_MIN || rows < HEIGHT_MIN {
         return None;
@@ -39,8 +39,8 @@ pub fn room(columns: usize, rows: usize, indent: usize) -> Option<PictureSize> {
     })
 }
 
-/// Returns the size of an image of `width` × `height` pixels within `room`: with its aspect ratio and not enlarged.
-/// `None` if images are not drawn or the image has no pixels.
+/// Returns the size in which an image of `width` × `height` pixels is drawn: within `room`, with its aspect ratio and
+/// not enlarged. `None` if images are not drawn or the image has no pixels.
 pub fn fit(
     (width, height): (u32, u32),
     drawing: ImageDrawing,

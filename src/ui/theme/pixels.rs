@@ -14,7 +14,8 @@ pub fn half_block(top: Option<[u8; 3]>, bottom: Option<[u8; 3]>) -> (&'static st
     }
 }
 
-/// Returns the style that names an image of the terminal by its id: the lower 24 bits are the colour of the text.
+/// Returns the style of a placeholder for the image with this id. The text colour is the lower 24 bits of the id, as
+/// the kitty graphics protocol defines it.
 pub fn image_id(id: u32) -> Style {
     let [_, red, green, blue] = id.to_be_bytes();
     Style::new().fg(Color::Rgb(red, green, blue))

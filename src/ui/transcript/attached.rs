@@ -8,19 +8,19 @@ use crate::ui::transcript::layout::{LayoutParams, plain};
 /// Number of columns to the left of a picture.
 pub const PICTURE_INDENT: u16 = 4;
 
-/// How pictures are laid out: how they are drawn, and their maximum size; `None` if there is no room for them.
+/// How pictures are drawn, and their maximum size; `None` if there is no room for them.
 pub type PictureParams = (ImageDrawing, Option<PictureSize>);
 
 /// The position of a picture within the rows of a cell.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LaidPicture {
     pub key: PictureKey,
-    /// Index of its first row.
+    /// The index of its first row in the rows of the cell.
     pub row: usize,
 }
 
-/// Adds the rows of an attached file: its label, and blank rows for its picture. The rows are there before the picture
-/// is loaded, so that nothing moves when it is.
+/// Adds the rows of an attached file: its label, and blank rows for its picture. The blank rows are added even if the
+/// picture is not loaded yet, so that no text moves when it is.
 pub fn rows(
     file: &AttachedFile,
     out: &mut Vec<Row>,

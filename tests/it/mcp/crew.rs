@@ -1,4 +1,5 @@
-//! MCP servers in a whole crew: who may call their tools, what asks, and that no process is left.
+//! MCP servers in a whole crew: agents share them, their calls need approval, their images are stored, and no process
+//! is left.
 
 use std::process::Stdio;
 use std::time::{Duration, Instant};
@@ -10,8 +11,9 @@ use super::server_script;
 use crate::common::project::Project;
 use crate::common::supervised::Sleep;
 
-/// Returns a project with a server `s` of `mcp/server.py` that notes its process in `pids`; the server is the user's, or
-/// the project's and not approved.
+/// Returns a project with the server `s`, which runs `mcp/server.py` and writes its process id to `pids`. It is
+/// configured by the user (`is_users`), or else by the project and not approved. `rules` are those of the scripted
+/// model.
 pub fn project(is_users: bool, options: &[&str], rules: &str) -> Project {
     let project = Project::repository(&[("a.txt", "one\n")]);
     let pids = project.file("pids");

@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{TestPool, program_config, test_config, wait_until};
 
-/// Kills the process whose id is the last line of `pids` with kill -9.
+/// Sends SIGKILL to the process whose id is the last line of the file `pids`.
 fn kill_last(pids: &std::path::Path) {
     let text = std::fs::read_to_string(pids).unwrap();
     let pid = text.lines().last().unwrap().parse().unwrap();
@@ -38,7 +38,10 @@ async fn call_fails_with_the_reason_if_the_server_is_killed() {
     let result = test.call("mcp__s__echo", json!({"text": "again"})).await;
     assert_eq!(result.unwrap().text, "again");
     assert_eq!(std::fs::read_to_string(&pids).unwrap().lines().count(), 2);
-    assert_eq!(test.notices(), ["it ended (signal 9). It is started again"]);
+    assert_eq!(
+        test.notices(),
+        ["it ended (signal 9). It is being restarted"]
+    );
     test.pool.shutdown().await;
 }
 
@@ -91,7 +94,7 @@ async fn oversized_images_and_texts_are_left_out_and_reported() {
         .unwrap();
     assert_eq!(large.images.len(), 0);
     assert!(
-        large.text.contains("left out, an image may have"),
+        large.text.contains("left out, an image may have at most"),
         "{}",
         large.text
     );
@@ -152,7 +155,8 @@ async fn floods_of_changes_and_questions_are_bounded() {
     assert_eq!(result.unwrap().text, "flooded");
     let events = test.events.lock().unwrap().len() - before;
     assert!(events < 40, "{events}");
-    // The first of ten notices was about a tool, and the last says that more are left out.
+    // Of ten notices, `notices` leaves out the first, about a tool that is left out, and the last, about further
+    // notices.
     assert_eq!(test.notices().len(), 8);
     test.pool.shutdown().await;
 }
@@ -206,14 +210,14 @@ async fn crash_during_a_call_is_explained_and_the_server_restarts() {
         why,
         "it ended (exit code 7); its last output: the disk is full"
     );
-    // The next call waits for the restart.
+    // The next call waits until the server has been restarted.
     let result = test
         .call("mcp__s__echo", json!({"text": "again"}))
         .await
         .unwrap();
     assert_eq!(result.text, "again");
     assert_eq!(test.pool.tools().generation, generation);
-    assert_eq!(test.notices(), [format!("{why}. It is started again")]);
+    assert_eq!(test.notices(), [format!("{why}. It is being restarted")]);
     assert!(
         test.pool
             .log_tail("s")
@@ -247,12 +251,12 @@ async fn server_that_always_crashes_fails_after_five_restarts() {
     assert_eq!(count, 12);
     let notices = test.notices();
     assert_eq!(notices.len(), 2, "{notices:?}");
-    assert!(notices[0].ends_with("It is started again"), "{notices:?}");
+    assert!(notices[0].ends_with("It is being restarted"), "{notices:?}");
     assert!(
-        notices[1].contains("not started again by itself"),
+        notices[1].contains("is not restarted automatically"),
         "{notices:?}"
     );
-    // An agent does not start it again, the user does.
+    // An agent's demand does not start a failed server; the user's restart does.
     test.pool.ensure_started(&["s"]).await;
     assert_eq!(
         std::fs::read_to_string(&starts).unwrap().lines().count(),

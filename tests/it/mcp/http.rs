@@ -1,4 +1,4 @@
-//! Servers over HTTP.
+//! MCP servers over HTTP: headers, logins, redirects and failures.
 
 use std::collections::BTreeMap;
 
@@ -23,7 +23,7 @@ fn http_config(url: &str) -> ServerConfig {
     }
 }
 
-/// Answers as a server of the era with `initialize`, without streams.
+/// Answers as a server of a protocol version with `initialize`, without event streams.
 fn answer(request: &Request) -> ResponseTemplate {
     let message: Value = serde_json::from_slice(&request.body).unwrap();
     let result = match message["method"].as_str().unwrap_or_default() {
@@ -95,13 +95,13 @@ async fn refused_credentials_need_a_login() {
     }
 }
 
-/// Opens a login page as a browser does: follows its redirects to the callback.
+/// Opens a login page as a browser does, and follows its redirects to the callback.
 pub fn browse(url: &str) {
     let url = url.to_string();
     tokio::spawn(async move { reqwest::get(url).await.unwrap() });
 }
 
-/// Starts a server that wants a token, which its own login page gives out. Tokens expire at once.
+/// Starts a server that demands a token, with a login page that issues it at once. Tokens expire after 1 s.
 async fn server_with_login() -> MockServer {
     let server = MockServer::start().await;
     let base = server.uri();

@@ -1,4 +1,4 @@
-//! Which permissions a changed tool keeps, and that secrets of servers are shown nowhere.
+//! A session permission ends when the server changes its tool, and secrets of servers are shown nowhere.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use super::server_script;
 use crate::common::project::Project;
 use crate::common::pty::Screen;
 
-/// A value that no rule for the format of keys detects.
+/// A secret that redaction cannot detect by its form.
 const SECRET: &str = "Zq8 very own 77 words";
 const TOKEN: &str = "tok-5-of-the-header";
 
@@ -44,7 +44,7 @@ fn session_permission_ends_with_the_definition_of_its_tool() {
     screen.send("\x1bw");
     screen.send_and_wait_for("A", "Allow for the whole team");
     screen.wait_for("every call of `mcp__s__structured`");
-    // After the exact call comes the tool.
+    // The first offer is this exact call, the second one is the tool.
     screen.send("\x1b[B");
     screen.send_until_gone("\r", "Allow for the whole team");
     screen.wait_for("finished");
@@ -86,7 +86,7 @@ fn tool_that_stops_being_read_only_asks_at_once() {
     assert!(echoed[1].1.starts_with("Error: rejected"), "{echoed:?}");
 }
 
-/// Returns the files below the project that contain one of the secrets, without the configuration itself.
+/// Returns the files of the project that contain one of the secrets, except the file that configures the servers.
 fn leaks(project: &Project) -> Vec<String> {
     let found = std::process::Command::new("grep")
         .args([

@@ -1,4 +1,4 @@
-//! The processes of servers: started once, and none is left.
+//! The processes of servers: each server is started once, and no process is left.
 
 use std::path::Path;
 use std::process::Stdio;
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::{TestPool, test_config, wait_until};
 use crate::common::supervised::Sleep;
 
-/// Tells the process of [`client_process`] where it writes.
+/// The environment variable with the folder in which [`client_process`] writes its files.
 const CLIENT_DIR: &str = "CREWDECK_TEST_MCP_CLIENT";
 
 fn starts(file: &Path) -> usize {
@@ -31,7 +31,7 @@ fn pool_without_started_servers_has_no_tasks() {
     assert_eq!(test.pool.tools().generation, 0);
     assert_eq!(runtime.metrics().num_alive_tasks(), 0);
     runtime.block_on(test.pool.shutdown());
-    // After the shutdown nothing starts.
+    // After the shutdown, no server can be started.
     runtime.block_on(test.pool.ensure_started(&["s"]));
     assert_eq!(runtime.metrics().num_alive_tasks(), 0);
 }
@@ -57,7 +57,7 @@ async fn concurrent_needs_start_a_server_once() {
         task.await.unwrap();
     }
     assert_eq!(starts(&pids), 1);
-    // Restarts and changes of mind lead to one process at a time.
+    // At most one process runs, even if the user restarts, disables and enables the server in quick succession.
     for _ in 0..5 {
         test.pool.restart("s");
         test.pool.set_disabled("s", true);
@@ -178,8 +178,8 @@ async fn client_process() {
     std::future::pending::<()>().await;
 }
 
-/// Kills clients: the first when its servers are ready, the others of a longer round at different moments after their
-/// start.
+/// Kills a client whose servers are ready. With `CREWDECK_ROUNDS`, kills further clients at different moments after
+/// their start.
 #[tokio::test]
 async fn killed_client_leaves_no_server_or_helper() {
     let rounds = std::env::var("CREWDECK_ROUNDS").map_or(1, |text| text.parse().unwrap());
@@ -220,7 +220,8 @@ async fn kill_client(round: u64) {
     end_client(&mut client, &helper, dir.path());
 }
 
-/// Kills a client with kill -9. No process of it may be left, and none of its servers may have been started twice.
+/// Sends SIGKILL to a client. Checks that none of its processes is left, and that none of its servers was started
+/// twice.
 fn end_client(client: &mut std::process::Child, helper: &Sleep, dir: &Path) {
     client.kill().unwrap();
     client.wait().unwrap();

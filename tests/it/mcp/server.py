@@ -87,7 +87,7 @@ def call(request, params):
         sys.stderr.flush()
         os._exit(7)
     if name == "wait":
-        # Until the file exists, with progress.
+        # Reports progress until the file exists or the call is cancelled.
         step = 0
         while not os.path.exists(given["file"]):
             if request in cancelled:
@@ -116,7 +116,7 @@ def call(request, params):
         asked = ask("sampling/createMessage", {"messages": [], "maxTokens": 5})
         return text(json.dumps(asked.get("error", asked)))
     if name == "change":
-        # Another definition or another hint for the tool.
+        # Changes fields of the definition of a tool.
         tool = next(tool for tool in tools if tool["name"] == given["name"])
         tool.update(given["to"])
         send({"method": "notifications/tools/list_changed"})
@@ -130,7 +130,7 @@ def call(request, params):
         image = base64.b64encode(b"\x89PNG\r\n\x1a\n" + b"\0" * given["bytes"]).decode()
         return {"content": [{"type": "image", "data": image, "mimeType": "image/png"}] * given.get("count", 1)}
     if name == "flood":
-        # Other tools and another question each time.
+        # Adds a tool and asks a different question each time.
         for number in range(given["times"]):
             tools.append({"name": "flood%d" % number, "inputSchema": {"type": "object"}})
             send({"method": "notifications/tools/list_changed"})

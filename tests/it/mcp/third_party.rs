@@ -1,4 +1,5 @@
-//! Servers of other projects, and the conformance suite. `tests/third_party/mcp` installs them and runs these tests.
+//! Servers of other projects, and the conformance suite of the protocol. `tests/third_party/mcp` installs them and runs
+//! these tests.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -13,9 +14,9 @@ use serde_json::{Value, json};
 
 use super::{TestPool, program_config};
 
-/// The folder with the installed servers.
+/// The environment variable with the folder of the installed servers.
 const SERVERS: &str = "CREWDECK_MCP_SERVERS";
-/// The URL of a server of the conformance suite.
+/// The environment variable with the URL of a server of the conformance suite.
 const CONFORMANCE_URL: &str = "CREWDECK_MCP_CONFORMANCE_URL";
 
 const FASTMCP: &str = r#"
@@ -55,13 +56,13 @@ else:
     server.run(show_banner=False)
 "#;
 
-/// A server, one of its tools, and what the result contains.
+/// A server, a call of one of its tools, and a text that the result contains.
 struct ThirdParty {
     config: ServerConfig,
     tool: &'static str,
     input: Value,
     contains: &'static str,
-    /// Kept until the end.
+    /// The process of a server over HTTP, which is killed when this is dropped.
     process: Option<Child>,
 }
 
@@ -100,7 +101,7 @@ fn server(
     }
 }
 
-/// Starts a server over HTTP with `command` and a free port.
+/// Starts a server over HTTP with `command`, and waits until it accepts connections on `port`.
 fn over_http(mut command: Command, port: u16, mut server: ThirdParty) -> ThirdParty {
     let child = command
         .stdin(Stdio::null())

@@ -1,4 +1,4 @@
-//! MCP servers during the turns of an agent: slow starts, cancellation, and the definitions that a model gets.
+//! MCP servers during the turns of an agent: slow starts, cancellation, and the tool definitions in requests.
 
 use std::time::{Duration, Instant};
 
@@ -80,7 +80,7 @@ fn interrupt_cancels_the_call_at_the_server() {
     screen.wait_for("all done");
 }
 
-/// A model that searches a tool, calls what it has found, and ends.
+/// A model that searches for a tool, calls the tool that it has found, and ends its turn.
 struct SearchingModel {
     wire: Wire,
 }
@@ -174,7 +174,8 @@ fn name(tool: &Value) -> &str {
     name.unwrap()
 }
 
-/// The definitions are longer than a share of the first window, and too many for a vendor with the second.
+/// In the small windows, the definitions exceed their maximum share of the window. In the large one they do not, but
+/// there are more tools than a vendor accepts.
 #[test]
 fn many_tools_are_found_by_search_and_appended() {
     for (wire, window) in [
@@ -186,7 +187,7 @@ fn many_tools_are_found_by_search_and_appended() {
         assert_eq!(bodies.len(), 3, "{wire:?}");
         for body in &bodies {
             let mut found = violations(wire, body);
-            // Anthropic states no maximum.
+            // Anthropic documents no maximum length of a description.
             found.retain(|rule| wire == Wire::OpenAi || !rule.contains("a description of"));
             assert_eq!(found, [""; 0], "{wire:?} {window}");
         }
@@ -200,7 +201,7 @@ fn many_tools_are_found_by_search_and_appended() {
         assert_eq!(second, third);
         let size = |body: &Value| body["tools"].to_string().len();
         assert!(size(&bodies[0]) < 30_000, "{}", size(&bodies[0]));
-        // What precedes the new messages is the same for the prompt cache.
+        // Each request begins like the one before, so that the vendor's prompt cache applies.
         assert_eq!(bodies[0]["system"], bodies[2]["system"]);
         let mut messages: Vec<Vec<Value>> = bodies
             .iter()

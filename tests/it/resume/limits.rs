@@ -1,4 +1,4 @@
-//! `--resume` keeps the limits of roles and presets.
+//! A session that is resumed with `--resume` keeps the limits of roles and presets.
 
 use crewdeck::domain::conversation::LogRecord;
 use crewdeck::domain::team::Member;
@@ -8,7 +8,7 @@ use pretty_assertions::assert_eq;
 use super::{KilledCrew, member};
 use crate::common::project::Project;
 
-/// In this script, bob writes a file, and his subagent another one.
+/// A script in which bob writes `own.txt` and his subagent writes `sub.txt`.
 const WRITE: &str = r"
 rules:
   - agent: bob
@@ -22,7 +22,8 @@ rules:
     say: Noted.
 ";
 
-/// Resumes a crew in which bob has the role `checker` and the order to write. Returns what was written and the errors.
+/// Resumes a crew in which bob has the role `checker` and the first prompt of [`WRITE`]. `file` is the role's file, if
+/// there is one. Returns the files that were written, and the standard error.
 fn resume(file: Option<&str>, edit: impl FnOnce(&mut Member)) -> (Vec<&'static str>, String) {
     let crew = KilledCrew::new(Project::new());
     if let Some(text) = file {

@@ -15,7 +15,6 @@ use crate::ui::popups::servers::view::{draw, place};
 use crate::ui::theme::Theme;
 use crate::ui::widgets::list::{PAGE, step};
 
-/// The popup with the MCP servers.
 #[derive(Debug, Default)]
 pub struct ServersPopup {
     /// The index of the selected row.

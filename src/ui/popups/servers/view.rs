@@ -175,7 +175,8 @@ fn remedy(server: &ServerStatus, keymap: &KeyMap) -> Option<String> {
     }
 }
 
-/// Returns the lines below the list: what the server is, its last error, what to do, and the end of its log.
+/// Returns the lines below the list: source and target of the server, its last error, what to do, and the end of its
+/// log. `log` is `None` if it was not requested yet; `columns` and `rows` are the size of the area.
 fn details(
     server: &ServerStatus,
     log: Option<&str>,

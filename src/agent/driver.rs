@@ -14,6 +14,7 @@ use super::turn::{Turn, TurnEffect, TurnInput};
 use crate::domain::chat::{self, Block};
 use crate::domain::ids::{JobId, Name, PromptId};
 use crate::domain::mail::MailMessage;
+use crate::domain::role::RoleEffort;
 use crate::domain::team::Activity;
 use crate::domain::team_preset::LeadMode;
 use crate::domain::timestamp::Timestamp;
@@ -58,6 +59,8 @@ pub struct Driver {
     pub board: Board,
     /// The agent's name, role and team as text, which a compaction keeps; empty for the lead.
     pub identity: String,
+    /// How much the model should think, as the agent's role says.
+    pub effort: Option<RoleEffort>,
     /// What the lead does itself; not used for other agents.
     pub lead_mode: LeadMode,
     /// When the conversation fills this share of the context window, in percent, it is compacted.
@@ -77,6 +80,14 @@ pub(super) enum LogCompleteness {
     Complete,
     /// A line could not be written, or the log was removed. The log must be rewritten.
     Incomplete,
+}
+
+/// What models have refused, and so do not get again. Each field names a model.
+#[derive(Debug, Default)]
+pub(super) struct ModelRefusals {
+    pub images: Option<String>,
+    /// The effort of the agent's role.
+    pub effort: Option<String>,
 }
 
 /// The part of a driver that changes: the conversation, usage, and what is not yet saved or acknowledged.
@@ -109,8 +120,8 @@ pub struct DriverState {
     pub(super) unacknowledged_jobs: Vec<JobId>,
     /// Inbox messages in the conversation that the model has not answered yet.
     pub(super) unanswered: Vec<MailMessage>,
-    /// The name of the model that refused an image. This model gets no more images.
-    pub(super) model_without_images: Option<String>,
+    /// What models have refused.
+    pub(super) refused: ModelRefusals,
     /// How long the model thought before its last answer, in milliseconds.
     pub(super) thought_ms: u64,
     pub(super) announced: PublishedCalls,
@@ -138,7 +149,7 @@ impl DriverState {
             pending_jobs: Vec::new(),
             unacknowledged_jobs: Vec::new(),
             unanswered: Vec::new(),
-            model_without_images: None,
+            refused: ModelRefusals::default(),
             thought_ms: 0,
             announced: PublishedCalls::default(),
             began: Timestamp::default(),
@@ -289,8 +300,14 @@ impl Driver {
         let model_config = self.model_config();
         let mut partial = String::new();
         let mut thought_ms = 0;
-        let stream = self.stream(&model_config, &mut partial, &mut thought_ms);
-        let answer = until_interrupt(control, inputs, stream).await;
+        let mut stream = self.stream(&model_config, &mut partial, &mut thought_ms);
+        let mut answer = until_interrupt(control, inputs, stream).await;
+        if let Some(Err(error)) = &answer
+            && self.is_effort_refusal(&model_config, error).await
+        {
+            stream = self.stream(&model_config, &mut partial, &mut thought_ms);
+            answer = until_interrupt(control, inputs, stream).await;
+        }
         self.state.thought_ms = thought_ms;
         match answer {
             Some(Ok(reply)) => {

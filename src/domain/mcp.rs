@@ -20,9 +20,9 @@ pub const TOOL_PREFIX: &str = "mcp__";
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ServerSource {
-    /// `.mcp.json` of the project. Its servers are started only if the user has approved them.
+    /// `.mcp.json` or a role of the project. Its servers are started only if the user has approved them.
     Project,
-    /// `mcp.json` of the user's settings folder.
+    /// `mcp.json` or a role of the user's settings folder.
     User,
 }
 
@@ -50,6 +50,8 @@ pub struct ServerConfig {
     /// Letters, digits, `-` and `_`, which is not the last; at most [`SERVER_NAME_MAX`] bytes.
     pub name: String,
     pub source: ServerSource,
+    /// The role that describes the server, and whose agents alone see it; `None` for a server of all agents.
+    pub role: Option<String>,
     pub transport: ServerTransport,
     /// Maximum time of one call; `None` for the default.
     pub call_timeout: Option<Duration>,
@@ -88,6 +90,9 @@ pub enum ServerState {
 pub struct ServerStatus {
     pub name: String,
     pub source: ServerSource,
+    /// The role that describes the server, and whose agents alone see it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub role: Option<String>,
     #[serde(flatten)]
     pub state: ServerState,
     /// What is started or called, on one line and without secrets.

@@ -205,7 +205,7 @@ pub fn expand(body: &str, arguments: &str, variables: &[(&str, &str)]) -> Expans
 }
 
 /// Splits arguments at spaces; quotes hold words together.
-fn split_arguments(text: &str) -> Vec<String> {
+pub(super) fn split_arguments(text: &str) -> Vec<String> {
     let mut words = Vec::new();
     let mut word: Option<String> = None;
     let mut quote = None;

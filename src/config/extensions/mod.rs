@@ -7,6 +7,7 @@ mod edit;
 mod hook_files;
 mod json;
 mod named_files;
+mod role_servers;
 mod servers;
 mod trust;
 mod variables;
@@ -69,6 +70,8 @@ pub struct Extensions {
 pub struct ListedServer {
     pub name: String,
     pub source: ServerSource,
+    /// The role that describes it.
+    pub role: Option<String>,
     /// What is started or reached, as it is written in the file; empty if that cannot be read.
     pub target: String,
     pub state: ListedState,
@@ -169,6 +172,7 @@ impl Extensions {
             loader.user_servers(&user.join("mcp.json"));
         }
         loader.project_servers();
+        loader.role_servers(user);
         let mut are_hooks_off = false;
         if let Some(user) = user {
             are_hooks_off = loader.user_hooks(&user.join("hooks.json"));
@@ -264,7 +268,7 @@ impl<F: Fn() -> Decisions> Loader<'_, F> {
                 self.problem(SERVER_FILE, what);
                 continue;
             }
-            let (state, decision) = match self.approve_server(index, &server, &bytes) {
+            let (state, decision) = match self.approve_server(SERVER_FILE, index, &server, &bytes) {
                 Ok(Some(SettingsDecision::Approved)) => (ListedState::Approved, true),
                 Ok(Some(SettingsDecision::Ignored)) => (ListedState::Ignored, false),
                 Ok(None) => (ListedState::NeedsApproval, false),
@@ -295,6 +299,7 @@ impl<F: Fn() -> Decisions> Loader<'_, F> {
 
     fn approve_server(
         &mut self,
+        file: &str,
         index: usize,
         server: &ParsedServer,
         bytes: &[u8],
@@ -307,7 +312,7 @@ impl<F: Fn() -> Decisions> Loader<'_, F> {
         let new = NewItem {
             kind: ItemKind::Server,
             name: server.config.name.clone(),
-            file: SERVER_FILE,
+            file: file.into(),
             index,
             runs: server.details.clone(),
             effect,
@@ -340,6 +345,7 @@ impl<F: Fn() -> Decisions> Loader<'_, F> {
         self.out.listing.push(ListedServer {
             name: server.config.name.clone(),
             source: server.config.source,
+            role: server.config.role.clone(),
             target: server.target.clone(),
             state,
         });
@@ -349,6 +355,7 @@ impl<F: Fn() -> Decisions> Loader<'_, F> {
         let listed = servers.into_iter().map(|(name, why)| ListedServer {
             name,
             source,
+            role: None,
             target: String::new(),
             state: ListedState::Problem(why),
         });
@@ -389,7 +396,7 @@ impl<F: Fn() -> Decisions> Loader<'_, F> {
             let new = NewItem {
                 kind: ItemKind::Hook,
                 name: one_line(&escape_control_chars(&hook.label())),
-                file,
+                file: file.into(),
                 index: hook.source.index,
                 runs: one_line(&escape_control_chars(&details(&hook))),
                 effect,

@@ -10,6 +10,7 @@ mod values;
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 
+pub use super::agent_color::RoleColor;
 use super::team::DEFAULT_ROLE;
 
 pub use file::{RoleError, RoleFile};
@@ -51,20 +52,6 @@ impl RoleSource {
     }
 }
 
-/// A colour of a role, as Claude Code names them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum RoleColor {
-    Red,
-    Blue,
-    Green,
-    Yellow,
-    Purple,
-    Orange,
-    Pink,
-    Cyan,
-}
-
 /// How much a model thinks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -76,12 +63,26 @@ pub enum RoleEffort {
     Max,
 }
 
+impl RoleEffort {
+    /// Returns the word for users and on the wire.
+    pub fn word(self) -> &'static str {
+        match self {
+            RoleEffort::Low => "low",
+            RoleEffort::Medium => "medium",
+            RoleEffort::High => "high",
+            RoleEffort::Xhigh => "xhigh",
+            RoleEffort::Max => "max",
+        }
+    }
+}
+
 /// An MCP server that a role uses.
 #[derive(Debug, Clone, PartialEq)]
 pub enum RoleServer {
     /// A server of the configuration.
     Named(String),
-    /// A server that the role itself describes. It could run a program: it is not started before the user has approved it.
+    /// A server that the role itself describes, which only agents with this role see. It could run a program: it is not
+    /// started before the user has approved it.
     Inline { name: String, config: Value },
 }
 
@@ -143,15 +144,11 @@ pub struct AgentRole {
 }
 
 impl AgentRole {
-    /// Returns the limits on the agent's tools; a tool must be permitted by all of them. Servers that the role itself
-    /// describes are not permitted: the user has not approved them.
+    /// Returns the limits on the agent's tools; a tool must be permitted by all of them.
     pub fn limits(&self) -> Vec<ToolSelection> {
         let named = self.servers.as_ref().map(|servers| {
-            let named = servers.iter().filter_map(|server| match server {
-                RoleServer::Named(name) => Some(name.as_str()),
-                RoleServer::Inline { .. } => None,
-            });
-            ToolSelection::with_servers(&named.collect::<Vec<_>>())
+            let names: Vec<&str> = servers.iter().map(RoleServer::name).collect();
+            ToolSelection::with_servers(&names)
         });
         std::iter::once(self.tools.clone()).chain(named).collect()
     }
@@ -294,6 +291,7 @@ mod tests {
         );
         assert!(!printed.to_string().contains("secret"));
         let permits = |tool: &str| role.limits().iter().all(|l| l.permits(tool));
-        assert!(permits("mcp__a__x") && permits("bash") && !permits("mcp__b__x"));
+        assert!(permits("mcp__a__x") && permits("bash") && permits("mcp__b__x"));
+        assert!(!permits("mcp__c__x"));
     }
 }

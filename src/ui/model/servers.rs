@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::domain::mcp::{ServerState, ServerStatus};
 use crate::domain::server_offers::ServerOffers;
+use crate::protocol::Command;
 
 /// Maximum number of servers that are shown.
 const SERVERS_MAX: usize = 200;
@@ -54,9 +55,9 @@ impl ServerBook {
         exact.or_else(|| all.find(|server| server.name.eq_ignore_ascii_case(name)))
     }
 
-    /// Returns what to ask the crew for, because the user types `typed` after `@` or `/`: what all servers offer, and the
-    /// server to start. `None` if nothing is new.
-    pub fn ask(&mut self, typed: &str) -> Option<Option<String>> {
+    /// Returns the command that asks the crew what servers offer, because the user types `typed` after `@` or `/`, and that
+    /// starts the server that `typed` names. `None` if nothing is new.
+    pub fn ask(&mut self, typed: &str) -> Option<Command> {
         if self.all.is_empty() {
             return None;
         }
@@ -70,7 +71,7 @@ impl ServerBook {
         let is_first = self.asked.is_none();
         let asked = self.asked.get_or_insert_default();
         let start = named.filter(|name| asked.insert(name.clone()));
-        (is_first || start.is_some()).then_some(start)
+        (is_first || start.is_some()).then_some(Command::ListOffers { start })
     }
 
     pub fn all(&self) -> &[ServerStatus] {
@@ -107,9 +108,13 @@ mod tests {
             server("git", ServerState::Idle),
             server("web", ServerState::Ready),
         ]);
-        assert_eq!(book.ask("g"), Some(None));
+        let asks = |start: Option<&str>| {
+            let start = start.map(String::from);
+            Some(Command::ListOffers { start })
+        };
+        assert_eq!(book.ask("g"), asks(None));
         assert_eq!(book.ask("gi"), None);
-        assert_eq!(book.ask("Git:"), Some(Some("git".into())));
+        assert_eq!(book.ask("Git:"), asks(Some("git")));
         assert_eq!((book.ask("git:r"), book.ask("web:")), (None, None));
         let offers = ServerOffers {
             server: "web".into(),

@@ -6,7 +6,6 @@ use crate::domain::server_offers::{
     OfferedResource, ServerOffers, command, find_prompt, split_prompt,
 };
 use crate::domain::text::{escape_control_chars, one_line};
-use crate::protocol::Command;
 use crate::ui::app::App;
 use crate::ui::app::effect::Effect;
 use crate::ui::frame::pick::PickerRow;
@@ -24,9 +23,7 @@ pub fn ask(app: &mut App, out: &mut Vec<Effect>) {
         return;
     }
     let Some(typed) = typed(app) else { return };
-    if let Some(start) = app.model.servers.ask(&typed) {
-        out.push(Effect::Command(Command::ListOffers { start }));
-    }
+    out.extend(app.model.servers.ask(&typed).map(Effect::Command));
 }
 
 /// Returns the text after the `@` or `/` that is being typed.

@@ -54,7 +54,8 @@ pub fn role(bytes: &[u8]) -> CheckResult {
     ensure(!role.name.trim().is_empty(), || "the name is empty".into())?;
     check_visible("the description", &role.description)?;
     check_visible("the model", &role.model)?;
-    check_visible_lines("the prompt", &role.prompt)?;
+    // Tabs are kept for the model.
+    check_visible_lines("the prompt", &role.prompt.replace('\t', " "))?;
     check_size("the prompt", role.prompt.len(), bytes.len(), 4)?;
     let lists = [
         Some(&role.skills),

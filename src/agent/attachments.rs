@@ -30,6 +30,10 @@ fn block(store: &AttachmentStore, attachment: &Attachment) -> Block {
         Some(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
         None => "(the content is no longer stored)".into(),
     };
+    if attachment.is_command {
+        let name = name.trim_start_matches('/');
+        return Block::text(format!("<command name=\"{name}\">\n{text}\n</command>"));
+    }
     let size = &attachment.size;
     Block::text(format!(
         "{ATTACHED}path=\"{name}\" content=\"{size}\">\n{text}\n</attachment>"

@@ -16,6 +16,7 @@ use super::tool_runner::ToolRunner;
 use super::turn::{TurnEffect, TurnInput};
 use crate::domain::chat::{self, Block};
 use crate::domain::ids::Name;
+use crate::domain::role::RoleEffort;
 use crate::domain::team::Activity;
 use crate::domain::team_preset::LeadMode;
 use crate::domain::timestamp::Timestamp;
@@ -58,6 +59,8 @@ pub struct Driver {
     pub board: Board,
     /// The agent's name, role and team as text, which a compaction keeps; empty for the lead.
     pub identity: String,
+    /// How much the model should think, as the agent's role says.
+    pub effort: Option<RoleEffort>,
     /// What the lead does itself; not used for other agents.
     pub lead_mode: LeadMode,
     /// When the conversation fills this share of the context window, in percent, it is compacted.
@@ -277,8 +280,14 @@ impl Driver {
         let model_config = self.model_config();
         let mut partial = String::new();
         let mut thought_ms = 0;
-        let stream = self.stream(&model_config, &mut partial, &mut thought_ms);
-        let answer = until_interrupt(control, inputs, stream).await;
+        let mut stream = self.stream(&model_config, &mut partial, &mut thought_ms);
+        let mut answer = until_interrupt(control, inputs, stream).await;
+        if let Some(Err(error)) = &answer
+            && self.is_effort_refusal(&model_config, error).await
+        {
+            stream = self.stream(&model_config, &mut partial, &mut thought_ms);
+            answer = until_interrupt(control, inputs, stream).await;
+        }
         self.state.thought_ms = thought_ms;
         match answer {
             Some(Ok(reply)) => {

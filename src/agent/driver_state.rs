@@ -22,6 +22,14 @@ pub(super) enum LogCompleteness {
     Incomplete,
 }
 
+/// What models have refused, and so do not get again. Each field names a model.
+#[derive(Debug, Default)]
+pub(super) struct ModelRefusals {
+    pub images: Option<String>,
+    /// The effort of the agent's role.
+    pub effort: Option<String>,
+}
+
 /// The part of a driver that changes: the conversation, usage, and what is not yet saved or acknowledged.
 pub struct DriverState {
     /// The conversation and the state of the current turn.
@@ -52,8 +60,8 @@ pub struct DriverState {
     pub(super) unacknowledged_jobs: Vec<JobId>,
     /// Inbox messages in the conversation that the model has not answered yet.
     pub(super) unanswered: Vec<MailMessage>,
-    /// The name of the model that refused an image. This model gets no more images.
-    pub(super) model_without_images: Option<String>,
+    /// What models have refused.
+    pub(super) refused: ModelRefusals,
     /// How long the model thought before its last answer, in milliseconds.
     pub(super) thought_ms: u64,
     pub(super) announced: PublishedCalls,
@@ -81,7 +89,7 @@ impl DriverState {
             pending_jobs: Vec::new(),
             unacknowledged_jobs: Vec::new(),
             unanswered: Vec::new(),
-            model_without_images: None,
+            refused: ModelRefusals::default(),
             thought_ms: 0,
             announced: PublishedCalls::default(),
             began: Timestamp::default(),

@@ -300,6 +300,7 @@ mod tests {
             let server = |name: &str, state| ServerStatus {
                 name: name.into(),
                 source: ServerSource::User,
+                role: None,
                 state,
                 target: String::new(),
                 tools: 0,

@@ -11,11 +11,13 @@ use tokio::time::Instant;
 use super::attachments;
 use super::driver::{Control, Driver, ModelConfig, until_interrupt};
 use super::turn::TurnInput;
+use crate::domain::role::RoleEffort;
 use crate::domain::team::Activity;
+use crate::model::effort;
 use crate::model::http::truncated_error;
 use crate::model::images::{self, ImageInput};
 use crate::model::{CallWait, Delta, ModelError, ModelRequest, Reply};
-use crate::protocol::event::AgentEvent;
+use crate::protocol::event::{AgentEvent, CrewEvent, EventKind, NoticeLevel};
 
 /// Deltas that arrive within this time are published as one event.
 const MERGE: Duration = Duration::from_millis(30);
@@ -61,7 +63,7 @@ impl Driver {
 
     /// Returns whether the model gets the images of the conversation.
     pub(super) fn image_input(&self, model_config: &ModelConfig) -> ImageInput {
-        if self.state.model_without_images.as_ref() == Some(&model_config.name) {
+        if self.state.refused.images.as_ref() == Some(&model_config.name) {
             ImageInput::LeftOut
         } else {
             ImageInput::Sent
@@ -82,11 +84,46 @@ impl Driver {
         }
         match images::refusal(&error, &model_config.name) {
             Some(refused) => {
-                self.state.model_without_images = Some(model_config.name.clone());
+                self.state.refused.images = Some(model_config.name.clone());
                 refused
             }
             None => error,
         }
+    }
+
+    /// Returns how much the model should think, unless this model has refused an effort.
+    fn effort_input(&self, model_config: &ModelConfig) -> Option<RoleEffort> {
+        let has_refused = self.state.refused.effort.as_ref() == Some(&model_config.name);
+        self.effort.filter(|_| !has_refused)
+    }
+
+    /// Checks whether `error` means that the model accepts no effort. If so, says so once, and returns true: the call can
+    /// be repeated without one.
+    pub(super) async fn is_effort_refusal(
+        &mut self,
+        model_config: &ModelConfig,
+        error: &ModelError,
+    ) -> bool {
+        let Some(effort) = self.effort_input(model_config) else {
+            return false;
+        };
+        if !effort::is_refused(error) {
+            return false;
+        }
+        self.state.refused.effort = Some(model_config.name.clone());
+        let text = format!(
+            "{} accepts no effort: {} of the role of {} is ignored.",
+            model_config.name,
+            effort.word(),
+            self.name
+        );
+        self.publish(EventKind::Crew(CrewEvent::Notice {
+            level: NoticeLevel::Warn,
+            agent: Some(self.name.clone()),
+            text,
+        }))
+        .await;
+        true
     }
 
     /// Calls the model and publishes its answer as it arrives. `partial` receives the text of the answer, and contains
@@ -106,6 +143,7 @@ impl Driver {
             tools: Arc::clone(&self.specs),
             max_tokens: model_config.max_tokens,
             images: self.image_input(model_config),
+            effort: self.effort_input(model_config),
         });
         let agent = &self.name;
         let (mut text, mut thinking) = (String::new(), String::new());

@@ -92,6 +92,7 @@ impl Driver {
             tools,
             max_tokens: model_config.max_tokens,
             images: self.image_input(model_config),
+            effort: None,
         });
         while let Some(delta) = stream.next().await {
             match delta? {

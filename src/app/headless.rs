@@ -15,6 +15,7 @@ use crate::domain::chat::Outcome;
 use crate::domain::ids::Name;
 use crate::domain::mention::{self, Mention};
 use crate::domain::request::{Approver, Decision, Request, RequestKind, Verdict};
+use crate::domain::server_offers::split_resource;
 use crate::domain::subagent::SubagentKind;
 use crate::domain::team::Activity;
 use crate::domain::text::{clip, escape_control_chars, escape_json, one_line};
@@ -151,7 +152,9 @@ pub async fn run(
 pub fn prompt(root: &Path, text: String) -> Command {
     let attachments = mention::mentions(&text, |_| false);
     for Mention { path, is_required } in &attachments {
-        let is_missing = !is_required && !root.join(path).exists();
+        // The crew knows the servers.
+        let is_missing =
+            !is_required && split_resource(path).is_none() && !root.join(path).exists();
         if is_missing && path.contains(['/', '.']) {
             eprint_line(&format!(
                 "warning: @{path} names no file and is only text. Write @./{path} if it must exist."

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, Sender, SyncSender, TrySendError, channel, sync_channel};
 use std::thread::JoinHandle;
 
-use crate::protocol::Event;
+use crate::protocol::{CrewEvent, Event, EventKind};
 use crate::store::{Journal as File, StoreError};
 
 /// Maximum number of lines that are queued for the writer thread.
@@ -43,11 +43,12 @@ impl JournalWriter {
     /// it as missed. Returns a warning for the user once after writing has begun to fail, and once after it works
     /// again.
     pub fn note(&mut self, event: &Event) -> Option<String> {
-        if let (false, Some(lines), Ok(line)) = (
-            event.kind.is_delta(),
-            &self.lines,
-            serde_json::to_string(event),
-        ) {
+        // What servers offer can be large, and only the present session needs it.
+        let is_left_out = event.kind.is_delta()
+            || matches!(event.kind, EventKind::Crew(CrewEvent::OffersListed(_)));
+        if let (false, Some(lines), Ok(line)) =
+            (is_left_out, &self.lines, serde_json::to_string(event))
+        {
             match lines.try_send(line) {
                 Ok(()) => {}
                 Err(TrySendError::Full(_) | TrySendError::Disconnected(_)) => self.missed += 1,

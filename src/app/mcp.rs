@@ -88,6 +88,10 @@ fn list(root: &Path, form: OutputFormat) -> Result<u8> {
         eprint_line("crewdeck: no MCP servers: add one with crewdeck mcp add");
         return Ok(0);
     }
+    let source_text = |server: &ListedServer| match &server.role {
+        Some(role) => format!("{}, role {role}", source(server.source)),
+        None => source(server.source).into(),
+    };
     let rows: Vec<[String; 4]> = found
         .listing
         .iter()
@@ -98,7 +102,7 @@ fn list(root: &Path, form: OutputFormat) -> Result<u8> {
             } else {
                 &server.target
             };
-            [&server.name, source(server.source), state, target]
+            [&server.name, &source_text(server), state, target]
                 .map(|cell| one_line(&escape_control_chars(cell)))
         })
         .collect();
@@ -137,6 +141,9 @@ fn to_json(server: &ListedServer) -> Value {
         "target": server.target,
         "state": name.replace(' ', "_"),
     });
+    if let Some(role) = &server.role {
+        out["role"] = role.as_str().into();
+    }
     if !why.is_empty() {
         out["problem"] = why.into();
     }

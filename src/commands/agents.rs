@@ -80,7 +80,7 @@ fn show(role: &AgentRole) -> String {
     }
     out.push(format!("model: {}", or(&role.model, "that of the lead")));
     if let Some(effort) = word(role.effort.and_then(|e| serde_json::to_value(e).ok())) {
-        out.push(format!("effort: {effort} (not sent to models yet)"));
+        out.push(format!("effort: {effort}"));
     }
     if !role.skills.is_empty() {
         out.push(format!("skills: {}", joined(&role.skills)));

@@ -21,13 +21,14 @@ use crate::agent::tool_runner::{SharedRules, ToolRunner};
 use crate::agent::turn::{Turn, TurnInput, TurnLimits};
 use crate::domain::environment::Environment;
 use crate::domain::ids::Name;
+use crate::domain::mcp::{ServerStatus, TOOL_PREFIX};
 use crate::domain::memory::ProjectMemory;
 use crate::domain::role::ToolSelection;
 use crate::domain::team_preset::LeadMode;
 use crate::model::ToolSpec;
 use crate::process::supervisor::Supervisor;
 use crate::protocol::event::TurnEnd;
-use crate::store::{Board, Mailbox, PromptQueue, Requests};
+use crate::store::{Board, Mailbox, PromptQueue, Requests, Skills};
 use crate::tools::host::Host;
 use crate::tools::policy::PlanGate;
 use crate::tools::{Access, Caller, Tool, table};
@@ -144,6 +145,10 @@ impl AgentBuilder {
         }
     }
 
+    pub fn skills(&self) -> &Skills {
+        self.skills.store()
+    }
+
     /// Returns the project's instruction files, as every agent is given them.
     pub fn memory(&self) -> &ProjectMemory {
         &self.settings.memory
@@ -211,13 +216,9 @@ impl AgentBuilder {
         let specs = Arc::new(specs);
         let servers = host.servers().and_then(|servers| {
             let only = self.settings.tools.as_deref();
-            ServerTools::new(
-                servers,
-                only,
-                Arc::clone(&limits),
-                spec.caller,
-                Arc::clone(&specs),
-            )
+            let owner = role.map(|r| r.role.name.as_str());
+            let seen = without_servers_of_others(&limits, owner, &servers.status());
+            ServerTools::new(servers, only, seen, spec.caller, Arc::clone(&specs))
         });
         let mailbox = Arc::new(AgentMailbox::new(spec.gate));
         let (handle, control) = AgentHandle::new(Arc::clone(&mailbox), spec.tags, limits);
@@ -256,6 +257,7 @@ impl AgentBuilder {
                 .then(|| Arc::clone(&self.stores.prompts)),
             board: self.stores.board.clone(),
             identity: spec.identity,
+            effort: role.and_then(|r| r.role.effort),
             lead_mode: LeadMode::default(),
             compact_at: self.settings.compact_at,
             requests: self.stores.requests.clone(),
@@ -275,4 +277,26 @@ impl AgentBuilder {
             handle,
         }
     }
+}
+
+/// Adds to the limits of an agent that it gets no server that another role describes. `role` is the agent's own. The limit
+/// does not apply to the agent's subagents, which have roles of their own.
+fn without_servers_of_others(
+    limits: &Arc<[ToolSelection]>,
+    role: Option<&str>,
+    servers: &[ServerStatus],
+) -> Arc<[ToolSelection]> {
+    let is_others = |owner: &String| role.is_none_or(|role| !role.eq_ignore_ascii_case(owner));
+    let hidden = servers
+        .iter()
+        .filter(|server| server.role.as_ref().is_some_and(is_others));
+    let denied: Vec<String> = hidden
+        .map(|server| format!("{TOOL_PREFIX}{}", server.name))
+        .collect();
+    if denied.is_empty() {
+        return Arc::clone(limits);
+    }
+    let allowed = None;
+    let hides = ToolSelection { allowed, denied };
+    limits.iter().cloned().chain([hides]).collect()
 }

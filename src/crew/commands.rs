@@ -14,6 +14,7 @@ use super::message_delivery::MessageDelivery;
 use super::models::ModelSwitch;
 use super::registry::AgentRegistry;
 use super::request_broker::RequestBroker;
+use super::server_prompt;
 use super::servers::CrewServers;
 use super::session_permissions::SessionPermissions;
 use super::shutdown::Shutdowns;
@@ -24,13 +25,15 @@ use super::user_actions::UserActions;
 use super::user_shell::UserShell;
 use super::worktree_removal::WorktreeRemoval;
 use crate::agent::driver::{Control, blocking};
+use crate::domain::attachment::Attachment;
 use crate::domain::hook::HookEvent;
 use crate::domain::ids::{Name, PromptId};
 use crate::domain::mention::Mention;
 use crate::domain::request::{Decision, NewRequest, RequestKind, Verdict};
+use crate::domain::server_offers::split_prompt;
 use crate::domain::team_preset::LeadMode;
 use crate::protocol::Command;
-use crate::protocol::event::{EventKind, NoticeLevel};
+use crate::protocol::event::{CrewEvent, EventKind, NoticeLevel};
 use crate::store::{PROMPTS_MAX, QueuedPrompt, team_preset};
 use crate::tools::host::Host;
 
@@ -86,6 +89,12 @@ impl CommandHandler for Commands {
                 Some(servers) => servers.act(&name, action).await,
                 None => Err("no MCP server is configured.".into()),
             },
+            Command::ListOffers { start } => {
+                if let Some(servers) = &self.servers {
+                    servers.list_offers(start.as_deref());
+                }
+                Ok(())
+            }
             Command::AskShutdown { member } => self.ask_shutdown(&member).await,
             Command::Force { member } => self.shutdowns.force(&member),
             Command::Nudge { member } => self.shutdowns.nudge(&member).await,
@@ -98,8 +107,9 @@ impl CommandHandler for Commands {
             }
             Command::ShowDiff { task } => self.merges.show_diff(task).await,
             Command::ShowMemory => {
-                let text = self.teammates.builder.memory().summary();
-                self.context.notice(NoticeLevel::Info, text).await;
+                let report = self.teammates.builder.memory().report();
+                let event = CrewEvent::MemoryShown(report);
+                self.context.publish(EventKind::Crew(event)).await;
                 Ok(())
             }
             Command::StartTeam { preset } => self.start_team(preset).await,
@@ -143,8 +153,10 @@ impl Commands {
         }
         // A run must not end while a large image is read.
         let _busy = self.signals.busy();
-        let redactor = self.context.publisher.redactor();
-        let attachments = attachments::read(&self.context.root, attachments, redactor).await?;
+        let attachments = tokio::select! {
+            () = self.context.stop.cancelled() => return Err("crewdeck is ending.".into()),
+            read = self.attached(&text, attachments) => read?,
+        };
         if !to.is_lead() {
             let sent = self
                 .delivery
@@ -161,6 +173,7 @@ impl Commands {
             );
         }
         let context = hook_session::check_prompt(&self.context, &lead, &*self.host, &text).await?;
+        let redactor = self.context.publisher.redactor();
         let redacted = |text: String| redactor.text(&text).into_owned();
         let prompt = QueuedPrompt {
             id: PromptId(self.context.new_id()),
@@ -175,6 +188,35 @@ impl Commands {
         }
         self.signals.files_changed();
         Ok(())
+    }
+
+    /// Reads what a message mentions, and the prompt of an MCP server that it calls.
+    async fn attached(
+        &self,
+        text: &str,
+        mentions: Vec<Mention>,
+    ) -> Result<Vec<Attachment>, String> {
+        let (root, redactor) = (&self.context.root, self.context.publisher.redactor());
+        let pool = self.servers.as_ref().map(|servers| servers.pool());
+        let mut all = match pool {
+            Some(pool) if !self.is_command_of_file(text).await => {
+                server_prompt::read(pool, root, text, redactor).await?
+            }
+            _ => Vec::new(),
+        };
+        let servers = pool.ok_or("no MCP server is configured");
+        all.extend(attachments::read(root, mentions, redactor, servers).await?);
+        Ok(all)
+    }
+
+    /// Returns whether a file defines the command that a message calls. It wins over a prompt of a server.
+    async fn is_command_of_file(&self, text: &str) -> bool {
+        if split_prompt(text).is_none() {
+            return false;
+        }
+        let (skills, text) = (self.teammates.builder.skills().clone(), text.to_string());
+        let found = blocking(move || Ok(skills.expand(&text).is_some())).await;
+        found.unwrap_or(false)
     }
 
     async fn start_team(&self, name: String) -> Result<(), String> {

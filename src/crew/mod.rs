@@ -13,7 +13,7 @@
 //! | permissions for the session, budgets | `session_permissions`, `budget` |
 //! | published board, responses to its changes | `board_view`, `board_followup` |
 //! | worktrees, branches, merges, removal | `worktrees`, `branch_status`, `merge_service`, `worktree_removal` |
-//! | background jobs, MCP servers | `jobs`, `servers` |
+//! | background jobs, MCP servers, what they offer | `jobs`, `servers`, `offers`, `server_prompt` |
 //! | team, recovery after a crash, shutdown | `team`, `recovery`, `shutdown` |
 //! | agents: building, lead, teammates, subagents | `agent_builder`, `lead`, `teammate`, `subagent` |
 //! | idleness, files on disk | `idle_detector`, `watcher` |
@@ -48,6 +48,7 @@ mod merge_report;
 mod merge_service;
 mod message_delivery;
 mod models;
+mod offers;
 mod parts;
 mod progress;
 mod recovery;
@@ -57,6 +58,7 @@ mod request_reminders;
 #[cfg(test)]
 mod request_tests;
 mod roles;
+mod server_prompt;
 mod servers;
 mod session_permissions;
 mod shutdown;

@@ -12,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::attachments;
 use super::context::{CrewContext, lock};
+use super::offers::OfferLists;
 use crate::agent::driver::blocking;
 use crate::domain::attachment::AttachedImage;
 use crate::domain::chat::ToolCall;
@@ -49,6 +50,7 @@ pub struct CrewServers {
     always: Vec<String>,
     /// Cancels the login that is running. `None` before the first one.
     login: Mutex<Option<CancellationToken>>,
+    offers: Arc<OfferLists>,
 }
 
 impl CrewServers {
@@ -73,12 +75,15 @@ impl CrewServers {
         let pool = ServerPool::new(parts.configs, options, move |event| {
             let _ = sender.try_send(event);
         });
-        context.spawn(run(context.clone(), pool.clone(), events));
+        let offers = Arc::new(OfferLists::default());
+        let listing = Arc::clone(&offers);
+        context.spawn(run(context.clone(), pool.clone(), listing, events));
         Some(Arc::new(CrewServers {
             context,
             pool,
             always,
             login: Mutex::default(),
+            offers,
         }))
     }
 
@@ -88,6 +93,17 @@ impl CrewServers {
             self.pool.start(name);
         }
         publish(&self.context, &self.pool).await;
+    }
+
+    pub fn pool(&self) -> &ServerPool {
+        &self.pool
+    }
+
+    /// Publishes the resources and prompts of the servers that are ready, and of `start`, which is started if necessary;
+    /// from now on also after they change.
+    pub fn list_offers(&self, start: Option<&str>) {
+        let start = start.filter(|name| self.pool.is_configured(name));
+        self.offers.ask(&self.context, &self.pool, start);
     }
 
     /// Carries out an action of the user on the server `name`. Waits neither for a start nor for a login: notices and
@@ -243,7 +259,12 @@ fn approval(
 }
 
 /// Publishes the events of the pool until the crew stops, and then ends all servers.
-async fn run(context: Arc<CrewContext>, pool: ServerPool, mut events: mpsc::Receiver<PoolEvent>) {
+async fn run(
+    context: Arc<CrewContext>,
+    pool: ServerPool,
+    offers: Arc<OfferLists>,
+    mut events: mpsc::Receiver<PoolEvent>,
+) {
     let stop = context.stop.clone();
     loop {
         let event = tokio::select! {
@@ -262,10 +283,12 @@ async fn run(context: Arc<CrewContext>, pool: ServerPool, mut events: mpsc::Rece
                     .notice(NoticeLevel::Warn, one_line(&escape_control_chars(&text)))
                     .await;
             }
-            Some(PoolEvent::StateChanged { .. } | PoolEvent::ToolsChanged { .. }) => {
+            Some(PoolEvent::StateChanged { server }) => {
                 publish(&context, &pool).await;
+                offers.changed(&pool, &server);
             }
-            Some(PoolEvent::ListsChanged { .. }) => {}
+            Some(PoolEvent::ToolsChanged { .. }) => publish(&context, &pool).await,
+            Some(PoolEvent::ListsChanged { server }) => offers.changed(&pool, &server),
             None => break,
         }
     }

@@ -103,6 +103,7 @@ impl Subagents {
             roles: String::new(),
             system: &system,
         };
+        let color = spec.role.as_ref().and_then(|r| r.role.color);
         let mut agent = self.builder.build(spec, host);
         agent.driver.tool_runner.workdir.clone_from(&order.workdir);
         self.context
@@ -112,6 +113,7 @@ impl Subagents {
                     call: order.call.clone(),
                     kind: order.kind,
                     prompt: order.prompt.clone(),
+                    color,
                 }
                 .of(name.clone()),
             )

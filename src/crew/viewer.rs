@@ -187,7 +187,8 @@ impl ViewerStores {
             return Err("An empty message was not sent.".into());
         }
         let redactor = self.publisher.redactor();
-        let attachments = attachments::read(&self.root, attachments, redactor).await?;
+        let attachments =
+            attachments::read(&self.root, attachments, redactor, Err(RESOURCES_ELSEWHERE)).await?;
         let message =
             from_user(to, text, (self.new_id)(), self.now()).with_attachments(&attachments);
         let (roster, post, sent) = (self.roster.clone(), self.post.clone(), message.clone());
@@ -427,6 +428,9 @@ impl ViewerStores {
     }
 }
 
+/// Why a viewer attaches no resource of an MCP server.
+const RESOURCES_ELSEWHERE: &str =
+    "only the crew's own window reads resources of MCP servers: write the message there";
 const NO_CREW: &str = "No crew is running here: start it with crewdeck --resume.";
 
 #[cfg(test)]

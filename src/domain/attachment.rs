@@ -21,6 +21,9 @@ pub struct Attachment {
     /// The media type and the dimensions of an image; `None` for text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub image: Option<ImageSize>,
+    /// Whether the text is what a command stands for, so that the agent follows it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_command: bool,
 }
 
 impl Attachment {

@@ -20,9 +20,9 @@ pub const TOOL_PREFIX: &str = "mcp__";
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ServerSource {
-    /// `.mcp.json` of the project. The user must approve a server of it before it is started.
+    /// `.mcp.json` or a role of the project. The user must approve a server of it before it is started.
     Project,
-    /// `mcp.json` of the user's settings folder.
+    /// `mcp.json` or a role of the user's settings folder.
     User,
 }
 
@@ -50,6 +50,8 @@ pub struct ServerConfig {
     /// ASCII letters, digits, `-` and `_`, without `__` and without `_` at the end; at most [`SERVER_NAME_MAX`] bytes.
     pub name: String,
     pub source: ServerSource,
+    /// The role that describes the server, and whose agents alone see it; `None` for a server of all agents.
+    pub role: Option<String>,
     pub transport: ServerTransport,
     /// Maximum time of a call without progress; `None` for the default of 60 s.
     pub call_timeout: Option<Duration>,
@@ -87,6 +89,9 @@ pub enum ServerState {
 pub struct ServerStatus {
     pub name: String,
     pub source: ServerSource,
+    /// The role that describes the server, and whose agents alone see it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub role: Option<String>,
     #[serde(flatten)]
     pub state: ServerState,
     /// The command line or the URL, on one line and without secrets.

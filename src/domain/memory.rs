@@ -6,8 +6,8 @@ use super::text::{clip, head_and_tail};
 
 /// Maximum size of the texts of all instruction files in a prompt together, in bytes, without tags and marks of cuts.
 pub const MEMORY_MAX: usize = 32 * 1024;
-/// Maximum number of files that [`ProjectMemory::summary`] lists of each kind.
-const LISTED_MAX: usize = 40;
+/// Maximum number of files that [`ProjectMemory::report`] lists of each kind.
+const LISTED_MAX: usize = 64;
 
 /// An instruction file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -58,38 +58,52 @@ impl ProjectMemory {
         sections.collect::<Vec<_>>().join("\n")
     }
 
-    /// Tells the user which files are in the prompts of agents, how they are cut, and which files were not read.
-    pub fn summary(&self) -> String {
-        if self.files.is_empty() && self.skipped.is_empty() {
-            return "No agent was given project memory: /init writes an AGENTS.md.".into();
-        }
+    /// Returns for the user which files are in the prompts of agents, how they are cut, and which files were not read.
+    pub fn report(&self) -> MemoryReport {
         let share = self.share();
-        let mut parts: Vec<String> = self
-            .files
-            .iter()
-            .take(LISTED_MAX)
-            .map(|file| {
-                let size = file.text.trim().len();
-                let cut = if size > share {
-                    format!(", cut to {share}")
-                } else {
-                    String::new()
-                };
-                let by = file
-                    .imported_by
-                    .as_ref()
-                    .map(|by| format!(", imported by {by}"));
-                format!(
-                    "{} ({size} bytes{cut}{})",
-                    file.path,
-                    by.unwrap_or_default()
-                )
-            })
-            .collect();
+        let files = self.files.iter().take(LISTED_MAX).map(|file| {
+            let size = file.text.trim().len();
+            GivenFile {
+                path: file.path.clone(),
+                size,
+                given: size.min(share),
+                imported_by: file.imported_by.clone(),
+                text: head_and_tail(file.text.trim_end(), share),
+            }
+        });
         let skipped = self.skipped.iter().take(LISTED_MAX);
-        parts.extend(skipped.map(|(path, why)| format!("not {}: {why}", clip(path, 200))));
-        format!("Project memory of all agents: {}", parts.join("; "))
+        MemoryReport {
+            files: files.collect(),
+            skipped: skipped
+                .map(|(path, why)| (clip(path, 200), why.clone()))
+                .collect(),
+        }
     }
+}
+
+/// What agents are given of the project memory.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct MemoryReport {
+    /// The files in the order in which agents read them; at most 64.
+    pub files: Vec<GivenFile>,
+    /// Files that were not read, each with the reason; at most 64.
+    pub skipped: Vec<(String, String)>,
+}
+
+/// A file of the project memory, as agents are given it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GivenFile {
+    /// The path below the root.
+    pub path: String,
+    /// Size of the file's text, in bytes.
+    pub size: usize,
+    /// How much of it agents are given, in bytes.
+    pub given: usize,
+    /// The file that imports it, if it is not read by itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub imported_by: Option<String>,
+    /// The text that agents are given. A mark says how much is cut from the middle.
+    pub text: String,
 }
 
 #[cfg(test)]
@@ -132,16 +146,17 @@ mod tests {
     }
 
     #[test]
-    fn summary_names_files_cuts_and_what_is_missing() {
+    fn report_names_files_cuts_and_what_is_missing() {
         let mut memory = memory(&[MEMORY_MAX + 8]);
         memory.files[0].imported_by = Some("CLAUDE.md".into());
         memory
             .skipped
             .push((".env".into(), "it can hold secrets".into()));
-        assert_eq!(
-            memory.summary(),
-            "Project memory of all agents: 0/AGENTS.md (32776 bytes, cut to 32768, imported by CLAUDE.md); not .env: it can hold secrets"
-        );
-        assert!(ProjectMemory::default().summary().contains("/init"));
+        let report = memory.report();
+        let file = &report.files[0];
+        assert_eq!((file.size, file.given), (32_776, 32_768));
+        assert_eq!(file.imported_by.as_deref(), Some("CLAUDE.md"));
+        assert!(file.text.contains("bytes cut here"));
+        assert_eq!(report.skipped, memory.skipped);
     }
 }

@@ -1,5 +1,6 @@
 //! Plain data and rules. No I/O, no clock and no async code: time and ids are passed in.
 
+pub mod agent_color;
 pub mod attachment;
 pub mod budget;
 pub mod chat;
@@ -28,6 +29,7 @@ pub mod role;
 pub mod sandbox;
 pub mod screen;
 pub mod secret_env;
+pub mod server_offers;
 pub mod skill;
 pub mod slash_command;
 pub mod subagent;

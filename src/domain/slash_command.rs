@@ -208,7 +208,7 @@ pub fn expand(body: &str, arguments: &str, variables: &[(&str, &str)]) -> Expans
 }
 
 /// Splits arguments at blanks outside of quotes, and removes the quotes. A `'` within a word is no quote.
-fn split_arguments(text: &str) -> Vec<String> {
+pub(super) fn split_arguments(text: &str) -> Vec<String> {
     let mut words = Vec::new();
     let mut word: Option<String> = None;
     let mut quote = None;

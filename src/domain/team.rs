@@ -106,6 +106,9 @@ pub struct Member {
     pub extra: Map<String, Value>,
 }
 
+/// The field with the colour of a member, as Claude Code writes it too. Unknown colours stay in the file.
+pub const COLOR: &str = "color";
+
 impl Member {
     pub fn new(name: Name, role: &str) -> Member {
         Member {
@@ -189,7 +192,9 @@ impl Team {
             if is_full {
                 return Err(TeamError::Full(most));
             }
-            let extra = std::mem::take(&mut existing.extra);
+            let mut extra = std::mem::take(&mut existing.extra);
+            extra.remove(COLOR);
+            extra.extend(member.extra.clone());
             *existing = Member { extra, ..member };
             return Ok(());
         }

@@ -1,13 +1,14 @@
 //! The fuzz targets for the files of MCP servers and hooks, which a hostile repository can contain, and for the answers
 //! of hooks.
 
-use super::{CheckResult, check_size, check_visible, ensure};
+use super::{CheckResult, check_size, check_visible, check_visible_lines, ensure};
 use crate::config::extensions::{Variable, parse_hooks, parse_servers};
 use crate::domain::hook::{
     CONTEXT_MAX, HookCall, HookContext, HookEvent, HookHandler, HookInput, HookResult, HookSource,
     HookSpec, Matcher, decide, distinct, merge,
 };
 use crate::domain::mcp::{ServerSource, is_server_name};
+use crate::domain::role::{RoleFile, RoleServer, RoleSource};
 
 /// Checks the parser of `.mcp.json`: all texts for the screen are visible, names are valid and unique, and each
 /// unusable server has a problem.
@@ -37,6 +38,56 @@ pub fn servers(bytes: &[u8]) -> CheckResult {
         check_visible("the target", &server.target)?;
         check_visible("the details", &server.details)?;
         check_size("the details", server.details.len(), bytes.len(), 8)?;
+    }
+    Ok(())
+}
+
+/// Checks the parser of role files: a role has a valid name, and all its texts are visible. The servers that it describes
+/// can be read as those of `.mcp.json` are.
+pub fn role(bytes: &[u8]) -> CheckResult {
+    let text = String::from_utf8_lossy(bytes);
+    let role = match RoleFile::parse(&text, "stem") {
+        Ok(file) => file.into_role(RoleSource::Claude, "stem.md".into()),
+        Err(why) => return check_visible("the problem", &why.to_string()),
+    };
+    check_visible("the name", &role.name)?;
+    ensure(!role.name.trim().is_empty(), || "the name is empty".into())?;
+    check_visible("the description", &role.description)?;
+    check_visible("the model", &role.model)?;
+    // Tabs are kept for the model.
+    check_visible_lines("the prompt", &role.prompt.replace('\t', " "))?;
+    check_size("the prompt", role.prompt.len(), bytes.len(), 4)?;
+    let lists = [
+        Some(&role.skills),
+        Some(&role.tools.denied),
+        role.tools.allowed.as_ref(),
+    ];
+    for entry in lists.into_iter().flatten().flatten() {
+        check_visible("an entry", entry)?;
+    }
+    for notice in &role.notices {
+        check_visible("a notice", &notice.text)?;
+        ensure(notice.line > 0, || "a notice has no line".into())?;
+    }
+    ensure(role.rounds_max.is_none_or(|most| most > 0), || {
+        "the role has no model calls".into()
+    })?;
+    let limits = role.limits();
+    for server in role.servers.iter().flatten() {
+        let name = server.name();
+        ensure(is_server_name(name), || {
+            format!("the server {name:?} has an invalid name")
+        })?;
+        let others = format!("mcp__{name}x__tool");
+        let is_named = |name: &str| role.servers.iter().flatten().any(|s| s.name() == name);
+        ensure(
+            is_named(&format!("{name}x")) || !limits.iter().all(|l| l.permits(&others)),
+            || format!("{others} is permitted, but only {name} is named"),
+        )?;
+        if let RoleServer::Inline { config, .. } = server {
+            let file = serde_json::json!({"mcpServers": {name: config}});
+            servers(file.to_string().as_bytes())?;
+        }
     }
     Ok(())
 }

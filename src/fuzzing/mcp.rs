@@ -50,6 +50,7 @@ fn config() -> ServerConfig {
     ServerConfig {
         name: "s".into(),
         source: ServerSource::Project,
+        role: None,
         transport: ServerTransport::Http {
             url: String::new(),
             headers: BTreeMap::new(),

@@ -37,6 +37,7 @@ pub const TARGETS: &[(&str, FuzzTarget)] = &[
     ("roster", files::roster),
     ("worktrees", files::worktrees),
     ("skill", files::skill),
+    ("role", extensions::role),
     ("settings", files::settings),
     ("image", files::image),
     ("servers", extensions::servers),

@@ -5,7 +5,7 @@ use base64::engine::general_purpose::STANDARD;
 use rmcp::model::{CallToolResult, ContentBlock, Resource, ResourceContents};
 use serde_json::Value;
 
-use super::types::{McpContent, McpImage};
+use super::types::{McpContent, McpImage, ResourceContent};
 use crate::domain::text::{clip, head_and_tail, one_line};
 
 /// Maximum size of the text, in bytes.
@@ -39,12 +39,79 @@ pub fn of_block(block: ContentBlock) -> McpContent {
     builder.finish()
 }
 
-pub fn of_resource(parts: Vec<ResourceContents>) -> McpContent {
-    let mut builder = ContentBuilder::default();
+/// Returns the content of a resource that is read by itself. Text that is sent as a blob counts as text.
+pub fn of_resource(parts: Vec<ResourceContents>) -> ResourceContent {
+    let mut out = ResourceContent::default();
+    let mut texts = Vec::new();
     for part in parts {
-        builder.resource(part);
+        match part {
+            ResourceContents::TextResourceContents { uri, text, .. } => texts.push((uri, text)),
+            ResourceContents::BlobResourceContents {
+                uri,
+                mime_type,
+                blob,
+                ..
+            } => {
+                let kind = line(&mime_type.unwrap_or_default());
+                let size = decoded_size(&blob);
+                let mut refuse = |why: &str| {
+                    let kind = if kind.is_empty() {
+                        "unknown type"
+                    } else {
+                        &kind
+                    };
+                    out.refused.push(format!("{kind}, {size} bytes, {why}"));
+                };
+                let is_image = kind.starts_with("image/");
+                if size > IMAGE_MAX {
+                    refuse(&format!("more than {IMAGE_MAX} bytes"));
+                    continue;
+                }
+                let Ok(bytes) = STANDARD.decode(blob.trim().as_bytes()) else {
+                    refuse("the data is damaged");
+                    continue;
+                };
+                if is_image && out.images.len() < IMAGES_MAX {
+                    let media_type = kind;
+                    out.images.push(McpImage { media_type, bytes });
+                } else if is_image {
+                    refuse(&format!("only {IMAGES_MAX} images are attached"));
+                } else if !is_text(&kind) {
+                    refuse("neither text nor an image");
+                } else {
+                    match String::from_utf8(bytes) {
+                        Ok(text) => texts.push((uri, text)),
+                        Err(_) => refuse("no text in UTF-8"),
+                    }
+                }
+            }
+            _ => out.refused.push("content of an unknown kind".into()),
+        }
     }
-    builder.finish()
+    out.text = match texts.as_slice() {
+        [] => None,
+        [(_, text)] => Some(text.clone()),
+        _ => {
+            let parts = texts
+                .iter()
+                .map(|(uri, text)| format!("[resource {}]\n{text}", line(uri)));
+            Some(parts.collect::<Vec<_>>().join("\n"))
+        }
+    };
+    out
+}
+
+/// Returns whether content of a media type is text.
+fn is_text(media_type: &str) -> bool {
+    let kind = media_type.split(';').next().unwrap_or_default().trim();
+    kind.starts_with("text/")
+        || ["+json", "+xml", "+yaml"]
+            .iter()
+            .any(|end| kind.ends_with(end))
+        || matches!(
+            kind,
+            "application/json" | "application/xml" | "application/yaml" | "application/javascript"
+        )
 }
 
 /// Returns the JSON of a result of an unknown kind as text.
@@ -226,6 +293,40 @@ mod tests {
         assert!(content.is_error);
         assert_eq!(content.images.len(), 2);
         assert_eq!(content.images[0].bytes, [0, 1, 2]);
+    }
+
+    #[test]
+    fn resources_are_text_images_or_refused() {
+        let read = |parts: Value| of_resource(serde_json::from_value(parts).unwrap());
+        let found = read(json!([
+            {"uri": "x://t", "text": "one"},
+            {"uri": "x://j", "mimeType": "application/json; charset=utf-8", "blob": "e30="},
+            {"uri": "x://i", "mimeType": "image/png", "blob": "AAE="},
+            {"uri": "x://z", "mimeType": "application/zip", "blob": "AAE="},
+            {"uri": "x://n", "blob": "AAE="},
+            {"uri": "x://u", "mimeType": "text/plain", "blob": "//8="},
+            {"uri": "x://d", "mimeType": "image/png", "blob": "???"},
+        ]));
+        assert_eq!(
+            found.text.as_deref(),
+            Some("[resource x://t]\none\n[resource x://j]\n{}")
+        );
+        assert_eq!(found.images[0].bytes, [0, 1]);
+        assert_eq!(
+            found.refused,
+            [
+                "application/zip, 2 bytes, neither text nor an image",
+                "unknown type, 2 bytes, neither text nor an image",
+                "text/plain, 2 bytes, no text in UTF-8",
+                "image/png, 2 bytes, the data is damaged",
+            ]
+        );
+        let one = read(json!([{"uri": "x://t", "text": "one"}]));
+        assert_eq!(one.text.as_deref(), Some("one"));
+        assert_eq!(read(json!([])), ResourceContent::default());
+        let many = vec![json!({"uri": "x://i", "mimeType": "image/png", "blob": "AAE="}); 9];
+        let many = read(Value::Array(many));
+        assert_eq!((many.images.len(), many.refused.len()), (IMAGES_MAX, 1));
     }
 
     #[test]

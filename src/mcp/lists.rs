@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use rmcp::model::{
-    ClientRequest, ListPromptsRequest, ListResourcesRequest, ListToolsRequest,
-    PaginatedRequestParams, Prompt, Resource, ServerResult, Tool,
+    ClientRequest, ListPromptsRequest, ListResourceTemplatesRequest, ListResourcesRequest,
+    ListToolsRequest, PaginatedRequestParams, Prompt, Resource, ResourceTemplate, ServerResult,
+    Tool,
 };
 use serde::de::DeserializeOwned;
 use tokio_util::sync::CancellationToken;
@@ -104,6 +105,33 @@ pub async fn resources(link: &Link) -> Result<Vec<McpResource>, LinkError> {
         .take(ENTRIES_MAX)
         .map(resource)
         .collect())
+}
+
+/// Lists the templates of resources, at most 1000.
+pub async fn resource_templates(link: &Link) -> Result<Vec<McpResource>, LinkError> {
+    let request = |params| {
+        ClientRequest::ListResourceTemplatesRequest(ListResourceTemplatesRequest {
+            params,
+            ..ListResourceTemplatesRequest::default()
+        })
+    };
+    let listed = pages(link, ENTRIES_MAX, request, |result| match result {
+        ServerResult::ListResourceTemplatesResult(list) => {
+            Some((list.resource_templates, list.next_cursor))
+        }
+        other => valid_entries(other, "resourceTemplates"),
+    });
+    let listed = listed.await?.into_iter();
+    let fits = |template: &ResourceTemplate| template.uri_template.len() <= NAME_MAX;
+    let template = |listed: ResourceTemplate| McpResource {
+        name: short(&listed.title.unwrap_or(listed.name)),
+        description: long(listed.description),
+        media_type: short(&listed.mime_type.unwrap_or_default()),
+        size: None,
+        uri: listed.uri_template,
+    };
+    let listed = listed.filter(fits).take(ENTRIES_MAX);
+    Ok(listed.map(template).collect())
 }
 
 pub async fn prompts(link: &Link) -> Result<Vec<McpPrompt>, LinkError> {

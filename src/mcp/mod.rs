@@ -26,5 +26,6 @@ mod types;
 pub use pool::ServerPool;
 pub use types::{
     CallError, CallProgress, ElicitationAnswer, McpContent, McpImage, McpPrompt, McpPromptArgument,
-    McpPromptMessage, McpResource, McpServerInfo, McpTool, PoolEvent, PoolOptions, ToolCatalog,
+    McpPromptMessage, McpResource, McpServerInfo, McpTool, PoolEvent, PoolOptions, ResourceContent,
+    ToolCatalog,
 };

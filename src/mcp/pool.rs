@@ -13,6 +13,7 @@ use rmcp::model::{
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
+use super::call::LinkError;
 use super::catalog::Catalog;
 use super::content;
 use super::credentials::CredentialFile;
@@ -20,7 +21,7 @@ use super::server::{PoolContext, Server, StartCause, Wanted};
 use super::tools::{DESCRIPTION_MAX, cut_end};
 use super::types::{
     CallError, CallProgress, McpContent, McpPrompt, McpPromptMessage, McpResource, McpServerInfo,
-    PoolEvent, PoolOptions, ToolCatalog,
+    PoolEvent, PoolOptions, ResourceContent, ToolCatalog,
 };
 use super::{lists, login};
 use crate::domain::chat::Role;
@@ -109,6 +110,22 @@ impl ServerPool {
         join_all(named.iter().map(|server| server.settled(within, false))).await;
     }
 
+    /// Returns whether a server of this name is configured.
+    pub fn is_configured(&self, name: &str) -> bool {
+        self.servers.0.contains_key(name)
+    }
+
+    /// Returns the name of the server that the user has typed, regardless of case.
+    pub fn named(&self, typed: &str) -> Option<&str> {
+        let mut names = self.servers.0.keys().map(String::as_str);
+        let exact = self
+            .servers
+            .0
+            .get_key_value(typed)
+            .map(|(name, _)| name.as_str());
+        exact.or_else(|| names.find(|name| name.eq_ignore_ascii_case(typed)))
+    }
+
     /// Starts a server if [`ServerPool::ensure_started`] would, and does not wait.
     pub fn start(&self, name: &str) {
         if let Some(server) = self.servers.0.get(name) {
@@ -162,6 +179,7 @@ impl ServerPool {
         all.map(|server| ServerStatus {
             name: server.config.name.clone(),
             source: server.config.source,
+            role: server.config.role.clone(),
             state: server.state(),
             target: target(&server.config.transport, &redactor),
             tools: self.context.catalog.count(&server.config.name),
@@ -276,7 +294,26 @@ impl ServerPool {
         }
     }
 
-    /// Reads a resource of a server. Its size is bounded as [`McpContent`] says.
+    /// Lists at most 1000 templates of resources of a server. Empty if the server knows no templates. Starts the server
+    /// if necessary.
+    ///
+    /// # Errors
+    /// Fails if the server is not available or does not answer.
+    pub async fn resource_templates(&self, server: &str) -> Result<Vec<McpResource>, CallError> {
+        let server = self.server(server)?;
+        let link = server.link().await?;
+        let info = link.peer.peer_info();
+        if info.is_some_and(|info| info.capabilities.resources.is_none()) {
+            return Ok(Vec::new());
+        }
+        match lists::resource_templates(&link).await {
+            Ok(found) => Ok(found),
+            Err(LinkError::Rejected { .. }) => Ok(Vec::new()),
+            Err(error) => Err(server.call_error(error).await),
+        }
+    }
+
+    /// Reads a resource of a server, and starts the server if necessary.
     ///
     /// # Errors
     /// As [`ServerPool::call`].
@@ -285,7 +322,7 @@ impl ServerPool {
         server: &str,
         uri: &str,
         cancel: &CancellationToken,
-    ) -> Result<McpContent, CallError> {
+    ) -> Result<ResourceContent, CallError> {
         let server = self.server(server)?;
         let params = ReadResourceRequestParams::new(uri);
         let request = ClientRequest::ReadResourceRequest(ReadResourceRequest::new(params));

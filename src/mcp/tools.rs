@@ -105,6 +105,7 @@ mod tests {
         ServerConfig {
             name: "s".into(),
             source: ServerSource::User,
+            role: None,
             transport: ServerTransport::Http {
                 url: String::new(),
                 headers: std::collections::BTreeMap::new(),

@@ -81,6 +81,17 @@ pub struct McpContent {
     pub is_error: bool,
 }
 
+/// The content of a resource, in the order in which the server sent it.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ResourceContent {
+    /// The texts, joined; each with its URI if there are several. Bounded by the length of a server's message.
+    pub text: Option<String>,
+    /// At most 8.
+    pub images: Vec<McpImage>,
+    /// What is neither text nor image, or too large: one line each.
+    pub refused: Vec<String>,
+}
+
 /// An image as the server sent it. It is not decoded: the media type may be wrong and the data damaged.
 #[derive(Clone, PartialEq, Eq)]
 pub struct McpImage {

@@ -4,6 +4,7 @@
 //! add its folder, its `mod` line and its line in [`PROVIDERS`].
 
 mod anthropic;
+pub mod effort;
 pub mod governor;
 pub mod http;
 pub mod images;
@@ -30,6 +31,7 @@ use serde_json::Value;
 
 use crate::domain::chat::{Block, Message};
 use crate::domain::ids::Name;
+use crate::domain::role::RoleEffort;
 use crate::domain::usage::Usage;
 pub use window::ContextWindow;
 
@@ -74,6 +76,8 @@ pub struct ModelRequest {
     pub tools: Arc<Vec<ToolSpec>>,
     pub max_tokens: u32,
     pub images: ImageInput,
+    /// How much the model should think; `None`: the default of the server.
+    pub effort: Option<RoleEffort>,
 }
 
 /// One item of the stream of a model call.

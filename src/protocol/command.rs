@@ -7,6 +7,7 @@ use crate::domain::ids::{JobId, Name, RequestId, TaskId};
 use crate::domain::mention::Mention;
 use crate::domain::permission::PermissionScope;
 use crate::domain::request::Decision;
+use crate::domain::server_offers::split_prompt;
 use crate::domain::worktree::Losses;
 
 /// Identifies a command within the front end that sent it. Every front end counts from 1, so commands of two front ends
@@ -110,7 +111,7 @@ pub enum Command {
         #[serde(rename = "told")]
         confirmed: Losses,
     },
-    /// Asks for the project memory that agents were given. Answered by a `Notice`.
+    /// Asks for the project memory that agents were given. Answered by `MemoryShown`.
     ShowMemory,
     /// Starts the teammates of a team preset. Answered by `RosterChanged`, and a `Notice` for each that cannot start.
     StartTeam { preset: String },
@@ -119,6 +120,12 @@ pub enum Command {
     /// Acts on an MCP server. Answered by `ServersChanged`; `Show` also by `ServerShown`, `LogIn` by a `Notice` with the
     /// address of the login page and one with the result.
     Server { name: String, action: ServerAction },
+    /// Asks for the resources and prompts that MCP servers offer: of those that are connected, and of `start`, which is
+    /// started if necessary. Answered by `OffersListed` for each server, now and whenever they change.
+    ListOffers {
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        start: Option<String>,
+    },
     /// Uses another model, from the next model call on. Answered by `Ready`.
     UseModel { name: String },
 }
@@ -165,10 +172,12 @@ impl Command {
         }
     }
 
-    /// Returns whether the command reads attachments, which may take a second for a large image. Later commands run in
-    /// the meantime, except those for which [`Command::keeps_order_of_prompts`] returns true.
+    /// Returns whether the command reads attachments or a prompt of an MCP server, which may take a second for a large
+    /// image, and longer for a server. Later commands run in the meantime, except those for which
+    /// [`Command::keeps_order_of_prompts`] returns true.
     pub fn reads_attachments(&self) -> bool {
-        matches!(self, Command::Prompt { attachments, .. } if !attachments.is_empty())
+        matches!(self, Command::Prompt { attachments, text, .. }
+            if !attachments.is_empty() || split_prompt(text).is_some())
     }
 
     /// Returns whether the command must be carried out after all earlier prompts.

@@ -3,8 +3,10 @@
 mod crew;
 mod failures;
 mod http;
+mod offers;
 mod permissions;
 mod processes;
+mod roles;
 mod third_party;
 mod turns;
 
@@ -37,6 +39,7 @@ pub fn program_config(name: &str, words: &[&str]) -> ServerConfig {
     ServerConfig {
         name: name.into(),
         source: ServerSource::User,
+        role: None,
         transport: ServerTransport::Program {
             command: words[0].into(),
             args: words[1..].iter().map(ToString::to_string).collect(),
@@ -331,8 +334,8 @@ async fn resources_and_prompts_are_listed_and_read() {
         .await
         .unwrap();
     assert!(
-        content.text.contains("content of test://1"),
-        "{}",
+        content.text.as_deref() == Some("content of test://1"),
+        "{:?}",
         content.text
     );
     assert_eq!(content.images.len(), 1);

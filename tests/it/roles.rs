@@ -140,14 +140,27 @@ fn agents_are_listed_and_shown() {
 /// Returns the bodies of all requests of `crewdeck run PROMPT OPTIONS` to a server that answers every request with a
 /// short text.
 fn requests(project: &Project, prompt: &str, options: &[&str]) -> Vec<Value> {
-    let runtime = tokio::runtime::Runtime::new().unwrap();
-    let answer = "data: {\"id\":\"1\",\"object\":\"chat.completion.chunk\",\"choices\":[{\"index\":0,\"delta\":{\"role\":\"assistant\",\"content\":\"Done.\"},\"finish_reason\":null}]}\n\n\
+    requests_to(answer(), project, prompt, options).0
+}
+
+fn answer() -> ResponseTemplate {
+    let text = "data: {\"id\":\"1\",\"object\":\"chat.completion.chunk\",\"choices\":[{\"index\":0,\"delta\":{\"role\":\"assistant\",\"content\":\"Done.\"},\"finish_reason\":null}]}\n\n\
                   data: {\"id\":\"1\",\"object\":\"chat.completion.chunk\",\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n";
+    ResponseTemplate::new(200).set_body_raw(text, "text/event-stream")
+}
+
+/// As [`requests`], with a server that answers as `responder` does. Also returns how the program ended.
+fn requests_to(
+    responder: impl wiremock::Respond + 'static,
+    project: &Project,
+    prompt: &str,
+    options: &[&str],
+) -> (Vec<Value>, std::process::Output) {
+    let runtime = tokio::runtime::Runtime::new().unwrap();
     let server = runtime.block_on(async {
         let server = MockServer::start().await;
-        let answer = ResponseTemplate::new(200).set_body_raw(answer, "text/event-stream");
         Mock::given(method("POST"))
-            .respond_with(answer)
+            .respond_with(responder)
             .mount(&server)
             .await;
         server
@@ -167,10 +180,10 @@ fn requests(project: &Project, prompt: &str, options: &[&str]) -> Vec<Value> {
     let ended = project.command(&args).output().unwrap();
     let requests = runtime.block_on(server.received_requests()).unwrap();
     assert!(!requests.is_empty(), "{ended:?}");
-    requests
+    let bodies = requests
         .iter()
-        .map(|r| serde_json::from_slice(&r.body).unwrap())
-        .collect()
+        .map(|r| serde_json::from_slice(&r.body).unwrap());
+    (bodies.collect(), ended)
 }
 
 fn tools(request: &Value) -> Vec<&str> {
@@ -243,6 +256,62 @@ fn preset_members_get_what_their_role_says() {
         text.contains("- checker: Checks") && text.contains("Greet bob politely."),
         "{text}"
     );
+}
+
+/// Answers as [`requests`] does, but refuses requests with an effort.
+struct Plain;
+
+impl wiremock::Respond for Plain {
+    fn respond(&self, request: &wiremock::Request) -> ResponseTemplate {
+        let body: Value = serde_json::from_slice(&request.body).unwrap();
+        if body.get("reasoning_effort").is_none() {
+            return answer();
+        }
+        let message = "Unrecognized request argument supplied: reasoning_effort";
+        ResponseTemplate::new(400).set_body_json(json!({"error": {"message": message}}))
+    }
+}
+
+#[test]
+fn effort_of_a_role_is_sent_and_left_out_where_it_is_refused() {
+    let project = Project::git();
+    project.write(
+        ".claude/agents/thinker.md",
+        "---\nname: thinker\ndescription: Thinks\neffort: high\n---\nThink.",
+    );
+    let member = "[[members]]\nname = \"alice\"\nrole = \"thinker\"\n";
+    project.write(".crewdeck/teams/web.toml", member);
+    let all = requests(&project, "begin", &["--team", "web"]);
+    let alice = of(&all, "You are 'alice', role: thinker");
+    assert_eq!(alice["reasoning_effort"], "high");
+    assert_eq!(of(&all, "You are the lead").get("reasoning_effort"), None);
+
+    let project = Project::git();
+    project.write(
+        ".claude/agents/thinker.md",
+        "---\nname: thinker\ndescription: Thinks\neffort: high\n---\nThink.",
+    );
+    project.write(".crewdeck/teams/web.toml", member);
+    let (all, ended) = requests_to(Plain, &project, "begin", &["--team", "web"]);
+    let is_alice = |r: &&Value| {
+        r["messages"][0]["content"]
+            .as_str()
+            .is_some_and(|s| s.contains("alice', role"))
+    };
+    let efforts: Vec<_> = all
+        .iter()
+        .filter(is_alice)
+        .map(|r| r.get("reasoning_effort").is_some())
+        .collect();
+    assert_eq!(efforts[..2], [true, false]);
+    assert!(
+        efforts[1..].iter().all(|has_effort| !has_effort),
+        "{efforts:?}"
+    );
+    let err = String::from_utf8_lossy(&ended.stderr).into_owned();
+    let notices = err.matches("m accepts no effort: high of the role of alice is ignored.");
+    assert_eq!(notices.count(), 1, "{err}");
+    assert_eq!(ended.status.code(), Some(0), "{err}");
 }
 
 #[test]

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use crewdeck::domain::chat::{Block, Message, Outcome, ToolCall};
 use crewdeck::domain::ids::{CallId, Name};
+use crewdeck::domain::role::RoleEffort;
 use crewdeck::model::provider::ModelServerConfig;
 use crewdeck::model::{
     Delta, ImageInput, ModelError, ModelRequest, PROVIDERS, Reply, StopReason, ToolSpec,
@@ -81,6 +82,7 @@ fn request() -> ModelRequest {
         tools: Arc::new(vec![tool("bash"), tool("glob")]),
         max_tokens: 99,
         images: ImageInput::Sent,
+        effort: None,
     }
 }
 
@@ -170,6 +172,27 @@ async fn messages_requests_are_valid_and_cache_the_prefix() {
             ],
         })
     );
+}
+
+#[tokio::test]
+async fn effort_is_sent_only_if_it_is_set() {
+    for (effort, messages, completions) in [
+        (RoleEffort::Low, json!({"effort": "low"}), "low"),
+        (RoleEffort::Max, json!({"effort": "max"}), "xhigh"),
+    ] {
+        let effort = Some(effort);
+        let request = ModelRequest {
+            effort,
+            ..request()
+        };
+        let server = mock_server(sse(ANTHROPIC)).await;
+        send(&anthropic(&server), request.clone()).await.unwrap();
+        assert_eq!(request_bodies(&server).await[0]["output_config"], messages);
+        let server = mock_server(sse(OPENAI)).await;
+        send(&openai(&server), request).await.unwrap();
+        let body = &request_bodies(&server).await[0];
+        assert_eq!(body["reasoning_effort"], completions);
+    }
 }
 
 #[tokio::test]

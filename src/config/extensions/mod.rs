@@ -8,6 +8,7 @@ mod edit;
 mod hook_files;
 mod json;
 mod named_files;
+mod role_servers;
 mod servers;
 mod trust;
 mod variables;
@@ -71,6 +72,8 @@ pub struct Extensions {
 pub struct ListedServer {
     pub name: String,
     pub source: ServerSource,
+    /// The role that describes it.
+    pub role: Option<String>,
     /// The command line or the URL as it is written in the file; empty if the entry is invalid.
     pub target: String,
     pub state: ListedState,
@@ -151,6 +154,7 @@ impl Extensions {
             loader.user_servers(&user.join("mcp.json"));
         }
         loader.project_servers();
+        loader.role_servers(user);
         let mut are_hooks_off = false;
         if let Some(user) = user {
             are_hooks_off = loader.user_hooks(&user.join("hooks.json"));
@@ -246,7 +250,7 @@ impl<F: Fn() -> Decisions> Loader<'_, F> {
                 self.problem(SERVER_FILE, what);
                 continue;
             }
-            let (state, decision) = match self.approve_server(index, &server, &bytes) {
+            let (state, decision) = match self.approve_server(SERVER_FILE, index, &server, &bytes) {
                 Ok(Some(SettingsDecision::Approved)) => (ListedState::Approved, true),
                 Ok(Some(SettingsDecision::Ignored)) => (ListedState::Ignored, false),
                 Ok(None) => (ListedState::NeedsApproval, false),
@@ -277,6 +281,7 @@ impl<F: Fn() -> Decisions> Loader<'_, F> {
 
     fn approve_server(
         &mut self,
+        file: &str,
         index: usize,
         server: &ParsedServer,
         bytes: &[u8],
@@ -289,7 +294,7 @@ impl<F: Fn() -> Decisions> Loader<'_, F> {
         let new = NewItem {
             kind: ItemKind::Server,
             name: server.config.name.clone(),
-            file: SERVER_FILE,
+            file: file.into(),
             index,
             runs: server.details.clone(),
             effect,
@@ -323,6 +328,7 @@ impl<F: Fn() -> Decisions> Loader<'_, F> {
         self.out.listing.push(ListedServer {
             name: server.config.name.clone(),
             source: server.config.source,
+            role: server.config.role.clone(),
             target: server.target.clone(),
             state,
         });
@@ -332,6 +338,7 @@ impl<F: Fn() -> Decisions> Loader<'_, F> {
         let listed = servers.into_iter().map(|(name, why)| ListedServer {
             name,
             source,
+            role: None,
             target: String::new(),
             state: ListedState::Problem(why),
         });
@@ -372,7 +379,7 @@ impl<F: Fn() -> Decisions> Loader<'_, F> {
             let new = NewItem {
                 kind: ItemKind::Hook,
                 name: one_line(&escape_control_chars(&hook.label())),
-                file,
+                file: file.into(),
                 index: hook.source.index,
                 runs: one_line(&escape_control_chars(&details(&hook))),
                 effect,

@@ -174,6 +174,7 @@ impl ServerEntry<'_> {
             config: ServerConfig {
                 name: name.to_string(),
                 source,
+                role: None,
                 transport,
                 call_timeout,
                 is_always_loaded,

@@ -41,6 +41,7 @@ fn every_field_of_a_program_is_read() {
         ServerConfig {
             name: "s".into(),
             source: ServerSource::Project,
+            role: None,
             transport: ServerTransport::Program {
                 command: "/home/ada/bin/srv".into(),
                 args: vec!["--db".into(), "a b".into(), "${API_KEY}".into()],

@@ -38,7 +38,7 @@ pub struct TrustItem {
     /// The name of the server, or the event and the matcher of the hook.
     pub name: String,
     /// The file that declares it, relative to the project directory.
-    pub file: &'static str,
+    pub file: String,
     /// The position in the file: of a server among the valid ones, of a hook among all.
     pub index: usize,
     /// The command or URL with its environment variables and headers, on one line and without control characters.
@@ -69,7 +69,7 @@ struct GuardedItem {
 pub struct NewItem {
     pub kind: ItemKind,
     pub name: String,
-    pub file: &'static str,
+    pub file: String,
     pub index: usize,
     pub runs: String,
     pub effect: &'static str,
@@ -113,10 +113,10 @@ impl ExtensionTrust {
             Ok(named) => (named, None),
             Err(why) => (Vec::new(), Some(why)),
         };
-        let stamp = stamp(&self.root, new.file, &named);
+        let stamp = stamp(&self.root, &new.file, &named);
         let digest = match refused {
             Some(why) => Err(why),
-            None => digest(&self.root, new.kind, new.file, new.index, bytes, &named),
+            None => digest(&self.root, new.kind, &new.file, new.index, bytes, &named),
         };
         let decision = digest.as_ref().ok().and_then(|d| decisions.about(d));
         let item = TrustItem {
@@ -181,14 +181,14 @@ impl ExtensionTrust {
                 ),
             });
         }
-        let stamp = stamp(&self.root, item.file, named);
+        let stamp = stamp(&self.root, &item.file, named);
         let mut unchanged = unchanged.lock().unwrap_or_else(PoisonError::into_inner);
         if stamp.is_some() && stamp == *unchanged {
             return Ok(());
         }
         let bytes =
-            regular_file::read(&self.root.join(item.file), json::FILE_MAX).unwrap_or_default();
-        let now = digest(&self.root, item.kind, item.file, item.index, &bytes, named);
+            regular_file::read(&self.root.join(&item.file), json::FILE_MAX).unwrap_or_default();
+        let now = digest(&self.root, item.kind, &item.file, item.index, &bytes, named);
         if now == item.digest {
             *unchanged = stamp;
             return Ok(());

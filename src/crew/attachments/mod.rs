@@ -1,5 +1,5 @@
-//! Reads the files that a message mentions, for the model: text, directories and images. Each has a size limit. If one
-//! file cannot be attached, the whole message is rejected with a one-line reason.
+//! Reads the files and resources of MCP servers that a message mentions, for the model: text, directories and images.
+//! Each has a size limit. If one cannot be attached, the whole message is rejected with a one-line reason.
 //!
 //! The user may attach any file that crewdeck can read, even outside of the project: only files that the user names are
 //! read, and the user could paste their content as well. Secrets in text are redacted, as in the results of
@@ -7,17 +7,24 @@
 
 mod folder;
 mod image;
+mod resource;
 mod text;
 
 pub use image::decode as decode_image;
+pub use resource::{ResourceServers, explain as explain_call};
 
 use std::path::{Path, PathBuf};
+
+use futures::future::join_all;
 
 use crate::agent::driver::blocking;
 use crate::domain::attachment::{AttachedImage, Attachment};
 use crate::domain::mention::Mention;
 use crate::domain::redact::Redactor;
+use crate::domain::server_offers::split_resource;
+use crate::mcp::{McpImage, ResourceContent};
 use crate::store::{AttachmentStore, os_errors};
+use resource::Named;
 
 const ATTACHMENTS_MAX: usize = 20;
 /// Maximum size of the attached text of a message, in bytes.
@@ -34,35 +41,117 @@ struct Content {
     image: Option<crate::domain::attachment::ImageSize>,
 }
 
-/// Reads and stores the files that `mentions` name. If nothing exists at the path of a mention that is not required,
-/// skips the mention.
+/// Reads and stores the files and resources that `mentions` name. If a mention that is not required names neither, skips
+/// it.
 ///
 /// # Errors
-/// Returns one line that says which file cannot be attached and why.
+/// Returns one line that says what cannot be attached and why.
 pub async fn read(
     root: &Path,
     mentions: Vec<Mention>,
     redactor: &Redactor,
+    servers: ResourceServers<'_>,
 ) -> Result<Vec<Attachment>, String> {
     if mentions.is_empty() {
         return Ok(Vec::new());
     }
+    let mentions = with_resources(root, mentions, servers).await?;
     let (root, redactor) = (root.to_path_buf(), redactor.clone());
-    let work = blocking(move || Ok(read_all(&root, &mentions, &redactor)));
+    let work = blocking(move || Ok(read_all(&root, mentions, &redactor)));
     work.await.map_err(|error| error.to_string())?
+}
+
+/// Stores the text and the images of a prompt of an MCP server, which the agent follows. `command` is its name with a
+/// slash, `size` says for the user how large it is.
+///
+/// # Errors
+/// Returns one line that says why it cannot be used.
+pub async fn of_prompt(
+    root: &Path,
+    command: String,
+    size: String,
+    text: String,
+    images: Vec<McpImage>,
+    redactor: &Redactor,
+) -> Result<Vec<Attachment>, String> {
+    let (root, redactor) = (root.to_path_buf(), redactor.clone());
+    let store = move || {
+        let mut batch = Batch::new(&root, &redactor);
+        let bytes = text.into_bytes();
+        let image = None;
+        batch.add(&command, Content { bytes, size, image }, true)?;
+        for (at, image) in images.into_iter().enumerate() {
+            let name = format!("{command} {}", at + 1);
+            let content = image::prepare(&image.bytes);
+            let content = content.map_err(|why| refusal(&name, &why))?;
+            batch.add(&name, content, false)?;
+        }
+        Ok(batch.all)
+    };
+    let work = blocking(move || Ok(store()));
+    work.await.map_err(|error| error.to_string())?
+}
+
+/// Reads the resources that are mentioned, all at once. The other mentions have no content here.
+async fn with_resources(
+    root: &Path,
+    mentions: Vec<Mention>,
+    servers: ResourceServers<'_>,
+) -> Result<Vec<(Mention, Option<ResourceContent>)>, String> {
+    let could_be = |mention: &&Mention| split_resource(&mention.path).is_some();
+    if mentions.iter().filter(could_be).count() > ATTACHMENTS_MAX {
+        let most = format!("a message has at most {ATTACHMENTS_MAX} attachments");
+        return Err(refusal("so many resources", &most));
+    }
+    let read = mentions.into_iter().map(async |mention| {
+        let refuse = |why: &str| refusal(&mention.path, why);
+        if split_resource(&mention.path).is_none() {
+            return Ok((mention, None));
+        }
+        let at = resolve(root, &mention.path);
+        let is_file = blocking(move || Ok(at.exists())).await;
+        if is_file.unwrap_or(false) {
+            return Ok((mention, None));
+        }
+        match (resource::named(&mention.path, servers), servers) {
+            (Named::Resource { server, uri }, Ok(pool)) => {
+                let found = resource::read(pool, server, uri).await;
+                let found = found.map_err(|why| refuse(&why))?;
+                Ok((mention, Some(found)))
+            }
+            (Named::UnknownServer(_), Err(why)) => Err(refuse(why)),
+            (Named::UnknownServer(server), Ok(_)) => {
+                Err(refuse(&format!("no MCP server is named {server}")))
+            }
+            (Named::Resource { .. } | Named::Other, _) => Ok((mention, None)),
+        }
+    });
+    join_all(read).await.into_iter().collect()
+}
+
+fn refusal(path: &str, why: &str) -> String {
+    format!("Cannot attach {path}: {why}. The message was not sent.")
 }
 
 fn read_all(
     root: &Path,
-    mentions: &[Mention],
+    mentions: Vec<(Mention, Option<ResourceContent>)>,
     redactor: &Redactor,
 ) -> Result<Vec<Attachment>, String> {
-    let store = AttachmentStore::open(root);
-    let mut all: Vec<Attachment> = Vec::new();
-    let mut text = 0;
-    for Mention { path, is_required } in mentions {
-        let refuse = |why: &str| format!("Cannot attach {path}: {why}. The message was not sent.");
-        if !is_required && (path.len() > PATH_MAX || !resolve(root, path).exists()) {
+    let mut batch = Batch::new(root, redactor);
+    for (Mention { path, is_required }, found) in mentions {
+        if let Some(found) = found {
+            let contents = resource::contents(found).map_err(|why| refusal(&path, &why))?;
+            for (at, content) in contents.into_iter().enumerate() {
+                let name = match at {
+                    0 => path.clone(),
+                    _ => format!("{path} ({})", at + 1),
+                };
+                batch.add(&name, content, false)?;
+            }
+            continue;
+        }
+        if !is_required && (path.len() > PATH_MAX || !resolve(root, &path).exists()) {
             continue;
         }
         if path.len() > PATH_MAX {
@@ -70,36 +159,67 @@ fn read_all(
                 "Cannot attach a file: its path is too long. The message was not sent.".into(),
             );
         }
-        if all.len() == ATTACHMENTS_MAX {
-            return Err(refuse(&format!(
-                "a message has at most {ATTACHMENTS_MAX} attachments"
-            )));
+        batch.check_room(&path)?;
+        let content = read_one(&resolve(root, &path), &path);
+        batch.add(&path, content.map_err(|why| refusal(&path, &why))?, false)?;
+    }
+    Ok(batch.all)
+}
+
+/// The attachments of one message, as they are stored one after the other.
+struct Batch<'a> {
+    store: AttachmentStore,
+    redactor: &'a Redactor,
+    all: Vec<Attachment>,
+    /// Size of the stored text, in bytes.
+    text: usize,
+}
+
+impl<'a> Batch<'a> {
+    fn new(root: &Path, redactor: &'a Redactor) -> Batch<'a> {
+        Batch {
+            store: AttachmentStore::open(root),
+            redactor,
+            all: Vec::new(),
+            text: 0,
         }
-        let mut content = read_one(&resolve(root, path), path).map_err(|why| refuse(&why))?;
+    }
+
+    fn check_room(&self, path: &str) -> Result<(), String> {
+        if self.all.len() < ATTACHMENTS_MAX {
+            return Ok(());
+        }
+        let most = format!("a message has at most {ATTACHMENTS_MAX} attachments");
+        Err(refusal(path, &most))
+    }
+
+    /// Redacts and stores one content.
+    fn add(&mut self, path: &str, mut content: Content, is_command: bool) -> Result<(), String> {
+        self.check_room(path)?;
         let extension = match &content.image {
             Some(image) => image.media_type.trim_start_matches("image/"),
             None => {
-                content.bytes = redactor.bytes(&content.bytes).into_owned();
-                text += content.bytes.len();
+                content.bytes = self.redactor.bytes(&content.bytes).into_owned();
+                self.text += content.bytes.len();
                 "txt"
             }
         };
-        if text > TEXT_MAX {
-            return Err(refuse(&format!(
-                "the attached text of a message has at most {} KB",
-                TEXT_MAX / 1024
-            )));
+        if self.text > TEXT_MAX {
+            let most = TEXT_MAX / 1024;
+            let why = format!("the attached text of a message has at most {most} KB");
+            return Err(refusal(path, &why));
         }
-        let saved = store.save(&content.bytes, extension);
-        let file = saved.map_err(|error| refuse(&error.to_string()))?;
-        all.push(Attachment {
-            path: path.clone(),
+        let saved = self.store.save(&content.bytes, extension);
+        let file = saved.map_err(|error| refusal(path, &error.to_string()))?;
+        self.all.push(Attachment {
+            path: path.into(),
             size: content.size,
             file,
             image: content.image,
+            is_command,
         });
+        Ok(())
     }
-    Ok(all)
 }
 
 /// Prepares and stores an image that a tool has returned.

@@ -12,7 +12,8 @@ async fn attach(dir: &Path, paths: &[&str]) -> Result<Vec<Attachment>, String> {
         path: (*path).into(),
         is_required: true,
     });
-    read(dir, mentions.collect(), &Redactor::default()).await
+    let none = Err("no MCP server is configured");
+    read(dir, mentions.collect(), &Redactor::default(), none).await
 }
 
 async fn refusal(dir: &Path, path: &str) -> String {
@@ -140,7 +141,13 @@ async fn optional_mention_of_nothing_is_text() {
         path: "types/node".into(),
         is_required: false,
     }];
-    let all = read(dir.path(), mentions, &Redactor::default()).await;
+    let all = read(
+        dir.path(),
+        mentions,
+        &Redactor::default(),
+        Err("no MCP server is configured"),
+    )
+    .await;
     assert_eq!(all, Ok(Vec::new()));
 }
 

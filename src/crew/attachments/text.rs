@@ -30,7 +30,12 @@ pub fn read(at: &Path, size: u64) -> Result<Content, String> {
     if raw[..raw.len().min(PROBE)].contains(&0) {
         return Err(format!("it is a binary file of {}", bytes(size)));
     }
-    let text = String::from_utf8_lossy(&raw);
+    Ok(of(&raw, size))
+}
+
+/// Returns `raw`, the first [`READ_MAX`] bytes at most of a text of `size` bytes, as an attachment.
+pub fn of(raw: &[u8], size: u64) -> Content {
+    let text = String::from_utf8_lossy(raw);
     let total = text.lines().count();
     let (kept, lines) = first_lines(&text);
     let is_whole = size <= READ_MAX && kept.len() + 1 >= text.trim_end_matches('\n').len();
@@ -50,11 +55,11 @@ pub fn read(at: &Path, size: u64) -> Result<Content, String> {
         out.push_str(&format!("({of})\n"));
     }
     out.push_str(kept);
-    Ok(Content {
+    Content {
         bytes: out.into_bytes(),
         size: of,
         image: None,
-    })
+    }
 }
 
 /// Returns the first lines of `text` and their number: at most [`LINES_MAX`] lines and [`TEXT_MAX`] bytes. If the first

@@ -85,6 +85,7 @@ impl Teammates {
         {
             member.model.clone_from(&role.model);
         }
+        member.set_color(role.as_ref().and_then(|applied| applied.role.color));
         let added = self.team.add(member.clone(), self.limits.agents_max).await;
         let team = added.map_err(|e| e.to_string())?;
         // Shutdown requests for an earlier member with this name do not apply.

@@ -164,12 +164,6 @@ fn mistakes_that_leave_the_role_usable_are_notices_with_lines() {
             "4: \"a b\" is not a valid name of a server",
         ),
         (
-            "mcpServers:\n  - x: {command: y}",
-            "mcpServers",
-            json!([{"x": "inline"}]),
-            "4: the server x is not started from here: move it to .mcp.json",
-        ),
-        (
             "mcpServers: [{x: 1}]",
             "mcpServers",
             json!([{"x": "inline"}]),

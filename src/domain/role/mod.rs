@@ -10,6 +10,7 @@ mod values;
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 
+pub use super::agent_color::RoleColor;
 use super::team::DEFAULT_ROLE;
 
 pub use file::{RoleError, RoleFile};
@@ -50,21 +51,7 @@ impl RoleSource {
     }
 }
 
-/// The colour of a role. The names are those of Claude Code.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum RoleColor {
-    Red,
-    Blue,
-    Green,
-    Yellow,
-    Purple,
-    Orange,
-    Pink,
-    Cyan,
-}
-
-/// The reasoning effort that a role asks of its model. It is read, but not sent to models yet.
+/// The reasoning effort that a role asks of its model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RoleEffort {
@@ -75,13 +62,26 @@ pub enum RoleEffort {
     Max,
 }
 
+impl RoleEffort {
+    /// Returns the word for users and on the wire.
+    pub fn word(self) -> &'static str {
+        match self {
+            RoleEffort::Low => "low",
+            RoleEffort::Medium => "medium",
+            RoleEffort::High => "high",
+            RoleEffort::Xhigh => "xhigh",
+            RoleEffort::Max => "max",
+        }
+    }
+}
+
 /// An MCP server that a role names.
 #[derive(Debug, Clone, PartialEq)]
 pub enum RoleServer {
     /// A server that is configured outside of the role.
     Named(String),
-    /// A server whose configuration is in the role's file. It is never started, because the user cannot approve it
-    /// there.
+    /// A server that the role itself describes, which only agents with this role see. It could run a program: it is not
+    /// started before the user has approved it.
     Inline { name: String, config: Value },
 }
 
@@ -142,15 +142,11 @@ pub struct AgentRole {
 }
 
 impl AgentRole {
-    /// Returns the limits on the agent's tools; a tool must be permitted by all of them. Inline servers are not
-    /// permitted, because the user has not approved them.
+    /// Returns the limits on the agent's tools; a tool must be permitted by all of them.
     pub fn limits(&self) -> Vec<ToolSelection> {
         let named = self.servers.as_ref().map(|servers| {
-            let named = servers.iter().filter_map(|server| match server {
-                RoleServer::Named(name) => Some(name.as_str()),
-                RoleServer::Inline { .. } => None,
-            });
-            ToolSelection::with_servers(&named.collect::<Vec<_>>())
+            let names: Vec<&str> = servers.iter().map(RoleServer::name).collect();
+            ToolSelection::with_servers(&names)
         });
         std::iter::once(self.tools.clone()).chain(named).collect()
     }
@@ -295,6 +291,7 @@ mod tests {
         );
         assert!(!printed.to_string().contains("secret"));
         let permits = |tool: &str| role.limits().iter().all(|l| l.permits(tool));
-        assert!(permits("mcp__a__x") && permits("bash") && !permits("mcp__b__x"));
+        assert!(permits("mcp__a__x") && permits("bash") && permits("mcp__b__x"));
+        assert!(!permits("mcp__c__x"));
     }
 }

@@ -90,12 +90,11 @@ pub(super) fn servers(value: Value) -> (Vec<RoleServer>, Vec<String>) {
     for server in &servers {
         match server {
             RoleServer::Inline { name, config } if !config.is_object() => {
-                notices.push(format!("the server {name} must be a map with command or url"));
+                notices.push(format!(
+                    "the server {name} must be a map with command or url"
+                ));
             }
-            RoleServer::Inline { name, .. } => notices.push(format!(
-                "the server {name} is not started from here: move it to .mcp.json, where you can approve it"
-            )),
-            RoleServer::Named(_) => {}
+            RoleServer::Inline { .. } | RoleServer::Named(_) => {}
         }
     }
     (servers, notices)

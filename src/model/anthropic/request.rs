@@ -33,6 +33,9 @@ pub fn body(request: &ModelRequest) -> Value {
         }
         body["tools"] = Value::Array(tools);
     }
+    if let Some(effort) = request.effort {
+        body["output_config"] = json!({"effort": effort.word()});
+    }
     body
 }
 

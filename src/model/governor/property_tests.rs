@@ -150,6 +150,7 @@ async fn call_until_done(governor: Arc<Governor>, start: Instant) -> Result<(), 
             tools: Arc::default(),
             max_tokens: 1,
             images: ImageInput::Sent,
+            effort: None,
         });
         let mut reported: Option<Duration> = None;
         let failed = loop {

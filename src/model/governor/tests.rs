@@ -120,6 +120,7 @@ fn request(agent: &str) -> ModelRequest {
         tools: Arc::default(),
         max_tokens: 1,
         images: ImageInput::Sent,
+        effort: None,
     }
 }
 

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::domain::chat::{Block, Message, Role, valid_tool_name};
+use crate::domain::role::RoleEffort;
 use crate::domain::text::clip;
 use crate::model::ModelRequest;
 use crate::model::images::{SentImage, SentImages};
@@ -34,6 +35,14 @@ pub fn body(request: &ModelRequest, max_tokens: &str) -> Value {
                 "name": t.name, "description": clip(&t.text, DESCRIPTION_MAX), "parameters": t.schema()}})
         };
         body["tools"] = request.tools.iter().map(tool).collect();
+    }
+    if let Some(effort) = request.effort {
+        // The API has no word for more than `xhigh`.
+        let word = match effort {
+            RoleEffort::Max => RoleEffort::Xhigh.word(),
+            other => other.word(),
+        };
+        body["reasoning_effort"] = word.into();
     }
     body
 }

@@ -7,6 +7,7 @@ use super::{Compaction, EventKind, TurnEnd};
 use crate::domain::attachment::PromptImage;
 use crate::domain::chat::Outcome;
 use crate::domain::ids::{CallId, Name};
+use crate::domain::role::RoleColor;
 use crate::domain::subagent::SubagentKind;
 use crate::domain::team::Activity;
 use crate::domain::todo::TodoList;
@@ -132,6 +133,9 @@ pub enum AgentEvent {
         /// What the subagent may do.
         kind: SubagentKind,
         prompt: String,
+        /// The colour of its role, in which its name is shown.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        color: Option<RoleColor>,
     },
 }
 

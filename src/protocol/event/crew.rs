@@ -7,6 +7,8 @@ use crate::domain::ids::{JobId, Name};
 use crate::domain::job::Job;
 use crate::domain::limits::Limits;
 use crate::domain::mcp::ServerStatus;
+use crate::domain::memory::MemoryReport;
+use crate::domain::server_offers::ServerOffers;
 use crate::domain::skill::SkillCatalog;
 use crate::protocol::CommandId;
 
@@ -32,6 +34,10 @@ pub enum CrewEvent {
     ServersChanged { servers: Vec<ServerStatus> },
     /// The end of the log of an MCP server. Answers [`crate::protocol::Command::Server`].
     ServerShown { server: String, log: String },
+    /// What an MCP server offers to the user. Answers [`crate::protocol::Command::ListOffers`].
+    OffersListed(ServerOffers),
+    /// The project memory that agents were given. Answers [`crate::protocol::Command::ShowMemory`].
+    MemoryShown(MemoryReport),
     /// A background job began or ended. Also answers [`crate::protocol::Command::KillJob`].
     JobChanged { job: Job },
     /// Output of a background job, as it arrives. May be merged or dropped.

@@ -151,6 +151,8 @@ impl EventKind {
                 | EventKind::Crew(
                     CrewEvent::ModelsListed { .. }
                         | CrewEvent::ServerShown { .. }
+                        | CrewEvent::OffersListed(_)
+                        | CrewEvent::MemoryShown(_)
                         | CrewEvent::CommandRejected { .. }
                 )
         )

@@ -41,6 +41,8 @@ const PLACEHOLDER_FROM: usize = 6;
 pub struct Titles {
     /// The title at the upper left, after the pane's number.
     pub name: String,
+    /// The style of the name while the pane has no focus; `None` for that of all titles.
+    pub name_style: Option<Style>,
     /// The title at the upper right.
     pub aside: Vec<Span<'static>>,
     /// The title at the lower left.
@@ -72,7 +74,7 @@ pub fn pane(
     } else if has_keys {
         (theme.border_focused, theme.title_focused)
     } else {
-        (theme.border, theme.title)
+        (theme.border, titles.name_style.unwrap_or(theme.title))
     };
     let aside: usize = titles.aside.iter().map(|s| width(&s.content)).sum();
     let room = usize::from(area.width).saturating_sub(aside + 8);

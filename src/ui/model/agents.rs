@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use jiff::tz::TimeZone;
 
 use crate::domain::ids::{CallId, Name};
+use crate::domain::role::RoleColor;
 use crate::domain::team::{Activity, MemberStatus, Team};
 use crate::domain::text::{clip, head_and_tail, one_line};
 use crate::domain::timestamp::Timestamp;
@@ -62,6 +63,8 @@ pub struct AgentView {
     pub last_answer: String,
     /// The prompt of a subagent, in one line; empty for other agents.
     pub subagent_prompt: String,
+    /// The colour of a subagent's name, if its role sets one.
+    pub color: Option<RoleColor>,
     /// The recent activity, for the activity bars.
     pub pulse: Pulse,
     pub has_entries: bool,
@@ -118,8 +121,9 @@ impl AgentView {
             AgentEvent::UserCommandEnded { call, .. } => {
                 self.user_command.take_if(|running| running == call);
             }
-            AgentEvent::SubagentStarted { prompt, .. } => {
+            AgentEvent::SubagentStarted { prompt, color, .. } => {
                 self.has_entries = true;
+                self.color = *color;
                 self.subagent_prompt = clip(&one_line(prompt), SUBAGENT_PROMPT_MAX);
             }
             AgentEvent::Compacted { compaction } => {

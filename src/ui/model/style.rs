@@ -8,7 +8,7 @@ use crate::domain::graph::TaskGraph;
 use crate::domain::ids::Name;
 use crate::domain::mcp::shown_name;
 use crate::domain::task::Task;
-use crate::domain::team::Activity;
+use crate::domain::team::{Activity, Member};
 use crate::domain::text::one_line;
 use crate::domain::timestamp::Timestamp;
 use crate::domain::todo::TodoStatus;
@@ -105,6 +105,13 @@ pub fn activity(activity: &Activity, now: Timestamp, theme: &Theme) -> StatusDis
         Activity::Failed { .. } => ("✗", "failed".into(), theme.error),
         Activity::Gone => ("·", "gone".into(), theme.dim),
     }
+}
+
+/// Returns the style of an agent's name: `usual`, in the colour of the agent's role if that sets one.
+pub fn agent_name(model: &CrewModel, name: &Name, usual: Style, theme: &Theme) -> Style {
+    let member = model.team.find(name).and_then(Member::color);
+    let color = member.or_else(|| model.agents.get(name)?.color);
+    color.map_or(usual, |color| theme.in_role_color(usual, color))
 }
 
 /// Returns the number of seconds from `now` until `until`, rounded up.

@@ -11,6 +11,7 @@ pub(in crate::ui) mod event_log;
 pub(in crate::ui) mod help;
 pub(in crate::ui) mod history;
 pub(in crate::ui) mod jobs;
+pub(in crate::ui) mod memory;
 pub(in crate::ui) mod models;
 pub(in crate::ui) mod pager;
 pub(in crate::ui) mod palette;

@@ -117,6 +117,7 @@ pub fn sent(agent: &Name, call: &str, kind: SubagentKind, prompt: &str) -> Vec<E
             call: CallId(call.into()),
             kind,
             prompt: prompt.into(),
+            color: None,
         }
         .of(agent.clone()),
         AgentEvent::TurnStarted.of(agent.clone()),

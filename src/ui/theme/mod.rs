@@ -76,6 +76,7 @@ use ratatui::style::{Color, Style};
 
 use crate::domain::custom_theme::ColorRole;
 pub use crate::domain::custom_theme::ThemeChoice;
+use crate::domain::role::RoleColor;
 pub use crate::domain::theme::ThemeName;
 pub use depth::ColorDepth;
 
@@ -151,6 +152,25 @@ pub struct Theme {
 }
 
 impl Theme {
+    /// Returns `usual` in a colour of a role. The colours are those of the theme, so that they are readable on it; a theme
+    /// without colours has none. None of them is that of a status alone: symbols and words carry the status.
+    pub fn in_role_color(&self, usual: Style, color: RoleColor) -> Style {
+        let from = match color {
+            RoleColor::Red => self.error,
+            RoleColor::Blue => self.link,
+            RoleColor::Green => self.ok,
+            RoleColor::Yellow => self.warn,
+            RoleColor::Purple => self.keyword,
+            RoleColor::Orange => self.number,
+            RoleColor::Pink => self.waiting,
+            RoleColor::Cyan => self.accent,
+        };
+        Style {
+            fg: from.fg.or(usual.fg),
+            ..usual
+        }
+    }
+
     /// Returns a built-in theme for a colour depth. Without colours, returns [`ThemeName::Mono`] for every name.
     pub fn new(name: ThemeName, depth: ColorDepth) -> Theme {
         match (name, depth) {
@@ -223,6 +243,33 @@ impl Default for Theme {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn colours_of_roles_are_those_of_the_theme() {
+        const ALL: [RoleColor; 8] = [
+            RoleColor::Red,
+            RoleColor::Blue,
+            RoleColor::Green,
+            RoleColor::Yellow,
+            RoleColor::Purple,
+            RoleColor::Orange,
+            RoleColor::Pink,
+            RoleColor::Cyan,
+        ];
+        for name in ThemeName::ALL {
+            let theme = Theme::new(name, ColorDepth::True);
+            let shown = ALL.map(|color| theme.in_role_color(theme.title, color));
+            // `contrast.rs` checks each style of the theme.
+            macro_rules! known {
+                ($($style:ident),*) => { [$(theme.$style.fg),*] };
+            }
+            let known = each_style!(known);
+            for style in shown {
+                assert!(known.contains(&style.fg), "{name:?}: {style:?}");
+                assert_eq!(style.add_modifier, theme.title.add_modifier);
+            }
+        }
+    }
 
     fn colours(theme: &Theme) -> Vec<(&'static str, Color)> {
         // The terminal's default foreground and background do not count as colours.

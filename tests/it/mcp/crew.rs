@@ -8,7 +8,7 @@ use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 
 use super::server_script;
-use crate::common::project::Project;
+use crate::common::project::{Project, RunResult};
 use crate::common::supervised::Sleep;
 
 /// Returns a project with the server `s`, which runs `mcp/server.py` and writes its process id to `pids`. It is
@@ -32,19 +32,26 @@ pub fn project(is_users: bool, options: &[&str], rules: &str) -> Project {
 }
 
 pub fn run(project: &Project, more: &[&str]) -> Vec<Value> {
+    let ran = run_prompt(project, "begin", &[&["--json"], more].concat());
+    assert!([0, 4].contains(&ran.code()), "{}{}", ran.out(), ran.err());
+    events(&ran)
+}
+
+pub fn run_prompt(project: &Project, prompt: &str, more: &[&str]) -> RunResult {
     let args = [
         "run",
-        "begin",
+        prompt,
         "--provider",
         "script:rules.yaml",
         "--plan",
         "auto",
         "--shutdown",
         "auto",
-        "--json",
     ];
-    let ran = project.run(&[&args[..], more].concat());
-    assert!([0, 4].contains(&ran.code()), "{}{}", ran.out(), ran.err());
+    project.run(&[&args[..], more].concat())
+}
+
+pub fn events(ran: &RunResult) -> Vec<Value> {
     let lines = ran.out();
     lines
         .lines()

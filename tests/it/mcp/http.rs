@@ -14,6 +14,7 @@ fn http_config(url: &str) -> ServerConfig {
     ServerConfig {
         name: "s".into(),
         source: ServerSource::User,
+        role: None,
         transport: ServerTransport::Http {
             url: url.into(),
             headers: headers.map(|(k, v)| (k.to_string(), v.to_string())).into(),

@@ -4,7 +4,7 @@
 Options: --silent, --noise, --pids FILE (appends its process id), --fork COMMAND (a detached helper), --log TEXT (standard
 error), --stubborn (ignores the end of its input and SIGTERM), --empty-unknown (answers unknown methods with an empty
 result), --exit-on-unknown, --crash-after N (calls), --delay SECONDS (before the handshake), --tools N (additional tools
-with long definitions), --hostile (tools with strange names), --leak VARIABLE (writes its value to standard error).
+with long definitions), --templates (of resources), --hostile (tools with strange names), --leak VARIABLE (writes its value to standard error).
 """
 
 import argparse
@@ -26,19 +26,25 @@ options.add_argument("--leak")
 options.add_argument("--crash-after", type=int, default=-1)
 options.add_argument("--delay", type=float, default=0)
 options.add_argument("--tools", type=int, default=0)
+options.add_argument("--templates", action="store_true")
 options = options.parse_args()
 
 PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 lock = threading.Lock()
 calls = 0
 cancelled = set()
+prompts = [
+    {"name": "greet", "arguments": [{"name": "who", "required": True}]},
+    {"name": "Weather Report", "description": "the weather", "arguments": [
+        {"name": "city", "required": True}, {"name": "unit"}]},
+]
 answers = {}
 tools = [
     {"name": "echo", "description": "Repeats.", "inputSchema": {"type": "object", "properties": {"text": {"type": "string"}}},
      "annotations": {"readOnlyHint": True}},
 ] + [
     {"name": name, "inputSchema": {"type": "object"}}
-    for name in ["fail", "crash", "wait", "big", "image", "structured", "env", "roots", "elicit", "sample", "add", "long", "change", "garbage", "pictures", "flood"]
+    for name in ["fail", "crash", "wait", "big", "image", "structured", "env", "roots", "elicit", "sample", "add", "long", "change", "garbage", "pictures", "flood", "add_prompt"]
 ] + [
     {"name": "choice", "inputSchema": {"type": "string"}},
     {"name": "incomplete"},
@@ -136,11 +142,30 @@ def call(request, params):
             send({"method": "notifications/tools/list_changed"})
             ask("elicitation/create", {"message": "Question %d" % number, "requestedSchema": {"type": "object", "properties": {}}})
         return text("flooded")
+    if name == "add_prompt":
+        prompts.append({"name": given["name"]})
+        send({"method": "notifications/prompts/list_changed"})
+        return text("added")
     if name == "add":
         tools.append({"name": given["name"], "inputSchema": {"type": "object"}})
         send({"method": "notifications/tools/list_changed"})
         return text("added")
     return None
+
+
+def notes(uri):
+    """The contents of the resources notes://..., of all kinds."""
+    if uri == "notes://text":
+        return [{"uri": uri, "text": "first line\nsecond line"}]
+    if uri == "notes://long":
+        return [{"uri": uri, "text": "a line\n" * 5000}]
+    if uri == "notes://image":
+        return [{"uri": uri, "mimeType": "image/png", "blob": PIXEL}]
+    if uri == "notes://zip":
+        return [{"uri": uri, "mimeType": "application/zip", "blob": "AAEC"}]
+    if uri == "notes://huge":
+        return [{"uri": uri, "text": "a" * 40_000_000}]
+    return []
 
 
 def answer(message):
@@ -160,15 +185,26 @@ def answer(message):
         if at < 2:
             result["nextCursor"] = str(at + 1)
     elif method == "resources/read":
-        if params["uri"] == "test://none":
+        if params["uri"] in ["test://none", "notes://none"]:
             send({"id": request, "error": {"code": -32002, "message": "no such\x1b[31m resource"}})
+            return
+        if params["uri"] == "notes://slow":
+            time.sleep(1000)
+        if params["uri"].startswith("notes://"):
+            send({"id": request, "result": {"contents": notes(params["uri"])}})
             return
         result = {"contents": [
             {"uri": params["uri"], "text": "content of " + params["uri"]},
             {"uri": params["uri"] + "/image", "mimeType": "image/png", "blob": PIXEL},
         ]}
+    elif method == "resources/templates/list" and options.templates:
+        result = {"resourceTemplates": [{"uriTemplate": "notes://{name}", "name": "Notes", "description": "a note"}]}
     elif method == "prompts/list":
-        result = {"prompts": [{"name": "greet", "arguments": [{"name": "who", "required": True}]}]}
+        result = {"prompts": prompts}
+    elif method == "prompts/get" and params["name"] == "Weather Report":
+        given = params.get("arguments", {})
+        words = "Weather in %s, %s" % (given["city"], given.get("unit", "no unit"))
+        result = {"messages": [{"role": "user", "content": {"type": "text", "text": words}}]}
     elif method == "prompts/get":
         result = {"messages": [
             {"role": "user", "content": {"type": "text", "text": "Greet " + params["arguments"]["who"]}},

@@ -264,7 +264,8 @@ async fn servers_of_other_projects_work() {
                 .pool
                 .read_resource(&name, "config://version", &never)
                 .await;
-            if !matches!(&read, Ok(content) if content.text.contains("1.2.3")) {
+            if !matches!(&read, Ok(content) if content.text.as_deref().is_some_and(|text| text.contains("1.2.3")))
+            {
                 problems.push(format!("{name}: {read:?}"));
             }
             let mut seen = 0;
@@ -307,6 +308,7 @@ async fn conformance_client() {
     let config = ServerConfig {
         name: "suite".into(),
         source: ServerSource::User,
+        role: None,
         transport: ServerTransport::Http {
             url,
             headers: BTreeMap::new(),

@@ -129,6 +129,8 @@ fn crew_event(model: &CrewModel, event: &CrewEvent) -> Option<NewLogLine> {
         | CrewEvent::LimitsChanged(_)
         | CrewEvent::ServersChanged { .. }
         | CrewEvent::ServerShown { .. }
+        | CrewEvent::OffersListed(_)
+        | CrewEvent::MemoryShown(_)
         | CrewEvent::JobOutput { .. } => None,
     }
 }

@@ -1,4 +1,5 @@
-//! Completion of slash commands, of `@name` recipients at the start of a message, and of `@path` mentions. No I/O.
+//! Completion of slash commands, of `@name` recipients at the start of a message, and of mentions: `@path` and
+//! `@server:uri`. No I/O.
 
 use ratatui::layout::Rect;
 
@@ -11,7 +12,7 @@ use crate::ui::frame::layout::Layout;
 use crate::ui::frame::pick::PickerRow;
 use crate::ui::keymap::pane::Focus;
 use crate::ui::keymap::{Action, SLASH, SLASH_ALIASES, SLASH_ELSEWHERE};
-use crate::ui::panes::lead::{LeadPane, files};
+use crate::ui::panes::lead::{LeadPane, files, offers};
 use crate::ui::text::{fuzzy, width};
 use crate::ui::widgets::area;
 use crate::ui::widgets::list::first_row;
@@ -20,9 +21,27 @@ use crate::ui::widgets::list::first_row;
 pub const ROWS_MAX: u16 = 8;
 /// Maximum width of the completion list, in columns.
 const WIDTH_MAX: u16 = 76;
+/// Maximum width of the first column that a resource takes, in columns.
+pub const NAMES_MAX: usize = 44;
 
-/// A row of the completion list. Its item is the action of a slash command; `None` for a recipient or a path.
-pub type CompletionRow = PickerRow<Option<Action>>;
+/// What accepting a row of the completion list does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Choice {
+    /// Runs a command.
+    Run(Action),
+    /// Inserts the word and a blank: a command with arguments, or a recipient.
+    Word,
+    /// Inserts a file or directory.
+    File,
+    /// Inserts a resource of an MCP server.
+    Resource,
+    /// Inserts the beginning of something that the user goes on typing: a server, or a template of resources. The number is
+    /// that of its characters.
+    Start(usize),
+}
+
+/// A row of the completion list.
+pub type CompletionRow = PickerRow<Choice>;
 
 /// The state of the completion list. Typing a character resets it to `Fresh`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -54,7 +73,9 @@ pub fn candidates(pane: &LeadPane, app: &App) -> Vec<CompletionRow> {
             return Vec::new();
         }
         let alias = SLASH_ALIASES.iter().find(|(alias, _)| word == Some(alias));
-        return best_matches(alias.map_or(prefix, |(_, name)| &name[1..]), commands(app));
+        let mut all = commands(app);
+        all.extend(offers::prompts(app, prefix));
+        return best_matches(alias.map_or(prefix, |(_, name)| &name[1..]), all);
     }
     if app.is_shell_mode() {
         return Vec::new();
@@ -68,7 +89,9 @@ pub fn candidates(pane: &LeadPane, app: &App) -> Vec<CompletionRow> {
     } else {
         Vec::new()
     };
+    rows.extend(offers::servers(app, query));
     rows.extend(files::rows(app, query));
+    rows.extend(offers::resources(app, query));
     rows
 }
 
@@ -130,7 +153,7 @@ fn best_matches(prefix: &str, all: Vec<CompletionRow>) -> Vec<CompletionRow> {
 /// Returns completions for the built-in commands, then for those of files and skills.
 fn commands(app: &App) -> Vec<CompletionRow> {
     let rows = SLASH.iter().map(|(word, action, words)| {
-        PickerRow::new((*word).into(), (*words).into(), Some(*action))
+        PickerRow::new((*word).into(), (*words).into(), Choice::Run(*action))
     });
     let is_built_in = |name: &str| {
         SLASH
@@ -148,7 +171,7 @@ fn commands(app: &App) -> Vec<CompletionRow> {
             "" => command.description.clone(),
             hint => format!("{hint}: {}", command.description),
         };
-        PickerRow::new(format!("/{}", command.name), words, None)
+        PickerRow::new(format!("/{}", command.name), words, Choice::Word)
     });
     rows.chain(own).collect()
 }
@@ -167,17 +190,20 @@ fn names(app: &App) -> Vec<CompletionRow> {
     let asks = answering::question(app).is_some();
     let others = app.present().into_iter();
     let others = others.filter(|n| asks || *n != app.shown);
-    let rows = others.map(|name| PickerRow::new(format!("@{name}"), role(&name), None));
+    let rows = others.map(|name| PickerRow::new(format!("@{name}"), role(&name), Choice::Word));
     rows.collect()
 }
 
-/// Returns the width of the first column: that of the widest command or name. Paths do not count, because their rows
-/// have no second column.
+/// Returns the width of the first column: that of the widest command, name or resource, up to [`NAMES_MAX`]. Paths do not
+/// count, because their rows have no second column.
 pub fn name_width(candidates: &[CompletionRow]) -> usize {
     candidates
         .iter()
-        .filter(|o| !o.aside.is_empty())
-        .map(|o| width(&o.words))
+        .filter(|o| o.item != Choice::File)
+        .map(|o| match o.item {
+            Choice::Resource | Choice::Start(_) => width(&o.words).min(NAMES_MAX),
+            Choice::Run(_) | Choice::Word | Choice::File => width(&o.words),
+        })
         .max()
         .unwrap_or(0)
 }

@@ -5,24 +5,24 @@ use crate::ui::app::App;
 use crate::ui::app::mentions::FoundFiles;
 use crate::ui::keymap::Action;
 use crate::ui::keymap::direction::Scroll;
-use crate::ui::panes::lead::complete::Completion;
+use crate::ui::panes::lead::complete::{Choice, Completion};
 use crate::ui::panes::lead::{LeadPane, complete};
 
 /// Accepts the selected completion. For a command, clears the composer and returns the command's action, which the
 /// caller runs. Otherwise inserts the name or path. Returns `None` if there is no action or no completion is open.
 pub fn accept(pane: &mut LeadPane, app: &mut App) -> Option<Action> {
     let (_, offer) = complete::selected(pane, app)?;
-    if offer.item.is_some() {
-        app.input.composer.set(&offer.words);
-        app.input.composer.take();
-    } else {
+    let Choice::Run(action) = offer.item else {
         insert(pane, app);
-    }
-    offer.item
+        return None;
+    };
+    app.input.composer.set(&offer.words);
+    app.input.composer.take();
+    Some(action)
 }
 
-/// Replaces the typed word by the selected completion, followed by a space. No space follows a directory, so that the
-/// list stays open with the files in it.
+/// Replaces the typed word by the selected completion, followed by a space. No space follows a directory, a server and a
+/// template, so that the list stays open with what is in it.
 pub fn insert(pane: &mut LeadPane, app: &mut App) {
     let Some((_, offer)) = complete::selected(pane, app) else {
         return;
@@ -30,18 +30,22 @@ pub fn insert(pane: &mut LeadPane, app: &mut App) {
     pane.completion = Completion::Fresh;
     let (before, _) = app.input.composer.before_cursor();
     let Some(typed) = mention::at_cursor(&before) else {
-        app.input.composer.set(&format!("{} ", offer.words));
+        let text = match offer.item {
+            Choice::Start(_) => offer.words,
+            _ => format!("{} ", offer.words),
+        };
+        app.input.composer.set(&text);
         return;
     };
     let path = offer.words.trim_start_matches('@').trim_matches('"');
-    let is_file = offer.aside.is_empty();
-    if is_file {
+    let is_file = offer.item == Choice::File;
+    if is_file || offer.item == Choice::Resource {
         app.input.mentions.remember(path);
     }
-    let text = if is_file && path.ends_with('/') {
-        offer.words.trim_end_matches('"').to_string()
-    } else {
-        format!("{} ", offer.words)
+    let text = match offer.item {
+        Choice::File if path.ends_with('/') => offer.words.trim_end_matches('"').to_string(),
+        Choice::Start(length) => offer.words.chars().take(length).collect(),
+        _ => format!("{} ", offer.words),
     };
     let chars = before[typed.start..].chars().count();
     app.input.composer.replace_before_cursor(chars, &text);

@@ -9,8 +9,8 @@ use crate::ui::frame::hit::{Hit, listed};
 use crate::ui::frame::layout::Layout;
 use crate::ui::frame::popup;
 use crate::ui::keymap::{Action, Context};
-use crate::ui::panes::lead::complete::Completion;
-use crate::ui::panes::lead::{LeadPane, complete, files};
+use crate::ui::panes::lead::complete::{Choice, Completion};
+use crate::ui::panes::lead::{LeadPane, complete, files, offers};
 use crate::ui::text::{fit, width};
 use crate::ui::theme::Theme;
 use crate::ui::widgets::placed::PlacedPart;
@@ -32,13 +32,16 @@ pub fn targets(pane: &LeadPane, app: &App, layout: &Layout, out: &mut Vec<Placed
     }
 }
 
-/// Draws the list if there are completions. If there are none yet because the files are still being read, draws a note.
+/// Draws the list if there are completions. If there are none yet because files are still being read or a server is not
+/// connected, draws a note.
 pub fn draw(pane: &LeadPane, app: &App, theme: &Theme, layout: &Layout, buffer: &mut Buffer) {
     let offers = complete::candidates(pane, app);
-    let note = files::note(app);
+    let of_server = offers::note(app);
+    let is_waiting = of_server.is_some() || files::is_reading(app);
+    let note = of_server.or_else(|| files::note(app));
     let Some((selected, offer)) = complete::selected(pane, app) else {
         let is_dismissed = pane.completion == Completion::Dismissed;
-        if let Some(note) = note.filter(|_| !is_dismissed && files::is_reading(app)) {
+        if let Some(note) = note.filter(|_| !is_dismissed && is_waiting) {
             draw_note(pane, &note, theme, layout, buffer);
         }
         return;
@@ -46,11 +49,11 @@ pub fn draw(pane: &LeadPane, app: &App, theme: &Theme, layout: &Layout, buffer: 
     let Some(place) = complete::popup_layout(pane, layout, offers.len()) else {
         return;
     };
-    let has_files = offers.iter().any(|offer| offer.aside.is_empty());
-    let title = match (offer.words.starts_with('@'), has_files) {
+    let is_name = |offer: &complete::CompletionRow| offer.item == Choice::Word;
+    let title = match (offer.words.starts_with('@'), offers.iter().any(is_name)) {
         (false, _) => "Commands",
-        (true, false) => "Write to",
-        (true, true) if offers.iter().all(|offer| offer.aside.is_empty()) => "Attach",
+        (true, true) if offers.iter().all(is_name) => "Write to",
+        (true, false) => "Attach",
         (true, true) => "Write to or attach",
     };
     let mut below = frame::position(Some(selected), offers.len(), place.list.height, theme);
@@ -76,9 +79,10 @@ pub fn draw(pane: &LeadPane, app: &App, theme: &Theme, layout: &Layout, buffer: 
             (frame::RowHighlight::Plain, theme.text)
         };
         let mut offer = offer.clone();
-        let is_file = offer.aside.is_empty();
-        if is_file {
-            files::shorten(&mut offer, usize::from(row.width).saturating_sub(1));
+        match offer.item {
+            Choice::File => files::shorten(&mut offer, usize::from(row.width).saturating_sub(1)),
+            Choice::Resource | Choice::Start(_) => files::shorten(&mut offer, complete::NAMES_MAX),
+            Choice::Run(_) | Choice::Word => {}
         }
         let room = usize::from(row.width).saturating_sub(first + 3);
         let blanks = " ".repeat(first.saturating_sub(width(&offer.words)) + 2);

@@ -10,6 +10,7 @@ use crate::ui::app::App;
 use crate::ui::app::Preferences;
 use crate::ui::app::answering;
 use crate::ui::keymap::{Action, Context, SLASH};
+use crate::ui::panes::lead::offers;
 use crate::ui::panes::needs::buttons::choice_keys;
 use crate::ui::text::{fit, width};
 use crate::ui::theme::Theme;
@@ -146,13 +147,17 @@ fn shell_lines(app: &App, theme: &Theme, room: usize) -> (Line<'static>, Line<'s
     (Line::from(title), aside)
 }
 
-/// Returns the right title while the draft is a slash command of a file: the arguments that the file expects.
+/// Returns the right title while the draft is a slash command of a file or of an MCP server: the arguments that it
+/// expects.
 fn expected_arguments(app: &App) -> Option<String> {
     let draft = app.input.composer.draft();
     let (word, _) = draft.split_once(' ')?;
-    let command = app.model.skills.command(word.strip_prefix('/')?)?;
     let is_built_in = SLASH.iter().any(|(built_in, ..)| *built_in == word);
-    (!is_built_in && !command.hint.is_empty()).then(|| format!(" {word} {} ", command.hint))
+    let hint = match app.model.skills.command(word.strip_prefix('/')?) {
+        Some(command) => command.hint.clone(),
+        None => offers::prompt_hint(app, word)?,
+    };
+    (!is_built_in && !hint.is_empty()).then(|| format!(" {word} {hint} "))
 }
 
 fn aside_line(text: &str, room: usize, theme: &Theme) -> Line<'static> {

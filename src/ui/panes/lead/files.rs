@@ -4,7 +4,7 @@ use crate::domain::mention;
 use crate::ui::app::App;
 use crate::ui::app::mentions::FileListState;
 use crate::ui::frame::pick::PickerRow;
-use crate::ui::panes::lead::complete::CompletionRow;
+use crate::ui::panes::lead::complete::{Choice, CompletionRow};
 use crate::ui::text::{fuzzy, width};
 
 /// Returns the files that match `query`, best first.
@@ -16,7 +16,7 @@ pub fn rows(app: &App, query: &str) -> Vec<CompletionRow> {
         let offset = if words.starts_with("@\"") { 2 } else { 1 };
         PickerRow {
             marked: file.marked.iter().map(|at| at + offset).collect(),
-            ..PickerRow::new(words, String::new(), None)
+            ..PickerRow::new(words, String::new(), Choice::File)
         }
     });
     rows.collect()

@@ -7,6 +7,7 @@ mod composer_title;
 mod feature;
 mod files;
 mod follow;
+pub(in crate::ui) mod offers;
 pub(in crate::ui) mod onboarding;
 mod search;
 #[cfg(test)]

@@ -36,6 +36,10 @@ pub fn draw(app: &App, area: Rect, canvas: PaneCanvas<'_>) -> TextCursor {
     let agent = app.model.agents.get(&app.shown);
     let titles = Titles {
         name: name(app),
+        name_style: {
+            let colored = style::agent_name(app, &app.shown, theme.title, theme);
+            (colored != theme.title).then_some(colored)
+        },
         aside: doing(app, theme),
         below: follow::follow_mark(app, area)
             .map_or_else(Vec::new, |mark| vec![Span::styled(mark.what, theme.accent)]),
@@ -235,6 +239,7 @@ pub fn composer(app: &App, theme: &Theme, layout: &Layout, buffer: &mut Buffer) 
     } else {
         theme.title
     };
+    let name = style::agent_name(app, &app.shown, name, theme);
     let (to, aside) = composer_title::lines(app, theme, name, area.width, has_card);
     let block = Block::bordered()
         .border_type(BorderType::Rounded)

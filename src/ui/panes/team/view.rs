@@ -183,7 +183,7 @@ fn row(
     let subject_room = room.saturating_sub(state_width + 1);
     let named = match activity {
         Activity::Gone => theme.dim,
-        _ => theme.text,
+        _ => style::agent_name(app, &member.name, theme.text, theme),
     };
     let (text, text_style) = about(app, member, &activity, subject_room, theme);
     let [words, blanks] = frame::cell(&words, state_width, style);
@@ -250,16 +250,17 @@ fn subagent(
         &figures(app, agent, &activity, figure_style, columns),
         columns / 2,
     );
-    let head = format!("└ {} ", pad(name.as_str(), name_width));
+    let head = format!("{} ", pad(name.as_str(), name_width));
     let gap = usize::from(!right.is_empty());
-    let room = columns.saturating_sub(width(&head) + width(&right) + gap);
+    let room = columns.saturating_sub(2 + width(&head) + width(&right) + gap);
     let state_width = words_width(columns).min(room);
     let about = match &activity {
         Activity::Tool { on, .. } => one_line(on),
         _ => agent.map_or_else(String::new, |a| a.subagent_prompt.clone()),
     };
     vec![
-        Span::styled(head, theme.dim),
+        Span::styled("└ ", theme.dim),
+        Span::styled(head, style::agent_name(app, name, theme.dim, theme)),
         Span::styled(format!("{} ", pad(&words, state_width)), style),
         Span::styled(pad(&about, room.saturating_sub(state_width + 1)), theme.dim),
         Span::raw(" ".repeat(gap)),
@@ -305,6 +306,40 @@ fn about(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::role::RoleColor;
+    use crate::domain::subagent::SubagentKind;
+    use crate::protocol::AgentEvent;
+    use crate::ui::fixture::{apply_events, busy, name};
+    use crate::ui::theme::{ColorDepth, ThemeName};
+
+    #[test]
+    fn names_have_the_colour_of_the_role() {
+        let theme = Theme::new(ThemeName::Dark, ColorDepth::True);
+        let mut state = busy(160, 45);
+        let mut member = Member::new(name("bob"), "parser");
+        member.set_color(Some(RoleColor::Purple));
+        let mut team = state.model.team.as_ref().clone();
+        team.members.retain(|m| m.name != member.name);
+        team.members.push(member.clone());
+        state.model.team = team.into();
+        let color_of = |spans: Vec<Span<'static>>, name: &str| {
+            let span = spans.into_iter().find(|s| s.content.trim() == name);
+            span.unwrap().style.fg
+        };
+        let spans = row(&state, &member, 10, FigureStyle::WithUnits, 80, &theme);
+        assert_eq!(color_of(spans, "bob"), theme.keyword.fg);
+        let child = Name::subagent(&Name::lead(), 1);
+        let started = AgentEvent::SubagentStarted {
+            parent: Name::lead(),
+            call: crate::domain::ids::CallId("c".into()),
+            kind: SubagentKind::General,
+            prompt: "count".into(),
+            color: Some(RoleColor::Green),
+        };
+        apply_events(&mut state, vec![started.of(child.clone())]);
+        let spans = subagent(&state, &child, 10, FigureStyle::WithUnits, 80, &theme);
+        assert_eq!(color_of(spans, "lead.1"), theme.ok.fg);
+    }
 
     #[test]
     fn name_width_minimizes_truncation() {

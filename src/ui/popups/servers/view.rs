@@ -188,6 +188,10 @@ fn details(
         ServerSource::Project => "project",
         ServerSource::User => "user",
     };
+    let whose = match &server.role {
+        Some(role) => format!("role {} of the {whose}", clean(role)),
+        None => whose.to_string(),
+    };
     let target = format!("{whose}: {}", clean(&server.target));
     let mut out = vec![Line::styled(fit(&target, columns), theme.text)];
     let why = match &server.state {

@@ -19,7 +19,7 @@ use crate::ui::model::board::index::BoardStatus;
 use crate::ui::model::{CrewModel, MODELS_MAX, ModelList, costs, sentence};
 use crate::ui::panes::needs::{answers, focus};
 use crate::ui::popups::confirm::remove_worktree;
-use crate::ui::popups::{diff, task_form};
+use crate::ui::popups::{diff, memory, task_form};
 use crate::ui::shell::peek::{self, Peek};
 use crate::ui::shell::state::UiState;
 use crate::ui::shell::update::{rejected, slash};
@@ -101,6 +101,8 @@ fn crew_event(app: &mut App, event: &CrewEvent) {
         CrewEvent::JobChanged { job } => app.model.jobs.changed(job),
         CrewEvent::ServersChanged { servers } => app.model.servers.changed(servers),
         CrewEvent::ServerShown { server, log } => app.model.servers.log(server, log),
+        CrewEvent::OffersListed(offers) => app.model.servers.offers(offers),
+        CrewEvent::MemoryShown(report) => memory::open(app, report),
         CrewEvent::SkillsChanged(skills) => {
             let hidden = skills.commands.iter().find(|c| slash::is_built_in(&c.name));
             let known = hidden.is_some_and(|c| app.model.skills.command(&c.name).is_some());

@@ -32,7 +32,7 @@ use crate::ui::app::effect::Effect;
 use crate::ui::app::mentions::FoundFiles;
 use crate::ui::app::popup::TextInput;
 use crate::ui::notifier::WindowFocus;
-use crate::ui::panes::lead::complete_update;
+use crate::ui::panes::lead::{complete_update, offers};
 use crate::ui::panes::needs::answers;
 use crate::ui::pictures::PictureUpdate;
 use crate::ui::shell::state::UiState;
@@ -125,6 +125,7 @@ pub fn update(state: &mut UiState, msg: Msg) -> Vec<Effect> {
     withdraw_nothing_to_preview(state);
     if may_write && state.dirty {
         compose::reveal(state);
+        offers::ask(state, &mut out);
     }
     out.extend(state.notifier.take_due(state.now).map(Effect::Notify));
     replay::hold_back(state, &mut out);

@@ -2,12 +2,15 @@
 
 use std::time::Duration;
 
+use crate::domain::memory::MemoryReport;
 use crate::domain::team::Activity;
 use crate::domain::timestamp::Timestamp;
 use crate::domain::worktree::Losses;
 use crate::protocol::event::NoticeLevel;
 use crate::protocol::{AgentEvent, CrewEvent, EventKind, TeamEvent};
-use crate::ui::fixture::{apply_events, busy, name, press, question, servers, skills, started};
+use crate::ui::fixture::{
+    apply_events, busy, memory, name, press, question, servers, skills, started,
+};
 use crate::ui::panes::board::tests::merging::on;
 use crate::ui::panes::board::tests::user_actions::{at, judged, losses};
 use crate::ui::popups::event_log::tests::keys::eventful;
@@ -17,6 +20,16 @@ use crate::ui::{DoctorResult, Msg, SessionSummary, update};
 
 fn none() -> Vec<EventKind> {
     vec![]
+}
+
+fn remembered() -> Vec<EventKind> {
+    vec![EventKind::Crew(CrewEvent::MemoryShown(memory()))]
+}
+
+fn nothing_remembered() -> Vec<EventKind> {
+    vec![EventKind::Crew(CrewEvent::MemoryShown(
+        MemoryReport::default(),
+    ))]
 }
 
 fn asked() -> Vec<EventKind> {
@@ -153,6 +166,9 @@ pub fn scenes() -> Vec<Scene> {
         without("popup_skills_empty", "\"/skills\" enter"),
         over("popup_servers", || vec![servers()], "\"/mcp\" enter"),
         without("popup_servers_empty", "\"/mcp\" enter"),
+        over("popup_memory", remembered, "down"),
+        over("popup_memory_file", remembered, "down enter"),
+        over("popup_memory_empty", nothing_remembered, ""),
         over("popup_palette", none, "esc 4 :"),
         over("popup_palette_search", none, "esc 4 : \"sh\""),
         over("popup_palette_nothing", none, "esc 4 : \"zzz\""),

@@ -6,5 +6,6 @@ mod complete;
 mod conversation;
 mod deciding;
 mod drafts;
+mod offers;
 mod onboarding;
 mod pictures;

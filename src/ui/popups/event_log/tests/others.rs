@@ -175,6 +175,7 @@ fn model_call_failures_queueing_and_compaction_are_logged() {
                 call: CallId("c".into()),
                 kind: SubagentKind::Explore,
                 prompt: "Where is the header read?".into(),
+                color: None,
             }
             .of(Name::subagent(&agent(), 1)),
             vec!["team alice started alice.1 to explore: Where is the header read?"],

@@ -1,0 +1,133 @@
+//! MCP servers that roles describe themselves. Only agents with the role see them; those of a project are approved as the
+//! servers of `.mcp.json` are.
+
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use super::json::{self, shown};
+use super::{ListedServer, ListedState, Loader};
+use crate::config::approvals::{Decisions, SettingsDecision};
+use crate::domain::mcp::{ServerConfig, ServerSource};
+use crate::domain::role::{RoleFile, RoleServer, RoleSource};
+use crate::store::{Roles, regular_file};
+
+/// The folders of roles in a project, relative to its root.
+const FOLDERS: &[&str] = &[".crewdeck/agents", ".claude/agents"];
+
+/// A server as a role's file describes it.
+struct RoleEntry<'a> {
+    role: &'a str,
+    source: ServerSource,
+    /// The file, relative to the root if it is the project's.
+    file: &'a str,
+    /// The position among the servers of the role.
+    index: usize,
+    name: &'a str,
+    config: &'a Value,
+}
+
+impl<F: Fn() -> Decisions> Loader<'_, F> {
+    /// Adds the servers that the roles of the project and of the user describe.
+    pub(super) fn role_servers(&mut self, user: Option<&Path>) {
+        let user = user.map(|folder| folder.join("agents"));
+        let in_project = FOLDERS.iter().map(|folder| self.root.join(folder));
+        if !in_project.chain(user.clone()).any(|folder| folder.is_dir()) {
+            return;
+        }
+        let roles = Roles::open(self.root, user).read().roles;
+        let is_inline = |server: &RoleServer| matches!(server, RoleServer::Inline { .. });
+        for role in roles {
+            let source = match role.source {
+                RoleSource::Project | RoleSource::Claude => ServerSource::Project,
+                RoleSource::User => ServerSource::User,
+                RoleSource::BuiltIn => continue,
+            };
+            if !role.servers.iter().flatten().any(is_inline) {
+                continue;
+            }
+            // The servers are taken from the bytes that are approved.
+            let read = regular_file::read(&self.root.join(&role.path), json::FILE_MAX);
+            let bytes = read.unwrap_or_default();
+            let text = String::from_utf8_lossy(&bytes);
+            let Ok(file) = RoleFile::parse(&text, &role.name) else {
+                self.problem(&role.path, "it changed while it was read".into());
+                continue;
+            };
+            let parsed = file.into_role(role.source, role.path.clone());
+            for (index, server) in parsed.servers.iter().flatten().enumerate() {
+                if let RoleServer::Inline { name, config } = server {
+                    let entry = RoleEntry {
+                        role: &role.name,
+                        source,
+                        file: &role.path,
+                        index,
+                        name,
+                        config,
+                    };
+                    self.role_server(&entry, &bytes);
+                }
+            }
+        }
+    }
+
+    fn role_server(&mut self, entry: &RoleEntry<'_>, bytes: &[u8]) {
+        let name = shown(entry.name);
+        if let Some(taken) = self.out.servers.iter().find(|s| s.name == entry.name) {
+            let whose = match (&taken.role, taken.source) {
+                (Some(role), _) => format!("the role {role} describes"),
+                (None, ServerSource::Project) => "the project has".into(),
+                (None, ServerSource::User) => "you have".into(),
+            };
+            let why = format!("{whose} a server of this name, which is used instead: rename one");
+            self.problem(entry.file, format!("server {name}: {why}"));
+            return;
+        }
+        let withholds = entry.source == ServerSource::Project;
+        let file = json!({"mcpServers": {entry.name: entry.config}});
+        let file = serde_json::to_vec(&file).unwrap_or_default();
+        let parsed = self.parse(&file, entry.source, withholds);
+        for text in parsed.problems {
+            self.problem(entry.file, text);
+        }
+        for (name, why) in parsed.unusable {
+            self.out.listing.push(ListedServer {
+                name,
+                source: entry.source,
+                role: Some(entry.role.into()),
+                target: String::new(),
+                state: ListedState::Problem(why),
+            });
+        }
+        let role = Some(entry.role.to_string());
+        for mut server in parsed.servers {
+            server.config.role.clone_from(&role);
+            let state = match entry.source {
+                ServerSource::User => ListedState::Approved,
+                ServerSource::Project => {
+                    match self.approve_server(entry.file, entry.index, &server, bytes) {
+                        Ok(Some(SettingsDecision::Approved)) => ListedState::Approved,
+                        Ok(Some(SettingsDecision::Ignored)) => ListedState::Ignored,
+                        Ok(None) => ListedState::NeedsApproval,
+                        Err(why) => {
+                            self.problem(entry.file, why.clone());
+                            ListedState::Problem(why)
+                        }
+                    }
+                }
+            };
+            let gets_secrets = state == ListedState::Approved && server.is_withheld;
+            self.list(&server, state);
+            let whole = if gets_secrets {
+                self.parse(&file, entry.source, false).servers.pop()
+            } else {
+                None
+            };
+            let config = whole.map_or(server.config, |whole| ServerConfig {
+                role: role.clone(),
+                ..whole.config
+            });
+            self.out.servers.push(config);
+        }
+    }
+}

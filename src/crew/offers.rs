@@ -1,0 +1,172 @@
+//! Lists the resources and prompts of the MCP servers for the user. Nothing is listed, and nothing runs, before the user
+//! asks for the first time; from then on, lists that change are published again.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use futures::future::join_all;
+use tokio::sync::Notify;
+
+use super::context::{CrewContext, lock};
+use crate::domain::mcp::ServerState;
+use crate::domain::server_offers::{
+    OfferedArgument, OfferedPrompt, OfferedResource, PROMPTS_MAX, RESOURCES_MAX, ServerOffers,
+};
+use crate::domain::text::{clip, escape_control_chars, one_line};
+use crate::mcp::{CallError, McpPrompt, McpResource, ServerPool};
+use crate::protocol::event::{CrewEvent, EventKind};
+
+/// Minimum time between two listings, also if servers say more often that their lists changed.
+const LISTING_INTERVAL: Duration = Duration::from_secs(1);
+/// Maximum length of a URI that is offered, in bytes; a mention cannot be much longer.
+const URI_MAX: usize = 900;
+/// Maximum length of a description, in characters.
+const ABOUT_MAX: usize = 200;
+
+/// Lists what servers offer, in one task that starts when the user asks for the first time.
+#[derive(Default)]
+pub struct OfferLists {
+    /// The servers to list next; `None` before the user has asked.
+    wanted: Mutex<Option<BTreeSet<String>>>,
+    wake: Notify,
+}
+
+impl OfferLists {
+    /// Lists the servers that are ready, and `start` also if it is not, and publishes what they offer.
+    pub fn ask(
+        self: &Arc<Self>,
+        context: &Arc<CrewContext>,
+        pool: &ServerPool,
+        start: Option<&str>,
+    ) {
+        let ready = pool.status().into_iter();
+        let ready = ready.filter(|server| server.state == ServerState::Ready);
+        let names = ready.map(|server| server.name);
+        let names = names.chain(start.map(str::to_string));
+        let is_first = {
+            let mut wanted = lock(&self.wanted);
+            let is_first = wanted.is_none();
+            wanted.get_or_insert_default().extend(names);
+            is_first
+        };
+        self.wake.notify_one();
+        if is_first {
+            let own = Arc::clone(self);
+            let (context, pool) = (Arc::clone(context), pool.clone());
+            context.clone().spawn(async move {
+                tokio::select! {
+                    () = context.stop.cancelled() => {}
+                    () = own.run(&context, &pool) => {}
+                }
+            });
+        }
+    }
+
+    /// Lists a server again because its lists or its state changed. Does nothing before the user has asked.
+    pub fn changed(&self, pool: &ServerPool, server: &str) {
+        let mut wanted = lock(&self.wanted);
+        let Some(wanted) = wanted.as_mut() else {
+            return;
+        };
+        let is_ready = |s: &crate::domain::mcp::ServerStatus| {
+            s.name == server && s.state == ServerState::Ready
+        };
+        if pool.status().iter().any(is_ready) {
+            wanted.insert(server.into());
+            self.wake.notify_one();
+        }
+    }
+
+    async fn run(&self, context: &CrewContext, pool: &ServerPool) {
+        let mut published: BTreeMap<String, ServerOffers> = BTreeMap::new();
+        loop {
+            self.wake.notified().await;
+            let names = lock(&self.wanted).as_mut().map(std::mem::take);
+            let listed = names.unwrap_or_default().into_iter();
+            let listed = listed.map(|name| async { offers(pool, name).await });
+            for offers in join_all(listed).await {
+                if published.get(&offers.server) != Some(&offers) {
+                    published.insert(offers.server.clone(), offers.clone());
+                    let event = CrewEvent::OffersListed(offers);
+                    context.publish(EventKind::Crew(event)).await;
+                }
+            }
+            tokio::time::sleep(LISTING_INTERVAL).await;
+        }
+    }
+}
+
+/// Lists what a server offers. Starts it if it does not run.
+async fn offers(pool: &ServerPool, server: String) -> ServerOffers {
+    let (resources, templates, prompts) = tokio::join!(
+        pool.resources(&server),
+        pool.resource_templates(&server),
+        pool.prompts(&server),
+    );
+    let mut problem = String::new();
+    let mut checked = |what: &str, error: CallError| {
+        problem = clip(&one_line(&format!("{what} cannot be listed: {error}")), 300);
+    };
+    let mut listed = Vec::new();
+    for found in [templates, resources] {
+        match found {
+            // Resources before templates.
+            Ok(found) => listed.splice(0..0, found).for_each(drop),
+            Err(error) => checked("resources", error),
+        }
+    }
+    let prompts = prompts.unwrap_or_else(|error| {
+        checked("prompts", error);
+        Vec::new()
+    });
+    let resources = listed.into_iter().filter_map(resource);
+    ServerOffers {
+        resources: resources.take(RESOURCES_MAX).collect(),
+        prompts: offered_prompts(prompts),
+        problem,
+        server,
+    }
+}
+
+/// Returns a resource as it is offered; `None` if its URI cannot be written in a message.
+fn resource(found: McpResource) -> Option<OfferedResource> {
+    let is_written = |c: char| !c.is_control() && c != '"';
+    if found.uri.len() > URI_MAX || !found.uri.chars().all(is_written) || found.uri.is_empty() {
+        return None;
+    }
+    // Bidirectional and invisible characters count as control characters for the screen.
+    if escape_control_chars(&found.uri) != found.uri {
+        return None;
+    }
+    let mut about = shown(&found.name);
+    if !found.description.is_empty() && found.description != found.name {
+        about = format!("{about}: {}", shown(&found.description));
+    }
+    Some(OfferedResource {
+        uri: found.uri,
+        about: clip(&about, ABOUT_MAX),
+    })
+}
+
+/// Returns the prompts of a server as they are offered.
+pub fn offered_prompts(found: Vec<McpPrompt>) -> Vec<OfferedPrompt> {
+    let prompts = found.into_iter().take(PROMPTS_MAX);
+    let prompts = prompts.map(|prompt| OfferedPrompt {
+        description: shown(&prompt.description),
+        arguments: prompt
+            .arguments
+            .into_iter()
+            .map(|argument| OfferedArgument {
+                name: argument.name,
+                is_required: argument.is_required,
+            })
+            .collect(),
+        name: prompt.name,
+    });
+    prompts.collect()
+}
+
+fn shown(text: &str) -> String {
+    clip(&one_line(&escape_control_chars(text)), ABOUT_MAX)
+}

@@ -1,0 +1,309 @@
+//! What MCP servers offer to the user: resources, mentioned as `@SERVER:URI`, and prompts, called as
+//! `/SERVER:PROMPT ARGUMENTS`. Nothing here accesses a server.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::mcp::is_server_name;
+use super::slash_command::split_arguments;
+use super::text::{clip, one_line};
+
+/// Maximum number of resources and templates of one server that are offered.
+pub const RESOURCES_MAX: usize = 500;
+/// Maximum number of prompts of one server that are offered.
+pub const PROMPTS_MAX: usize = 200;
+/// Maximum number of names that an error message lists.
+const NAMED_MAX: usize = 10;
+
+/// What a server offers. All texts are escaped and on one line.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct ServerOffers {
+    pub server: String,
+    /// The resources, then the templates.
+    pub resources: Vec<OfferedResource>,
+    pub prompts: Vec<OfferedPrompt>,
+    /// Why something could not be listed; empty if everything was.
+    #[serde(default)]
+    pub problem: String,
+}
+
+/// A resource, or a template of resources.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OfferedResource {
+    /// The URI. That of a template contains `{NAME}`, which the user replaces.
+    pub uri: String,
+    /// What it is, for the user.
+    pub about: String,
+}
+
+/// A prompt of a server.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OfferedPrompt {
+    /// The name that the server uses.
+    pub name: String,
+    pub description: String,
+    pub arguments: Vec<OfferedArgument>,
+}
+
+/// An argument of a prompt.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OfferedArgument {
+    pub name: String,
+    #[serde(rename = "required")]
+    pub is_required: bool,
+}
+
+impl OfferedResource {
+    /// Returns the part of a template's URI before its first placeholder; `None` for a resource.
+    pub fn template_start(&self) -> Option<&str> {
+        let (start, rest) = self.uri.split_once('{')?;
+        rest.contains('}').then_some(start)
+    }
+}
+
+impl OfferedPrompt {
+    /// Returns the arguments for the user: `<required> [optional]`.
+    pub fn hint(&self) -> String {
+        let words = self.arguments.iter().map(|argument| {
+            if argument.is_required {
+                format!("<{}>", argument.name)
+            } else {
+                format!("[{}]", argument.name)
+            }
+        });
+        words.collect::<Vec<_>>().join(" ")
+    }
+
+    /// Assigns the words of `text` to the arguments: `NAME=VALUE` to the named one, other words to the others in order.
+    /// Quotes hold words together. If there are more words than arguments, the last argument gets the rest.
+    ///
+    /// # Errors
+    /// Returns one line that names the missing arguments, or the words that are too many.
+    pub fn fill(&self, text: &str) -> Result<BTreeMap<String, String>, String> {
+        let mut values: BTreeMap<String, String> = BTreeMap::new();
+        let mut words = Vec::new();
+        for word in split_arguments(text) {
+            let named = word.split_once('=').filter(|(name, _)| {
+                let mut known = self.arguments.iter();
+                known.any(|a| a.name == *name) && !values.contains_key(*name)
+            });
+            match named {
+                Some((name, value)) => {
+                    values.insert(name.into(), value.into());
+                }
+                None => words.push(word),
+            }
+        }
+        let free = self.arguments.iter().map(|a| &a.name);
+        let free: Vec<&String> = free.filter(|name| !values.contains_key(*name)).collect();
+        if free.is_empty() && !words.is_empty() {
+            let all = clip(&one_line(&words.join(" ")), 80);
+            return Err(if self.arguments.is_empty() {
+                format!("it takes no arguments: remove {all}")
+            } else {
+                format!("all its arguments are given: remove {all}")
+            });
+        }
+        let mut words = words.into_iter();
+        for (at, name) in free.iter().enumerate() {
+            let value = if at + 1 == free.len() {
+                words.by_ref().collect::<Vec<_>>().join(" ")
+            } else {
+                words.next().unwrap_or_default()
+            };
+            if !value.is_empty() {
+                values.insert((*name).clone(), value);
+            }
+        }
+        let required = self.arguments.iter().filter(|a| a.is_required);
+        let missing = required.filter(|a| values.get(&a.name).is_none_or(String::is_empty));
+        let missing: Vec<String> = missing.map(|a| one_line(&clip(&a.name, 80))).collect();
+        match missing.as_slice() {
+            [] => Ok(values),
+            [one] => Err(format!("the argument {one} is missing")),
+            all => Err(format!("the arguments {} are missing", all.join(", "))),
+        }
+    }
+}
+
+/// Splits the path of a mention, `SERVER:URI`; `None` if it cannot name a resource of a server.
+pub fn split_resource(path: &str) -> Option<(&str, &str)> {
+    let (server, uri) = path.split_once(':')?;
+    (is_server_name(server) && !uri.is_empty()).then_some((server, uri))
+}
+
+/// Returns whether a URI has a scheme, so that the mention names a resource even if the server is not known.
+pub fn has_scheme(uri: &str) -> bool {
+    let is_scheme = |scheme: &str| {
+        scheme.starts_with(|c: char| c.is_ascii_alphabetic())
+            && scheme
+                .chars()
+                .all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c))
+    };
+    uri.split_once("://")
+        .is_some_and(|(scheme, _)| is_scheme(scheme))
+}
+
+/// Splits a message that calls a prompt into the server, the prompt as the user types it, and the arguments. `None` if it
+/// does not begin with `/SERVER:PROMPT`.
+pub fn split_prompt(text: &str) -> Option<(&str, &str, &str)> {
+    let (name, arguments) = super::slash_command::split(text)?;
+    let (server, prompt) = name.split_once(':')?;
+    (is_server_name(server) && !prompt.is_empty()).then_some((server, prompt, arguments))
+}
+
+/// Returns the command of a prompt as the user types it, without the slash: `SERVER:PROMPT` in lower case. Characters that
+/// commands do not have become `-`.
+pub fn command(server: &str, prompt: &str) -> String {
+    let typed = |c: char| {
+        let c = c.to_ascii_lowercase();
+        let is_kept = c.is_ascii_lowercase() || c.is_ascii_digit() || "-_.".contains(c);
+        if is_kept { c } else { '-' }
+    };
+    let prompt: String = prompt.chars().map(typed).collect();
+    format!("{}:{prompt}", server.to_ascii_lowercase())
+}
+
+/// Returns the prompt that `typed` names, either as the server or as [`command`] writes it.
+///
+/// # Errors
+/// Returns one line that names the prompts that there are.
+pub fn find_prompt<'a>(
+    server: &str,
+    typed: &str,
+    prompts: &'a [OfferedPrompt],
+) -> Result<&'a OfferedPrompt, String> {
+    let wanted = command(server, typed);
+    let exact = prompts.iter().find(|prompt| prompt.name == typed);
+    let found = exact.or_else(|| {
+        let mut all = prompts.iter();
+        all.find(|prompt| command(server, &prompt.name) == wanted)
+    });
+    found.ok_or_else(|| {
+        let shown = one_line(&clip(typed, 80));
+        if prompts.is_empty() {
+            return format!("the MCP server {server} has no prompts");
+        }
+        let names: Vec<String> = prompts
+            .iter()
+            .take(NAMED_MAX)
+            .map(|prompt| one_line(&clip(&prompt.name, 80)))
+            .collect();
+        let more = match prompts.len() - names.len() {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        format!(
+            "the MCP server {server} has no prompt {shown}: its prompts are {}{more}",
+            names.join(", ")
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use pretty_assertions::assert_eq;
+
+    use super::*;
+
+    fn prompt(arguments: &[(&str, bool)]) -> OfferedPrompt {
+        let argument = |(name, is_required): &(&str, bool)| OfferedArgument {
+            name: (*name).into(),
+            is_required: *is_required,
+        };
+        OfferedPrompt {
+            name: "p".into(),
+            description: String::new(),
+            arguments: arguments.iter().map(argument).collect(),
+        }
+    }
+
+    #[test]
+    fn mentions_of_resources_differ_from_paths() {
+        for (path, expected) in [
+            ("git:repo://main", Some(("git", "repo://main"))),
+            ("my-docs:a", Some(("my-docs", "a"))),
+            ("git:", None),
+            ("src/a:b", None),
+            ("README.md", None),
+            (":x", None),
+        ] {
+            assert_eq!(split_resource(path), expected, "{path}");
+        }
+        assert!(has_scheme("repo://main") && has_scheme("file:///a"));
+        assert!(!has_scheme("hello") && !has_scheme("://a") && !has_scheme("a b://c"));
+    }
+
+    #[test]
+    fn words_are_assigned_to_the_arguments() {
+        let fill = |arguments: &[(&str, bool)], text: &str| {
+            let filled = prompt(arguments).fill(text)?;
+            let pairs = filled.iter().map(|(name, value)| format!("{name}:{value}"));
+            Ok(pairs.collect::<Vec<_>>().join(" "))
+        };
+        let two = &[("city", true), ("unit", false)][..];
+        for (arguments, text, expected) in [
+            (two, "Bern", Ok("city:Bern")),
+            (two, "Bern C", Ok("city:Bern unit:C")),
+            (two, "unit=C \"New York\"", Ok("city:New York unit:C")),
+            (two, "Bern very warm", Ok("city:Bern unit:very warm")),
+            (two, "city=\"a b\"", Ok("city:a b")),
+            (two, "x=1", Ok("city:x=1")),
+            (two, "", Err("the argument city is missing")),
+            (two, "city=", Err("the argument city is missing")),
+            (two, "unit=C", Err("the argument city is missing")),
+            (
+                two,
+                "city=a unit=b c",
+                Err("all its arguments are given: remove c"),
+            ),
+            (
+                &[("a", true), ("b", true)][..],
+                "",
+                Err("the arguments a, b are missing"),
+            ),
+            (&[][..], "x", Err("it takes no arguments: remove x")),
+            (&[][..], "", Ok("")),
+        ] {
+            let expected = expected.map(String::from).map_err(String::from);
+            assert_eq!(fill(arguments, text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn prompts_are_found_by_what_the_user_can_type() {
+        let named = |name: &str| OfferedPrompt {
+            name: name.into(),
+            ..prompt(&[])
+        };
+        let all = [named("Code Review"), named("greet")];
+        assert_eq!(command("Git", "Code Review"), "git:code-review");
+        let find = |typed: &str| find_prompt("git", typed, &all).map(|p| p.name.as_str());
+        assert_eq!(find("code-review"), Ok("Code Review"));
+        assert_eq!(find("greet"), Ok("greet"));
+        assert_eq!(
+            find("x").unwrap_err(),
+            "the MCP server git has no prompt x: its prompts are Code Review, greet"
+        );
+        assert_eq!(
+            split_prompt("/git:greet a b"),
+            Some(("git", "greet", "a b"))
+        );
+        assert_eq!(
+            (split_prompt("/greet"), split_prompt("git:greet")),
+            (None, None)
+        );
+        assert_eq!(prompt(&[("a", true), ("b", false)]).hint(), "<a> [b]");
+    }
+
+    #[test]
+    fn templates_begin_with_the_text_before_the_first_placeholder() {
+        let resource = |uri: &str| OfferedResource {
+            uri: uri.into(),
+            about: String::new(),
+        };
+        assert_eq!(resource("a://{id}/x").template_start(), Some("a://"));
+        assert_eq!(resource("a://b").template_start(), None);
+    }
+}

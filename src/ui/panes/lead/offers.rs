@@ -1,0 +1,203 @@
+//! What MCP servers offer while a mention or a slash command is typed: resources, templates and prompts.
+
+use crate::domain::mcp::{ServerState, ServerStatus};
+use crate::domain::mention;
+use crate::domain::server_offers::{
+    OfferedResource, ServerOffers, command, find_prompt, split_prompt,
+};
+use crate::domain::text::{escape_control_chars, one_line};
+use crate::ui::app::App;
+use crate::ui::app::effect::Effect;
+use crate::ui::frame::pick::PickerRow;
+use crate::ui::keymap::pane::Focus;
+use crate::ui::panes::lead::complete::{Choice, CompletionRow};
+use crate::ui::text::fuzzy;
+
+/// Maximum number of resources in the list. More characters find the others.
+const ROWS_MAX: usize = 100;
+
+/// Asks the crew what servers offer when the user begins to type a mention or a slash command, and starts a server when
+/// the user has typed its name and a colon.
+pub fn ask(app: &mut App, out: &mut Vec<Effect>) {
+    if !app.role.is_crew() || app.model.servers.all().is_empty() {
+        return;
+    }
+    let Some(typed) = typed(app) else { return };
+    out.extend(app.model.servers.ask(&typed).map(Effect::Command));
+}
+
+/// Returns the text after the `@` or `/` that is being typed.
+fn typed(app: &App) -> Option<String> {
+    app.file_query()
+        .or_else(|| slash_word(app).map(str::to_string))
+}
+
+fn slash_word(app: &App) -> Option<&str> {
+    let is_writing = app.popups.is_empty() && app.focus == Focus::Composer && app.replay.is_none();
+    let word = app.input.composer.only_word().filter(|_| is_writing)?;
+    word.strip_prefix('/')
+}
+
+/// Returns a row for each server whose name begins with `query`, which holds its resources, or says why it has none yet.
+pub fn servers(app: &App, query: &str) -> Vec<CompletionRow> {
+    if query.contains(':') {
+        return Vec::new();
+    }
+    let servers = app.model.servers.all().iter();
+    let named = servers.filter(|server| begins(&server.name, query));
+    let rows = named.filter_map(|server| {
+        let about = match app.model.servers.offers_of(server) {
+            Some(offers) => match offers.resources.len() {
+                0 if offers.problem.is_empty() => return None,
+                0 => offers.problem.clone(),
+                1 => "MCP server: 1 resource".into(),
+                count => format!("MCP server: {count} resources"),
+            },
+            None => format!("MCP server: {}", unlisted(server)?),
+        };
+        let words = format!("@{}:", server.name);
+        let start = Choice::Start(words.chars().count());
+        let marked = (1..=query.chars().count()).collect();
+        Some(PickerRow {
+            marked,
+            ..PickerRow::new(words, about, start)
+        })
+    });
+    rows.collect()
+}
+
+fn begins(name: &str, typed: &str) -> bool {
+    let start = name.get(..typed.len());
+    start.is_some_and(|start| start.eq_ignore_ascii_case(typed))
+}
+
+/// Returns the resources that match `query`, best first. Those of one server if the query names it.
+pub fn resources(app: &App, query: &str) -> Vec<CompletionRow> {
+    if query.is_empty() {
+        return Vec::new();
+    }
+    let named = app.model.servers.named(query);
+    let servers = app.model.servers.all().iter();
+    let servers = servers.filter(|server| named.is_none_or(|named| named.name == server.name));
+    let listed = servers.filter_map(|server| app.model.servers.offers_of(server));
+    let mut found: Vec<(i32, CompletionRow)> = listed
+        .flat_map(|offers| offers.resources.iter().map(move |one| (offers, one)))
+        .filter_map(|(offers, one)| row(offers, one, query))
+        .collect();
+    found.sort_by_key(|(score, _)| std::cmp::Reverse(*score));
+    let rows = found.into_iter().take(ROWS_MAX);
+    rows.map(|(_, row)| row).collect()
+}
+
+fn row(offers: &ServerOffers, one: &OfferedResource, query: &str) -> Option<(i32, CompletionRow)> {
+    let path = format!("{}:{}", offers.server, one.uri);
+    let start = one.template_start();
+    // What is complete, or begun as far as it can be, is not offered, so that Enter sends the message.
+    let is_typed = path == query
+        || start.is_some_and(|start| query.starts_with(&format!("{}:{start}", offers.server)));
+    if is_typed {
+        return None;
+    }
+    let fit = fuzzy::fuzzy_match(query, &path);
+    let (score, marked) = match fit {
+        Some(fit) => (fit.score, fit.positions),
+        // The title says more than many a URI.
+        None => (
+            i32::MIN,
+            fuzzy::fuzzy_match(query, &one.about).map(|_| Vec::new())?,
+        ),
+    };
+    // A template is never written as a whole.
+    let words = match start {
+        Some(_) => format!("@{path}"),
+        None => mention::written(&path),
+    };
+    let offset = if words.starts_with("@\"") { 2 } else { 1 };
+    let choice = match start {
+        Some(start) => {
+            let before = offset + offers.server.chars().count() + 1;
+            Choice::Start(before + start.chars().count())
+        }
+        None => Choice::Resource,
+    };
+    let row = PickerRow {
+        marked: marked.iter().map(|at| at + offset).collect(),
+        ..PickerRow::new(words, one.about.clone(), choice)
+    };
+    Some((score, row))
+}
+
+/// Returns rows for the prompts of all servers, and for servers that are not connected yet.
+pub fn prompts(app: &App, typed: &str) -> Vec<CompletionRow> {
+    let mut rows = Vec::new();
+    for server in app.model.servers.all() {
+        match app.model.servers.offers_of(server) {
+            Some(offers) => rows.extend(offers.prompts.iter().map(|prompt| {
+                let hint = one_line(&escape_control_chars(&prompt.hint()));
+                let words = match (hint.as_str(), prompt.description.as_str()) {
+                    ("", about) => about.to_string(),
+                    (hint, "") => hint.to_string(),
+                    (hint, about) => format!("{hint}: {about}"),
+                };
+                let words = if words.is_empty() {
+                    format!("prompt of {}", server.name)
+                } else {
+                    words
+                };
+                let name = format!("/{}", command(&server.name, &prompt.name));
+                PickerRow::new(name, words, Choice::Word)
+            })),
+            None => {
+                let word = format!("{}:", server.name.to_ascii_lowercase());
+                let Some(why) = unlisted(server).filter(|_| !typed.contains(':')) else {
+                    continue;
+                };
+                let words = format!("/{word}");
+                let start = Choice::Start(words.chars().count());
+                rows.push(PickerRow::new(words, format!("MCP server: {why}"), start));
+            }
+        }
+    }
+    rows
+}
+
+/// Returns the arguments of the prompt that `word`, with its slash, calls; `None` if no such prompt is listed.
+pub fn prompt_hint(app: &App, word: &str) -> Option<String> {
+    let (server, typed, _) = split_prompt(word)?;
+    let server = app.model.servers.named(&format!("{server}:"))?;
+    let offers = app.model.servers.offers_of(server)?;
+    let prompt = find_prompt(&server.name, typed, &offers.prompts).ok()?;
+    Some(one_line(&escape_control_chars(&prompt.hint())))
+}
+
+/// Returns why nothing of a server is listed; `None` if the user has disabled it.
+fn unlisted(server: &ServerStatus) -> Option<String> {
+    Some(match &server.state {
+        ServerState::Disabled => return None,
+        ServerState::Ready => "asking it…".into(),
+        ServerState::Starting | ServerState::Restarting { .. } => "starting…".into(),
+        ServerState::Idle => "not connected yet, choose it to start it".into(),
+        ServerState::WaitsForApproval => {
+            format!("needs approval, see crewdeck mcp approve {}", server.name)
+        }
+        ServerState::NeedsLogin => "needs a login, see /mcp".into(),
+        ServerState::Failed { .. } => "failed, see /mcp".into(),
+    })
+}
+
+/// Returns a note about the server that is being typed, if nothing of it is listed; `None` otherwise.
+pub fn note(app: &App) -> Option<String> {
+    let typed = typed(app)?;
+    let server = app.model.servers.named(&typed)?;
+    match app.model.servers.offers_of(server) {
+        Some(offers) if !offers.problem.is_empty() => Some(offers.problem.clone()),
+        Some(_) => None,
+        None => {
+            let why = match server.state {
+                ServerState::Idle => "starting…".into(),
+                _ => unlisted(server).unwrap_or_else(|| "disabled, see /mcp".into()),
+            };
+            Some(format!("{}: {why}", server.name))
+        }
+    }
+}

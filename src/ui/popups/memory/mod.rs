@@ -1,0 +1,161 @@
+//! The project memory that agents were given, as a list; Enter opens the text of a file.
+
+use ratatui::layout::Rect;
+use ratatui::text::Line;
+
+use crate::domain::memory::{GivenFile, MemoryReport};
+use crate::domain::text::{escape_control_chars, one_line};
+use crate::ui::app::App;
+use crate::ui::app::effect::Effect;
+use crate::ui::app::popup::{Copied, Next, open as open_popup, open_once};
+use crate::ui::popups::pager::{Page, Pager, PagerRow, text_rows};
+use crate::ui::popups::picker::{Choices, Picker, PickerRow, low_area};
+use crate::ui::text::{bytes, wrap};
+use crate::ui::theme::Theme;
+
+const ROWS_MAX: u16 = 16;
+
+/// The list of files.
+#[derive(Debug)]
+pub struct MemoryChoices(MemoryReport);
+
+/// The text of a file, as agents were given it.
+#[derive(Debug)]
+pub struct MemoryPage(GivenFile);
+
+/// Opens the list.
+pub fn open(app: &mut App, report: &MemoryReport) {
+    open_once(app, Picker::new(MemoryChoices(report.clone()), 0));
+}
+
+fn clean(text: &str) -> String {
+    one_line(&escape_control_chars(text))
+}
+
+/// Returns the file, and the file that imports it.
+fn named(file: &GivenFile) -> String {
+    match &file.imported_by {
+        Some(by) => format!("{} (from {})", clean(&file.path), clean(by)),
+        None => clean(&file.path),
+    }
+}
+
+/// Says how much of a file agents are given.
+fn given(file: &GivenFile) -> String {
+    if file.given < file.size {
+        format!("{}, cut to {}", bytes(file.size), bytes(file.given))
+    } else {
+        format!("{}, whole", bytes(file.size))
+    }
+}
+
+impl Choices for MemoryChoices {
+    /// The index of a file; beyond them, of a file that was not read.
+    type Item = usize;
+
+    const TIP: &'static str = "What all agents were told about the project, in this order";
+
+    fn title(&self, _app: &App) -> String {
+        "Project memory of all agents".into()
+    }
+
+    fn rows(&self, _app: &App) -> Vec<PickerRow<usize>> {
+        let files = self.0.files.iter();
+        let files = files.map(|file| (named(file), given(file)));
+        let skipped = self.0.skipped.iter();
+        let skipped = skipped.map(|(path, why)| (clean(path), format!("not read: {}", clean(why))));
+        let rows = files.chain(skipped).enumerate();
+        rows.map(|(at, (path, about))| PickerRow::new(path, about, at))
+            .collect()
+    }
+
+    fn choose(&mut self, app: &mut App, item: usize, _out: &mut Vec<Effect>) -> Next {
+        match self.0.files.get(item) {
+            Some(file) => open_popup(app, Pager::new(MemoryPage(file.clone()))),
+            None => {
+                let skipped = self.0.skipped.get(item - self.0.files.len());
+                if let Some((path, why)) = skipped {
+                    let text = format!("{} was not read: {}.", clean(path), clean(why));
+                    app.say(text);
+                }
+            }
+        }
+        Next::Stay
+    }
+
+    fn area(&self, _app: &App, screen: Rect) -> Rect {
+        low_area(screen, self.0.files.len() + self.0.skipped.len(), ROWS_MAX)
+    }
+
+    fn none_matches(&self, _app: &App, typed: &str) -> String {
+        if typed.is_empty() {
+            "No agent was given project memory. /init writes an AGENTS.md.".into()
+        } else {
+            "No matches.".into()
+        }
+    }
+}
+
+impl Page for MemoryPage {
+    const TIP: &'static str = "A file as agents were given it";
+
+    fn title(&self, _app: &App) -> String {
+        format!("{} · {}", named(&self.0), given(&self.0))
+    }
+
+    fn rows(&self, _app: &App, width: usize, theme: &Theme) -> Vec<PagerRow> {
+        let text = escape_control_chars(&self.0.text);
+        let lines = text.lines().flat_map(|line| {
+            if line.is_empty() {
+                vec![String::new()]
+            } else {
+                wrap(line, width)
+            }
+        });
+        text_rows(lines.map(|line| Line::styled(line, theme.text)).collect())
+    }
+
+    fn copied(&self) -> Option<Copied> {
+        let text = escape_control_chars(&self.0.text);
+        Some(Copied::Text(clean(&self.0.path), text))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use pretty_assertions::assert_eq;
+
+    use super::*;
+    use crate::protocol::{Command, CrewEvent, EventKind};
+    use crate::ui::fixture::{apply_events, memory, picture, press, started, top_popup};
+
+    #[test]
+    fn list_shows_what_was_given_and_enter_opens_the_text() {
+        let mut state = started(120, 35);
+        let sent = press(&mut state, "\"/memory\" enter");
+        assert_eq!(sent, [Effect::Command(Command::ShowMemory)]);
+        let event = EventKind::Crew(CrewEvent::MemoryShown(memory()));
+        apply_events(&mut state, vec![event.clone()]);
+        let shown = picture(&state);
+        for part in [
+            "CLAUDE.md",
+            "812 B, whole",
+            "39 KiB, cut to 31 KiB",
+            "docs/style.md (from CLAUDE.md)",
+            "not read: it can hold secrets",
+        ] {
+            assert!(shown.contains(part), "no {part}:\n{shown}");
+        }
+        press(&mut state, "down enter");
+        let shown = picture(&state);
+        assert!(shown.contains("Run `make` first.␛[2J"), "{shown}");
+        // Closing the text leads back to the list; a file that was not read has no text.
+        press(&mut state, "esc G");
+        press(&mut state, "end enter");
+        assert!(!top_popup(&state).is_empty());
+        press(&mut state, "esc esc");
+        apply_events(&mut state, vec![event.clone(), event]);
+        press(&mut state, "esc");
+        assert_eq!(top_popup(&state), "", "it is open once");
+    }
+}

@@ -175,9 +175,13 @@ pub fn shown_name(tool: &str) -> String {
 /// Returns whether `pattern` names the tool `tool` of a server: `mcp__SERVER` names all tools of a server,
 /// `mcp__SERVER__TOOL` one. `*` stands for any characters.
 pub fn matches_tool(pattern: &str, tool: &str) -> bool {
-    pattern.starts_with(TOOL_PREFIX)
-        && (matches(pattern.as_bytes(), tool.as_bytes())
-            || matches(format!("{pattern}__*").as_bytes(), tool.as_bytes()))
+    let Some(rest) = pattern.strip_prefix(TOOL_PREFIX) else {
+        return false;
+    };
+    // A tool's name can contain `__`, so only a pattern without a tool is extended.
+    let names_server = !rest.contains("__");
+    matches(pattern.as_bytes(), tool.as_bytes())
+        || (names_server && matches(format!("{pattern}__*").as_bytes(), tool.as_bytes()))
 }
 
 /// Returns whether `pattern` may name a tool of `server`.
@@ -296,6 +300,7 @@ mod tests {
         ] {
             assert!(!matches_tool(pattern, tool), "{pattern}");
         }
+        assert!(!matches_tool("mcp__git__git", "mcp__git__git__delete"));
         assert!(!matches_server("mcp__gi", "git"));
         assert_eq!(server_of(tool), Some("git"));
         assert_eq!(server_of("mcp__a___b"), Some("a"));

@@ -21,6 +21,7 @@ pub mod memory;
 pub mod mention;
 pub mod new_request;
 pub mod notification;
+pub mod path;
 pub mod permission;
 pub mod redact;
 pub mod request;

@@ -114,13 +114,15 @@ async fn connect_once(
             env,
             dir,
         } => {
-            let dir = dir.as_deref().unwrap_or(&options.project);
+            // A relative folder is one of the project, as for the approval.
+            let dir = dir.as_deref().unwrap_or(Path::new(""));
+            let dir = options.project.join(dir);
             let mut env = env.clone();
             env.entry(PROJECT_VARIABLE.into())
                 .or_insert_with(|| options.project.to_string_lossy().into_owned());
             let spec = ServiceSpec {
                 argv: [command].into_iter().chain(args).cloned().collect(),
-                dir: dir.to_path_buf(),
+                dir,
                 env,
                 supervisor: options.supervisor.clone(),
             };

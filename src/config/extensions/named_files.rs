@@ -4,7 +4,9 @@
 //! The result contains too many paths rather than too few; those that are no files are ignored later. Files that a
 //! named file loads in turn are not found.
 
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
+
+use crate::domain::path::without_dots;
 
 /// Maximum number of paths of one command, and maximum number of words in which paths are searched.
 const PATHS_MAX: usize = 4096;
@@ -122,7 +124,7 @@ pub fn paths(root: &Path, dir: &Path, texts: &[String]) -> Result<Vec<PathBuf>, 
             None => dir.join(path),
         };
         let is_temporary = TEMPORARY.iter().any(|folder| start.starts_with(folder));
-        let normal = normalize(&start);
+        let normal = without_dots(&start);
         // If `a` is a symbolic link, `a/../b` and `b` are different files, so both paths are added.
         let has_alias = normal != start && normal.starts_with(root);
         let as_written = has_alias.then_some(start);
@@ -226,21 +228,6 @@ fn program_of(word: &str) -> &str {
         Some(_) => "python3",
         None => name,
     }
-}
-
-/// Removes `.` and `..` without looking at the disk.
-fn normalize(path: &Path) -> PathBuf {
-    let mut out = PathBuf::new();
-    for part in path.components() {
-        match part {
-            Component::CurDir => {}
-            Component::ParentDir => {
-                out.pop();
-            }
-            other => out.push(other),
-        }
-    }
-    out
 }
 
 #[cfg(test)]

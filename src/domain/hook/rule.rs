@@ -6,6 +6,7 @@ use globset::{GlobBuilder, GlobMatcher};
 use regex::Regex;
 
 use super::tools::ExternalCall;
+use crate::domain::path::without_dots;
 
 /// Maximum length of a rule, in bytes.
 const RULE_MAX: usize = 4096;
@@ -93,7 +94,8 @@ impl ToolRule {
                 let Some(path) = text("file_path").or_else(|| text("path")) else {
                     return false;
                 };
-                let path = dir.join(path);
+                // Otherwise `a/../secrets` would evade a rule for `secrets`.
+                let path = without_dots(&dir.join(path));
                 match base {
                     PathBase::FileName => path.file_name().is_some_and(|name| glob.is_match(name)),
                     PathBase::WorkDirectory => path
@@ -248,6 +250,12 @@ mod tests {
             ("Edit(*.md)", file("edit_file", "docs/a.md"), true),
             ("Edit(/docs/*.md)", file("edit_file", "docs/a.md"), true),
             ("Edit(/docs/*.md)", file("edit_file", "docs/x/a.md"), false),
+            (
+                "Edit(/docs/*.md)",
+                file("edit_file", "x/../docs/a.md"),
+                true,
+            ),
+            ("Edit(src/**)", file("edit_file", "src/../a.rs"), false),
             ("Read(//w/.env)", file("read_file", ".env"), true),
             ("Read(.env)", file("read_file", "sub/.env"), true),
             ("mcp__git__*", ("mcp__git__log", json!({})), true),

@@ -1,0 +1,18 @@
+//! Paths as text, without looking at the disk.
+
+use std::path::{Component, Path, PathBuf};
+
+/// Returns the path without `.` and `..`. Symbolic links are not resolved.
+pub fn without_dots(path: &Path) -> PathBuf {
+    let mut out = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::CurDir => {}
+            Component::ParentDir => {
+                out.pop();
+            }
+            other => out.push(other),
+        }
+    }
+    out
+}

@@ -50,7 +50,8 @@ impl Notes {
 }
 
 impl ToolRunner {
-    /// Executes one tool call with the hooks around it. Returns as [`ToolRunner::execute`].
+    /// Executes one tool call with the hooks around it. Returns the result and how long the tool took, without the
+    /// wait for approval. Dropping the future stops the tool and withdraws an open approval request.
     pub async fn carry_out(&self, agent: &Name, call: &ToolCall) -> (ToolOutput, Duration) {
         match &self.hooks {
             None => self.execute(agent, call, &HookPermission::Rules).await,

@@ -70,8 +70,7 @@ pub(super) struct Permit {
 }
 
 impl ToolRunner {
-    /// Executes one tool call. Returns the result and how long the tool took, without the wait for approval. Dropping
-    /// the future stops the tool and withdraws an open approval request.
+    /// Executes one tool call without hooks around it; otherwise as [`ToolRunner::carry_out`].
     pub(super) async fn execute(
         &self,
         agent: &Name,

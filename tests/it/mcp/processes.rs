@@ -5,7 +5,7 @@ use std::process::Stdio;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crewdeck::domain::mcp::ServerState;
+use crewdeck::domain::mcp::{ServerState, ServerTransport};
 use serde_json::{Value, json};
 
 use super::{TestPool, test_config, wait_until};
@@ -76,6 +76,21 @@ async fn concurrent_needs_start_a_server_once() {
     test.pool.shutdown().await;
     let text = std::fs::read_to_string(&pids).unwrap();
     assert!(text.lines().all(|pid| !is_running(pid)), "{text}");
+}
+
+#[tokio::test]
+async fn relative_work_directory_is_one_of_the_project() {
+    let mut config = test_config("s", &["--pids", "pids"]);
+    let ServerTransport::Program { dir, .. } = &mut config.transport else {
+        unreachable!()
+    };
+    *dir = Some("sub".into());
+    let test = TestPool::with(vec![config], |options| {
+        std::fs::create_dir(options.project.join("sub")).unwrap();
+    });
+    test.start().await;
+    assert_eq!(starts(&test.dir.path().join("sub/pids")), 1);
+    test.pool.shutdown().await;
 }
 
 #[tokio::test]

@@ -18,6 +18,7 @@ use std::sync::LazyLock;
 use regex::Regex;
 
 pub use hostile_events::session_events;
+pub use screen::bytes_of_bound_keys;
 
 /// The result of a fuzz check. An error describes the violated invariant.
 pub type CheckResult = Result<(), String>;

@@ -1,5 +1,7 @@
 //! The fuzz targets of the dashboard: hostile events, keys, pastes and sizes; checks the drawn cells.
 
+use std::collections::BTreeSet;
+
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
 use jiff::tz::TimeZone;
 use ratatui::Terminal;
@@ -20,17 +22,29 @@ const NOON: f64 = 1_700_049_600.0;
 const CELL_MAX: usize = 72;
 /// Maximum number of UI messages in one run of [`keys`].
 const MESSAGES_MAX: usize = 48;
+/// The first number of a UI message that is a bound key.
+const FIRST_BOUND: u8 = 40;
 
 /// The terminal sizes in columns and rows: one for each layout, and one that is too small.
 const SIZES: [(u16, u16); 4] = [(160, 45), (100, 30), (60, 16), (9, 3)];
 
+/// Returns the keys that do something anywhere, each once.
+fn bound_keys() -> Vec<KeyEvent> {
+    let names = keymap::TABLE.iter().flat_map(|binding| binding.keys);
+    let unique: BTreeSet<&str> = names.flat_map(|keys| keys.split(' ')).collect();
+    unique
+        .into_iter()
+        .filter_map(|name| names::parse(name).ok())
+        .collect()
+}
+
+/// The bytes that stand for the bound keys in inputs of [`keys`].
+pub fn bytes_of_bound_keys() -> impl Iterator<Item = u8> {
+    (FIRST_BOUND + 1..=u8::MAX).take(bound_keys().len())
+}
+
 /// Returns the UI message that an input byte stands for: a key, a mouse event, a paste, a tick or a resize.
-fn message(byte: u8, text: &str, at: f64) -> Msg {
-    let bound: Vec<&str> = keymap::TABLE
-        .iter()
-        .flat_map(|b| b.keys)
-        .flat_map(|k| k.split(' '))
-        .collect();
+fn message(byte: u8, bound: &[KeyEvent], text: &str, at: f64) -> Msg {
     let size = usize::from(byte) * 7;
     let tiny = |n: usize| u16::try_from(n % 200).unwrap_or(0);
     let mouse = |kind| {
@@ -57,16 +71,14 @@ fn message(byte: u8, text: &str, at: f64) -> Msg {
         7..18 => mouse(MouseEventKind::Down(MouseButton::Left)),
         18 => key(KeyCode::Esc),
         19 => key(KeyCode::Enter),
-        20..40 => {
+        20..FIRST_BOUND => {
             let nth = usize::from(byte - 20);
             key(KeyCode::Char(text.chars().nth(nth).unwrap_or('x')))
         }
-        40.. => {
-            let name = bound
-                .get(usize::from(byte - 40) % bound.len().max(1))
-                .copied();
-            match name.and_then(|n| names::parse(n).ok()) {
-                Some(bound) => Msg::Key(bound, Timestamp(at)),
+        FIRST_BOUND.. => {
+            let nth = usize::from(byte - FIRST_BOUND) % bound.len().max(1);
+            match bound.get(nth) {
+                Some(bound) => Msg::Key(*bound, Timestamp(at)),
                 None => key(KeyCode::Esc),
             }
         }
@@ -85,9 +97,10 @@ pub fn keys(bytes: &[u8]) -> CheckResult {
     for event in hostile_events::session_events(&text, time)? {
         check_effects(&update(&mut state, Msg::Event(event)))?;
     }
+    let bound = bound_keys();
     for (second, byte) in (1u32..).zip(run) {
         // Zero is the separator, so UI messages are numbered from one.
-        let msg = message(byte - 1, &text, NOON + f64::from(second));
+        let msg = message(byte - 1, &bound, &text, NOON + f64::from(second));
         check_effects(&update(&mut state, msg))?;
         next_tick(&state);
     }
@@ -159,7 +172,9 @@ fn check_effects(effects: &[Effect]) -> CheckResult {
 /// Draws the state at two sizes, its current one and `SIZES[nth % SIZES.len()]`, and checks every cell.
 fn check_drawing(state: &mut UiState, nth: usize) -> CheckResult {
     let size = state.size;
-    for (width, height) in [(size.width, size.height), SIZES[nth % SIZES.len()]] {
+    let current = (size.width, size.height);
+    let other = Some(SIZES[nth % SIZES.len()]).filter(|other| *other != current);
+    for (width, height) in [Some(current), other].into_iter().flatten() {
         if width == 0 || height == 0 {
             continue;
         }

@@ -114,6 +114,7 @@ fn demo_runs_from_the_first_task_to_quitting() {
 }
 
 #[test]
+#[ignore = "long: see the longer rounds in CONTRIBUTING.md"]
 fn demo_continues_after_a_late_plan_approval() {
     let home = tempfile::tempdir().unwrap();
     let mut screen = start_demo(home.path(), &[]);

@@ -26,18 +26,18 @@ const SHARED_NAMES: &[(&str, &str)] = &[
 /// Returns the path and the masked code of each source file, without tests.
 fn program() -> Vec<(String, String)> {
     let all = sources();
+    let modules: Vec<(&str, Vec<String>)> = all
+        .iter()
+        .map(|source| (source.path.as_str(), test_modules(&source.text)))
+        .collect();
     let is_for_tests = |source: &Source| {
         let name = source.path.rsplit('/').next().unwrap_or_default();
         let folder = source.path.trim_end_matches(name);
         let name = name.trim_end_matches(".rs");
-        let declares = |other: &&Source| {
-            other.path.starts_with(folder) || folder.starts_with(other.path.trim_end_matches(".rs"))
-        };
-        let mut declaring = all.iter().filter(declares);
-        declaring.any(|s| {
-            test_modules(&s.text)
-                .iter()
-                .any(|m| m == name && m != "mod")
+        modules.iter().any(|(path, modules)| {
+            let can_declare =
+                path.starts_with(folder) || folder.starts_with(path.trim_end_matches(".rs"));
+            can_declare && modules.iter().any(|m| m == name && m != "mod")
         })
     };
     let kept = all.iter().filter(|s| !is_for_tests(s));

@@ -113,6 +113,7 @@ fn most_tasks_in_progress(events: &[Value]) -> usize {
 
 /// Simulates a machine without mount namespaces, such as a container or one with AppArmor rules.
 #[test]
+#[ignore = "long: see the longer rounds in CONTRIBUTING.md"]
 fn demo_completes_without_mount_namespaces() {
     if !Command::new("unshare")
         .args(["-Ur", "true"])

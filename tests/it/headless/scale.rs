@@ -12,6 +12,7 @@ const AGENTS: usize = 100;
 const MEMORY_MAX: u64 = 512 * 1024;
 
 #[test]
+#[ignore = "long: see the longer rounds in CONTRIBUTING.md"]
 fn crew_runs_at_most_a_hundred_teammates() {
     let dir = tempfile::tempdir().unwrap();
     let home = dir.path();

@@ -7,6 +7,7 @@ use crate::common::pty::Screen;
 use crate::common::repository;
 
 #[test]
+#[ignore = "long: see the longer rounds in CONTRIBUTING.md"]
 fn demo_waits_for_plan_approval_and_says_goodbye_once() {
     let dir = tempfile::tempdir().unwrap();
     let root = dir.path().join("tally");

@@ -52,8 +52,8 @@ pub fn lead(context: &PromptContext) -> String {
         out.push(
             "- Do small or sequential work alone. Use the team for several larger parts that can be done at the same \
              time: task_create for each part (blocked_by sets the order), then spawn teammates. They claim ready tasks: \
-             do not assign tasks or wait, end your turn. You are woken by messages, and when all tasks are completed: \
-             then merge the branches in order and verify the whole."
+             end your turn instead of assigning tasks or waiting. Messages wake you, and so does the end of all tasks. \
+             Only then merge the branches in order and verify the whole."
                 .into(),
         );
     }

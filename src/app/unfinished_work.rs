@@ -133,7 +133,7 @@ mod tests {
 
     fn failed() -> TurnEnd {
         TurnEnd::Failed {
-            error: "the key was refused".into(),
+            error: "the API key was refused".into(),
             hint: String::new(),
         }
     }
@@ -148,7 +148,7 @@ mod tests {
         unfinished.update(&ended("bob", failed()));
         let words = unfinished.summary(&board).unwrap();
         assert!(
-            words.contains("ended with stuck teammate: bob (the key was refused)."),
+            words.contains("ended with stuck teammate: bob (the API key was refused)."),
             "{words}"
         );
         unfinished.update(&ended("bob", TurnEnd::Done));

@@ -167,9 +167,13 @@ impl ViewerStores {
     fn crew_window_only(&self) -> String {
         match self.runner() {
             Runner::Process(Some(id)) => {
-                format!("Only the crew's own window can do that (process {id}).")
+                format!(
+                    "Only the crewdeck that runs this crew can do that: use its window (process {id})."
+                )
             }
-            Runner::Process(None) => "Only the crew's own window can do that.".into(),
+            Runner::Process(None) => {
+                "Only the crewdeck that runs this crew can do that: use its window.".into()
+            }
             Runner::None => NO_CREW.into(),
         }
     }

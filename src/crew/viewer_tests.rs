@@ -96,7 +96,8 @@ async fn commands_for_the_crew_process_are_refused() {
         Command::ListModels,
         Command::UseModel { name },
     ] {
-        let why = "Only the crew's own window can do that (process 4711).";
+        let why =
+            "Only the crewdeck that runs this crew can do that: use its window (process 4711).";
         assert_eq!(place.refusal(command.clone()).await, why, "{command:?}");
     }
 }

@@ -57,7 +57,7 @@ pub fn status_error(
     let (fault, text, hint) = match code {
         401 | 403 => (
             ErrorKind::Auth,
-            format!("the key was refused ({code}){detail}"),
+            format!("the API key was refused ({code}){detail}"),
             format!(
                 "Check {key}: export the right key, then restart crewdeck.{}",
                 hints.key

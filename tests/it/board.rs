@@ -156,7 +156,7 @@ fn refusals() -> Vec<Refusal> {
         (
             &["task", "done", "1", "--as", "bob"],
             done(1),
-            "task #1 belongs to alice: only its owner can do that, send alice a message or claim another task",
+            "task #1 belongs to alice, and only its owner can do that: send alice a message or claim another task",
         ),
         (
             &["task", "release", "8", "--as", "bob"],

@@ -71,9 +71,7 @@ fn key_conflict_names_the_file_and_the_remedy() {
     let screen = start_demo(home.path(), "[keys]\n\"board.open\" = 'm'\n");
     let text = screen.wait_for("unbind it with");
     let text = text.replace('\n', "");
-    assert!(
-        text.contains("config.toml: [keys] `board.open`: `m` is already bound to `board.merge`")
-    );
+    assert!(text.contains("config.toml: [keys] `board.open`: `m` already runs `board.merge`"));
     let (status, _) = screen.wait_for_exit();
     assert!(!status.success());
 }

@@ -138,7 +138,7 @@ fn viewer_sees_everything_answers_and_sends_messages() {
     // An action that only the crew's own window can do.
     viewer.send("/model\r");
     viewer.wait_for(&format!(
-        "Only the crew's own window can do that (process {})",
+        "Only the crewdeck that runs this crew can do that: use its window (process {})",
         crew.pid()
     ));
     quit(viewer);

@@ -16,7 +16,7 @@ fn refused(fault: ErrorKind, message: &str, hint: &str) -> ModelUnavailable {
 fn wrong_key() -> ModelUnavailable {
     refused(
         ErrorKind::Auth,
-        "the key was refused (401): invalid x-api-key [authentication_error]",
+        "the API key was refused (401): invalid x-api-key [authentication_error]",
         "Check ANTHROPIC_API_KEY: export the right key, then start crewdeck again.",
     )
 }

@@ -42,7 +42,8 @@ fn evaluate(
                 return Finding::warn(CHECK, what, "read them: crewdeck mail read user");
             }
             if is_here && *crew != CrewPresence::None {
-                return Finding::ok(CHECK, format!("{what}: delivered by the running crew"));
+                let them = if inbox.count == 1 { "it" } else { "them" };
+                return Finding::ok(CHECK, format!("{what}: the running crew will deliver {them}"));
             }
             if !name.is_lead() && member.is_none() {
                 return Finding::warn(

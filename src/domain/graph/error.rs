@@ -41,7 +41,7 @@ pub enum GraphError {
     Completed(TaskId),
     /// The task's owner is not the one who requested the change. The second field names the owner.
     #[error(
-        "task {0} belongs to {1}: only its owner can do that, send {1} a message or claim another task"
+        "task {0} belongs to {1}, and only its owner can do that: send {1} a message or claim another task"
     )]
     OtherOwner(TaskId, String),
     /// The task cannot be claimed, because it already has an owner (second field).

@@ -269,10 +269,7 @@ impl RoleReader<'_> {
         for entry in entries {
             match valid_name(&entry) {
                 Some(name) => names.push(name),
-                None => self.note(
-                    "skills",
-                    format!("{entry:?} is not a valid name of a skill"),
-                ),
+                None => self.note("skills", format!("{entry:?} is not a valid skill name")),
             }
         }
         names

@@ -149,7 +149,7 @@ fn mistakes_that_leave_the_role_usable_are_notices_with_lines() {
             "skills: [../x]",
             "skills",
             json!([]),
-            "4: \"../x\" is not a valid name of a skill",
+            "4: \"../x\" is not a valid skill name",
         ),
         (
             "mcpServers: 3",

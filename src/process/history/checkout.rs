@@ -275,9 +275,9 @@ fn is_head(text: &str) -> bool {
 fn head_note(was: &str, now: &str) -> String {
     match now.strip_prefix("ref: ") {
         Some(name) if is_head(now) => format!(
-            "[HEAD was restored to `{was}`, and the index to its state before the command: the command left HEAD on \
-             `{name}`, which has no commit. Create an orphan branch and its first commit in one command. To get back \
-             tracked files that were removed, run `git checkout-index --all` in the top folder before the next commit.]"
+            "[The command left HEAD on `{name}`, which has no commit, so HEAD was restored to `{was}`, and the index to \
+             its state before the command. If you want an orphan branch, create it and its first commit in one \
+             command. To get back tracked files that were removed, run `git checkout-index --all` in the top folder before the next commit.]"
         ),
         Some(_) | None => format!(
             "[HEAD was restored to `{was}`: the command left it missing or damaged. To change branches, use git switch.]"

@@ -65,9 +65,11 @@ impl SessionRole {
             | SessionRole::Taken(_) => None,
             SessionRole::Viewer(_) | SessionRole::NoCrew if !is_the_crews => None,
             SessionRole::Viewer(Some(id)) => Some(format!(
-                "Only the crew's own window can do that (process {id})."
+                "Only the crewdeck that runs this crew can do that: use its window (process {id})."
             )),
-            SessionRole::Viewer(None) => Some("Only the crew's own window can do that.".into()),
+            SessionRole::Viewer(None) => {
+                Some("Only the crewdeck that runs this crew can do that: use its window.".into())
+            }
             SessionRole::NoCrew => {
                 Some("No crew is running. Start it with crewdeck --resume.".into())
             }

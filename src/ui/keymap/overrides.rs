@@ -49,7 +49,7 @@ pub enum KeyOverrideError {
     },
     /// The key is bound to another action in the same context.
     #[error(
-        "[keys] `{name}`: `{key}` is already bound to `{other}` there ({words}); unbind it with \"{other}\" = [], or choose another key"
+        "[keys] `{name}`: `{key}` already runs `{other}` in the same place ({words}); unbind that with \"{other}\" = [], or choose another key"
     )]
     Clash {
         /// The name of the binding, such as `board.merge`.
@@ -418,16 +418,16 @@ mod tests {
             (&[("merge", &[""])], "`merge`: \"\" is not a key"),
             (
                 &[("board.open", &["m"])],
-                "`board.open`: `m` is already bound to `board.merge` there (merge the branch of the completed task; asks first); \
+                "`board.open`: `m` already runs `board.merge` in the same place (merge the branch of the completed task; asks first); \
                  unbind it with \"board.merge\" = [], or choose another key",
             ),
             (
                 &[("composer.send", &["ctrl+x"])],
-                "`ctrl+x` is already bound to `composer.edit_in_editor` there",
+                "`ctrl+x` already runs `composer.edit_in_editor` in the same place",
             ),
             (
                 &[("nudge", &["z"]), ("ask_shutdown", &["z"])],
-                "`z` is already bound to",
+                "`z` already runs",
             ),
             (
                 &[("composer.send", &["s"])],

@@ -165,7 +165,7 @@ fn unanswered_and_filter_messages_show_custom_keys() {
     let mut state = started(100, 30);
     state.set_keymap(own());
     let text = "build it";
-    let error = "the key was refused".into();
+    let error = "the API key was refused".into();
     let hint = String::new();
     let events = vec![
         AgentEvent::prompted(text).of(agent()),

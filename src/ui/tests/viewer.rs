@@ -60,7 +60,9 @@ fn viewer_rejects_crew_only_actions() {
     press(&mut state, "alt+w");
     assert_eq!(press(&mut state, "A"), []);
     let screen = picture(&state);
-    assert!(screen.contains("Only the crew's own window can do that (process 4711)."));
+    assert!(screen.contains(
+        "Only the crewdeck that runs this crew can do that: use its window (process 4711)."
+    ));
     assert!(!screen.contains("for the team"), "{screen}");
 }
 

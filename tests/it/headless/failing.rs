@@ -100,11 +100,11 @@ fn run_ends_when_the_model_of_a_teammate_fails() {
         "{last}"
     );
     assert!(
-        last.contains("stuck teammate: bob (the key was refused (401)"),
+        last.contains("stuck teammate: bob (the API key was refused (401)"),
         "{last}"
     );
     assert!(
-        progress.contains("bob · the key was refused (401): no such key"),
+        progress.contains("bob · the API key was refused (401): no such key"),
         "{progress}"
     );
 }

@@ -49,7 +49,10 @@ fn unbound_combination_in_the_composer_says_so() {
     dashboard.wait_for("? help");
     dashboard.press("\x13", "Ctrl+s does nothing here; ? shows the keys.");
     dashboard.press("\x1bp", "/model chooses another model.");
-    dashboard.press("\x16", "Ctrl+v does nothing here: the terminal pastes");
+    dashboard.press(
+        "\x16",
+        "Ctrl+v does nothing here: paste with your terminal's key",
+    );
     dashboard.quit();
 }
 

@@ -72,10 +72,10 @@ pub enum BoardQueryError {
 impl fmt::Display for BoardQueryError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            BoardQueryError::Key(key) => write!(f, "{key} not one of {KEYS}"),
+            BoardQueryError::Key(key) => write!(f, "use {KEYS}, not {key}"),
             BoardQueryError::Status(word) => write!(
                 f,
-                "{word} not one of ready blocked in_progress assigned done open pending"
+                "use ready blocked in_progress assigned done open pending, not {word}"
             ),
         }
     }
@@ -228,7 +228,7 @@ mod tests {
         }
         assert_eq!(
             BoardQueryError::Key("colour:".into()).to_string(),
-            "colour: not one of owner: status: tag:"
+            "use owner: status: tag:, not colour:"
         );
     }
 }

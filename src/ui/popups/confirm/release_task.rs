@@ -28,9 +28,9 @@ impl Question for ReleaseTask {
             return String::new();
         };
         let consequence = if from.is_lead() {
-            format!("{from} gets a message and will not claim it again.")
+            format!("{from} gets a message and will not claim this task again.")
         } else {
-            format!("{from} is stopped, gets a message and will not claim it again.")
+            format!("{from} is stopped, gets a message and will not claim this task again.")
         };
         let tree = match task.worktree.as_str() {
             "" => String::new(),

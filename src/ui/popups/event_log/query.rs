@@ -39,10 +39,10 @@ pub enum EventLogQueryError {
 impl fmt::Display for EventLogQueryError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            EventLogQueryError::Key(key) => write!(f, "{key}: not one of who: kind:"),
+            EventLogQueryError::Key(key) => write!(f, "use who: kind:, not {key}:"),
             EventLogQueryError::Kind(word) => {
                 let words = Topic::ALL.map(Topic::word);
-                write!(f, "{word} not one of {}", words.join(" "))
+                write!(f, "use {}, not {word}", words.join(" "))
             }
         }
     }

@@ -99,7 +99,7 @@ fn cut(model: &CrewModel) -> String {
 }
 
 fn empty(app: &App, title: &str, theme: &Theme, screen: Rect, buffer: &mut Buffer) {
-    let words = "No events yet. Changes to tasks, messages, requests and teammates appear here with their causes, and errors.";
+    let words = "No events yet. Errors appear here, and changes to tasks, messages, requests and teammates with their causes.";
     let columns = 72.min(screen.width.saturating_sub(4));
     let lines = wrap(words, usize::from(columns.saturating_sub(4)));
     let rows = u16::try_from(lines.len()).unwrap_or(1);

@@ -56,7 +56,7 @@ impl Choices for MemoryChoices {
     const TIP: &'static str = "What all agents were told about the project, in this order";
 
     fn title(&self, _app: &App) -> String {
-        "Project memory of all agents".into()
+        "Project memory that all agents share".into()
     }
 
     fn rows(&self, _app: &App) -> Vec<PickerRow<usize>> {

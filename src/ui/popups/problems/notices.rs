@@ -65,7 +65,7 @@ fn conflict(model: &CrewModel, line: &LogLine) -> Option<Problem> {
     let (weight, help) = match (has_resolution_task, &line.about) {
         (true, _) => (
             ProblemSeverity::Waits,
-            "a task to resolve it is open; {panes.focus_board}, then {board.open} shows the task",
+            "there is an open task to resolve it: {panes.focus_board}, then {board.open} shows that task",
         ),
         (false, About::Task(_)) => (
             ProblemSeverity::Stuck,

@@ -367,7 +367,9 @@ mod tests {
             let said = state.status.as_ref().map(|message| message.text.as_str());
             assert_eq!(
                 said,
-                Some("Only the crew's own window can do that (process 7)."),
+                Some(
+                    "Only the crewdeck that runs this crew can do that: use its window (process 7)."
+                ),
                 "{typed}"
             );
         }

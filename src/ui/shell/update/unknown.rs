@@ -73,7 +73,7 @@ const EDITING_KEYS: &[&str] = &[
 const COMPOSER_KEYS: &[(&str, &str)] = &[
     (
         "ctrl+v",
-        "the terminal pastes, with Cmd+v or Ctrl+Shift+v; for an image, type its path.",
+        "paste with your terminal's key, Cmd+v or Ctrl+Shift+v; to attach an image, type its path.",
     ),
     ("ctrl+d", "/quit quits."),
     ("alt+p", "/model chooses another model."),

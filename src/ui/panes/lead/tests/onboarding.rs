@@ -143,7 +143,7 @@ fn unanswered_first_prompt_returns_to_composer() {
     let failed = || {
         AgentEvent::TurnEnded {
             end: TurnEnd::Failed {
-                error: "the key was refused".into(),
+                error: "the API key was refused".into(),
                 hint: "Check it.".into(),
             },
         }

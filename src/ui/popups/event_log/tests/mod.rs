@@ -76,8 +76,8 @@ fn filter_finds_the_expected_lines() {
     assert_eq!(
         problems("colour:red kind:x"),
         [
-            "colour: not one of who: kind:",
-            "x not one of task mail request team worktree model job notice"
+            "use who: kind:, not colour:",
+            "use task mail request team worktree model job notice, not x"
         ]
     );
 }

@@ -355,7 +355,7 @@ impl ViewerStores {
                 Ok((format!("{branch} is already merged into {into}."), None))
             }
             Merge::Conflict { into, files } => Err(format!(
-                "{branch} does not merge into {into}: conflict in {}. Nothing was changed. Merge in the crew's own window to get a task for it.",
+                "{branch} does not merge into {into}: conflict in {}. Nothing was changed. Merge in the window of the crewdeck that runs this crew to get a task for it.",
                 list_files(&files)
             )),
         }
@@ -433,8 +433,7 @@ impl ViewerStores {
 }
 
 /// Why a viewer attaches no resource of an MCP server.
-const RESOURCES_ELSEWHERE: &str =
-    "only the crew's own window reads resources of MCP servers: write the message there";
+const RESOURCES_ELSEWHERE: &str = "only the crewdeck that runs this crew reads resources of MCP servers: write the message in its window";
 const NO_CREW: &str = "No crew is running here: start it with crewdeck --resume.";
 
 #[cfg(test)]

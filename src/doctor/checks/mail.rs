@@ -109,9 +109,11 @@ mod tests {
         assert_eq!(
             texts(&CrewPresence::Runs(None))[..3],
             [
-                ok("2 messages for bob, the oldest sent 60 s ago: delivered by the running crew"),
+                ok(
+                    "2 messages for bob, the oldest sent 60 s ago: the running crew will deliver them"
+                ),
                 warn("1 message for ghost, sent 60 s ago, who was never on the team"),
-                ok("1 message for lead, sent 60 s ago: delivered by the running crew"),
+                ok("1 message for lead, sent 60 s ago: the running crew will deliver it"),
             ]
         );
         assert_eq!(

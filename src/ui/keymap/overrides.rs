@@ -419,7 +419,7 @@ mod tests {
             (
                 &[("board.open", &["m"])],
                 "`board.open`: `m` already runs `board.merge` in the same place (merge the branch of the completed task; asks first); \
-                 unbind it with \"board.merge\" = [], or choose another key",
+                 unbind that with \"board.merge\" = [], or choose another key",
             ),
             (
                 &[("composer.send", &["ctrl+x"])],

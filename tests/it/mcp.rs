@@ -7,6 +7,7 @@ mod offers;
 mod permissions;
 mod processes;
 mod roles;
+mod scale;
 mod third_party;
 mod turns;
 

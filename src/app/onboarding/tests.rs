@@ -49,7 +49,7 @@ fn missing_model_gives_a_page_with_its_fixes() {
         ),
         (
             wrong_key(),
-            "The key was refused (401): invalid x-api-key [authentication_error].",
+            "The API key was refused (401): invalid x-api-key [authentication_error].",
             usual.clone(),
         ),
         (

@@ -167,7 +167,7 @@ fn refused_key_is_reported_before_the_first_prompt() {
     let environment = borrow_values(&environment);
     // Without a model name there is no crew, and the message waits.
     let mut screen = start_dashboard(&project, home.path(), &[], &environment);
-    screen.wait_for("The key was refused (401)");
+    screen.wait_for("The API key was refused (401)");
     screen.wait_for("Check ANTHROPIC_API_KEY: export the right key");
     screen.send_and_wait_for("ibuild it\r", "your text stays in the composer");
     press_page_key(&mut screen, "r");
@@ -177,7 +177,7 @@ fn refused_key_is_reported_before_the_first_prompt() {
     quit(screen);
     // With a model name there is a crew, and the page is shown too. The unanswered message returns to the composer.
     let mut screen = start_dashboard(&project, home.path(), &["--model", "big-1"], &environment);
-    screen.wait_for("The key was refused (401)");
+    screen.wait_for("The API key was refused (401)");
     screen.send("build it\r");
     screen.wait("the message in conversation and composer", |text| {
         text.contains("› build it") && text.contains("│ build it") && text.contains("Check ANTH")

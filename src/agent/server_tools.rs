@@ -150,8 +150,9 @@ impl ServerTools {
     }
 
     /// Returns the definitions of all tools of the agent: first the built-in ones, then the servers' tools by name,
-    /// then the deferred tools in the order in which the agent found them. A newly found tool changes nothing before
-    /// it, so the vendor's prompt cache stays valid.
+    /// then the deferred tools in the order in which the agent found them. A newly found tool changes nothing before it
+    /// in the list. What follows the list, the system prompt and the conversation, is read again by the model's server:
+    /// a prompt cache covers only the part of a request before the first change.
     pub fn specs(&self) -> Arc<Vec<ToolSpec>> {
         let view = self.view();
         if view.tools.is_empty() {
@@ -253,7 +254,8 @@ impl ServerTools {
 
 impl View {
     fn add_found(&mut self, name: &str) {
-        if self.found.iter().any(|known| known == name) {
+        let is_always_loaded = |tool: &McpTool| tool.is_always_loaded && tool.name == name;
+        if self.found.iter().any(|known| known == name) || self.tools.iter().any(is_always_loaded) {
             return;
         }
         if self.found.len() >= FOUND_MAX {
@@ -271,7 +273,7 @@ fn spec(tool: &McpTool) -> ToolSpec {
         "" => tool.title.clone(),
         _ => tool.description.clone(),
     };
-    ToolSpec::new(tool.name.as_str(), description, &tool.input_schema)
+    ToolSpec::of_server(tool.name.as_str(), description, tool.input_schema.clone())
 }
 
 /// Returns the length of a tool's definition, in bytes.
@@ -398,6 +400,23 @@ mod tests {
     }
 
     #[test]
+    fn schemas_of_servers_are_sent_unchanged() {
+        let mut free = tool("a", true, false);
+        free.input_schema = json!({
+            "type": "object",
+            "properties": {
+                "headers": {"type": "object", "additionalProperties": {"type": "string"}},
+                "count": {"type": "integer", "minimum": 1, "default": 3},
+            },
+            "required": ["headers"],
+        });
+        let schema = free.input_schema.clone();
+        let tools = tools(&host(vec![free]), None, Caller::Lead).unwrap();
+        tools.update(100_000);
+        assert_eq!(tools.specs()[1].schema(), &schema);
+    }
+
+    #[test]
     fn limits_of_a_role_hold_for_server_tools() {
         let host: Arc<dyn ServerHost> = host(vec![tool("a", true, false), tool("b", true, false)]);
         let seen = |limits: &[ToolSelection]| {
@@ -429,6 +448,8 @@ mod tests {
         let first = ["bash", "tool_search", "mcp__git__c"];
         assert_eq!(names(&tools), first);
         assert!(!tools.take_found());
+        // A tool that is always loaded takes no place among the found ones.
+        assert!(tools.find("mcp__git__c").is_some() && !tools.take_found());
         let output = tools.search(&json!({"query": "b"})).unwrap();
         assert!(output.text.contains("mcp__git__b"), "{}", output.text);
         assert!(tools.take_found() && !tools.take_found());

@@ -6,7 +6,6 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use futures::future::BoxFuture;
-use serde_json::{Map, Value};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
@@ -20,11 +19,13 @@ use crate::domain::ids::Name;
 use crate::domain::mcp::{ServerConfig, ServerStatus};
 use crate::domain::text::{escape_control_chars, one_line};
 use crate::domain::trust::ApprovalCheck;
-use crate::mcp::{CallProgress, McpImage, PoolEvent, PoolOptions, ServerPool, ToolCatalog};
+use crate::mcp::{
+    CallProgress, McpImage, PoolEvent, PoolOptions, ServerPool, ToolCatalog,
+    without_forbidden_nulls,
+};
 use crate::protocol::ServerAction;
 use crate::protocol::event::{AgentEvent, CrewEvent, EventKind, NoticeLevel};
 use crate::tools::host::{ServerHost, ServerOutput};
-use crate::tools::without_nulls;
 
 /// Maximum number of events of the pool that wait to be published. Beyond it, events are dropped.
 const EVENTS_MAX: usize = 256;
@@ -198,10 +199,12 @@ impl ServerHost for CrewServers {
         call: &'a ToolCall,
     ) -> BoxFuture<'a, Result<ServerOutput, String>> {
         Box::pin(async move {
-            // The tool definitions in requests require every field, so models send null for one that they leave out.
-            let input = match without_nulls(call.input.clone()) {
-                Value::Object(fields) => fields,
-                _ => Map::new(),
+            let input = call.input.as_object().cloned().unwrap_or_default();
+            let catalog = self.pool.tools();
+            let tool = catalog.tools.iter().find(|tool| tool.name == call.name);
+            let input = match tool {
+                Some(tool) => without_forbidden_nulls(input, &tool.input_schema),
+                None => input,
             };
             let cancel = CancellationToken::new();
             let _ends_with_this = cancel.clone().drop_guard();

@@ -30,6 +30,16 @@ options.add_argument("--templates", action="store_true")
 options = options.parse_args()
 
 PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+# An object with free keys, bounds, and an argument that must be given but may be null.
+FREE_FORM = {
+    "type": "object",
+    "properties": {
+        "headers": {"type": "object", "additionalProperties": {"type": "string"}},
+        "note": {"type": ["string", "null"], "minLength": 1},
+        "limit": {"type": "integer", "minimum": 1, "default": 10},
+    },
+    "required": ["headers", "note"],
+}
 lock = threading.Lock()
 calls = 0
 cancelled = set()
@@ -49,7 +59,7 @@ tools = [
     {"name": "choice", "inputSchema": {"type": "string"}},
     {"name": "incomplete"},
 ] + [
-    {"name": "extra_%03d" % number, "description": "Number %d. " % number + "x" * 500, "inputSchema": {"type": "object"},
+    {"name": "extra_%03d" % number, "description": "Number %d. " % number + "x" * 500, "inputSchema": FREE_FORM,
      "annotations": {"readOnlyHint": True}}
     for number in range(options.tools)
 ]
@@ -86,6 +96,8 @@ def call(request, params):
     token = params.get("_meta", {}).get("progressToken")
     if name == "echo":
         return text(given.get("text", ""))
+    if name.startswith("extra_"):
+        return text(json.dumps(given, sort_keys=True))
     if name == "fail":
         return text("it did not work", isError=True)
     if name == "crash":

@@ -11,7 +11,7 @@ use super::crew::project;
 use crate::common::pty::Screen;
 use crate::vendors::rules::{Wire, violations};
 
-fn open(project: &crate::common::project::Project, more: &[&str]) -> Screen {
+pub fn open(project: &crate::common::project::Project, more: &[&str]) -> Screen {
     let provider = format!("script:{}", project.file("rules.yaml").display());
     let mut args = vec!["--provider", &provider];
     args.extend(more);
@@ -91,7 +91,10 @@ impl Respond for SearchingModel {
         let turns = body["messages"].as_array().unwrap();
         let call = match turns.iter().filter(|m| m["role"] == "assistant").count() {
             0 => Some(("tool_search", json!({"query": "extra_123"}))),
-            1 => Some(("mcp__s__extra_123", json!({}))),
+            1 => Some((
+                "mcp__s__extra_123",
+                json!({"headers": {"a": "b"}, "note": null, "limit": null}),
+            )),
             _ => None,
         };
         ResponseTemplate::new(200).set_body_json(answer(self.wire, call))
@@ -198,6 +201,17 @@ fn many_tools_are_found_by_search_and_appended() {
         assert_eq!(second[..first.len()], first[..], "{wire:?}");
         let found: Vec<&str> = second[first.len()..].iter().map(name).collect();
         assert_eq!(found, ["mcp__s__extra_123"]);
+        let found = second.last().unwrap();
+        let schema = match wire {
+            Wire::OpenAi => &found["function"]["parameters"],
+            Wire::Anthropic => &found["input_schema"],
+        };
+        let free = json!({"type": "object", "additionalProperties": {"type": "string"}});
+        assert_eq!(schema["properties"]["headers"], free);
+        assert_eq!(schema["properties"]["limit"]["minimum"], 1);
+        assert_eq!(schema["required"], json!(["headers", "note"]));
+        let output = r#"{\"headers\": {\"a\": \"b\"}, \"note\": null}"#;
+        assert!(bodies[2]["messages"].to_string().contains(output));
         assert_eq!(second, third);
         let size = |body: &Value| body["tools"].to_string().len();
         assert!(size(&bodies[0]) < 30_000, "{}", size(&bodies[0]));

@@ -4,7 +4,7 @@
 Options: --silent, --noise, --pids FILE (appends its process id), --fork COMMAND (a detached helper), --log TEXT (standard
 error), --stubborn (ignores the end of its input and SIGTERM), --empty-unknown (answers unknown methods with an empty
 result), --exit-on-unknown, --crash-after N (calls), --delay SECONDS (before the handshake), --tools N (additional tools
-with long definitions), --templates (of resources), --hostile (tools with strange names), --leak VARIABLE (writes its value to standard error).
+with long definitions), --templates (of resources), --instructions TEXT, --hostile (tools with strange names), --leak VARIABLE (writes its value to standard error).
 """
 
 import argparse
@@ -20,7 +20,7 @@ import time
 options = argparse.ArgumentParser()
 for flag in ["silent", "noise", "stubborn", "empty-unknown", "exit-on-unknown", "hostile"]:
     options.add_argument("--" + flag, action="store_true")
-for value in ["pids", "fork", "log"]:
+for value in ["pids", "fork", "log", "instructions"]:
     options.add_argument("--" + value)
 options.add_argument("--leak")
 options.add_argument("--crash-after", type=int, default=-1)
@@ -189,6 +189,8 @@ def answer(message):
             "capabilities": {"tools": {"listChanged": True}, "resources": {}, "prompts": {}},
             "serverInfo": {"name": "test", "version": "1"},
         }
+        if options.instructions:
+            result["instructions"] = options.instructions
     elif method == "tools/list":
         result = {"tools": tools}
     elif method == "resources/list":

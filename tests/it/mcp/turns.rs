@@ -20,7 +20,7 @@ pub fn open(project: &crate::common::project::Project, more: &[&str]) -> Screen 
     screen
 }
 
-fn wait_for_file(path: &std::path::Path) {
+pub fn wait_for_file(path: &std::path::Path) {
     let until = Instant::now() + Duration::from_secs(30);
     while !path.exists() {
         assert!(Instant::now() < until, "{} does not appear", path.display());
@@ -131,7 +131,8 @@ fn requests(wire: Wire, window: &str) -> Vec<Value> {
         mock.mount(&server).await;
         server
     });
-    let project = project(true, &["--tools", "300"], "  - say: done\n");
+    let options = ["--tools", "300", "--instructions", "Call extra tools once."];
+    let project = project(true, &options, "  - say: done\n");
     project.write_user_settings(&format!("window = {window}\n"));
     let provider = match wire {
         Wire::OpenAi => "openai",
@@ -211,7 +212,9 @@ fn many_tools_are_found_by_search_and_appended() {
         assert_eq!(schema["properties"]["limit"]["minimum"], 1);
         assert_eq!(schema["required"], json!(["headers", "note"]));
         let output = r#"{\"headers\": {\"a\": \"b\"}, \"note\": null}"#;
-        assert!(bodies[2]["messages"].to_string().contains(output));
+        let said = bodies[2]["messages"].to_string();
+        assert!(said.contains(output), "{said}");
+        assert_eq!(said.matches("Call extra tools once.").count(), 1, "{said}");
         assert_eq!(second, third);
         let size = |body: &Value| body["tools"].to_string().len();
         assert!(size(&bodies[0]) < 30_000, "{}", size(&bodies[0]));

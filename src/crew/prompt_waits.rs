@@ -70,7 +70,7 @@ impl PromptWaits {
                 () = &mut show, if !is_shown => {
                     is_shown = true;
                     show_activity(context, registry, agent, Activity::Tool {
-                        tool: "mcp".into(),
+                        tool: "reading".into(),
                         on: "reading what your message mentions".into(),
                     })
                     .await;

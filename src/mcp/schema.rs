@@ -20,6 +20,8 @@ const PROPERTY_MAX: usize = 64;
 /// Maximum size of everything that is created while references are replaced, in bytes. More than [`SCHEMA_MAX`],
 /// because keywords beside a reference override parts of its target.
 const EXPANDED_MAX: usize = 4 * SCHEMA_MAX;
+/// Number of bytes for which a regular expression counts at least.
+const PATTERN_COST: usize = 256;
 /// Keywords that vendors reject at the root and that are removed there. The model may then send input that the schema
 /// forbids, which the server itself rejects.
 const NOT_AT_ROOT: &[&str] = &[
@@ -167,7 +169,9 @@ impl Expander<'_> {
                     Value::Object(named)
                 }
                 _ => {
-                    self.take_room(size(value), depth)?;
+                    // The check of a regular expression takes longer than its length.
+                    let least = if key == "pattern" { PATTERN_COST } else { 0 };
+                    self.take_room(size(value).max(least), depth)?;
                     value.clone()
                 }
             };
@@ -310,7 +314,7 @@ mod tests {
             "type": "object",
             "properties": {
                 "headers": {"type": "object", "additionalProperties": {"type": "string", "minLength": 1}},
-                "note": {"type": ["string", "null"], "pattern": "^[a-z]+$", "default": {"$ref": "x", "type": "y"}},
+                "note": {"type": ["string", "null"], "pattern": "^(?:[a-z]|\\w{2,8})+$", "default": {"$ref": "x", "type": "y"}},
                 "count": {"type": "integer", "minimum": 0, "maximum": 9},
                 "when": {"type": "string", "format": "date-time", "examples": ["now"]},
                 "more": {"type": "object", "additionalProperties": true},
@@ -333,7 +337,7 @@ mod tests {
                 "c": {"type": "string", "pattern": "^\\p{L}(?<x>a)$", "enum": []},
                 "d": true,
                 "e": {"type": ["array", "null"]},
-                "f": {"anyOf": [], "minLength": -1, "title": 3, "$dynamicRef": "#x"},
+                "f": {"anyOf": [], "pattern": "(a{1000}){1000}", "minLength": -1, "title": 3, "$dynamicRef": "#x"},
             },
             "required": ["a", "a"],
         });

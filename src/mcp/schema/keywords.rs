@@ -11,6 +11,9 @@ const TYPES: &[&str] = &[
 /// Escapes and groups that the regular expressions of some vendors do not have.
 const RARE_PATTERNS: &[&str] = &["\\p", "\\P", "\\u{", "\\x{", "\\z", "\\Z", "(?"];
 
+/// Maximum size of a regular expression when it is compiled, in bytes. It bounds the time of the check.
+const PATTERN_MAX: usize = 32 * 1024;
+
 /// What the value of a keyword contains.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KeywordKind {
@@ -100,8 +103,19 @@ fn is_names(value: &Value, is_valid: impl Fn(&str) -> bool) -> bool {
         .is_some_and(|all| all.iter().all(&mut is_next))
 }
 
-/// Returns whether `text` is a regular expression of the syntax that all vendors have.
+/// Returns whether `text` is a regular expression of the syntax that all vendors have. False also for one that takes long
+/// to check.
 fn is_pattern(text: &str) -> bool {
-    let text = text.replace("(?:", "(");
-    !RARE_PATTERNS.iter().any(|rare| text.contains(rare)) && regex::Regex::new(&text).is_ok()
+    let mut plain = text.replace("(?:", "(");
+    if RARE_PATTERNS.iter().any(|rare| plain.contains(rare)) {
+        return false;
+    }
+    // Classes of Unicode characters take too much room.
+    for class in ["\\w", "\\W", "\\d", "\\D", "\\s", "\\S"] {
+        plain = plain.replace(class, "a");
+    }
+    let checked = regex::RegexBuilder::new(&plain)
+        .size_limit(PATTERN_MAX)
+        .build();
+    checked.is_ok()
 }

@@ -60,7 +60,7 @@ pub const SLASH_ELSEWHERE: &[(&[&str], &str)] = &[
     (&["/editor"], "{composer.edit_in_editor} edits the draft in $EDITOR; {composer.focus_lead}, then {lead.read_in_editor} opens the conversation there."),
     (&["/effort", "/fast", "/reasoning"], "The reasoning effort is that of the model: /model chooses another one."),
     (&["/find", "/search"], "{composer.focus_lead}, then {lead.search} searches the conversation."),
-    (&["/hooks"], "Hooks are in .claude/settings.json, .crewdeck/hooks.json and ~/.config/crewdeck/hooks.json; crewdeck trust approves those of the project."),
+    (&["/hooks"], "Hooks are in ~/.config/crewdeck/hooks.json, .claude/settings.json and .crewdeck/hooks.json; crewdeck trust approves them."),
     (&["/keymap"], "Keys are changed in [keys] of ~/.config/crewdeck/config.toml; /help lists them."),
     (&["/output-style", "/personality"], "AGENTS.md holds what agents know about the project; /init writes it."),
     (&["/mention"], "Type @ and a part of the name to attach a file."),

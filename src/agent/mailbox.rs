@@ -114,7 +114,8 @@ impl AgentMailbox {
         notes.push_back(line);
     }
 
-    /// Adds a command that the user ran, with its output, to the agent's next model call. Does not wake the agent.
+    /// Adds a command that the user ran, with its output, or the instructions of an MCP server to the agent's next model
+    /// call. Does not wake the agent.
     pub fn add_user_command(&self, text: String) {
         let mut commands = lock(&self.user_commands);
         if commands.len() == NOTES_MAX {

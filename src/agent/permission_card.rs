@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use crate::domain::mcp::server_of;
+use crate::domain::mcp::{server_of, shown_name};
 use crate::domain::text::{clip, head_and_tail, one_line};
 
 /// Maximum size, in bytes, of a tool call's input in an event.
@@ -27,6 +27,7 @@ pub fn body(name: &str, input: &Value, why: &str, parts: &[String]) -> String {
         Some(command) => format!("$ {command}"),
         None => serde_json::to_string_pretty(input).unwrap_or_default(),
     };
+    let name = shown_name(name);
     if text.chars().count() <= SHORT_CHARS && text.lines().count() <= SHORT_LINES {
         return format!("{name}\n{text}\n\n{why}");
     }
@@ -84,6 +85,14 @@ mod tests {
     #[test]
     fn short_command_comes_before_its_reason() {
         assert_eq!(card("rm -rf x"), "bash\n$ rm -rf x\n\nit deletes files");
+    }
+
+    #[test]
+    fn tools_of_servers_have_readable_names() {
+        let card = |text: &str| body("mcp__git__log", &json!({ "text": text }), "why", &[]);
+        assert!(card("x").starts_with("git · log\n{"), "{}", card("x"));
+        let long = card(&"x".repeat(SHORT_CHARS));
+        assert!(long.starts_with("git · log needs approval: why"), "{long}");
     }
 
     #[test]

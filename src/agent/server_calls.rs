@@ -54,6 +54,16 @@ impl Driver {
             self.specs = servers.specs();
             self.state.turn.set_server_tools(servers.parallel());
         }
+        for text in servers.take_instructions() {
+            self.tool_runner.mailbox.add_user_command(text);
+        }
+    }
+
+    /// Gives the instructions of the servers again in the next turn, because the conversation was cleared or shortened.
+    pub(super) fn forget_instructions(&self) {
+        if let Some(servers) = &self.tool_runner.servers {
+            servers.forget_instructions();
+        }
     }
 
     /// Reports to the user that the turn continues without the tools of these servers. Does nothing if there are none.
@@ -134,14 +144,7 @@ impl ToolRunner {
                 tool.server
             ));
         }
-        let changed;
-        let call = match permit.input {
-            Some(input) => {
-                changed = self.changed(agent, call, input).await;
-                &changed
-            }
-            None => call,
-        };
+        let call = &*self.permitted(agent, call, permit.input).await;
         let began = Instant::now();
         let output = match servers.host.call(agent, call).await {
             Ok(result) => ToolOutput {

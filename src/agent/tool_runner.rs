@@ -1,5 +1,6 @@
 //! Executes tool calls: finds the tool, applies the policy, asks for approval, runs it, and publishes events.
 
+use std::borrow::Cow;
 use std::path::PathBuf;
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, Instant};
@@ -70,6 +71,19 @@ pub(super) struct Permit {
 }
 
 impl ToolRunner {
+    /// Returns the call as it is permitted: with `input`, which a hook has put in place of the call's own.
+    pub(super) async fn permitted<'a>(
+        &self,
+        agent: &Name,
+        call: &'a ToolCall,
+        input: Option<Value>,
+    ) -> Cow<'a, ToolCall> {
+        match input {
+            Some(input) => Cow::Owned(self.changed(agent, call, input).await),
+            None => Cow::Borrowed(call),
+        }
+    }
+
     /// Executes one tool call without hooks around it; otherwise as [`ToolRunner::carry_out`].
     pub(super) async fn execute(
         &self,
@@ -88,14 +102,7 @@ impl ToolRunner {
             Ok(permit) => permit,
             Err(why) => return (ToolOutput::error(why), Duration::ZERO),
         };
-        let changed;
-        let call = match permit.input {
-            Some(input) => {
-                changed = self.changed(agent, call, input).await;
-                &changed
-            }
-            None => call,
-        };
+        let call = &*self.permitted(agent, call, permit.input).await;
         let cancel = CancellationToken::new();
         let _ends_with_this = cancel.clone().drop_guard();
         let context = ToolContext {

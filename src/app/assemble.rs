@@ -255,6 +255,8 @@ async fn start_crew(
         tools,
         earlier: !resumes && has_earlier(root),
     };
+    let skills = Skills::open(root, config::user_folder().map(|f| f.join("skills")));
+    let skills = skills.with_session(&setup.session);
     let crew = Crew::start(CrewParts {
         root: root.clone(),
         setup,
@@ -284,7 +286,7 @@ async fn start_crew(
         resumes,
         instructions: InstructionParts {
             memory: Arc::new(memory(root, &blueprint.dir, &publisher)),
-            skills: Skills::open(root, config::user_folder().map(|f| f.join("skills"))),
+            skills,
             roles: roles(root),
         },
         preset: blueprint.preset.clone(),

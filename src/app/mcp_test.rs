@@ -166,7 +166,9 @@ async fn start(root: &Path, servers: Vec<ServerConfig>, found: Extensions) -> Ve
 fn reason(status: &ServerStatus) -> String {
     match &status.state {
         ServerState::Failed { why } | ServerState::Restarting { why, .. } => why.clone(),
-        ServerState::NeedsLogin => "it needs a login: /mcp in the dashboard, then L".into(),
+        ServerState::NeedsLogin => {
+            "it needs a login: open /mcp in the dashboard, and log in there".into()
+        }
         ServerState::WaitsForApproval => "it is not approved: crewdeck mcp approve".into(),
         ServerState::Starting | ServerState::Idle | ServerState::Ready | ServerState::Disabled => {
             "it was not ready in time".into()

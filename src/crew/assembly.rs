@@ -434,6 +434,7 @@ pub fn assemble(mut parts: CrewParts, found: StartChecks) -> Components {
             teammates: teammates.clone(),
             host: host.clone(),
             servers: servers.clone(),
+            waits: super::prompt_waits::PromptWaits::default(),
         },
         context,
         signals,

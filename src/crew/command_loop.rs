@@ -1,6 +1,7 @@
 //! The command loop of the crew and of viewers: runs commands one after another, except slow ones, which run
-//! concurrently. A prompt with attachments or hooks delays only the commands that must not overtake it.
+//! concurrently. A prompt with attachments or hooks delays only the commands for the same agent that must not overtake it.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use tokio::sync::oneshot::error::TryRecvError;
@@ -54,9 +55,12 @@ pub async fn run<C: CommandHandler>(crew: Arc<C>, mut inbox: mpsc::Receiver<Sent
             },
         };
         let command = &sent.command;
-        let is_ordered = prompts.are_running() && command.keeps_order_of_prompts();
-        if is_ordered || crew.runs_in_background(command) {
-            prompts.run(&crew, sent).await;
+        let agent = command.agent_of_prompts();
+        let agent = agent.map(|agent| agent.as_str().to_ascii_lowercase());
+        let agent =
+            agent.filter(|agent| crew.runs_in_background(command) || prompts.are_running(agent));
+        if let Some(agent) = agent {
+            prompts.run(&crew, agent, sent).await;
         } else if !command.is_slow() {
             answer(&crew, sent).await;
         } else if let Ok(place) = Arc::clone(&room).try_acquire_owned() {
@@ -71,42 +75,40 @@ pub async fn run<C: CommandHandler>(crew: Arc<C>, mut inbox: mpsc::Receiver<Sent
     }
 }
 
-/// Runs prompts with attachments, and the commands that must not overtake them, one after another in the background.
+/// Runs prompts with attachments, and the commands that must not overtake them, in the background: those of one agent one
+/// after another.
 struct OrderedPrompts {
-    /// This channel closes when the command that was queued last has finished.
-    last: Option<oneshot::Receiver<()>>,
+    /// For each agent, a channel that closes when the command that was queued last has finished.
+    last: BTreeMap<String, oneshot::Receiver<()>>,
     room: Arc<Semaphore>,
 }
 
 impl Default for OrderedPrompts {
     fn default() -> OrderedPrompts {
         OrderedPrompts {
-            last: None,
+            last: BTreeMap::new(),
             room: Arc::new(Semaphore::new(ORDERED_MAX)),
         }
     }
 }
 
 impl OrderedPrompts {
-    /// Returns whether the command that was queued last has not finished yet.
-    fn are_running(&mut self) -> bool {
-        let state = self.last.as_mut().map(oneshot::Receiver::try_recv);
-        state == Some(Err(TryRecvError::Empty))
+    /// Returns whether a command of `agent` that was queued has not finished yet. Forgets all that have.
+    fn are_running(&mut self, agent: &str) -> bool {
+        self.last
+            .retain(|_, last| last.try_recv() == Err(TryRecvError::Empty));
+        self.last.contains_key(agent)
     }
 
-    /// Runs a command in the background, after all earlier ones. Rejects it if [`ORDERED_MAX`] commands are unfinished.
-    async fn run<C: CommandHandler>(&mut self, crew: &Arc<C>, sent: SentCommand) {
+    /// Runs a command in the background, after all earlier ones of `agent`. Rejects it if [`ORDERED_MAX`] commands are
+    /// unfinished.
+    async fn run<C: CommandHandler>(&mut self, crew: &Arc<C>, agent: String, sent: SentCommand) {
         let Ok(place) = Arc::clone(&self.room).try_acquire_owned() else {
             crew.publish(EventKind::rejected(sent.id, FULL)).await;
             return;
         };
         let (done, end) = oneshot::channel::<()>();
-        let before = if self.are_running() {
-            self.last.take()
-        } else {
-            None
-        };
-        self.last = Some(end);
+        let before = self.last.insert(agent, end);
         let own = Arc::clone(crew);
         crew.spawn(async move {
             if let Some(before) = before {
@@ -188,6 +190,7 @@ mod tests {
             with_image(),
             Command::Clear { agent: agent() },
             Command::Interrupt { agent: agent() },
+            Command::prompt(Name::member("bob").unwrap(), "at once"),
         ];
         let mut ids = CommandIds::default();
         for command in all {
@@ -202,7 +205,7 @@ mod tests {
                 other => panic!("{other:?}"),
             }
         };
-        assert_eq!(next().await, 5);
+        assert_eq!([next().await, next().await], [5, 6]);
         slow.go.notify_one();
         assert_eq!([next().await, next().await], [1, 2]);
         slow.go.notify_one();
@@ -212,7 +215,7 @@ mod tests {
             .send(ids.assign(Command::prompt(agent(), "last")))
             .await
             .unwrap();
-        assert_eq!(next().await, 6);
+        assert_eq!(next().await, 7);
     }
 
     #[tokio::test]

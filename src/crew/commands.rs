@@ -12,9 +12,10 @@ use super::lead_inbox::LeadInbox;
 use super::merge_service::MergeService;
 use super::message_delivery::MessageDelivery;
 use super::models::ModelSwitch;
+use super::prompt_waits::PromptWaits;
 use super::registry::AgentRegistry;
 use super::request_broker::RequestBroker;
-use super::server_prompt;
+use super::server_prompt::{self, calls_prompt};
 use super::servers::CrewServers;
 use super::session_permissions::SessionPermissions;
 use super::shutdown::Shutdowns;
@@ -30,7 +31,6 @@ use crate::domain::hook::HookEvent;
 use crate::domain::ids::{Name, PromptId};
 use crate::domain::mention::Mention;
 use crate::domain::request::{Decision, NewRequest, RequestKind, Verdict};
-use crate::domain::server_offers::split_prompt;
 use crate::domain::team_preset::LeadMode;
 use crate::protocol::Command;
 use crate::protocol::event::{CrewEvent, EventKind, NoticeLevel};
@@ -58,6 +58,7 @@ pub struct Commands {
     pub teammates: Arc<Teammates>,
     pub host: Arc<dyn Host>,
     pub servers: Option<Arc<CrewServers>>,
+    pub waits: PromptWaits,
 }
 
 impl CommandHandler for Commands {
@@ -73,7 +74,8 @@ impl CommandHandler for Commands {
             Command::Interrupt { agent } if self.shell.interrupt(&agent) => Ok(()),
             Command::Interrupt { agent } => {
                 let hooks = self.context.hooks.as_ref();
-                let were_running = hooks.is_some_and(|hooks| hooks.interrupt(&agent));
+                let hooks_ran = hooks.is_some_and(|hooks| hooks.interrupt(&agent));
+                let were_running = self.waits.interrupt(&agent) || hooks_ran;
                 match self.registry.interrupt(&agent) {
                     Err(_) if were_running => Ok(()),
                     interrupted => interrupted,
@@ -153,10 +155,9 @@ impl Commands {
         }
         // A run must not end while a large image is read.
         let _busy = self.signals.busy();
-        let attachments = tokio::select! {
-            () = self.context.stop.cancelled() => return Err("crewdeck is ending.".into()),
-            read = self.attached(&text, attachments) => read?,
-        };
+        let reading = self.attached(&text, attachments);
+        let waits = self.waits.wait(&self.context, &self.registry, &to, reading);
+        let attachments = waits.await?;
         if !to.is_lead() {
             let sent = self
                 .delivery
@@ -199,7 +200,7 @@ impl Commands {
         let (root, redactor) = (&self.context.root, self.context.publisher.redactor());
         let pool = self.servers.as_ref().map(|servers| servers.pool());
         let mut all = match pool {
-            Some(pool) if !self.is_command_of_file(text).await => {
+            Some(pool) if calls_prompt(self.teammates.builder.skills(), text).await => {
                 server_prompt::read(pool, root, text, redactor).await?
             }
             _ => Vec::new(),
@@ -207,16 +208,6 @@ impl Commands {
         let servers = pool.ok_or("no MCP server is configured");
         all.extend(attachments::read(root, mentions, redactor, servers).await?);
         Ok(all)
-    }
-
-    /// Returns whether a file defines the command that a message calls. It wins over a prompt of a server.
-    async fn is_command_of_file(&self, text: &str) -> bool {
-        if split_prompt(text).is_none() {
-            return false;
-        }
-        let (skills, text) = (self.teammates.builder.skills().clone(), text.to_string());
-        let found = blocking(move || Ok(skills.expand(&text).is_some())).await;
-        found.unwrap_or(false)
     }
 
     async fn start_team(&self, name: String) -> Result<(), String> {

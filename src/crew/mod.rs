@@ -51,6 +51,7 @@ mod models;
 mod offers;
 mod parts;
 mod progress;
+mod prompt_waits;
 mod recovery;
 mod registry;
 mod request_broker;
@@ -58,6 +59,7 @@ mod request_reminders;
 #[cfg(test)]
 mod request_tests;
 mod roles;
+mod server_events;
 mod server_prompt;
 mod servers;
 mod session_permissions;

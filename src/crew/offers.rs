@@ -5,8 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use futures::future::join_all;
+use futures::StreamExt;
+use futures::stream::FuturesUnordered;
 use tokio::sync::Notify;
+use tokio::time::Instant;
 
 use super::context::{CrewContext, lock};
 use crate::domain::mcp::ServerState;
@@ -17,8 +19,10 @@ use crate::domain::text::{clip, escape_control_chars, one_line};
 use crate::mcp::{CallError, McpPrompt, McpResource, ServerPool};
 use crate::protocol::event::{CrewEvent, EventKind};
 
-/// Minimum time between two listings, also if servers say more often that their lists changed.
+/// Minimum time between two listings of a server, also if it says more often that its lists changed.
 const LISTING_INTERVAL: Duration = Duration::from_secs(1);
+/// Maximum time of one listing of a server, with its start.
+const LISTING_MAX: Duration = Duration::from_secs(60);
 /// Maximum length of a URI that is offered, in bytes; a mention cannot be much longer.
 const URI_MAX: usize = 900;
 /// Maximum length of a description, in characters.
@@ -78,23 +82,58 @@ impl OfferLists {
         }
     }
 
+    /// Lists the servers independently of each other: one that does not answer delays no other.
     async fn run(&self, context: &CrewContext, pool: &ServerPool) {
         let mut published: BTreeMap<String, ServerOffers> = BTreeMap::new();
+        // The servers that are being listed, and when each was listed last.
+        let mut running = BTreeSet::new();
+        let mut listed_at: BTreeMap<String, Instant> = BTreeMap::new();
+        let mut listings = FuturesUnordered::new();
         loop {
-            self.wake.notified().await;
-            let names = lock(&self.wanted).as_mut().map(std::mem::take);
-            let listed = names.unwrap_or_default().into_iter();
-            let listed = listed.map(|name| async { offers(pool, name).await });
-            for offers in join_all(listed).await {
+            let offers: Option<ServerOffers> = tokio::select! {
+                () = self.wake.notified() => None,
+                Some(offers) = listings.next() => Some(offers),
+            };
+            if let Some(offers) = offers {
+                running.remove(&offers.server);
+                listed_at.insert(offers.server.clone(), Instant::now());
                 if published.get(&offers.server) != Some(&offers) {
                     published.insert(offers.server.clone(), offers.clone());
                     let event = CrewEvent::OffersListed(offers);
                     context.publish(EventKind::Crew(event)).await;
                 }
             }
-            tokio::time::sleep(LISTING_INTERVAL).await;
+            // Those that are being listed now are listed once more afterwards.
+            let mut names = BTreeSet::new();
+            if let Some(wanted) = lock(&self.wanted).as_mut() {
+                names = wanted.difference(&running).cloned().collect();
+                wanted.retain(|name| running.contains(name));
+            }
+            for name in names {
+                let at = listed_at.get(&name).map(|last| *last + LISTING_INTERVAL);
+                running.insert(name.clone());
+                listings.push(async move {
+                    if let Some(at) = at {
+                        tokio::time::sleep_until(at).await;
+                    }
+                    list(pool, name).await
+                });
+            }
         }
     }
+}
+
+/// Lists what a server offers, in at most [`LISTING_MAX`].
+async fn list(pool: &ServerPool, server: String) -> ServerOffers {
+    let listed = tokio::time::timeout(LISTING_MAX, offers(pool, server.clone())).await;
+    listed.unwrap_or_else(|_| ServerOffers {
+        server,
+        problem: format!(
+            "resources and prompts cannot be listed: no answer within {} s",
+            LISTING_MAX.as_secs()
+        ),
+        ..ServerOffers::default()
+    })
 }
 
 /// Lists what a server offers. Starts it if it does not run.

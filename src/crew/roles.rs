@@ -6,7 +6,7 @@ use super::context::CrewContext;
 use crate::agent::driver::blocking;
 use crate::domain::role::{AgentRole, RoleCatalog, ToolSelection};
 use crate::domain::team::Member;
-use crate::domain::text::{clip, head_and_tail, one_line};
+use crate::domain::text::{clip, head_and_tail, join_names, one_line};
 use crate::protocol::event::NoticeLevel;
 use crate::store::{Roles, Skills};
 
@@ -153,21 +153,10 @@ fn shown(name: &str) -> String {
 }
 
 fn unknown(name: &str, catalog: &RoleCatalog) -> String {
-    let names: Vec<&str> = catalog
-        .roles
-        .iter()
-        .map(|r| r.name.as_str())
-        .take(NAMED_MAX)
-        .collect();
-    let more = catalog.roles.len().saturating_sub(names.len());
-    let more = if more > 0 {
-        format!(" and {more} more")
-    } else {
-        String::new()
-    };
+    let names: Vec<String> = catalog.roles.iter().map(|r| r.name.clone()).collect();
     format!(
-        "there is no role '{}': the roles are {}{more}",
+        "there is no role '{}': the roles are {}",
         shown(name),
-        names.join(", ")
+        join_names(&names, NAMED_MAX, names.len())
     )
 }

@@ -6,12 +6,24 @@ use tokio_util::sync::CancellationToken;
 
 use super::attachments;
 use super::offers::offered_prompts;
+use crate::agent::driver::blocking;
 use crate::domain::attachment::Attachment;
 use crate::domain::chat::Role;
 use crate::domain::redact::Redactor;
 use crate::domain::server_offers::{command, find_prompt, split_prompt};
-use crate::domain::text::one_line;
+use crate::domain::text::{closest_match, one_line};
 use crate::mcp::{CallError, McpImage, McpPromptMessage, ServerPool};
+use crate::store::Skills;
+
+/// Returns whether a message may call a prompt of a server. The command of a file wins over a prompt.
+pub async fn calls_prompt(skills: &Skills, text: &str) -> bool {
+    if split_prompt(text).is_none() {
+        return false;
+    }
+    let (skills, text) = (skills.clone(), text.to_string());
+    let from_file = blocking(move || Ok(skills.expand(&text).is_some())).await;
+    !from_file.unwrap_or(false)
+}
 
 /// Gets the prompt that `text` calls, as an attachment that the agent follows. Empty if the text calls none. Starts the
 /// server if necessary.
@@ -29,7 +41,7 @@ pub async fn read(
         return Ok(Vec::new());
     };
     let Some(server) = pool.named(server) else {
-        return Ok(Vec::new());
+        return unknown(pool, server, typed, arguments);
     };
     let refuse = |why: &str| {
         let why = why.trim_end_matches('.');
@@ -55,6 +67,26 @@ pub async fn read(
     let (text, images) = joined(messages);
     let name = format!("/{}", command(server, &prompt.name));
     attachments::of_prompt(root, name, size, text, images, redactor).await
+}
+
+/// Refuses a message that calls a prompt of a server that does not exist. A text that resembles no server's name and goes
+/// on is no call.
+fn unknown(
+    pool: &ServerPool,
+    server: &str,
+    typed: &str,
+    arguments: &str,
+) -> Result<Vec<Attachment>, String> {
+    let all = pool.status();
+    let names: Vec<&str> = all.iter().map(|status| status.name.as_str()).collect();
+    let help = match closest_match(server, &names) {
+        Some(near) => format!("Did you mean /{near}:{typed}?"),
+        None if arguments.is_empty() => format!("The servers are {}.", names.join(", ")),
+        None => return Ok(Vec::new()),
+    };
+    Err(format!(
+        "Cannot use /{server}:{typed}: no MCP server is named {server}. {help} The message was not sent."
+    ))
 }
 
 /// Returns the texts and the images of all messages. The texts name who speaks if not all are the user's.

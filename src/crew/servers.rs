@@ -6,13 +6,12 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use futures::future::BoxFuture;
-use serde_json::{Map, Value};
-use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use super::attachments;
 use super::context::{CrewContext, lock};
 use super::offers::OfferLists;
+use super::server_events::ServerEvents;
 use crate::agent::driver::blocking;
 use crate::domain::attachment::AttachedImage;
 use crate::domain::chat::ToolCall;
@@ -20,14 +19,14 @@ use crate::domain::ids::Name;
 use crate::domain::mcp::{ServerConfig, ServerStatus};
 use crate::domain::text::{escape_control_chars, one_line};
 use crate::domain::trust::ApprovalCheck;
-use crate::mcp::{CallProgress, McpImage, PoolEvent, PoolOptions, ServerPool, ToolCatalog};
+use crate::mcp::{
+    CallProgress, McpImage, PoolEvent, PoolOptions, ServerPool, ToolCatalog,
+    without_forbidden_nulls,
+};
 use crate::protocol::ServerAction;
 use crate::protocol::event::{AgentEvent, CrewEvent, EventKind, NoticeLevel};
 use crate::tools::host::{ServerHost, ServerOutput};
-use crate::tools::without_nulls;
 
-/// Maximum number of events of the pool that wait to be published. Beyond it, events are dropped.
-const EVENTS_MAX: usize = 256;
 /// Minimum time between two published progress reports of a call.
 const PROGRESS_EVERY: Duration = Duration::from_millis(100);
 
@@ -51,6 +50,7 @@ pub struct CrewServers {
     /// Cancels the login that is running. `None` before the first one.
     login: Mutex<Option<CancellationToken>>,
     offers: Arc<OfferLists>,
+    events: Arc<ServerEvents>,
 }
 
 impl CrewServers {
@@ -62,28 +62,27 @@ impl CrewServers {
         supervisor: Option<PathBuf>,
     ) -> Option<Arc<CrewServers>> {
         let parts = parts.filter(|parts| !parts.configs.is_empty())?;
-        let (sender, events) = mpsc::channel(EVENTS_MAX);
+        let events = Arc::new(ServerEvents::default());
         let always = parts.configs.iter().filter(|c| c.is_always_loaded);
         let always = always.map(|config| config.name.clone()).collect();
         let options = PoolOptions {
             supervisor,
-            is_approved: approval(parts.trust, parts.unapproved, sender.clone()),
+            is_approved: approval(parts.trust, parts.unapproved, Arc::clone(&events)),
             logins: parts.logins,
             ..PoolOptions::new(context.root.clone())
         };
-        // A change of state that finds the queue full is published with the next one: each publishes all states.
-        let pool = ServerPool::new(parts.configs, options, move |event| {
-            let _ = sender.try_send(event);
-        });
+        let added = Arc::clone(&events);
+        let pool = ServerPool::new(parts.configs, options, move |event| added.add(event));
         let offers = Arc::new(OfferLists::default());
-        let listing = Arc::clone(&offers);
-        context.spawn(run(context.clone(), pool.clone(), listing, events));
+        let (published, listing) = (Arc::clone(&events), Arc::clone(&offers));
+        context.spawn(published.run(context.clone(), pool.clone(), listing));
         Some(Arc::new(CrewServers {
             context,
             pool,
             always,
             login: Mutex::default(),
             offers,
+            events,
         }))
     }
 
@@ -92,7 +91,7 @@ impl CrewServers {
         for name in &self.always {
             self.pool.start(name);
         }
-        publish(&self.context, &self.pool).await;
+        self.events.publish(&self.context, &self.pool).await;
     }
 
     pub fn pool(&self) -> &ServerPool {
@@ -117,7 +116,7 @@ impl CrewServers {
         };
         match action {
             ServerAction::Show => {
-                publish(&self.context, &self.pool).await;
+                self.events.publish(&self.context, &self.pool).await;
                 let server = name.to_string();
                 let text = escape_control_chars(&log);
                 let shown = CrewEvent::ServerShown { server, log: text };
@@ -192,16 +191,24 @@ impl ServerHost for CrewServers {
         self.pool.tools()
     }
 
+    fn instructions(&self, server: &str) -> Option<String> {
+        let info = self.pool.server_info(server)?;
+        let redactor = self.context.publisher.redactor();
+        Some(redactor.text(&info.instructions).into_owned())
+    }
+
     fn call<'a>(
         &'a self,
         agent: &'a Name,
         call: &'a ToolCall,
     ) -> BoxFuture<'a, Result<ServerOutput, String>> {
         Box::pin(async move {
-            // The tool definitions in requests require every field, so models send null for one that they leave out.
-            let input = match without_nulls(call.input.clone()) {
-                Value::Object(fields) => fields,
-                _ => Map::new(),
+            let input = call.input.as_object().cloned().unwrap_or_default();
+            let catalog = self.pool.tools();
+            let tool = catalog.tools.iter().find(|tool| tool.name == call.name);
+            let input = match tool {
+                Some(tool) => without_forbidden_nulls(input, &tool.input_schema),
+                None => input,
             };
             let cancel = CancellationToken::new();
             let _ends_with_this = cancel.clone().drop_guard();
@@ -213,8 +220,7 @@ impl ServerHost for CrewServers {
                 }
             };
             let called = self.pool.call(&call.name, input, &cancel, progress).await;
-            // The number of calls of the server has changed.
-            publish(&self.context, &self.pool).await;
+            self.events.add_call();
             let content = called.map_err(|error| error.to_string())?;
             let mut text = content.text;
             let images = if content.images.is_empty() {
@@ -240,7 +246,7 @@ impl ServerHost for CrewServers {
 fn approval(
     trust: Arc<dyn ApprovalCheck>,
     unapproved: BTreeSet<String>,
-    events: mpsc::Sender<PoolEvent>,
+    events: Arc<ServerEvents>,
 ) -> Arc<dyn Fn(&ServerConfig) -> bool + Send + Sync> {
     let reported = Mutex::new(unapproved);
     Arc::new(move |config| match trust.check_server(config) {
@@ -248,7 +254,7 @@ fn approval(
         Err(not) => {
             if lock(&reported).insert(config.name.clone()) {
                 let server = config.name.clone();
-                let _ = events.try_send(PoolEvent::Notice {
+                events.add(PoolEvent::Notice {
                     server,
                     text: not.why,
                 });
@@ -256,49 +262,6 @@ fn approval(
             false
         }
     })
-}
-
-/// Publishes the events of the pool until the crew stops, and then ends all servers.
-async fn run(
-    context: Arc<CrewContext>,
-    pool: ServerPool,
-    offers: Arc<OfferLists>,
-    mut events: mpsc::Receiver<PoolEvent>,
-) {
-    let stop = context.stop.clone();
-    loop {
-        let event = tokio::select! {
-            () = stop.cancelled() => break,
-            event = events.recv() => event,
-        };
-        match event {
-            Some(PoolEvent::Notice { server, text }) => {
-                // Notices of the approval check already begin with the server's name.
-                let text = if text.starts_with("Server ") {
-                    text
-                } else {
-                    format!("MCP server {server}: {text}")
-                };
-                context
-                    .notice(NoticeLevel::Warn, one_line(&escape_control_chars(&text)))
-                    .await;
-            }
-            Some(PoolEvent::StateChanged { server }) => {
-                publish(&context, &pool).await;
-                offers.changed(&pool, &server);
-            }
-            Some(PoolEvent::ToolsChanged { .. }) => publish(&context, &pool).await,
-            Some(PoolEvent::ListsChanged { server }) => offers.changed(&pool, &server),
-            None => break,
-        }
-    }
-    pool.shutdown().await;
-}
-
-async fn publish(context: &CrewContext, pool: &ServerPool) {
-    let servers = pool.status();
-    let event = CrewEvent::ServersChanged { servers };
-    context.publish(EventKind::Crew(event)).await;
 }
 
 /// Prepares the images of a result as those of a message's attachments are. Returns the images, and a text with one

@@ -14,6 +14,7 @@ use super::identical_requests::decide_with_like;
 use super::merge_report::{MergeProgress, list_files, mergeable};
 use super::merge_service::diff_of;
 use super::message_delivery::{from_user, send_to_member};
+use super::server_prompt::calls_prompt;
 use super::shutdown::NUDGE;
 use super::user_actions::ActionStores;
 use super::watcher::RECENT_MESSAGES_MAX;
@@ -28,7 +29,7 @@ use crate::domain::worktree::{Losses, Merge};
 use crate::protocol::event::{BoardEvent, DeliveryState, EventKind, NoticeLevel, TeamEvent};
 use crate::protocol::{Command, EventSender, SentCommand, TaskCommand};
 use crate::store::{
-    Board, BranchSnapshot, Mailbox, Requests, Roster, ScanMode, StoreError, Worktrees,
+    Board, BranchSnapshot, Mailbox, Requests, Roster, ScanMode, Skills, StoreError, Worktrees,
 };
 
 /// Where the viewed crew runs.
@@ -189,6 +190,9 @@ impl ViewerStores {
     async fn write(&self, to: &Name, text: &str, attachments: Vec<Mention>) -> Result<(), String> {
         if text.trim().is_empty() {
             return Err("An empty message was not sent.".into());
+        }
+        if calls_prompt(&Skills::open(&self.root, None), text).await {
+            return Err(PROMPTS_ELSEWHERE.into());
         }
         let redactor = self.publisher.redactor();
         let attachments =
@@ -434,6 +438,7 @@ impl ViewerStores {
 
 /// Why a viewer attaches no resource of an MCP server.
 const RESOURCES_ELSEWHERE: &str = "only the crewdeck that runs this crew reads resources of MCP servers: write the message in its window";
+const PROMPTS_ELSEWHERE: &str = "Only the crewdeck that runs this crew calls prompts of MCP servers: write the message in its window.";
 const NO_CREW: &str = "No crew is running here: start it with crewdeck --resume.";
 
 #[cfg(test)]

@@ -70,6 +70,21 @@ fn prompt(to: Name, text: &str) -> Command {
 }
 
 #[tokio::test]
+async fn prompts_of_servers_are_refused_but_not_commands_of_files() {
+    let mut place = place();
+    let why = place.refusal(prompt(Name::lead(), "/git:greet Ann")).await;
+    assert!(why.contains("prompts of MCP servers"), "{why}");
+    let folder = place.dir.path().join(".claude/commands/git");
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(folder.join("greet.md"), "Greet $1").unwrap();
+    let said = place.answer(prompt(Name::lead(), "/git:greet Ann")).await;
+    assert!(
+        matches!(said, EventKind::Team(TeamEvent::MessageMoved { .. })),
+        "{said:?}"
+    );
+}
+
+#[tokio::test]
 async fn commands_for_the_crew_process_are_refused() {
     let mut place = place();
     let request = RequestId("r1".into());

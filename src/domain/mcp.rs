@@ -188,7 +188,11 @@ pub fn matches_tool(pattern: &str, tool: &str) -> bool {
 pub fn matches_server(pattern: &str, server: &str) -> bool {
     pattern.strip_prefix(TOOL_PREFIX).is_some_and(|rest| {
         let named = rest.split_once("__").map_or(rest, |(named, _)| named);
-        matches(named.as_bytes(), server.as_bytes())
+        match named.split_once('*') {
+            // The `*` may also stand for the end of the server's name and the beginning of the tool's.
+            Some((start, _)) => format!("{server}__").starts_with(start),
+            None => named == server,
+        }
     })
 }
 
@@ -286,6 +290,9 @@ mod tests {
             "mcp__git__*_log",
             "mcp__*",
             "mcp__g*t",
+            "mcp__*log",
+            "mcp__g*t__git_log",
+            "mcp__git_*",
         ] {
             assert!(matches_tool(pattern, tool), "{pattern}");
             assert!(matches_server(pattern, "git"), "{pattern}");
@@ -301,7 +308,9 @@ mod tests {
             assert!(!matches_tool(pattern, tool), "{pattern}");
         }
         assert!(!matches_tool("mcp__git__git", "mcp__git__git__delete"));
-        assert!(!matches_server("mcp__gi", "git"));
+        for pattern in ["mcp__gi", "mcp__x*log", "mcp__gi__*", "mcp__git_x*"] {
+            assert!(!matches_server(pattern, "git"), "{pattern}");
+        }
         assert_eq!(server_of(tool), Some("git"));
         assert_eq!(server_of("mcp__a___b"), Some("a"));
         assert_eq!(server_of("bash"), None);

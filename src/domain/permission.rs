@@ -6,6 +6,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use super::ids::Name;
+use super::mcp::shown_name;
 use super::timestamp::Timestamp;
 
 /// Maximum number of session permissions. Beyond it, the user must revoke one before adding another.
@@ -60,15 +61,21 @@ impl fmt::Display for PermissionScope {
             PermissionScope::Server { server } => {
                 write!(f, "every tool of the MCP server `{server}`, also new ones")
             }
-            PermissionScope::ServerTool { tool, .. } => write!(f, "every call of `{tool}`"),
+            PermissionScope::ServerTool { tool, .. } => {
+                write!(f, "every call of `{}`", shown_name(tool))
+            }
             PermissionScope::ServerFolder {
                 tool,
                 field,
                 folder,
                 ..
-            } => write!(f, "every call of `{tool}` with `{field}` below `{folder}`"),
+            } => write!(
+                f,
+                "every call of `{}` with `{field}` below `{folder}`",
+                shown_name(tool)
+            ),
             PermissionScope::ServerCall { tool, input, .. } => {
-                write!(f, "`{tool}` with exactly `{input}`")
+                write!(f, "`{}` with exactly `{input}`", shown_name(tool))
             }
         }
     }

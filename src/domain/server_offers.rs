@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::mcp::is_server_name;
 use super::slash_command::split_arguments;
-use super::text::{clip, one_line};
+use super::text::{clip, join_names, one_line};
 
 /// Maximum number of resources and templates of one server that are offered.
 pub const RESOURCES_MAX: usize = 500;
@@ -190,13 +190,9 @@ pub fn find_prompt<'a>(
             .take(NAMED_MAX)
             .map(|prompt| one_line(&clip(&prompt.name, 80)))
             .collect();
-        let more = match prompts.len() - names.len() {
-            0 => String::new(),
-            more => format!(" and {more} more"),
-        };
         format!(
-            "the MCP server {server} has no prompt {shown}: its prompts are {}{more}",
-            names.join(", ")
+            "the MCP server {server} has no prompt {shown}: its prompts are {}",
+            join_names(&names, NAMED_MAX, prompts.len())
         )
     })
 }

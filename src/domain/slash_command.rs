@@ -33,6 +33,8 @@ pub struct SlashCommand {
 pub struct CommandFile {
     pub description: String,
     pub hint: String,
+    /// The names of the arguments (`arguments` of the file), in the order in which the user types them.
+    pub arguments: Vec<String>,
     pub body: String,
 }
 
@@ -47,8 +49,8 @@ pub enum CommandError {
 }
 
 impl CommandFile {
-    /// Parses a file of `.claude/commands`. Of the front matter, only `description` and `argument-hint` are used.
-    /// Without a description, the first line of the text is the description.
+    /// Parses a file of `.claude/commands`. Of the front matter, only `description`, `argument-hint` and `arguments` are
+    /// used. Without a description, the first line of the text is the description.
     ///
     /// # Errors
     /// Returns the line, the problem and what to do.
@@ -91,8 +93,25 @@ impl CommandFile {
         Ok(CommandFile {
             description,
             hint: field("argument-hint"),
+            arguments: argument_names(fields.get("arguments")),
             body,
         })
+    }
+}
+
+/// Returns the names in the field `arguments`: a list, or words between blanks and commas. Names that cannot be written
+/// as `$NAME` are kept, because they count for the order.
+fn argument_names(field: Option<&Value>) -> Vec<String> {
+    match field {
+        Some(Value::String(text)) => {
+            let words = text.split(|c: char| c.is_whitespace() || c == ',');
+            words.filter(|w| !w.is_empty()).map(String::from).collect()
+        }
+        Some(Value::Array(list)) => {
+            let name = |name: &Value| name.as_str().unwrap_or_default().trim().to_string();
+            list.iter().map(name).collect()
+        }
+        _ => Vec::new(),
     }
 }
 
@@ -134,69 +153,61 @@ pub struct Expansion {
     pub has_commands: bool,
 }
 
-/// Replaces `$ARGUMENTS`, `$ARGUMENTS[N]` and `$N` in a command's text by the arguments. N counts from 0 if the text
-/// contains `$0` or `$ARGUMENTS[0]`, else from 1 as in older commands. If the text contains none of these, the
-/// arguments are appended. `variables` are the names and values that replace `${NAME}`.
-pub fn expand(body: &str, arguments: &str, variables: &[(&str, &str)]) -> Expansion {
+/// A placeholder in a command's text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum CommandPlaceholder<'a> {
+    /// `$ARGUMENTS`: all arguments as the user has typed them.
+    All,
+    /// `$ARGUMENTS[N]`, counted from 0.
+    Indexed(usize),
+    /// `$N`.
+    Numbered(usize),
+    /// `$NAME`, an argument that the file names, as its position.
+    Named(usize),
+    /// `${NAME}`, a variable, as its value.
+    Variable(&'a str),
+}
+
+/// Replaces `$ARGUMENTS`, `$ARGUMENTS[N]`, `$N` and `$NAME` in a command's text by the arguments; `names` are the names of
+/// the arguments in order. `$ARGUMENTS[N]` counts from 0. `$N` does too if the text contains `$0` or `$ARGUMENTS[N]`, else
+/// it counts from 1 as in older commands. A placeholder without an argument stays, because it may be no placeholder: a
+/// price, a shell variable. If none is replaced, the arguments are appended. `variables` are the names and values that
+/// replace `${NAME}`.
+pub fn expand(
+    body: &str,
+    arguments: &str,
+    names: &[String],
+    variables: &[(&str, &str)],
+) -> Expansion {
     let words = split_arguments(arguments);
-    let first = usize::from(!body.contains("$0") && !body.contains("$ARGUMENTS[0]"));
-    let word = |number: usize| {
-        number
-            .checked_sub(first)
-            .and_then(|at| words.get(at))
-            .map_or("", String::as_str)
+    let parts: Vec<(&str, Option<CommandPlaceholder<'_>>)> = placeholders(body, names, variables);
+    let counts_from_0 = |part: &(&str, Option<CommandPlaceholder<'_>>)| {
+        matches!(
+            part.1,
+            Some(CommandPlaceholder::Numbered(0) | CommandPlaceholder::Indexed(_))
+        )
     };
+    let first = usize::from(!parts.iter().any(counts_from_0));
     let mut out = String::with_capacity(body.len() + arguments.len());
     let mut is_used = false;
-    let mut rest = body;
-    while let Some(at) = rest.find('$') {
-        out.push_str(&rest[..at]);
-        rest = &rest[at + 1..];
-        let digits =
-            |text: &str| text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
-        if let Some(after) = rest.strip_prefix("ARGUMENTS") {
-            is_used = true;
-            let index = after.strip_prefix('[').and_then(|list| {
-                let len = digits(list);
-                let number: usize = list[..len].parse().ok()?;
-                Some((number, list[len..].strip_prefix(']')?))
-            });
-            match index {
-                Some((number, after)) => {
-                    out.push_str(word(number));
-                    rest = after;
-                }
-                None => {
-                    out.push_str(arguments);
-                    rest = after;
-                }
+    for (text, placeholder) in parts {
+        let word = |at: Option<usize>| at.and_then(|at| words.get(at)).map(String::as_str);
+        let value = match placeholder {
+            Some(CommandPlaceholder::All) => Some(arguments),
+            Some(CommandPlaceholder::Indexed(at) | CommandPlaceholder::Named(at)) => word(Some(at)),
+            Some(CommandPlaceholder::Numbered(number)) => word(number.checked_sub(first)),
+            Some(CommandPlaceholder::Variable(value)) => {
+                out.push_str(value);
+                continue;
             }
-        } else if (1..=2).contains(&digits(rest)) {
-            let len = digits(rest);
-            is_used = true;
-            out.push_str(word(rest[..len].parse().unwrap_or(usize::MAX)));
-            rest = &rest[len..];
-        } else {
-            let found = variables.iter().find_map(|(name, value)| {
-                let after = rest
-                    .strip_prefix('{')?
-                    .strip_prefix(name)?
-                    .strip_prefix('}')?;
-                Some((*value, after))
-            });
-            match found {
-                Some((value, after)) => {
-                    out.push_str(value);
-                    rest = after;
-                }
-                None => out.push('$'),
-            }
-        }
+            None => None,
+        };
+        is_used |= value.is_some();
+        out.push_str(value.unwrap_or(text));
         if out.len() > EXPANDED_MAX * 2 {
             break;
         }
     }
-    out.push_str(rest);
     if !is_used && !arguments.is_empty() {
         out.push_str("\n\nARGUMENTS: ");
         out.push_str(arguments);
@@ -205,6 +216,72 @@ pub fn expand(body: &str, arguments: &str, variables: &[(&str, &str)]) -> Expans
         text: head_and_tail(&out, EXPANDED_MAX),
         has_commands: body.contains("!`"),
     }
+}
+
+/// Splits a command's text into its placeholders and the texts between them.
+fn placeholders<'a>(
+    body: &'a str,
+    names: &[String],
+    variables: &[(&str, &'a str)],
+) -> Vec<(&'a str, Option<CommandPlaceholder<'a>>)> {
+    let mut parts = Vec::new();
+    let mut rest = body;
+    while let Some(at) = rest.find('$') {
+        let (before, here) = rest.split_at(at);
+        parts.push((before, None));
+        let found = placeholder(&here[1..], names, variables);
+        let (len, placeholder) = match found {
+            Some((len, placeholder)) => (len + 1, Some(placeholder)),
+            None => (1, None),
+        };
+        parts.push((&here[..len], placeholder));
+        rest = &here[len..];
+    }
+    parts.push((rest, None));
+    parts
+}
+
+/// Returns the placeholder at the start of `text`, behind its `$`, with its length without the `$`.
+fn placeholder<'a>(
+    text: &str,
+    names: &[String],
+    variables: &[(&str, &'a str)],
+) -> Option<(usize, CommandPlaceholder<'a>)> {
+    if let Some(inside) = text.strip_prefix('{') {
+        let is_it = |name: &str| {
+            inside
+                .strip_prefix(name)
+                .is_some_and(|r| r.starts_with('}'))
+        };
+        let (name, value) = variables.iter().find(|(name, _)| is_it(name))?;
+        return Some((name.len() + 2, CommandPlaceholder::Variable(value)));
+    }
+    if let Some(after) = text.strip_prefix("ARGUMENTS") {
+        let index = after
+            .strip_prefix('[')
+            .and_then(|list| list.split_once(']'))
+            .and_then(|(digits, _)| Some((digits.len(), digits.parse().ok()?)));
+        return Some(match index {
+            Some((digits, at)) => (
+                "ARGUMENTS[]".len() + digits,
+                CommandPlaceholder::Indexed(at),
+            ),
+            None => ("ARGUMENTS".len(), CommandPlaceholder::All),
+        });
+    }
+    let is_word = |c: char| c.is_alphanumeric() || c == '_';
+    let len = text.find(|c| !is_word(c)).unwrap_or(text.len());
+    let (word, after) = text.split_at(len);
+    if let Some(at) = names.iter().position(|name| name == word) {
+        return Some((len, CommandPlaceholder::Named(at)));
+    }
+    // `$5.00` and `$1,000` are prices.
+    let mut next = after.chars();
+    let is_price =
+        matches!(next.next(), Some('.' | ',')) && next.next().is_some_and(|c| c.is_ascii_digit());
+    let is_number = (1..=2).contains(&len) && word.bytes().all(|b| b.is_ascii_digit());
+    let number = (is_number && !is_price).then(|| word.parse().ok())??;
+    Some((len, CommandPlaceholder::Numbered(number)))
 }
 
 /// Splits arguments at blanks outside of quotes, and removes the quotes. A `'` within a word is no quote.
@@ -242,14 +319,15 @@ mod tests {
             (
                 "Fix $1 and $2, not $3.",
                 "a \"b c\"",
-                "Fix a and b c, not .",
+                "Fix a and b c, not $3.",
             ),
             ("Fix $0 and $1", "a b", "Fix a and b"),
             (
                 "Fix $ARGUMENTS[0], $ARGUMENTS[1]$ARGUMENTS[9]",
                 "a b",
-                "Fix a, b",
+                "Fix a, b$ARGUMENTS[9]",
             ),
+            ("Fix $ARGUMENTS[1]", "a b", "Fix b"),
             ("Fix $ARGUMENTS[x", "a", "Fix a[x"),
             ("$1", "$2 $1", "$2"),
             (
@@ -257,17 +335,32 @@ mod tests {
                 "",
                 "It costs $100 or $x, $HOME",
             ),
+            // Prices and words are no placeholders, and the arguments are not lost.
+            ("Spend $0.50 on $1", "a b", "Spend $0.50 on a"),
+            (
+                "At most $5, $5.00, $50, $1,000 or $1st",
+                "a",
+                "At most $5, $5.00, $50, $1,000 or $1st\n\nARGUMENTS: a",
+            ),
+            ("Costs $2.", "a b", "Costs b."),
+            (
+                "Fix $issue on $branch, $issues",
+                "7",
+                "Fix 7 on $branch, $issues",
+            ),
+            ("$branch", "7 \"my branch\"", "my branch"),
             ("In ${DIR}/x ${OTHER}", "", "In /w/x ${OTHER}"),
             ("$1", "don't stop", "don't"),
         ] {
+            let names = ["issue".to_string(), "branch".to_string()];
             assert_eq!(
-                expand(body, arguments, &[("DIR", "/w")]).text,
+                expand(body, arguments, &names, &[("DIR", "/w")]).text,
                 expected,
                 "{body}"
             );
         }
-        assert!(expand("Status: !`git status`", "", &[]).has_commands);
-        let long = expand(&"$ARGUMENTS ".repeat(1000), &"x".repeat(10_000), &[]).text;
+        assert!(expand("Status: !`git status`", "", &[], &[]).has_commands);
+        let long = expand(&"$ARGUMENTS ".repeat(1000), &"x".repeat(10_000), &[], &[]).text;
         assert!(long.len() < EXPANDED_MAX + 100 && long.contains("bytes cut here"));
     }
 
@@ -283,6 +376,10 @@ mod tests {
         );
         assert_eq!(file("# Fix it\nNow.").description, "Fix it");
         assert_eq!(file("---\nargument-hint: [a, b]\n---\nx").hint, "[a, b]");
+        for arguments in ["[issue, branch]", "issue branch", "issue, branch"] {
+            let named = file(&format!("---\narguments: {arguments}\n---\nx"));
+            assert_eq!(named.arguments, ["issue", "branch"]);
+        }
         for (text, expected) in [
             ("", "line 1: the command has no text"),
             ("---\nmodel: x\n---\n", "line 4: the command has no text"),

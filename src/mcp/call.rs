@@ -27,6 +27,9 @@ const MESSAGE_MAX: usize = 2000;
 /// Maximum length of a `WWW-Authenticate` header, in bytes. A longer one is not taken as a demand for a login.
 const CHALLENGE_MAX: usize = 8 * 1024;
 
+/// What the SDK's error for a response with the status 401 contains.
+const UNAUTHORIZED: &str = "401 Unauthorized";
+
 /// A connection to a server. Cheap to clone.
 #[derive(Clone)]
 pub struct Link {
@@ -173,9 +176,10 @@ fn request_error(error: ServiceError) -> LinkError {
 /// The `WWW-Authenticate` header with which a server demands a login; empty if it sends none.
 pub type LoginChallenge = String;
 
-/// Returns the server's challenge if `error` says that the user must log in, else `None`.
+/// Returns the server's challenge if `error` says that the user must log in, else `None`. A server without OAuth answers
+/// 401 without a `WWW-Authenticate` header, which the SDK reports like any other error.
 pub fn login_challenge(error: &(dyn std::error::Error + 'static)) -> Option<LoginChallenge> {
-    chain(error).find_map(|error| {
+    let challenge = chain(error).find_map(|error| {
         match error.downcast_ref::<StreamableHttpError<reqwest::Error>>()? {
             StreamableHttpError::AuthRequired(error) => Some(&error.www_authenticate_header),
             StreamableHttpError::InsufficientScope(error) => Some(&error.www_authenticate_header),
@@ -186,7 +190,9 @@ pub fn login_challenge(error: &(dyn std::error::Error + 'static)) -> Option<Logi
         }
         .filter(|header| header.len() <= CHALLENGE_MAX)
         .cloned()
-    })
+    });
+    let is_refused = || describe(error).contains(UNAUTHORIZED);
+    challenge.or_else(|| is_refused().then(LoginChallenge::new))
 }
 
 /// Returns an error and its causes as one line of at most 500 characters, without repetitions and control characters.

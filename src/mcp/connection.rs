@@ -283,10 +283,6 @@ fn http_error(error: &ClientInitializeError, url: &str) -> ConnectError {
         return ConnectError::NeedsLogin(challenge);
     }
     let text = handshake_error(error);
-    // A server without OAuth answers 401 without a `WWW-Authenticate` header; the SDK reports it like any other error.
-    if text.contains("401 Unauthorized") {
-        return ConnectError::NeedsLogin(LoginChallenge::new());
-    }
     let origin = crate::http::origin(url).unwrap_or_default();
     ConnectError::Failed(format!("cannot connect to {origin}: {text}"))
 }

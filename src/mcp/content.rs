@@ -121,18 +121,38 @@ pub fn of_unknown(value: &Value) -> McpContent {
     builder.finish()
 }
 
-/// Returns whether the blocks already contain a structured result as text, as the protocol recommends. An object with
-/// the single key `result` counts as contained in any block, because servers wrap in it what they also send as blocks.
+/// Returns whether the blocks already contain a structured result, as the protocol recommends. Many servers wrap what they
+/// send as blocks in an object with the single key `result`.
 fn repeats(value: &Value, blocks: &[ContentBlock]) -> bool {
-    let mut texts = blocks.iter().filter_map(ContentBlock::as_text);
     let wrapped = value
         .as_object()
         .filter(|fields| fields.len() == 1)
         .and_then(|fields| fields.get("result"));
-    if wrapped.is_some() && !blocks.is_empty() {
-        return true;
-    }
-    texts.any(|text| serde_json::from_str::<Value>(&text.text).is_ok_and(|parsed| parsed == *value))
+    is_in_blocks(value, blocks) || wrapped.is_some_and(|value| is_in_blocks(value, blocks))
+}
+
+/// Returns whether a block contains `value`: as text, as JSON, or as the data of an image or a sound. A list is also
+/// contained if there is one block for each item.
+fn is_in_blocks(value: &Value, blocks: &[ContentBlock]) -> bool {
+    let media = match &value["type"] {
+        Value::String(kind) if kind == "image" || kind == "audio" => value["data"].as_str(),
+        _ => value.as_str(),
+    };
+    let is_in = |block: &ContentBlock| match block {
+        ContentBlock::Text(text) => {
+            value.as_str() == Some(&text.text)
+                || serde_json::from_str::<Value>(&text.text).is_ok_and(|parsed| parsed == *value)
+        }
+        ContentBlock::Image(image) => media == Some(&image.data),
+        ContentBlock::Audio(audio) => media == Some(&audio.data),
+        _ => false,
+    };
+    let is_list = |items: &Vec<Value>| {
+        let mut pairs = items.iter().zip(blocks.chunks(1));
+        items.len() == blocks.len() && pairs.all(|(item, block)| is_in_blocks(item, block))
+    };
+    let is_whole_list = !blocks.is_empty() && value.as_array().is_some_and(is_list);
+    is_whole_list || blocks.iter().any(is_in)
 }
 
 #[derive(Default)]
@@ -337,6 +357,27 @@ mod tests {
             (json!([]), structured.clone(), "{\n  \"a\": 1\n}"),
             (text("{ \"a\":1 }"), structured.clone(), "{ \"a\":1 }"),
             (text("plain"), json!({"result": "plain"}), "plain"),
+            (text("42"), json!({"result": 42}), "42"),
+            (
+                json!([{"type": "text", "text": "a"}, {"type": "text", "text": "2"}]),
+                json!({"result": ["a", 2]}),
+                "a\n2",
+            ),
+            (
+                text("Done"),
+                json!({"result": {"id": 7}}),
+                "Done\n{\n  \"result\": {\n    \"id\": 7\n  }\n}",
+            ),
+            (
+                json!([{"type": "audio", "data": "AAEC", "mimeType": "audio/wav"}]),
+                json!({"result": {"type": "audio", "data": "AAEC", "mimeType": "audio/wav", "_meta": null}}),
+                "[audio, audio/wav, 3 bytes: not supported]",
+            ),
+            (
+                json!([{"type": "image", "data": "AAEC", "mimeType": "image/png"}]),
+                json!({"result": "AAEC"}),
+                "[image 1, image/png, 3 bytes]",
+            ),
             (text("seen"), structured, "seen\n{\n  \"a\": 1\n}"),
         ] {
             let found = result(json!({"content": content, "structuredContent": value}));

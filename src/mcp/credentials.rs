@@ -5,6 +5,7 @@ use std::io::Write;
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
+use std::time::Duration;
 
 use rmcp::transport::auth::{
     AuthError, CredentialRefreshGuard, CredentialStore, StoredCredentials,
@@ -17,6 +18,9 @@ use crate::store::regular_file;
 const FILE_MAX: u64 = 64 * 1024;
 /// Number of bytes of the hash in a file name.
 const HASH_BYTES: usize = 16;
+
+/// Maximum time to wait for the lock of a file, which another process holds while it refreshes the tokens.
+const LOCK_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// The return type of the methods of [`CredentialStore`].
 type StoreFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, AuthError>> + Send + 'a>>;
@@ -127,9 +131,15 @@ impl CredentialStore for CredentialFile {
     {
         let lock = self.path.with_extension("lock");
         Box::pin(async move {
-            let lock = tokio::task::spawn_blocking(move || Lock::take(&lock)).await;
+            let take = move || Lock::take_within(&lock, LOCK_TIMEOUT);
+            let lock = tokio::task::spawn_blocking(take).await;
             let lock = lock.map_err(|e| store_error(&e))?;
-            let lock = lock.map_err(|e| store_error(&e))?;
+            let lock = lock.map_err(|e| store_error(&e))?.ok_or_else(|| {
+                store_error(&format!(
+                    "another crewdeck has refreshed the tokens for more than {} s: try again",
+                    LOCK_TIMEOUT.as_secs()
+                ))
+            })?;
             Ok(Some(CredentialRefreshGuard::new(lock)))
         })
     }

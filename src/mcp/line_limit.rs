@@ -76,7 +76,7 @@ impl<R: AsyncRead + Unpin> LineLimit<R> {
             "a message is larger than {} MiB, the limit",
             self.max / 1024 / 1024
         );
-        match message_id(&self.head, tail) {
+        match response_id(&self.head, tail) {
             Some(id) => {
                 self.replacement = format!(
                     "\n{{\"jsonrpc\":\"2.0\",\"id\":{id},\"error\":{{\"code\":-32603,\"message\":\"the result is not \
@@ -130,18 +130,26 @@ impl<R: AsyncRead + Unpin> AsyncRead for LineLimit<R> {
     }
 }
 
-/// Returns the id of a message as JSON (a number or a string), searched in its first and its last bytes: some servers
-/// write it before the result, others after it.
-fn message_id(head: &[u8], tail: &[u8]) -> Option<String> {
+/// Returns the id of a response as JSON (a number or a string), searched in its first and its last bytes: some servers
+/// write it before the result, others after it. `None` for a request or a notification of the server: its id is the
+/// server's own, and may be that of one of our calls too.
+fn response_id(head: &[u8], tail: &[u8]) -> Option<String> {
+    const ID: &str = r#""id"\s*:\s*(\d{1,18}|"[\w-]{1,64}")\s*"#;
+    const VERSION: &str = r#""jsonrpc"\s*:\s*"2\.0"\s*"#;
+    const CONTENT: &str = r#""(?:result|error)"\s*:"#;
     let (head, tail) = (String::from_utf8_lossy(head), String::from_utf8_lossy(tail));
-    let before =
-        r#"^\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*(\d{1,18}|"[\w-]{1,64}")\s*,"#;
-    let after = r#""id"\s*:\s*(\d{1,18}|"[\w-]{1,64}")\s*(?:,\s*"jsonrpc"\s*:\s*"2\.0"\s*)?\}\s*$"#;
-    let find = |pattern: &str, text: &str| {
-        let pattern = regex::Regex::new(pattern).ok()?;
-        Some(pattern.captures(text)?.get(1)?.as_str().to_string())
+    let find = |pattern: String, text: &str| {
+        let pattern = regex::Regex::new(&pattern).ok()?;
+        let id = pattern.captures(text)?.get(1);
+        Some(id.map_or(String::new(), |id| id.as_str().to_string()))
     };
-    find(before, &head).or_else(|| find(after, &tail))
+    let version = format!(r"(?:{VERSION},\s*)?");
+    let start = format!(r"^\s*\{{\s*{version}");
+    let before = find(format!("{start}{ID},\\s*{version}{CONTENT}"), &head);
+    before.or_else(|| {
+        find(format!("{start}{CONTENT}"), &head)?;
+        find(format!(r"{ID}(?:,\s*{VERSION})?\}}\s*$"), &tail)
+    })
 }
 
 #[cfg(test)]
@@ -185,6 +193,10 @@ mod tests {
                 format!(r#"{{"result":["{body}"],"id":5,"jsonrpc":"2.0"}}"#),
                 "5",
             ),
+            (
+                format!(r#"{{"id":8,"jsonrpc":"2.0","error":{{"message":"{body}"}}}}"#),
+                "8",
+            ),
         ] {
             let (out, reason) = read(format!("{line}\n{{\"id\":1}}\n").as_bytes()).await;
             assert_eq!(reason, None);
@@ -209,6 +221,15 @@ mod tests {
             "x".repeat(5000),
             format!(
                 r#"{{"method":"m","params":{{"id":4,"x":"{}"}}}}"#,
+                "y".repeat(900)
+            ),
+            // Requests of the server, whose ids may be those of our calls.
+            format!(
+                r#"{{"jsonrpc":"2.0","id":1,"method":"m","params":{{"x":"{}"}}}}"#,
+                "y".repeat(900)
+            ),
+            format!(
+                r#"{{"jsonrpc":"2.0","method":"m","params":{{"x":"{}"}},"id":1}}"#,
                 "y".repeat(900)
             ),
         ] {

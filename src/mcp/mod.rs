@@ -24,6 +24,7 @@ pub(crate) mod tools;
 mod types;
 
 pub use pool::ServerPool;
+pub use schema::without_forbidden_nulls;
 pub use types::{
     CallError, CallProgress, ElicitationAnswer, McpContent, McpImage, McpPrompt, McpPromptArgument,
     McpPromptMessage, McpResource, McpServerInfo, McpTool, PoolEvent, PoolOptions, ResourceContent,

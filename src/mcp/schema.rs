@@ -4,7 +4,12 @@
 //! root, vendors accept no choice (`anyOf` and the like) and only property names of ASCII letters, digits, `_`, `.` and
 //! `-`.
 
+mod keywords;
+
 use serde_json::{Map, Value};
+
+use self::keywords::KeywordKind;
+use crate::domain::text::{clip, one_line};
 
 /// Maximum size of a schema, in bytes of JSON.
 pub const SCHEMA_MAX: usize = 32 * 1024;
@@ -12,16 +17,11 @@ pub const SCHEMA_MAX: usize = 32 * 1024;
 const DEPTH_MAX: usize = 32;
 /// Maximum length of the name of a property, in bytes.
 const PROPERTY_MAX: usize = 64;
-/// Keywords that are removed: they describe the schema itself, or are definitions that are not needed after references
-/// are replaced.
-const META: &[&str] = &[
-    "$schema",
-    "$id",
-    "$comment",
-    "$anchor",
-    "$defs",
-    "definitions",
-];
+/// Maximum size of everything that is created while references are replaced, in bytes. More than [`SCHEMA_MAX`],
+/// because keywords beside a reference override parts of its target.
+const EXPANDED_MAX: usize = 4 * SCHEMA_MAX;
+/// Number of bytes for which a regular expression counts at least.
+const PATTERN_COST: usize = 256;
 /// Keywords that vendors reject at the root and that are removed there. The model may then send input that the schema
 /// forbids, which the server itself rejects.
 const NOT_AT_ROOT: &[&str] = &[
@@ -50,12 +50,9 @@ pub fn for_vendors(schema: &Map<String, Value>) -> Result<Value, String> {
     let mut expander = Expander {
         root: &root,
         path: Vec::new(),
-        room: SCHEMA_MAX,
+        room: EXPANDED_MAX,
     };
-    let mut node = expander.node(&root, 0)?;
-    let Value::Object(fields) = &mut node else {
-        return Err("its schema is not an object".into());
-    };
+    let mut fields = expander.object(schema, 0)?;
     match fields.get("type") {
         Some(Value::String(kind)) if kind == "object" => {}
         None => {
@@ -64,22 +61,45 @@ pub fn for_vendors(schema: &Map<String, Value>) -> Result<Value, String> {
         Some(_) => return Err("its input is not an object".into()),
     }
     fields.retain(|key, _| !NOT_AT_ROOT.contains(&key.as_str()));
-    match fields.get("properties") {
-        Some(Value::Object(properties)) => {
-            if let Some(name) = properties.keys().find(|name| !is_property_name(name)) {
-                let name = crate::domain::text::clip(&crate::domain::text::one_line(name), 80);
-                return Err(format!("the property name '{name}' is not allowed"));
-            }
-        }
-        None => {
-            fields.insert("properties".into(), Value::Object(Map::new()));
-        }
-        Some(_) => return Err("its properties are not an object".into()),
+    let properties = fields
+        .entry("properties")
+        .or_insert_with(|| Value::Object(Map::new()));
+    let mut names = properties.as_object().into_iter().flat_map(Map::keys);
+    if let Some(name) = names.find(|name| !is_property_name(name)) {
+        let name = clip(&one_line(name), 80);
+        return Err(format!("the property name '{name}' is not allowed"));
     }
-    if size(&node) > SCHEMA_MAX {
+    let schema = Value::Object(fields);
+    if size(&schema) > SCHEMA_MAX {
         return Err(too_large());
     }
-    Ok(node)
+    Ok(schema)
+}
+
+/// Returns `input` for a tool without the optional fields that are `null` although the tool's schema forbids that.
+/// Models send `null` for fields that they leave out, because the definitions of other tools require every field.
+pub fn without_forbidden_nulls(
+    mut input: Map<String, Value>,
+    schema: &Value,
+) -> Map<String, Value> {
+    let required = schema["required"].as_array();
+    input.retain(|name, value| {
+        !value.is_null()
+            || required.is_some_and(|all| all.iter().any(|n| n == name.as_str()))
+            || allows_null(&schema["properties"][name.as_str()])
+    });
+    input
+}
+
+/// Returns whether `schema` may allow `null`. False only if its type or its values say otherwise.
+fn allows_null(schema: &Value) -> bool {
+    let by_type = match &schema["type"] {
+        Value::String(kind) => kind == "null",
+        Value::Array(kinds) => kinds.iter().any(|kind| kind == "null"),
+        _ => true,
+    };
+    let by_values = schema["enum"].as_array();
+    by_type && by_values.is_none_or(|values| values.contains(&Value::Null))
 }
 
 fn size(value: &Value) -> usize {
@@ -91,51 +111,92 @@ fn is_property_name(name: &str) -> bool {
     (1..=PROPERTY_MAX).contains(&name.len()) && name.bytes().all(is_allowed)
 }
 
-/// Replaces each `$ref` by the part of the schema that it refers to.
+/// Replaces each `$ref` by the part of the schema that it refers to, and removes keywords that vendors reject.
 struct Expander<'a> {
     root: &'a Value,
     /// The references that are being replaced, outermost first.
     path: Vec<String>,
-    /// Number of nodes that may still be created. It bounds schemas that references make exponentially larger.
+    /// Number of bytes that may still be created. It bounds schemas that references make exponentially larger.
     room: usize,
 }
 
 impl Expander<'_> {
-    fn node(&mut self, node: &Value, depth: usize) -> Result<Value, String> {
-        self.room = self.room.saturating_sub(1);
+    fn take_room(&mut self, bytes: usize, depth: usize) -> Result<(), String> {
+        self.room = self.room.saturating_sub(bytes);
         if depth > DEPTH_MAX || self.room == 0 {
             return Err("its schema is nested too deeply or repeats references too often".into());
         }
-        match node {
-            Value::Object(fields) => self.object(fields, depth),
-            Value::Array(items) => items
-                .iter()
-                .map(|item| self.node(item, depth + 1))
-                .collect::<Result<Vec<_>, _>>()
-                .map(Value::Array),
-            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => Ok(node.clone()),
-        }
+        Ok(())
     }
 
-    fn object(&mut self, fields: &Map<String, Value>, depth: usize) -> Result<Value, String> {
+    /// Expands a schema. `true`, which allows any value, becomes an empty object: not all vendors accept it everywhere.
+    fn schema(&mut self, schema: &Value, depth: usize) -> Result<Value, String> {
+        self.take_room(2, depth)?;
+        Ok(match schema {
+            Value::Object(fields) => Value::Object(self.object(fields, depth)?),
+            Value::Bool(true) => Value::Object(Map::new()),
+            other => other.clone(),
+        })
+    }
+
+    fn object(
+        &mut self,
+        fields: &Map<String, Value>,
+        depth: usize,
+    ) -> Result<Map<String, Value>, String> {
         let mut out = Map::new();
         for (key, value) in fields {
-            if key == "$ref" || META.contains(&key.as_str()) {
+            let Some(kind) = keywords::kind_of(key, value) else {
                 continue;
-            }
-            let value = if key == "properties" {
-                self.properties(value, depth)?
-            } else {
-                self.node(value, depth + 1)?
+            };
+            self.take_room(key.len() + 4, depth)?;
+            let value = match (kind, value) {
+                // `true` and `false` say whether further properties are allowed.
+                (KeywordKind::Schema, Value::Bool(_)) if key == "additionalProperties" => {
+                    value.clone()
+                }
+                (KeywordKind::Schema, _) => self.schema(value, depth + 1)?,
+                (KeywordKind::Schemas, Value::Array(all)) => {
+                    let all = all.iter().map(|part| self.schema(part, depth + 1));
+                    Value::Array(all.collect::<Result<_, _>>()?)
+                }
+                (KeywordKind::NamedSchemas, Value::Object(all)) => {
+                    let mut named = Map::new();
+                    for (name, part) in all {
+                        self.take_room(name.len() + 4, depth)?;
+                        named.insert(name.clone(), self.schema(part, depth + 1)?);
+                    }
+                    Value::Object(named)
+                }
+                _ => {
+                    // The check of a regular expression takes longer than its length.
+                    let least = if key == "pattern" { PATTERN_COST } else { 0 };
+                    self.take_room(size(value).max(least), depth)?;
+                    value.clone()
+                }
             };
             out.insert(key.clone(), value);
         }
-        let Some(Value::String(reference)) = fields.get("$ref") else {
-            return Ok(Value::Object(out));
-        };
+        if let Some(Value::String(reference)) = fields.get("$ref") {
+            self.add_target(reference, &mut out, depth)?;
+        }
+        // A vendor rejects a list without a schema for its items.
+        if may_be_list(&out) && !out.contains_key("items") {
+            out.insert("items".into(), Value::Object(Map::new()));
+        }
+        Ok(out)
+    }
+
+    /// Adds the target of `$ref` to the schema `out` beside it. A keyword there, such as a description, overrides that of
+    /// the target. A recursive reference adds nothing, so anything is allowed there.
+    fn add_target(
+        &mut self,
+        reference: &String,
+        out: &mut Map<String, Value>,
+        depth: usize,
+    ) -> Result<(), String> {
         if self.path.contains(reference) {
-            // A recursive schema: the inner reference is removed, so anything is allowed there.
-            return Ok(Value::Object(out));
+            return Ok(());
         }
         let target = reference
             .strip_prefix('#')
@@ -144,31 +205,23 @@ impl Expander<'_> {
             return Err("its schema refers to another document or to a missing part".into());
         };
         self.path.push(reference.clone());
-        let target = self.node(target, depth + 1);
+        let target = self.schema(target, depth + 1);
         self.path.pop();
-        // A keyword beside `$ref`, such as a description, overrides that of the target.
-        match target? {
-            Value::Object(target) => {
-                for (key, value) in target {
-                    out.entry(key).or_insert(value);
-                }
-            }
-            Value::Bool(true) => {}
-            _ => return Err("its schema refers to something that is no schema".into()),
-        }
-        Ok(Value::Object(out))
-    }
-
-    /// Expands the schemas in `properties`. Its keys are names of properties, so a key like `definitions` is kept.
-    fn properties(&mut self, node: &Value, depth: usize) -> Result<Value, String> {
-        let Value::Object(properties) = node else {
-            return self.node(node, depth + 1);
+        let Value::Object(target) = target? else {
+            return Err("its schema refers to something that is no schema".into());
         };
-        let mut out = Map::new();
-        for (name, schema) in properties {
-            out.insert(name.clone(), self.node(schema, depth + 1)?);
+        for (key, value) in target {
+            out.entry(key).or_insert(value);
         }
-        Ok(Value::Object(out))
+        Ok(())
+    }
+}
+
+fn may_be_list(schema: &Map<String, Value>) -> bool {
+    match schema.get("type") {
+        Some(Value::String(kind)) => kind == "array",
+        Some(Value::Array(kinds)) => kinds.iter().any(|kind| kind == "array"),
+        _ => false,
     }
 }
 
@@ -229,7 +282,6 @@ mod tests {
         for (schema, why) in [
             (json!({"type": "string"}), "not an object"),
             (json!({"type": ["object", "null"]}), "not an object"),
-            (json!({"properties": []}), "not an object"),
             (json!({"properties": {"a b": {}}}), "property name"),
             (json!({"properties": {"": {}}}), "property name"),
             (json!({"properties": {"x".repeat(65): {}}}), "property name"),
@@ -257,9 +309,100 @@ mod tests {
     }
 
     #[test]
+    fn free_form_objects_and_bounds_are_kept() {
+        let schema = json!({
+            "type": "object",
+            "properties": {
+                "headers": {"type": "object", "additionalProperties": {"type": "string", "minLength": 1}},
+                "note": {"type": ["string", "null"], "pattern": "^(?:[a-z]|\\w{2,8})+$", "default": {"$ref": "x", "type": "y"}},
+                "count": {"type": "integer", "minimum": 0, "maximum": 9},
+                "when": {"type": "string", "format": "date-time", "examples": ["now"]},
+                "more": {"type": "object", "additionalProperties": true},
+                "none": {"type": "object", "patternProperties": {"^x": {"type": "null"}}},
+                "one": {"oneOf": [{"type": "string"}, {"type": "array", "items": {"type": "number"}}]},
+            },
+            "required": ["headers", "note"],
+            "additionalProperties": false,
+        });
+        assert_eq!(convert(&schema).unwrap(), schema);
+    }
+
+    #[test]
+    fn keywords_that_vendors_reject_are_removed() {
+        let schema = json!({
+            "$schema": "http://json-schema.org/draft-04/schema#",
+            "properties": {
+                "a": {"type": "any", "required": true, "minimum": 0, "exclusiveMinimum": true},
+                "b": {"type": "array", "items": [{"type": "string"}]},
+                "c": {"type": "string", "pattern": "^\\p{L}(?<x>a)$", "enum": []},
+                "d": true,
+                "e": {"type": ["array", "null"]},
+                "f": {"anyOf": [], "pattern": "(a{1000}){1000}", "minLength": -1, "title": 3, "$dynamicRef": "#x"},
+            },
+            "required": ["a", "a"],
+        });
+        assert_eq!(
+            convert(&schema).unwrap(),
+            json!({
+                "type": "object",
+                "properties": {
+                    "a": {"minimum": 0},
+                    "b": {"type": "array", "items": {}},
+                    "c": {"type": "string"},
+                    "d": {},
+                    "e": {"type": ["array", "null"], "items": {}},
+                    "f": {},
+                },
+            })
+        );
+    }
+
+    #[test]
+    fn references_cannot_multiply_long_texts() {
+        let text = "x".repeat(16 * 1024);
+        let mut parts: Map<String, Value> = (0..12)
+            .map(|n| {
+                let next = json!({"$ref": format!("#/$defs/d{}", n + 1)});
+                let both = json!({"properties": {"a": next, "b": next}});
+                (format!("d{n}"), both)
+            })
+            .collect();
+        parts.insert("d12".into(), json!({"description": text}));
+        let root = json!({"properties": {"a": {"$ref": "#/$defs/d0"}}, "$defs": parts});
+        let mut expander = Expander {
+            root: &root,
+            path: Vec::new(),
+            room: EXPANDED_MAX,
+        };
+        let error = expander.object(root.as_object().unwrap(), 0).unwrap_err();
+        assert!(error.contains("repeats references too often"), "{error}");
+        assert_eq!(expander.room, 0);
+        assert!(convert(&root).is_err());
+    }
+
+    #[test]
+    fn only_forbidden_nulls_are_removed() {
+        let schema = json!({
+            "properties": {
+                "a": {"type": ["string", "null"]},
+                "b": {"type": "string"},
+                "c": {"type": "string"},
+                "d": {"enum": ["x"]},
+                "e": {"anyOf": [{"type": "null"}]},
+            },
+            "required": ["c"],
+        });
+        let input = json!({"a": null, "b": null, "c": null, "d": null, "e": null, "f": null, "g": {"h": null}});
+        let kept = without_forbidden_nulls(input.as_object().unwrap().clone(), &schema);
+        let expected = json!({"a": null, "c": null, "e": null, "f": null, "g": {"h": null}});
+        assert_eq!(Value::Object(kept), expected);
+    }
+
+    #[test]
     fn roots_become_objects_without_choices() {
         for schema in [
             json!({}),
+            json!({"properties": []}),
             json!({"type": "object"}),
             json!({"anyOf": [{"required": ["a"]}], "properties": {}}),
         ] {

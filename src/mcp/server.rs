@@ -277,38 +277,53 @@ impl Server {
                 RunEnd::ControlChanged
             };
             self.lock().link = None;
-            let state = match end {
-                RunEnd::ControlChanged => match self.control.borrow().wanted {
+            let has_changed = matches!(end, RunEnd::ControlChanged);
+            let mut state = match end {
+                RunEnd::ControlChanged => ServerState::Idle,
+                RunEnd::NotApproved => ServerState::WaitsForApproval,
+                RunEnd::NeedsLogin => ServerState::NeedsLogin,
+                RunEnd::Failed(why) => ServerState::Failed { why },
+                RunEnd::Crashed { why, was_stable } => {
+                    crashes = if was_stable { 1 } else { crashes + 1 };
+                    if crashes <= RESTARTS_MAX {
+                        if self.wait_for_restart(why, crashes, &mut control).await {
+                            crashes = 0;
+                        }
+                        continue;
+                    }
+                    let why = format!("{why} (after {RESTARTS_MAX} restarts)");
+                    ServerState::Failed { why }
+                }
+            };
+            let mut running = self.lock();
+            // What the user or the pool has decided in the meantime overrides how the run ended.
+            let now = *self.control.borrow();
+            if has_changed || now != seen {
+                match now.wanted {
                     Wanted::Available => {
+                        drop(running);
                         crashes = 0;
                         self.set_state(ServerState::Starting);
                         continue;
                     }
-                    Wanted::Disabled => ServerState::Disabled,
-                    Wanted::Ended => ServerState::Idle,
-                },
-                RunEnd::NotApproved => ServerState::WaitsForApproval,
-                RunEnd::NeedsLogin => ServerState::NeedsLogin,
-                RunEnd::Failed(why) => self.failed(why),
-                RunEnd::Crashed { why, was_stable } => {
-                    crashes = if was_stable { 1 } else { crashes + 1 };
-                    if crashes > RESTARTS_MAX {
-                        self.failed(format!("{why} (after {RESTARTS_MAX} restarts)"))
-                    } else {
-                        self.wait_for_restart(why, crashes, &mut control).await;
-                        continue;
-                    }
+                    Wanted::Disabled => state = ServerState::Disabled,
+                    Wanted::Ended => state = ServerState::Idle,
                 }
-            };
-            let mut running = self.lock();
-            // The user has requested a restart in the meantime.
-            if *self.control.borrow() != seen && self.control.borrow().wanted == Wanted::Available {
-                continue;
             }
             running.task = None;
+            let mut notice = None;
+            if let ServerState::Failed { why } = &state {
+                running.last_error.clone_from(why);
+                notice = Some(format!(
+                    "it failed and is not restarted automatically: {why}"
+                ));
+            }
             self.state.send_replace(state);
             drop(running);
             self.remove_tools();
+            if let Some(notice) = notice {
+                self.notice(notice);
+            }
             self.emit(PoolEvent::StateChanged {
                 server: self.config.name.clone(),
             });
@@ -316,21 +331,14 @@ impl Server {
         }
     }
 
-    fn failed(&self, why: String) -> ServerState {
-        self.lock().last_error.clone_from(&why);
-        self.notice(format!(
-            "it failed and is not restarted automatically: {why}"
-        ));
-        ServerState::Failed { why }
-    }
-
-    /// Waits before a restart. `crashes` is the number of crashes in a row. A change of the control ends the wait.
+    /// Waits before a restart. `crashes` is the number of crashes in a row. A change of the control ends the wait; returns
+    /// whether it did.
     async fn wait_for_restart(
         &self,
         why: String,
         crashes: u32,
         control: &mut watch::Receiver<ServerControl>,
-    ) {
+    ) -> bool {
         self.lock().last_error.clone_from(&why);
         let delay = self.context.options.restart_delay;
         let delay = delay
@@ -343,10 +351,14 @@ impl Server {
         if crashes == 1 {
             self.notice(format!("{why}. It is being restarted"));
         }
-        tokio::select! {
-            () = tokio::time::sleep(delay) => self.set_state(ServerState::Starting),
-            _ = control.changed() => {}
+        let has_changed = tokio::select! {
+            () = tokio::time::sleep(delay) => false,
+            _ = control.changed() => true,
+        };
+        if control.borrow().wanted == Wanted::Available {
+            self.set_state(ServerState::Starting);
         }
+        has_changed
     }
 
     fn remove_tools(&self) {

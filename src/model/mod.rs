@@ -45,7 +45,7 @@ pub struct ToolSpec {
     pub name: String,
     /// The description that the model reads.
     pub text: String,
-    /// The JSON schema of the input, in the strict form that [`tool_schema::strict`] produces.
+    /// The JSON schema of the input.
     schema: Value,
 }
 
@@ -56,6 +56,16 @@ impl ToolSpec {
             name: name.into(),
             text: text.into(),
             schema: tool_schema::strict(schema),
+        }
+    }
+
+    /// Defines a tool of an MCP server. `schema` is sent unchanged, because the strict form cannot express objects with
+    /// free keys, bounds and patterns. All servers must accept it.
+    pub fn of_server(name: impl Into<String>, text: impl Into<String>, schema: Value) -> ToolSpec {
+        ToolSpec {
+            name: name.into(),
+            text: text.into(),
+            schema,
         }
     }
 

@@ -174,18 +174,20 @@ impl Command {
 
     /// Returns whether the command reads attachments or a prompt of an MCP server, which may take a second for a large
     /// image, and longer for a server. Later commands run in the meantime, except those for which
-    /// [`Command::keeps_order_of_prompts`] returns true.
+    /// [`Command::agent_of_prompts`] returns the same agent.
     pub fn reads_attachments(&self) -> bool {
         matches!(self, Command::Prompt { attachments, text, .. }
             if !attachments.is_empty() || split_prompt(text).is_some())
     }
 
-    /// Returns whether the command must be carried out after all earlier prompts.
-    pub fn keeps_order_of_prompts(&self) -> bool {
-        matches!(
-            self,
-            Command::Prompt { .. } | Command::Clear { .. } | Command::Compact { .. }
-        )
+    /// Returns the agent after whose earlier prompts the command must be carried out; `None` if it keeps no order.
+    pub fn agent_of_prompts(&self) -> Option<&Name> {
+        match self {
+            Command::Prompt { to: agent, .. }
+            | Command::Clear { agent }
+            | Command::Compact { agent, .. } => Some(agent),
+            _ => None,
+        }
     }
 }
 

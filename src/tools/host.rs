@@ -126,6 +126,9 @@ pub trait ServerHost: Send + Sync {
     /// Returns the tools of all servers that are available.
     fn tools(&self) -> ToolCatalog;
 
+    /// Returns what a server says about the use of its tools, redacted and bounded; `None` unless it is ready.
+    fn instructions(&self, server: &str) -> Option<String>;
+
     /// Calls a tool of a server, and publishes its progress as output of the call. Dropping the future cancels the call
     /// at the server. The error says why the server did not answer.
     fn call<'a>(

@@ -268,7 +268,7 @@ pub fn parse<T: DeserializeOwned>(input: Value) -> Result<T, ToolOutput> {
         .map_err(|e| failed(format!("the input does not match the tool's schema: {e}")))
 }
 
-pub(crate) fn without_nulls(value: Value) -> Value {
+fn without_nulls(value: Value) -> Value {
     match value {
         Value::Object(fields) => {
             let given = fields.into_iter().filter(|(_, value)| !value.is_null());

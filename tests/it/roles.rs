@@ -143,14 +143,14 @@ fn requests(project: &Project, prompt: &str, options: &[&str]) -> Vec<Value> {
     requests_to(answer(), project, prompt, options).0
 }
 
-fn answer() -> ResponseTemplate {
+pub fn answer() -> ResponseTemplate {
     let text = "data: {\"id\":\"1\",\"object\":\"chat.completion.chunk\",\"choices\":[{\"index\":0,\"delta\":{\"role\":\"assistant\",\"content\":\"Done.\"},\"finish_reason\":null}]}\n\n\
                   data: {\"id\":\"1\",\"object\":\"chat.completion.chunk\",\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n";
     ResponseTemplate::new(200).set_body_raw(text, "text/event-stream")
 }
 
 /// As [`requests`], with a server that answers as `responder` does. Also returns how the program ended.
-fn requests_to(
+pub fn requests_to(
     responder: impl wiremock::Respond + 'static,
     project: &Project,
     prompt: &str,

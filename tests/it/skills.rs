@@ -8,11 +8,10 @@ use crewdeck::tools::policy::{self, PermissionRules, PlanGate, PolicyContext, Ru
 use crewdeck::tools::table;
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
-use wiremock::matchers::method;
-use wiremock::{Mock, MockServer, ResponseTemplate};
 
 use crate::common::project::Project;
 use crate::common::tool_fixture::ToolFixture;
+use crate::roles::{answer, requests_to};
 
 const BUILT_IN: &str =
     "code-review, planning-a-board, test-first, working-in-a-worktree, writing-a-commit";
@@ -180,38 +179,10 @@ fn skill_added_during_work_is_announced_once() {
 
 /// Returns the system prompt in the first request to the model server.
 fn system_prompt(project: &Project, more: &[&str]) -> String {
-    let runtime = tokio::runtime::Runtime::new().unwrap();
-    let server = runtime.block_on(async {
-        let server = MockServer::start().await;
-        let answer = "data: {\"choices\":[{\"delta\":{\"content\":\"Hello.\"},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n";
-        Mock::given(method("POST"))
-            .respond_with(ResponseTemplate::new(200).set_body_raw(answer, "text/event-stream"))
-            .mount(&server)
-            .await;
-        server
-    });
-    let url = format!("{}/v1", server.uri());
-    let mut args = vec![
-        "run",
-        "hello",
-        "--provider",
-        "openai",
-        "--base-url",
-        &url,
-        "--model",
-        "m",
-    ];
-    args.extend(more);
-    let ran = project.run(&args);
-    assert_eq!(
-        (ran.code(), ran.out().as_str()),
-        (0, "Hello.\n"),
-        "{}",
-        ran.err()
-    );
-    let requests = runtime.block_on(server.received_requests()).unwrap();
-    let body: Value = serde_json::from_slice(&requests[0].body).unwrap();
-    body["messages"][0]["content"].as_str().unwrap().to_string()
+    let (bodies, ended) = requests_to(answer(), project, "hello", more);
+    assert!(ended.status.success(), "{ended:?}");
+    let content = bodies[0]["messages"][0]["content"].as_str();
+    content.unwrap().to_string()
 }
 
 #[test]

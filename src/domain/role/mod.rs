@@ -208,7 +208,9 @@ impl RoleCatalog {
             return Err(format!("{}: {}", broken.path, broken.why));
         }
         match &self.incomplete {
-            Some(why) if text != DEFAULT_ROLE => Err(format!("not all roles can be read: {why}")),
+            Some(why) if text != DEFAULT_ROLE => Err(format!(
+                "not all roles can be read: {why}. Leave role out or use a known role"
+            )),
             Some(_) | None => Ok(None),
         }
     }

@@ -9,6 +9,7 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 
 use super::slash_command::SlashCommand;
+use super::text::join_names;
 
 pub use super::front_matter::{BODY_MAX, NAME_MAX};
 pub use file::{SkillError, SkillFile};
@@ -130,21 +131,13 @@ impl SkillCatalog {
         let parts: Vec<String> = [("new", added), ("changed", changed), ("removed", gone)]
             .into_iter()
             .filter(|(_, names)| !names.is_empty())
-            .map(|(word, names)| format!("{word}: {}", join_names(&names)))
+            .map(|(word, names)| {
+                let names: Vec<String> = names.into_iter().collect();
+                let names = join_names(&names, CHANGES_LISTED_MAX, names.len());
+                format!("{word}: {names}")
+            })
             .collect();
         (!parts.is_empty()).then(|| format!("skills have changed: {}", parts.join("; ")))
-    }
-}
-
-fn join_names(names: &BTreeSet<String>) -> String {
-    let shown: Vec<&str> = names
-        .iter()
-        .take(CHANGES_LISTED_MAX)
-        .map(String::as_str)
-        .collect();
-    match names.len().saturating_sub(CHANGES_LISTED_MAX) {
-        0 => shown.join(", "),
-        more => format!("{} and {more} more", shown.join(", ")),
     }
 }
 

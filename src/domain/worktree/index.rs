@@ -5,6 +5,7 @@ use serde_json::{Map, Value};
 
 use super::{Worktree, WorktreeError, WorktreeName, WorktreeStatus};
 use crate::domain::ids::TaskId;
+use crate::domain::text::join_names;
 
 /// Maximum number of removed worktrees in the index. Beyond it, the oldest of them are dropped.
 pub const REMOVED_MAX: usize = 1000;
@@ -125,13 +126,10 @@ impl WorktreeIndex {
     /// Returns the error for a worktree that does not exist. The error lists existing ones.
     pub fn unknown(&self, wanted: &str) -> WorktreeError {
         let standing = self.existing();
-        let mut names: Vec<&str> = standing.iter().map(|t| t.name.as_str()).collect();
-        let more = names.len().saturating_sub(NAMES_MAX);
-        names.truncate(NAMES_MAX);
-        let known = match (names.is_empty(), more) {
-            (true, _) => "none exist yet".into(),
-            (false, 0) => format!("existing: {}", names.join(", ")),
-            (false, more) => format!("existing: {} and {more} more", names.join(", ")),
+        let names: Vec<String> = standing.iter().map(|t| t.name.to_string()).collect();
+        let known = match names.len() {
+            0 => "none exist yet".into(),
+            all => format!("existing: {}", join_names(&names, NAMES_MAX, all)),
         };
         WorktreeError::Unknown {
             wanted: crate::domain::text::clip(wanted, 80),

@@ -1,5 +1,7 @@
 //! What happens to the crew as a whole: session, models, limits, jobs, notices.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use super::{NoticeLevel, SessionInfo};
@@ -32,6 +34,9 @@ pub enum CrewEvent {
     /// The state or the tools of an MCP server have changed: the state of all servers. Also sent once at the start if
     /// there are servers.
     ServersChanged { servers: Vec<ServerStatus> },
+    /// Tools of MCP servers were called, and nothing else changed: the number of calls since the crew started, by the
+    /// name of the server. May be dropped.
+    ServersCalled { calls: BTreeMap<String, u64> },
     /// The end of the log of an MCP server. Answers [`crate::protocol::Command::Server`].
     ServerShown { server: String, log: String },
     /// What an MCP server offers to the user. Answers [`crate::protocol::Command::ListOffers`].

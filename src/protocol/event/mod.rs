@@ -128,8 +128,8 @@ pub enum EventKind {
 }
 
 impl EventKind {
-    /// Returns whether the event is a delta: a piece of output as it arrives. Deltas may be merged or dropped under
-    /// load, because a later event has the full data.
+    /// Returns whether the event is a delta: a piece of output as it arrives, or a number of calls. Deltas may be merged
+    /// or dropped under load, because a later event has the full data.
     pub fn is_delta(&self) -> bool {
         matches!(
             self,
@@ -138,7 +138,7 @@ impl EventKind {
                     | AgentEvent::ThinkingDelta { .. }
                     | AgentEvent::ToolOutput { .. },
                 ..
-            } | EventKind::Crew(CrewEvent::JobOutput { .. })
+            } | EventKind::Crew(CrewEvent::JobOutput { .. } | CrewEvent::ServersCalled { .. })
         )
     }
 

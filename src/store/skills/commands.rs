@@ -23,6 +23,8 @@ pub struct ExpandedCommand {
 /// A valid command file.
 struct Found {
     command: SlashCommand,
+    /// The names of its arguments.
+    arguments: Vec<String>,
     body: String,
 }
 
@@ -56,22 +58,25 @@ impl Skills {
         let root = self.root.to_string_lossy();
         let (files, _) = self.command_files();
         let file = files.into_iter().find(|f| f.command.name == name);
-        let (body, folder) = match file {
-            Some(file) => (file.body, None),
+        let (body, names, folder) = match file {
+            Some(file) => (file.body, file.arguments, None),
             None => {
                 let (loaded, _) = self.scan();
                 let skill = loaded
                     .into_iter()
                     .find(|l| command_name(&l.skill.name).as_deref() == Some(name))?;
-                (skill.body, skill.folder)
+                (skill.body, Vec::new(), skill.folder)
             }
         };
         let folder = folder.map(|f| f.to_string_lossy().into_owned());
-        let mut variables = vec![("CLAUDE_PROJECT_DIR", root.as_ref())];
+        let mut variables = vec![
+            ("CLAUDE_PROJECT_DIR", root.as_ref()),
+            ("CLAUDE_SESSION_ID", &self.session),
+        ];
         variables.extend(folder.as_deref().map(|f| ("CLAUDE_SKILL_DIR", f)));
         Some(ExpandedCommand {
             name: name.to_string(),
-            expansion: slash_command::expand(&body, arguments, &variables),
+            expansion: slash_command::expand(&body, arguments, &names, &variables),
         })
     }
 
@@ -121,6 +126,7 @@ impl Skills {
                         hint: file.hint,
                         path: shown,
                     },
+                    arguments: file.arguments,
                     body: file.body,
                 }),
             }
@@ -158,12 +164,13 @@ mod tests {
         };
         write(
             ".claude/commands/Fix Issue.md",
-            "---\nargument-hint: NUMBER\n---\nFix issue $1 of ${CLAUDE_PROJECT_DIR}.",
+            "---\nargument-hint: NUMBER\narguments: [number]\n---\nFix issue $number of ${CLAUDE_PROJECT_DIR} in \
+             ${CLAUDE_SESSION_ID}.",
         );
         write(".claude/commands/git/undo.md", "Undo.");
         write(".claude/commands/empty.md", "");
         write(".claude/commands/test-first.md", "Mine: $ARGUMENTS");
-        let skills = Skills::open(dir.path(), None);
+        let skills = Skills::open(dir.path(), None).with_session("s-1");
         let catalog = skills.read();
         let names: Vec<&str> = catalog.commands.iter().map(|c| c.name.as_str()).collect();
         assert_eq!(
@@ -184,7 +191,7 @@ mod tests {
         );
         assert_eq!(catalog.broken.len(), 1, "{:?}", catalog.broken);
         let text = |message: &str| skills.expand(message).map(|e| e.expansion.text);
-        let expected = format!("Fix issue 12 of {}.", dir.path().display());
+        let expected = format!("Fix issue 12 of {} in s-1.", dir.path().display());
         assert_eq!(text("/fix-issue 12"), Some(expected));
         assert_eq!(text("/test-first now").as_deref(), Some("Mine: now"));
         assert!(text("/code-review HEAD~1").is_some_and(|t| t.ends_with("ARGUMENTS: HEAD~1")));

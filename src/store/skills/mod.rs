@@ -25,6 +25,8 @@ const WATCHED_MAX: usize = 128;
 pub struct Skills {
     root: PathBuf,
     user: Option<PathBuf>,
+    /// The id of the session, for commands that contain it; empty if there is no session.
+    session: String,
 }
 
 /// Hash that changes when a SKILL.md is added, changed or deleted. Hashes of different processes cannot be compared.
@@ -48,7 +50,15 @@ impl Skills {
         Skills {
             root: root.to_path_buf(),
             user,
+            session: String::new(),
         }
+    }
+
+    /// Returns the skills for the session `session`.
+    #[must_use]
+    pub fn with_session(self, session: &str) -> Skills {
+        let session = session.to_string();
+        Skills { session, ..self }
     }
 
     /// Returns all skills and the files that cannot be used.

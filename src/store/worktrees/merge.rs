@@ -7,7 +7,7 @@ use super::log::LogEntry;
 use super::nested_repos::{add_all, scanned_by_merge, split_nul};
 use super::{OpenRegistry, Worktrees};
 use crate::domain::folders::STATE;
-use crate::domain::text::one_line;
+use crate::domain::text::{join_names, one_line};
 use crate::domain::timestamp::Timestamp;
 use crate::domain::worktree::{
     FILES_MAX, FolderState, GitOperation, Merge, Worktree, WorktreeError, WorktreeName,
@@ -277,11 +277,7 @@ fn check_state_untouched(git: &Git, branch: &str, base: &str, tip: &str) -> Resu
 
 /// Returns a text with the first five paths and the number of further ones. `count` is the number of all files.
 fn short_list(files: &[String], count: usize) -> String {
-    let shown: Vec<&str> = files.iter().take(5).map(String::as_str).collect();
-    match count - shown.len() {
-        0 => shown.join(", "),
-        more => format!("{} and {more} more", shown.join(", ")),
-    }
+    join_names(files, 5, count)
 }
 
 /// Merges the commit `tip` into `HEAD` of the worktree of `git`, or leaves everything unchanged.

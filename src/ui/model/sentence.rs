@@ -6,7 +6,7 @@ use crate::domain::graph::TaskGraph;
 use crate::domain::ids::Name;
 use crate::domain::mail::{MailKind, MailMessage};
 use crate::domain::mcp::shown_name;
-use crate::domain::request::{Request, RequestKind, RequestStatus};
+use crate::domain::request::{PendingCall, Request, RequestKind, RequestStatus};
 use crate::domain::text::one_line;
 use crate::ui::text::longest_fitting;
 
@@ -76,17 +76,32 @@ pub fn heading(asked: &Request, board: &TaskGraph, columns: usize) -> String {
     longest_fitting(&[&forms[0], &forms[1]], columns).to_string()
 }
 
-/// Returns what a request is about in one line: the command or the question. `None` if the heading says enough.
+/// Returns what a request is about in one line: the command, the tool and its input, or the question. `None` if the
+/// heading says enough.
 pub fn about(request: &Request) -> Option<String> {
     let mut lines = request.body.lines();
-    let line = match request.kind {
+    let words = match (request.kind, &request.call) {
+        (RequestKind::Permission, Some(call)) => call_words(call),
         // The first line names the tool.
-        RequestKind::Permission => lines.nth(1)?,
-        RequestKind::Question => lines.next()?,
-        RequestKind::Plan | RequestKind::Budget | RequestKind::Shutdown => return None,
+        (RequestKind::Permission, None) => {
+            let line = lines.nth(1)?;
+            one_line(line.strip_prefix("$ ").unwrap_or(line))
+        }
+        (RequestKind::Question, _) => one_line(lines.next()?),
+        (RequestKind::Plan | RequestKind::Budget | RequestKind::Shutdown, _) => return None,
     };
-    let words = one_line(line.strip_prefix("$ ").unwrap_or(line));
     (!words.trim().is_empty()).then_some(words)
+}
+
+/// Returns a call in one line: the command, or the tool and its input.
+fn call_words(call: &PendingCall) -> String {
+    match serde_json::from_str::<Value>(&call.input) {
+        Ok(input) if input.is_object() => {
+            let tool = one_line(&shown_name(&call.tool));
+            format!("{tool} {}", one_line(&input.to_string()))
+        }
+        _ => one_line(call.input.lines().next().unwrap_or_default()),
+    }
 }
 
 /// Returns the user's decision on a request as a line of the conversation. `None` if the request is open, someone else
@@ -201,6 +216,37 @@ mod tests {
         for (request, columns, expected) in cases {
             assert_eq!(heading(request, &board, columns), expected, "{columns}");
         }
+    }
+
+    #[test]
+    fn permission_shows_its_call_in_one_line() {
+        let mut asked = crate::ui::fixture::permission("r1");
+        let mut shown = |tool: &str, input: &str| {
+            asked.call = Some(PendingCall {
+                tool: tool.into(),
+                input: input.into(),
+                why: String::new(),
+                scopes: Vec::new(),
+            });
+            about(&asked)
+        };
+        let cases = [
+            ("bash", "cargo test\ncargo run", "cargo test"),
+            (
+                "mcp__git__log",
+                "{\n  \"max\": 3\n}",
+                "git · log {\"max\":3}",
+            ),
+            (
+                "write_file",
+                r#"{"path": "a"}"#,
+                r#"write_file {"path":"a"}"#,
+            ),
+        ];
+        for (tool, input, expected) in cases {
+            assert_eq!(shown(tool, input).as_deref(), Some(expected));
+        }
+        assert_eq!(shown("bash", ""), None);
     }
 
     fn read(json: &str) -> String {

@@ -27,6 +27,15 @@ impl ServerBook {
         self.all = servers.iter().take(SERVERS_MAX).cloned().collect();
     }
 
+    /// Replaces the numbers of calls.
+    pub fn called(&mut self, calls: &BTreeMap<String, u64>) {
+        for server in &mut self.all {
+            if let Some(calls) = calls.get(&server.name) {
+                server.calls = *calls;
+            }
+        }
+    }
+
     /// Replaces the log. The crew has limited its size.
     pub fn log(&mut self, server: &str, text: &str) {
         self.log = Some((server.into(), text.into()));

@@ -104,6 +104,34 @@ fn lead_and_teammate_share_one_server_process() {
 }
 
 #[test]
+fn calls_repeat_no_states_in_the_journal() {
+    let rules = r"
+  - when: begin
+    calls:
+      - { tool: mcp__s__echo, input: { text: one } }
+      - { tool: mcp__s__echo, input: { text: two } }
+      - { tool: mcp__s__fail, input: {} }
+  - say: done
+    times: 0
+";
+    let project = project(true, &[], rules);
+    let events = run(&project, &["--tool", "auto"]);
+    assert_eq!(results(&events, "mcp__s__echo").len(), 2);
+    let mut states: Vec<Value> = events
+        .iter()
+        .filter(|e| e["type"] == "servers_changed")
+        .map(|e| e["servers"].clone())
+        .collect();
+    for servers in &mut states {
+        servers[0]["calls"] = 0.into();
+    }
+    assert!(states.len() > 1);
+    for pair in states.windows(2) {
+        assert_ne!(pair[0], pair[1]);
+    }
+}
+
+#[test]
 fn unapproved_server_is_not_started() {
     let rules = r"
   - when: begin
@@ -136,7 +164,7 @@ fn tool_that_writes_needs_approval() {
     let asked = events.iter().find_map(|e| e["request"]["body"].as_str());
     let card = asked.unwrap();
     assert!(
-        card.contains("mcp__s__structured") && card.contains("outside of the sandbox"),
+        card.contains("s · structured") && card.contains("outside of the sandbox"),
         "{card}"
     );
     let events = run(&project, &["--tool", "auto"]);

@@ -1,9 +1,11 @@
 //! Servers that fail, are killed, or send too much.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use crewdeck::domain::mcp::{ServerState, ServerTransport};
-use crewdeck::mcp::CallError;
+use crewdeck::mcp::{CallError, ServerPool};
 use pretty_assertions::assert_eq;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
@@ -82,6 +84,68 @@ async fn delay_doubles_before_each_restart() {
         tokio::time::sleep(Duration::from_millis(1)).await;
     }
     assert_eq!(delays, [40, 80, 160, 320, 640]);
+}
+
+/// A pool with the server `s`, which runs `command`, and an approval that calls `decide` with the number of earlier
+/// starts.
+fn pool_that_decides(
+    command: &[&str],
+    decide: impl Fn(&ServerPool, usize) -> bool + Send + Sync + 'static,
+) -> TestPool {
+    let own: Arc<OnceLock<ServerPool>> = Arc::default();
+    let (known, starts) = (Arc::clone(&own), AtomicUsize::new(0));
+    let test = TestPool::with(vec![program_config("s", command)], |options| {
+        options.restart_delay = Duration::from_secs(20);
+        options.is_approved = Arc::new(move |_| {
+            let pool = known
+                .get()
+                .expect("no server starts before the pool is known");
+            decide(pool, starts.fetch_add(1, Ordering::SeqCst))
+        });
+    });
+    assert!(own.set(test.pool.clone()).is_ok());
+    test
+}
+
+#[tokio::test]
+async fn restart_by_the_user_begins_a_new_row_of_crashes() {
+    let states: Arc<Mutex<Vec<ServerState>>> = Arc::default();
+    let seen = Arc::clone(&states);
+    let test = pool_that_decides(&["false"], move |pool, _| {
+        seen.lock().unwrap().push(pool.status()[0].state.clone());
+        true
+    });
+    for starts in 1..=3 {
+        test.pool.restart("s");
+        wait_until("it waits for a restart", || {
+            matches!(test.state(), ServerState::Restarting { .. })
+                && states.lock().unwrap().len() == starts
+        })
+        .await;
+        let ServerState::Restarting { retry_in_ms, .. } = test.state() else {
+            panic!("{:?}", test.state());
+        };
+        assert_eq!(retry_in_ms, 20_000);
+    }
+    assert_eq!(*states.lock().unwrap(), vec![ServerState::Starting; 3]);
+    test.pool.shutdown().await;
+}
+
+#[tokio::test]
+async fn server_that_is_disabled_while_its_start_fails_can_be_enabled() {
+    let test = pool_that_decides(&["false"], |pool, starts| {
+        pool.set_disabled("s", starts == 0);
+        starts > 0
+    });
+    test.pool.start("s");
+    wait_until("it is disabled", || test.state() == ServerState::Disabled).await;
+    test.pool.set_disabled("s", false);
+    test.pool.start("s");
+    wait_until("it starts again", || {
+        matches!(test.state(), ServerState::Restarting { .. })
+    })
+    .await;
+    test.pool.shutdown().await;
 }
 
 #[tokio::test]

@@ -96,6 +96,33 @@ async fn refused_credentials_need_a_login() {
     }
 }
 
+#[tokio::test]
+async fn credentials_refused_during_a_call_need_a_login() {
+    let server = MockServer::start().await;
+    let post = Mock::given(method("POST"));
+    let refusing = |request: &Request| {
+        let is_call = String::from_utf8_lossy(&request.body).contains("tools/call");
+        if is_call {
+            ResponseTemplate::new(401)
+        } else {
+            answer(request)
+        }
+    };
+    post.respond_with(refusing).mount(&server).await;
+    let test = TestPool::new(vec![http_config(&server.uri())]);
+    test.start().await;
+    let error = test.call("mcp__s__echo", json!({})).await.unwrap_err();
+    assert!(
+        error.to_string().contains("the user must log in to it"),
+        "{error}"
+    );
+    wait_until("it needs a login", || {
+        test.state() == ServerState::NeedsLogin
+    })
+    .await;
+    test.pool.shutdown().await;
+}
+
 /// Opens a login page as a browser does, and follows its redirects to the callback.
 pub fn browse(url: &str) {
     let url = url.to_string();

@@ -18,6 +18,7 @@ use serde_json::Value;
 
 use super::crew::{events, project, run_prompt};
 use super::test_config;
+use super::turns::{open, wait_for_file};
 use crate::common::crew::crew_parts;
 use crate::common::project::Project;
 
@@ -95,6 +96,32 @@ fn resource_that_cannot_be_read_is_refused_in_one_line() {
 }
 
 #[test]
+fn wait_for_a_resource_holds_back_no_other_agent_and_ends_at_an_interrupt() {
+    let rules = r"
+  - agent: lead
+    when: begin
+    calls: [{ tool: spawn_teammate, input: { name: bob, role: tester, prompt: go } }]
+  - agent: bob
+    when: hello
+    calls: [{ tool: write_file, input: { path: heard.txt, content: hello } }]
+  - say: done
+    times: 0
+";
+    let project = project(true, &[], rules);
+    let mut screen = open(&project, &["--tool", "auto"]);
+    screen.send("begin\r");
+    screen.wait_for("Spawned 'bob'");
+    screen.wait_for("2 idle");
+    screen.send("read @s:notes://slow\r");
+    screen.wait_for("queued: read @s:notes://slow");
+    screen.send("@bob hello\r");
+    wait_for_file(&project.file("heard.txt"));
+    screen.wait_for("Ctrl+c stop lead");
+    screen.send("\x03");
+    screen.wait_for("you interrupted it");
+}
+
+#[test]
 fn unapproved_server_is_not_started_for_a_resource_or_a_prompt() {
     let project = project(false, &[], ANSWER);
     for prompt in ["read @s:notes://text", "/s:greet Ann"] {
@@ -150,6 +177,14 @@ fn prompt_that_cannot_be_sent_is_refused_in_one_line() {
              not sent.",
         ),
         (
+            "/s2:greet Ann",
+            "Cannot use /s2:greet: no MCP server is named s2. Did you mean /s:greet? The message was not sent.",
+        ),
+        (
+            "/other:greet",
+            "Cannot use /other:greet: no MCP server is named other. The servers are s. The message was not sent.",
+        ),
+        (
             "/s:zzz",
             "Cannot use /s:zzz: the MCP server s has no prompt zzz: its prompts are greet, Weather Report. The message was \
              not sent.",
@@ -199,7 +234,10 @@ async fn offers_are_listed_when_asked_for_and_again_when_they_change() {
     let mut parts = crew_parts(dir.path(), publisher, clock, model);
     let options = ["--templates", "--pids", pids.to_str().unwrap()];
     parts.extensions.servers = Some(ServerParts {
-        configs: vec![test_config("s", &options)],
+        configs: vec![
+            test_config("s", &options),
+            test_config("silent", &["--silent"]),
+        ],
         unapproved: BTreeSet::new(),
         trust: Arc::new(Extensions::default()),
         logins: None,
@@ -211,9 +249,13 @@ async fn offers_are_listed_when_asked_for_and_again_when_they_change() {
     send(Command::ListOffers { start: None });
     tokio::time::sleep(Duration::from_millis(300)).await;
     assert!(!pids.exists());
+    // A server that does not answer delays no other.
+    let start = Some("silent".to_string());
+    send(Command::ListOffers { start });
     let start = Some("s".to_string());
     send(Command::ListOffers { start });
     let first = offers(&mut events).await;
+    assert_eq!((first.server.as_str(), first.problem.as_str()), ("s", ""));
     let uris: Vec<&str> = first.resources.iter().map(|r| r.uri.as_str()).collect();
     assert_eq!(uris, ["test://0", "test://1", "test://2", "notes://{name}"]);
     assert_eq!(first.resources[3].about, "Notes: a note");
@@ -221,7 +263,6 @@ async fn offers_are_listed_when_asked_for_and_again_when_they_change() {
         offers.prompts.iter().map(|p| p.name.clone()).collect()
     };
     assert_eq!(named(&first), ["greet", "Weather Report"]);
-    assert_eq!((first.server.as_str(), first.problem.as_str()), ("s", ""));
     send(Command::prompt(Name::lead(), "add a prompt"));
     let second = offers(&mut events).await;
     assert_eq!(named(&second), ["greet", "Weather Report", "extra"]);

@@ -40,10 +40,13 @@ fn session_permission_ends_with_the_definition_of_its_tool() {
     let mut screen = open(&project);
     screen.send("first\r");
     let card = screen.wait_for("outside of the sandbox");
-    assert!(card.contains("mcp__s__structured"), "{card}");
+    assert!(
+        card.contains("s · structured") && !card.contains("mcp__"),
+        "{card}"
+    );
     screen.send("\x1bw");
     screen.send_and_wait_for("A", "Allow for the whole team");
-    screen.wait_for("every call of `mcp__s__structured`");
+    screen.wait_for("every call of `s · structured`");
     // The first offer is this exact call, the second one is the tool.
     screen.send("\x1b[B");
     screen.send_until_gone("\r", "Allow for the whole team");

@@ -4,7 +4,7 @@
 Options: --silent, --noise, --pids FILE (appends its process id), --fork COMMAND (a detached helper), --log TEXT (standard
 error), --stubborn (ignores the end of its input and SIGTERM), --empty-unknown (answers unknown methods with an empty
 result), --exit-on-unknown, --crash-after N (calls), --delay SECONDS (before the handshake), --tools N (additional tools
-with long definitions), --templates (of resources), --hostile (tools with strange names), --leak VARIABLE (writes its value to standard error).
+with long definitions), --templates (of resources), --instructions TEXT, --hostile (tools with strange names), --leak VARIABLE (writes its value to standard error).
 """
 
 import argparse
@@ -20,7 +20,7 @@ import time
 options = argparse.ArgumentParser()
 for flag in ["silent", "noise", "stubborn", "empty-unknown", "exit-on-unknown", "hostile"]:
     options.add_argument("--" + flag, action="store_true")
-for value in ["pids", "fork", "log"]:
+for value in ["pids", "fork", "log", "instructions"]:
     options.add_argument("--" + value)
 options.add_argument("--leak")
 options.add_argument("--crash-after", type=int, default=-1)
@@ -30,6 +30,16 @@ options.add_argument("--templates", action="store_true")
 options = options.parse_args()
 
 PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+# An object with free keys, bounds, and an argument that must be given but may be null.
+FREE_FORM = {
+    "type": "object",
+    "properties": {
+        "headers": {"type": "object", "additionalProperties": {"type": "string"}},
+        "note": {"type": ["string", "null"], "minLength": 1},
+        "limit": {"type": "integer", "minimum": 1, "default": 10},
+    },
+    "required": ["headers", "note"],
+}
 lock = threading.Lock()
 calls = 0
 cancelled = set()
@@ -49,7 +59,7 @@ tools = [
     {"name": "choice", "inputSchema": {"type": "string"}},
     {"name": "incomplete"},
 ] + [
-    {"name": "extra_%03d" % number, "description": "Number %d. " % number + "x" * 500, "inputSchema": {"type": "object"},
+    {"name": "extra_%03d" % number, "description": "Number %d. " % number + "x" * 500, "inputSchema": FREE_FORM,
      "annotations": {"readOnlyHint": True}}
     for number in range(options.tools)
 ]
@@ -86,6 +96,8 @@ def call(request, params):
     token = params.get("_meta", {}).get("progressToken")
     if name == "echo":
         return text(given.get("text", ""))
+    if name.startswith("extra_"):
+        return text(json.dumps(given, sort_keys=True))
     if name == "fail":
         return text("it did not work", isError=True)
     if name == "crash":
@@ -177,6 +189,8 @@ def answer(message):
             "capabilities": {"tools": {"listChanged": True}, "resources": {}, "prompts": {}},
             "serverInfo": {"name": "test", "version": "1"},
         }
+        if options.instructions:
+            result["instructions"] = options.instructions
     elif method == "tools/list":
         result = {"tools": tools}
     elif method == "resources/list":

@@ -11,7 +11,7 @@ use super::crew::project;
 use crate::common::pty::Screen;
 use crate::vendors::rules::{Wire, violations};
 
-fn open(project: &crate::common::project::Project, more: &[&str]) -> Screen {
+pub fn open(project: &crate::common::project::Project, more: &[&str]) -> Screen {
     let provider = format!("script:{}", project.file("rules.yaml").display());
     let mut args = vec!["--provider", &provider];
     args.extend(more);
@@ -20,7 +20,7 @@ fn open(project: &crate::common::project::Project, more: &[&str]) -> Screen {
     screen
 }
 
-fn wait_for_file(path: &std::path::Path) {
+pub fn wait_for_file(path: &std::path::Path) {
     let until = Instant::now() + Duration::from_secs(30);
     while !path.exists() {
         assert!(Instant::now() < until, "{} does not appear", path.display());
@@ -91,7 +91,10 @@ impl Respond for SearchingModel {
         let turns = body["messages"].as_array().unwrap();
         let call = match turns.iter().filter(|m| m["role"] == "assistant").count() {
             0 => Some(("tool_search", json!({"query": "extra_123"}))),
-            1 => Some(("mcp__s__extra_123", json!({}))),
+            1 => Some((
+                "mcp__s__extra_123",
+                json!({"headers": {"a": "b"}, "note": null, "limit": null}),
+            )),
             _ => None,
         };
         ResponseTemplate::new(200).set_body_json(answer(self.wire, call))
@@ -128,7 +131,8 @@ fn requests(wire: Wire, window: &str) -> Vec<Value> {
         mock.mount(&server).await;
         server
     });
-    let project = project(true, &["--tools", "300"], "  - say: done\n");
+    let options = ["--tools", "300", "--instructions", "Call extra tools once."];
+    let project = project(true, &options, "  - say: done\n");
     project.write_user_settings(&format!("window = {window}\n"));
     let provider = match wire {
         Wire::OpenAi => "openai",
@@ -198,6 +202,19 @@ fn many_tools_are_found_by_search_and_appended() {
         assert_eq!(second[..first.len()], first[..], "{wire:?}");
         let found: Vec<&str> = second[first.len()..].iter().map(name).collect();
         assert_eq!(found, ["mcp__s__extra_123"]);
+        let found = second.last().unwrap();
+        let schema = match wire {
+            Wire::OpenAi => &found["function"]["parameters"],
+            Wire::Anthropic => &found["input_schema"],
+        };
+        let free = json!({"type": "object", "additionalProperties": {"type": "string"}});
+        assert_eq!(schema["properties"]["headers"], free);
+        assert_eq!(schema["properties"]["limit"]["minimum"], 1);
+        assert_eq!(schema["required"], json!(["headers", "note"]));
+        let output = r#"{\"headers\": {\"a\": \"b\"}, \"note\": null}"#;
+        let said = bodies[2]["messages"].to_string();
+        assert!(said.contains(output), "{said}");
+        assert_eq!(said.matches("Call extra tools once.").count(), 1, "{said}");
         assert_eq!(second, third);
         let size = |body: &Value| body["tools"].to_string().len();
         assert!(size(&bodies[0]) < 30_000, "{}", size(&bodies[0]));

@@ -124,6 +124,12 @@ fn check_tool(wire: Wire, tool: &Value, out: &mut Vec<String>) -> String {
     if schema.get("anyOf").is_some() {
         report("anyOf at the root".into());
     }
+    if name.starts_with("mcp__") {
+        // crewdeck does not ask for strict schemas, and those of MCP servers are sent as they are.
+        check_object_names(schema, &mut report);
+        check_free_schema(schema, "()", &mut report);
+        return name;
+    }
     let mut size = Size::default();
     check_schema(schema, "()", 1, &mut size, &mut report);
     for (label, actual, max) in [
@@ -200,6 +206,56 @@ fn check_schema(
     }
 }
 
+/// Checks the rules for the root of a schema that is not strict.
+fn check_object_names(schema: &Value, report: &mut impl FnMut(String)) {
+    let Some(properties) = schema["properties"].as_object() else {
+        return report("object schema missing properties".into());
+    };
+    for name in properties.keys().filter(|name| !is_property_name(name)) {
+        report(format!("a property with the name {name:?}"));
+    }
+    for key in ["oneOf", "allOf", "enum", "not"] {
+        if schema.get(key).is_some() {
+            report(format!("{key} at the root"));
+        }
+    }
+}
+
+/// Checks a schema that is not strict.
+fn check_free_schema(schema: &Value, at: &str, report: &mut impl FnMut(String)) {
+    if !schema.is_object() && !schema.is_boolean() {
+        return report(format!("{at}: a schema that is no object"));
+    }
+    if schema.get("$ref").is_some() {
+        report(format!("{at}: a reference"));
+    }
+    let kinds = kinds(schema);
+    for kind in kinds.iter().filter(|kind| !TYPES.contains(kind)) {
+        report(format!("{at}: unknown type {kind}"));
+    }
+    if kinds.contains(&"array") && schema.get("items").is_none() {
+        report(format!("{at}: array schema missing items"));
+    }
+    for key in ["items", "additionalProperties", "not"] {
+        if let Some(part) = schema.get(key) {
+            check_free_schema(part, &format!("{at}.{key}"), report);
+        }
+    }
+    for key in ["anyOf", "oneOf", "allOf"] {
+        for part in schema[key].as_array().into_iter().flatten() {
+            check_free_schema(part, &format!("{at}|"), report);
+        }
+    }
+    for (name, part) in schema["properties"].as_object().into_iter().flatten() {
+        check_free_schema(part, &format!("{at}.{name}"), report);
+    }
+}
+
+fn is_property_name(name: &str) -> bool {
+    let is_known = |c: char| c.is_ascii_alphanumeric() || "_.-".contains(c);
+    (1..=64).contains(&name.len()) && name.chars().all(is_known)
+}
+
 fn check_object(
     schema: &Value,
     at: &str,
@@ -221,8 +277,7 @@ fn check_object(
         report(format!("{at}: required must name every property"));
     }
     for (name, property) in properties {
-        let is_known = |c: char| c.is_ascii_alphanumeric() || "_.-".contains(c);
-        if !(1..=64).contains(&name.len()) || !name.chars().all(is_known) {
+        if !is_property_name(name) {
             report(format!("{at}: a property with the name {name:?}"));
         }
         size.properties += 1;
@@ -370,6 +425,41 @@ mod tests {
             ),
         ] {
             let found = violations(Wire::Anthropic, &body(&schema));
+            assert!(found.iter().any(|s| s.contains(rule)), "{rule}: {found:?}");
+        }
+    }
+
+    #[test]
+    fn check_reports_every_violation_in_schemas_of_servers() {
+        let tool = |schema: Value| json!({"tools": [{"name": "mcp__s__a", "description": "does it", "input_schema": schema}]});
+        let one = |part: Value| json!({"type": "object", "properties": {"x": part}});
+        let free = one(json!({"type": "object", "additionalProperties": {"type": "string"}}));
+        assert_eq!(violations(Wire::Anthropic, &tool(free)), [""; 0]);
+        for (schema, rule) in [
+            (
+                json!({"type": "object"}),
+                "object schema missing properties",
+            ),
+            (json!({"properties": {}, "allOf": []}), "allOf at the root"),
+            (
+                json!({"properties": {"a b": {}}}),
+                "a property with the name",
+            ),
+            (
+                one(json!({"items": {"$ref": "#/x"}})),
+                "().x.items: a reference",
+            ),
+            (
+                one(json!({"anyOf": [{"type": "any"}]})),
+                "().x|: unknown type any",
+            ),
+            (
+                one(json!({"type": "array"})),
+                "().x: array schema missing items",
+            ),
+            (one(json!(3)), "().x: a schema that is no object"),
+        ] {
+            let found = violations(Wire::Anthropic, &tool(schema));
             assert!(found.iter().any(|s| s.contains(rule)), "{rule}: {found:?}");
         }
     }

@@ -128,6 +128,7 @@ fn crew_event(model: &CrewModel, event: &CrewEvent) -> Option<NewLogLine> {
         CrewEvent::ModelsListed { .. }
         | CrewEvent::LimitsChanged(_)
         | CrewEvent::ServersChanged { .. }
+        | CrewEvent::ServersCalled { .. }
         | CrewEvent::ServerShown { .. }
         | CrewEvent::OffersListed(_)
         | CrewEvent::MemoryShown(_)

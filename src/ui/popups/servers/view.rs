@@ -213,7 +213,10 @@ fn details(
     }
     let left = rows.saturating_sub(out.len());
     let text = match log {
-        None => "Enter shows its log.".to_string(),
+        None => format!(
+            "{} shows its log.",
+            keymap.key(Context::Servers, Action::Open)
+        ),
         Some("") => "The log is empty.".into(),
         Some(log) => escape_control_chars(log.trim_end()),
     };

@@ -42,6 +42,12 @@ pub fn event(state: &mut UiState, event: &Event) {
             state.dirty |= is_shown;
             state.model.jobs.append_output(job, chunk);
         }
+        EventKind::Crew(CrewEvent::ServersCalled { calls }) => {
+            let shows = |popup: &dyn Popup| popup.context() == Context::Servers;
+            let is_shown = state.popups.iter().any(shows);
+            state.dirty |= is_shown;
+            state.model.servers.called(calls);
+        }
         EventKind::Board(event) => {
             state.dirty = true;
             board_event(state, event);
@@ -125,7 +131,7 @@ fn crew_event(app: &mut App, event: &CrewEvent) {
             app.note(*level, text);
         }
         CrewEvent::CommandRejected { command, why } => rejected::rejected(app, *command, why),
-        CrewEvent::AllIdle | CrewEvent::JobOutput { .. } => {}
+        CrewEvent::AllIdle | CrewEvent::JobOutput { .. } | CrewEvent::ServersCalled { .. } => {}
     }
 }
 

@@ -18,7 +18,11 @@ pub fn rejected(app: &mut App, id: Option<CommandId>, why: &str) {
         return;
     };
     match command {
-        Command::Prompt { to, text, .. } => restore_rejected_text(app, &to, &text, why),
+        Command::Prompt { to, text, .. } => {
+            // An interrupt also ends the wait for what a message mentions.
+            app.keys.interrupted.take_if(|waits| waits.same(&to));
+            restore_rejected_text(app, &to, &text, why);
+        }
         Command::RunShell { agent, command } => {
             answers::restore(app, &agent, &format!("!{command}"), "Your command", why);
         }

@@ -1,0 +1,113 @@
+//! Prompts of the user that wait for what they mention: a file, or the answer of an MCP server. The wait is shown, has a
+//! limit, and ends at an interrupt.
+
+use std::sync::Mutex;
+use std::time::Duration;
+
+use tokio_util::sync::CancellationToken;
+
+use super::context::{CrewContext, lock};
+use super::registry::AgentRegistry;
+use crate::domain::ids::Name;
+use crate::domain::team::Activity;
+use crate::protocol::event::AgentEvent;
+
+/// Maximum time of one prompt's wait.
+const WAIT_MAX: Duration = Duration::from_secs(60);
+/// A wait that is longer is shown as the activity of the agent to which the prompt goes.
+const SHOWN_AFTER: Duration = Duration::from_millis(300);
+
+/// The prompts that wait now.
+#[derive(Default)]
+pub struct PromptWaits {
+    waiting: Mutex<Vec<(Name, CancellationToken)>>,
+}
+
+impl PromptWaits {
+    /// Ends the waits of the prompts to `agent`. Returns whether there were any.
+    pub fn interrupt(&self, agent: &Name) -> bool {
+        let waiting = lock(&self.waiting);
+        let own = waiting.iter().filter(|(name, _)| name.same(agent));
+        own.map(|(_, cancel)| cancel.cancel()).count() > 0
+    }
+
+    /// Waits for `work`, which reads what a prompt to `agent` mentions. Dropping it must end it.
+    ///
+    /// # Errors
+    /// Fails if `work` does, at an interrupt, after [`WAIT_MAX`] and when the crew stops.
+    pub async fn wait<T>(
+        &self,
+        context: &CrewContext,
+        registry: &AgentRegistry,
+        agent: &Name,
+        work: impl Future<Output = Result<T, String>>,
+    ) -> Result<T, String> {
+        let cancel = CancellationToken::new();
+        lock(&self.waiting).push((agent.clone(), cancel.clone()));
+        // Removed also if the command is dropped.
+        let _registered = Registered {
+            waits: self,
+            cancel: cancel.clone(),
+        };
+        let mut is_shown = false;
+        tokio::pin!(work);
+        let limit = tokio::time::sleep(WAIT_MAX);
+        let show = tokio::time::sleep(SHOWN_AFTER);
+        tokio::pin!(limit, show);
+        let ended = loop {
+            tokio::select! {
+                biased;
+                read = &mut work => break read,
+                () = context.stop.cancelled() => break Err("crewdeck is ending.".into()),
+                () = cancel.cancelled() => {
+                    break Err("The message was not sent: you interrupted it.".into());
+                }
+                () = &mut limit => break Err(format!(
+                    "The message was not sent: what it mentions was not read within {} s. Look at the server with /mcp, \
+                     or leave the mention out.",
+                    WAIT_MAX.as_secs()
+                )),
+                () = &mut show, if !is_shown => {
+                    is_shown = true;
+                    show_activity(context, registry, agent, Activity::Tool {
+                        tool: "reading".into(),
+                        on: "reading what your message mentions".into(),
+                    })
+                    .await;
+                }
+            }
+        };
+        if is_shown {
+            show_activity(context, registry, agent, Activity::Idle).await;
+        }
+        ended
+    }
+}
+
+/// Publishes the activity of an agent that does not work.
+async fn show_activity(
+    context: &CrewContext,
+    registry: &AgentRegistry,
+    agent: &Name,
+    activity: Activity,
+) {
+    let handle = registry.find(agent);
+    if handle.is_some_and(|handle| !handle.is_working()) {
+        let changed = AgentEvent::ActivityChanged { activity };
+        context.publish(changed.of(agent.clone())).await;
+    }
+}
+
+/// Removes a wait when it is dropped.
+struct Registered<'a> {
+    waits: &'a PromptWaits,
+    cancel: CancellationToken,
+}
+
+impl Drop for Registered<'_> {
+    fn drop(&mut self) {
+        // Each wait has a token of its own, which is cancelled at the end to recognize it.
+        self.cancel.cancel();
+        lock(&self.waits.waiting).retain(|(_, cancel)| !cancel.is_cancelled());
+    }
+}

@@ -1,0 +1,178 @@
+//! Publishes what happens to the MCP servers. What changed is collected, so that a server that reports changes without end
+//! takes no room from others, and is published at most every [`PUBLISH_EVERY`].
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use tokio::sync::Notify;
+
+use super::context::{CrewContext, lock};
+use super::offers::OfferLists;
+use crate::domain::mcp::ServerStatus;
+use crate::domain::text::{escape_control_chars, one_line};
+use crate::mcp::{PoolEvent, ServerPool};
+use crate::protocol::event::{CrewEvent, EventKind, NoticeLevel};
+
+/// Maximum number of notices that wait to be published. Beyond it, notices are dropped.
+const NOTICES_MAX: usize = 256;
+/// Minimum time between two published changes.
+const PUBLISH_EVERY: Duration = Duration::from_millis(100);
+
+/// What happened and is not published yet.
+#[derive(Default)]
+pub struct ServerEvents {
+    pending: Mutex<Pending>,
+    wake: Notify,
+    /// The states that were published last, without the numbers of calls.
+    published: Mutex<Vec<ServerStatus>>,
+}
+
+#[derive(Default)]
+struct Pending {
+    /// Whether a state, the tools or a number of calls changed.
+    has_changed: bool,
+    /// The servers whose state or lists changed.
+    to_list: BTreeSet<String>,
+    /// The servers with the texts about them.
+    notices: Vec<(String, String)>,
+}
+
+impl ServerEvents {
+    /// Takes an event of the pool. Never blocks.
+    pub fn add(&self, event: PoolEvent) {
+        let mut pending = lock(&self.pending);
+        match event {
+            PoolEvent::Notice { server, text } => {
+                if pending.notices.len() < NOTICES_MAX {
+                    pending.notices.push((server, text));
+                }
+            }
+            PoolEvent::StateChanged { server } => {
+                pending.has_changed = true;
+                pending.to_list.insert(server);
+            }
+            PoolEvent::ToolsChanged { .. } => pending.has_changed = true,
+            PoolEvent::ListsChanged { server } => {
+                pending.to_list.insert(server);
+            }
+        }
+        self.wake.notify_one();
+    }
+
+    /// Publishes the numbers of calls soon, and the last errors.
+    pub fn add_call(&self) {
+        lock(&self.pending).has_changed = true;
+        self.wake.notify_one();
+    }
+
+    /// Publishes what happens until the crew stops, and then ends all servers.
+    pub async fn run(
+        self: Arc<Self>,
+        context: Arc<CrewContext>,
+        pool: ServerPool,
+        offers: Arc<OfferLists>,
+    ) {
+        let work = async {
+            loop {
+                self.wake.notified().await;
+                let pending = std::mem::take(&mut *lock(&self.pending));
+                self.publish_pending(&context, &pool, &offers, pending)
+                    .await;
+                tokio::time::sleep(PUBLISH_EVERY).await;
+            }
+        };
+        tokio::select! {
+            () = context.stop.cancelled() => {}
+            () = work => {}
+        }
+        pool.shutdown().await;
+    }
+
+    async fn publish_pending(
+        &self,
+        context: &CrewContext,
+        pool: &ServerPool,
+        offers: &OfferLists,
+        pending: Pending,
+    ) {
+        for (server, text) in pending.notices {
+            // Notices of the approval check already begin with the server's name.
+            let text = if text.starts_with("Server ") {
+                text
+            } else {
+                format!("MCP server {server}: {text}")
+            };
+            let text = one_line(&escape_control_chars(&text));
+            context.notice(NoticeLevel::Warn, text).await;
+        }
+        if pending.has_changed {
+            let all = pool.status();
+            if without_calls(&all) == *lock(&self.published) {
+                let calls: BTreeMap<String, u64> =
+                    all.into_iter().map(|s| (s.name, s.calls)).collect();
+                let event = CrewEvent::ServersCalled { calls };
+                context.publisher.offer(EventKind::Crew(event));
+            } else {
+                self.publish(context, pool).await;
+            }
+        }
+        for server in pending.to_list {
+            offers.changed(pool, &server);
+        }
+    }
+
+    /// Publishes the states of all servers.
+    pub async fn publish(&self, context: &CrewContext, pool: &ServerPool) {
+        let servers = pool.status();
+        *lock(&self.published) = without_calls(&servers);
+        let event = CrewEvent::ServersChanged { servers };
+        context.publish(EventKind::Crew(event)).await;
+    }
+}
+
+fn without_calls(servers: &[ServerStatus]) -> Vec<ServerStatus> {
+    let of = |server: &ServerStatus| ServerStatus {
+        calls: 0,
+        ..server.clone()
+    };
+    servers.iter().map(of).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use pretty_assertions::assert_eq;
+
+    use super::*;
+
+    #[test]
+    fn flood_of_changes_loses_no_state_change_and_no_notice() {
+        let events = ServerEvents::default();
+        let flood = |events: &ServerEvents| {
+            for _ in 0..100_000 {
+                let server = "loud".into();
+                events.add(PoolEvent::ListsChanged { server });
+            }
+        };
+        flood(&events);
+        let server = || "quiet".to_string();
+        events.add(PoolEvent::StateChanged { server: server() });
+        let text = "it ended".to_string();
+        events.add(PoolEvent::Notice {
+            server: server(),
+            text: text.clone(),
+        });
+        flood(&events);
+        for _ in 0..2 * NOTICES_MAX {
+            events.add(PoolEvent::Notice {
+                server: server(),
+                text: text.clone(),
+            });
+        }
+        let pending = lock(&events.pending);
+        assert!(pending.has_changed);
+        assert_eq!(Vec::from_iter(&pending.to_list), ["loud", "quiet"]);
+        assert_eq!(pending.notices[0], (server(), text));
+        assert_eq!(pending.notices.len(), NOTICES_MAX);
+    }
+}

@@ -1,0 +1,121 @@
+//! Which keywords of a schema vendors accept. They validate the schema of each tool against JSON Schema 2020-12, and one
+//! mistake makes them reject the whole request, so keywords with another kind of value are removed.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Map, Value};
+
+const TYPES: &[&str] = &[
+    "string", "number", "integer", "boolean", "object", "array", "null",
+];
+/// Escapes and groups that the regular expressions of some vendors do not have.
+const RARE_PATTERNS: &[&str] = &["\\p", "\\P", "\\u{", "\\x{", "\\z", "\\Z", "(?"];
+
+/// Maximum size of a regular expression when it is compiled, in bytes. It bounds the time of the check.
+const PATTERN_MAX: usize = 32 * 1024;
+
+/// What the value of a keyword contains.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum KeywordKind {
+    /// A schema.
+    Schema,
+    /// A list of schemas.
+    Schemas,
+    /// An object whose keys are names and whose values are schemas.
+    NamedSchemas,
+    /// Any JSON, which is no schema.
+    Data,
+    /// Text, a number, a flag or a list of names.
+    Plain,
+}
+
+/// Returns what the value of a keyword contains; `None` if vendors may reject the keyword with this value.
+pub fn kind_of(keyword: &str, value: &Value) -> Option<KeywordKind> {
+    let (kind, is_valid) = match keyword {
+        "additionalProperties"
+        | "items"
+        | "contains"
+        | "not"
+        | "propertyNames"
+        | "if"
+        | "then"
+        | "else"
+        | "unevaluatedItems"
+        | "unevaluatedProperties" => (KeywordKind::Schema, is_schema(value)),
+        "anyOf" | "allOf" | "oneOf" | "prefixItems" => {
+            let is_valid = |all: &Vec<Value>| !all.is_empty() && all.iter().all(is_schema);
+            (KeywordKind::Schemas, value.as_array().is_some_and(is_valid))
+        }
+        "properties" | "patternProperties" | "dependentSchemas" => {
+            let is_valid = |all: &Map<String, Value>| all.values().all(is_schema);
+            (
+                KeywordKind::NamedSchemas,
+                value.as_object().is_some_and(is_valid),
+            )
+        }
+        "default" | "const" => (KeywordKind::Data, true),
+        "examples" => (KeywordKind::Data, value.is_array()),
+        "enum" => (
+            KeywordKind::Data,
+            value.as_array().is_some_and(|all| !all.is_empty()),
+        ),
+        _ => (KeywordKind::Plain, is_valid_plain(keyword, value)),
+    };
+    is_valid.then_some(kind)
+}
+
+fn is_schema(value: &Value) -> bool {
+    value.is_object() || value.is_boolean()
+}
+
+fn is_valid_plain(keyword: &str, value: &Value) -> bool {
+    match keyword {
+        "type" => match value {
+            Value::String(kind) => TYPES.contains(&kind.as_str()),
+            _ => is_names(value, |kind| TYPES.contains(&kind)) && value != &Value::Array(vec![]),
+        },
+        "required" => is_names(value, |_| true),
+        "title" | "description" | "format" | "contentEncoding" | "contentMediaType" => {
+            value.is_string()
+        }
+        "pattern" => value.as_str().is_some_and(is_pattern),
+        "minimum" | "maximum" | "exclusiveMinimum" | "exclusiveMaximum" => value.is_number(),
+        "multipleOf" => value.as_f64().is_some_and(|step| step > 0.0),
+        "minLength" | "maxLength" | "minItems" | "maxItems" | "minProperties" | "maxProperties"
+        | "minContains" | "maxContains" => value.is_u64(),
+        "uniqueItems" | "deprecated" | "readOnly" | "writeOnly" => value.is_boolean(),
+        // Definitions of the schema itself and references, which are replaced, and keywords of older versions. Vendors
+        // ignore names that they do not know.
+        "definitions" | "dependencies" | "dependentRequired" | "additionalItems" | "id" => false,
+        _ => !keyword.starts_with('$'),
+    }
+}
+
+/// Returns whether `value` is a list of different texts that are all valid.
+fn is_names(value: &Value, is_valid: impl Fn(&str) -> bool) -> bool {
+    let mut names = BTreeSet::new();
+    let mut is_next = |name: &Value| {
+        let name = name.as_str().filter(|name| is_valid(name));
+        name.is_some_and(|name| names.insert(name.to_string()))
+    };
+    value
+        .as_array()
+        .is_some_and(|all| all.iter().all(&mut is_next))
+}
+
+/// Returns whether `text` is a regular expression of the syntax that all vendors have. False also for one that takes long
+/// to check.
+fn is_pattern(text: &str) -> bool {
+    let mut plain = text.replace("(?:", "(");
+    if RARE_PATTERNS.iter().any(|rare| plain.contains(rare)) {
+        return false;
+    }
+    // Classes of Unicode characters take too much room.
+    for class in ["\\w", "\\W", "\\d", "\\D", "\\s", "\\S"] {
+        plain = plain.replace(class, "a");
+    }
+    let checked = regex::RegexBuilder::new(&plain)
+        .size_limit(PATTERN_MAX)
+        .build();
+    checked.is_ok()
+}

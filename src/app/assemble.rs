@@ -1,5 +1,7 @@
 //! Assembles a crew from directory, settings, model and permissions. Used by every front end.
 
+use std::fs::DirBuilder;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -19,10 +21,12 @@ use crate::crew::{
     ServerParts, TeamLimits,
 };
 use crate::domain::hook::HookSpec;
+use crate::domain::mcp::{ServerConfig, ServerTransport};
 use crate::domain::memory::ProjectMemory;
 use crate::domain::request::Approver;
 use crate::domain::team_preset::TeamPreset;
 use crate::domain::trust::ApprovalCheck;
+use crate::mcp;
 use crate::model::governor::{self, Governor};
 use crate::model::providers::ProviderChoice;
 use crate::process::environment;
@@ -31,9 +35,6 @@ use crate::protocol::event::{EventKind, NoticeLevel, SessionInfo};
 use crate::store::{self, Roles, Skills};
 use crate::tools::policy::PermissionRules;
 use crate::tools::table;
-
-/// The folder for tokens of MCP servers, in the user's settings folder.
-const LOGINS: &str = "mcp-logins";
 
 /// The configuration of a crew, complete before the crew starts a process or calls a server.
 pub struct Blueprint {
@@ -224,9 +225,12 @@ async fn start_crew(
     let publisher = if servers.is_empty() {
         publisher
     } else {
-        let redactor = publisher.redactor().with(secrets::of_servers(servers));
+        let logins = prepare_logins(servers);
+        let secrets = secrets::of_servers(servers).into_iter().chain(logins);
+        let redactor = publisher.redactor().with(secrets);
         publisher.with_redactor(redactor)
     };
+    let approved = blueprint.extensions.trust.approved_files();
     environment::set_allowed(settings.pass_env.iter().flatten().cloned());
     let connection = connect_model(blueprint).await?;
     let journal = JournalWriter::open(root, &session);
@@ -281,7 +285,7 @@ async fn start_crew(
         },
         tools: settings.tools.clone(),
         tool_timeout: settings.tool_timeout(),
-        supervisor: supervisor::supervisor(root, settings).map(Arc::new),
+        supervisor: supervisor::supervisor(root, settings, &approved).map(Arc::new),
         compact_at: settings.compact_at.unwrap_or(COMPACT_AT),
         resumes,
         instructions: InstructionParts {
@@ -314,9 +318,28 @@ pub(super) fn roles(root: &Path) -> Roles {
     Roles::open(root, config::user_folder().map(|f| f.join("agents")))
 }
 
-/// Returns the folder for the tokens of MCP servers.
-pub(super) fn logins() -> Option<PathBuf> {
-    config::user_folder().map(|folder| folder.join(LOGINS))
+/// Returns the stored tokens of servers over HTTP, which are redacted. Creates the folder of the tokens if there are such
+/// servers, because only an existing folder can be hidden from commands.
+fn prepare_logins(servers: &[ServerConfig]) -> Vec<(String, String)> {
+    let urls = servers.iter().filter_map(|server| match &server.transport {
+        ServerTransport::Http { url, .. } => Some(url),
+        ServerTransport::Program { .. } => None,
+    });
+    let urls: Vec<&String> = urls.collect();
+    let Some(folder) = environment::login_folder().filter(|_| !urls.is_empty()) else {
+        return Vec::new();
+    };
+    // A failure is seen at the first login.
+    let _ = DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(&folder);
+    let tokens = urls
+        .into_iter()
+        .flat_map(|url| mcp::stored_tokens(&folder, url));
+    tokens
+        .map(|token| ("MCP_LOGIN".to_string(), token))
+        .collect()
 }
 
 /// Returns what the crew needs to start MCP servers; `None` if none is configured.
@@ -330,7 +353,7 @@ fn server_parts(extensions: &Arc<Extensions>) -> Option<ServerParts> {
         configs: extensions.servers.clone(),
         unapproved: unapproved.map(|server| server.name.clone()).collect(),
         trust: Arc::<Extensions>::clone(extensions),
-        logins: logins(),
+        logins: environment::login_folder(),
     })
 }
 

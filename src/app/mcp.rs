@@ -159,7 +159,7 @@ fn add(root: &Path, scope: ServerScope, new: &NewServer) -> Result<u8> {
     ));
     if scope == ServerScope::Project {
         eprint_line(&format!(
-            "crewdeck: a server of this file starts only after you have approved it: crewdeck mcp approve {}",
+            "crewdeck: a server of this file starts only after you have approved it: crewdeck mcp approve {}, then restart crewdeck if it is running",
             new.name
         ));
     }
@@ -227,7 +227,7 @@ fn approve(root: &Path, names: &[String], is_confirmed: bool) -> Result<u8> {
     }
     writeln!(
         out,
-        "Approved. If one of these files changes, crewdeck asks again."
+        "Approved. If crewdeck is running in this project, restart it. If one of these files changes, crewdeck asks again."
     )?;
     Ok(0)
 }

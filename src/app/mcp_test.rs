@@ -9,7 +9,7 @@ use anyhow::{Result, bail};
 use serde_json::{Value, json};
 
 use super::headless::eprint_line;
-use super::{assemble, block_on, print, secrets};
+use super::{block_on, print, secrets};
 use crate::commands::OutputFormat;
 use crate::config::extensions::{Extensions, ListedState};
 use crate::domain::mcp::{ServerConfig, ServerState, ServerStatus};
@@ -17,6 +17,7 @@ use crate::domain::redact::Redactor;
 use crate::domain::text::{closest_match, escape_control_chars, escape_json, one_line};
 use crate::domain::trust::ApprovalCheck;
 use crate::mcp::{McpTool, PoolOptions, ServerPool};
+use crate::process::environment;
 use crate::process::supervisor::Supervisor;
 
 /// Exit code if at least one server does not work.
@@ -130,7 +131,7 @@ async fn start(root: &Path, servers: Vec<ServerConfig>, found: Extensions) -> Ve
     let options = PoolOptions {
         supervisor: Supervisor::program().map(Path::to_path_buf),
         is_approved: Arc::new(move |config| found.check_server(config).is_ok()),
-        logins: assemble::logins(),
+        logins: environment::login_folder(),
         ..PoolOptions::new(root.to_path_buf())
     };
     let pool = ServerPool::new(servers, options, |_| {});

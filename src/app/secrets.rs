@@ -43,12 +43,7 @@ pub fn of_servers(servers: &[ServerConfig]) -> Vec<(String, String)> {
     for server in servers {
         match &server.transport {
             ServerTransport::Program { env, .. } => {
-                let values = env.iter().filter(|(name, value)| {
-                    let upper = name.to_ascii_uppercase();
-                    !is_plain_word(value)
-                        && !is_path(value)
-                        && !PLAIN_ENDS.iter().any(|end| upper.ends_with(end))
-                });
+                let values = env.iter().filter(|(name, value)| is_secret(name, value));
                 out.extend(values.map(|(name, value)| (name.clone(), value.clone())));
             }
             ServerTransport::Http { headers, .. } => {
@@ -101,8 +96,49 @@ fn is_path(value: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::is_secret;
+    use std::collections::BTreeMap;
+
+    use super::{is_secret, of_servers};
+    use crate::domain::mcp::{ServerConfig, ServerSource, ServerTransport};
     use crate::domain::secret_env;
+
+    #[test]
+    fn only_secrets_of_servers_are_redacted() {
+        let values = |all: &[(&str, &str)]| -> BTreeMap<String, String> {
+            let all = all.iter();
+            all.map(|(name, value)| (name.to_string(), value.to_string()))
+                .collect()
+        };
+        let server = |transport| ServerConfig {
+            name: "a".into(),
+            source: ServerSource::User,
+            role: None,
+            transport,
+            call_timeout: None,
+            is_always_loaded: false,
+        };
+        let env = values(&[
+            ("DB", "data/app.db"),
+            ("TZ", "Europe/Berlin"),
+            ("GITHUB_TOKEN", "a-token-of-mine"),
+            ("MINE", "ghp_0123456789abcdefghijklmnopqrstuvwxyz"),
+        ]);
+        let headers = values(&[("Authorization", "Bearer of-some-kind")]);
+        let found = of_servers(&[
+            server(ServerTransport::Program {
+                command: "x".into(),
+                args: Vec::new(),
+                env,
+                dir: None,
+            }),
+            server(ServerTransport::Http {
+                url: "http://x".into(),
+                headers,
+            }),
+        ]);
+        let names: Vec<&str> = found.iter().map(|(name, _)| name.as_str()).collect();
+        assert_eq!(names, ["GITHUB_TOKEN", "MINE", "Authorization"]);
+    }
 
     #[test]
     fn account_names_and_regions_are_not_secret() {

@@ -12,8 +12,9 @@ use crate::protocol::EventSender;
 use crate::protocol::event::{EventKind, NoticeLevel};
 use crate::store;
 
-/// Returns the supervisor for a crew's commands; `None` if crewdeck has none for this operating system.
-pub fn supervisor(root: &Path, settings: &Settings) -> Option<Supervisor> {
+/// Returns the supervisor for a crew's commands, which cannot write the files in `approved`; `None` if crewdeck has none
+/// for this operating system.
+pub fn supervisor(root: &Path, settings: &Settings, approved: &[PathBuf]) -> Option<Supervisor> {
     let program = Supervisor::program()?.to_path_buf();
     let confining = settings.sandbox.unwrap_or_default();
     let confinement = match confining {
@@ -24,7 +25,9 @@ pub fn supervisor(root: &Path, settings: &Settings) -> Option<Supervisor> {
             let named = settings.write.as_deref().unwrap_or_default();
             let write = sandbox::writable_folders(home.as_deref(), named);
             let sockets = settings.sockets.as_deref().unwrap_or_default();
-            let confinement = Sandbox::new(root, git, &temporary(), &write).with_sockets(sockets);
+            let confinement = Sandbox::new(root, git, &temporary(), &write)
+                .with_sockets(sockets)
+                .with_approved(approved);
             Some(if confining == SandboxMode::Files {
                 confinement.without_history()
             } else {

@@ -67,7 +67,7 @@ pub fn main(global: &GlobalOptions, options: Trust) -> Result<u8> {
     let (question, done, decision) = match (options.ignore, options.forget) {
         (false, false) => (
             format!("Approve exactly {what} for this directory? [y/N] "),
-            format!("Approved. {changed}"),
+            format!("Approved. If crewdeck is running in this project, restart it. {changed}"),
             Some(SettingsDecision::Approved),
         ),
         (true, false) => (

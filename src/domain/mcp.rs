@@ -105,6 +105,20 @@ pub struct ServerStatus {
     pub last_error: String,
 }
 
+impl ServerStatus {
+    /// Returns whether a login may make the server usable. Only servers over HTTP have one.
+    pub fn offers_login(&self) -> bool {
+        let is_http = ["http://", "https://"]
+            .iter()
+            .any(|start| self.target.starts_with(start));
+        match self.state {
+            ServerState::NeedsLogin => true,
+            ServerState::Failed { .. } => is_http,
+            _ => false,
+        }
+    }
+}
+
 /// All tools of all servers.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ToolCatalog {
@@ -316,6 +330,29 @@ mod tests {
         assert_eq!(server_of("bash"), None);
         assert_eq!(shown_name("mcp__git__git__log"), "git · git__log");
         assert_eq!(shown_name("bash"), "bash");
+    }
+
+    #[test]
+    fn login_is_offered_to_failed_servers_over_http() {
+        let failed = || ServerState::Failed { why: "x".into() };
+        for (target, state, expected) in [
+            ("https://example.com/mcp", failed(), true),
+            ("uvx mcp-server-time", failed(), false),
+            ("https://example.com/mcp", ServerState::Ready, false),
+            ("https://example.com/mcp", ServerState::NeedsLogin, true),
+        ] {
+            let status = ServerStatus {
+                name: "a".into(),
+                source: ServerSource::User,
+                role: None,
+                state,
+                target: target.into(),
+                tools: 0,
+                calls: 0,
+                last_error: String::new(),
+            };
+            assert_eq!(status.offers_login(), expected, "{status:?}");
+        }
     }
 
     #[test]

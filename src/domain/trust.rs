@@ -11,6 +11,8 @@ use super::mcp::ServerConfig;
 pub struct NotApproved {
     /// Names the server or hook, and says why it does not run and how to approve it, on one line.
     pub why: String,
+    /// Whether the user approved it, and it or a file that it runs has changed since.
+    pub has_changed: bool,
 }
 
 impl fmt::Display for NotApproved {

@@ -18,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::domain::hook::{
     HookContext, HookDecision, HookEvent, HookHandler, HookInput, HookOutcome, HookResult,
-    HookSpec, decide, distinct, merge, own_input,
+    HookSpec, decide, decide_changed, distinct, merge, own_input,
 };
 use crate::domain::trust::ApprovalCheck;
 use crate::process::supervisor::Supervisor;
@@ -256,7 +256,8 @@ impl Inner {
         true
     }
 
-    /// Returns the decision of a hook that must not run because it is not approved. The user sees that once.
+    /// Returns the decision of a hook that must not run because it is not approved, or has changed since the approval.
+    /// The user sees that once.
     async fn refusal(&self, hook: &HookSpec, context: &HookContext) -> Option<HookDecision> {
         if !hook.source.is_project {
             return None;
@@ -264,20 +265,28 @@ impl Inner {
         let (approval, copy) = (Arc::clone(&self.approval), hook.clone());
         let dir = self.work_dir(context).to_owned();
         let checked = tokio::task::spawn_blocking(move || approval.check_hook(&copy, &dir)).await;
-        let why = match checked {
+        let (why, has_changed) = match checked {
             Ok(Ok(())) => {
                 let mut refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
                 refused.remove(&self.index(hook));
                 return None;
             }
-            Ok(Err(refused)) => refused.why,
-            Err(_) => "the approval of a hook could not be checked, so it does not run".into(),
+            Ok(Err(refused)) => (refused.why, refused.has_changed),
+            Err(_) => {
+                let why = "the approval of a hook could not be checked, so it does not run";
+                (why.into(), true)
+            }
         };
         let mut refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
         let is_news = refused.insert(self.index(hook));
+        let decision = if has_changed {
+            decide_changed(hook)
+        } else {
+            HookDecision::default()
+        };
         Some(HookDecision {
             problem: is_news.then_some(why),
-            ..HookDecision::default()
+            ..decision
         })
     }
 }

@@ -176,6 +176,9 @@ fn request_error(error: ServiceError) -> LinkError {
 /// The `WWW-Authenticate` header with which a server demands a login; empty if it sends none.
 pub type LoginChallenge = String;
 
+/// The start of the SDK's text about a token endpoint that answered with an OAuth error.
+const REFUSED: &str = "Server returned error response";
+
 /// Returns the server's challenge if `error` says that the user must log in, else `None`. A server without OAuth answers
 /// 401 without a `WWW-Authenticate` header, which the SDK reports like any other error.
 pub fn login_challenge(error: &(dyn std::error::Error + 'static)) -> Option<LoginChallenge> {
@@ -183,7 +186,7 @@ pub fn login_challenge(error: &(dyn std::error::Error + 'static)) -> Option<Logi
         match error.downcast_ref::<StreamableHttpError<reqwest::Error>>()? {
             StreamableHttpError::AuthRequired(error) => Some(&error.www_authenticate_header),
             StreamableHttpError::InsufficientScope(error) => Some(&error.www_authenticate_header),
-            StreamableHttpError::Auth(AuthError::AuthorizationRequired) => {
+            StreamableHttpError::Auth(error) if needs_new_login(error) => {
                 return Some(LoginChallenge::new());
             }
             _ => None,
@@ -193,6 +196,21 @@ pub fn login_challenge(error: &(dyn std::error::Error + 'static)) -> Option<Logi
     });
     let is_refused = || describe(error).contains(UNAUTHORIZED);
     challenge.or_else(|| is_refused().then(LoginChallenge::new))
+}
+
+/// Returns whether only a new login helps: there is none, its file is damaged, or the server has refused to renew it. The
+/// SDK does not tell the last case from a network failure, except by its text.
+pub fn needs_new_login(error: &AuthError) -> bool {
+    match error {
+        AuthError::AuthorizationRequired
+        | AuthError::TokenRefreshRejected(_)
+        | AuthError::CredentialStoreError(_) => true,
+        AuthError::TokenRefreshFailed(why) => {
+            let is_temporary = ["temporarily_unavailable", "server_error"];
+            why.starts_with(REFUSED) && !is_temporary.iter().any(|word| why.contains(word))
+        }
+        _ => false,
+    }
 }
 
 /// Returns an error and its causes as one line of at most 500 characters, without repetitions and control characters.

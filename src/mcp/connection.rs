@@ -12,10 +12,10 @@ use rmcp::service::{
 };
 use rmcp::transport::StreamableHttpClientTransport;
 use rmcp::transport::async_rw::AsyncRwTransport;
-use rmcp::transport::auth::AuthClient;
+use rmcp::transport::auth::{AuthClient, AuthError};
 use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
 
-use super::call::{LoginChallenge, describe, login_challenge};
+use super::call::{LoginChallenge, describe, login_challenge, needs_new_login};
 use super::credentials::CredentialFile;
 use super::handler::{Handler, HandlerShared};
 use super::line_limit::{EndReason, LineLimit, MESSAGE_MAX};
@@ -154,7 +154,7 @@ async fn connect_once(
             let manager = match &options.logins {
                 Some(folder) => login::stored(url, CredentialFile::new(folder, url))
                     .await
-                    .map_err(|why| ConnectError::Failed(format!("cannot use the login: {why}")))?,
+                    .map_err(|error| login_error(&error))?,
                 None => None,
             };
             let mode = handshake.mode();
@@ -271,6 +271,14 @@ pub fn last_line(log: &LogTail) -> String {
     log.last_line()
         .map(|line| format!("; its last output: {line}"))
         .unwrap_or_default()
+}
+
+/// Returns why the stored tokens cannot be used.
+fn login_error(error: &AuthError) -> ConnectError {
+    if needs_new_login(error) {
+        return ConnectError::NeedsLogin(LoginChallenge::new());
+    }
+    ConnectError::Failed(format!("cannot use the login: {}", describe(error)))
 }
 
 fn http_error(error: &ClientInitializeError, url: &str) -> ConnectError {

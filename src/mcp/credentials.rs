@@ -60,6 +60,18 @@ impl CredentialFile {
         }
     }
 
+    /// Returns the stored tokens; none if the file is missing or damaged.
+    pub fn tokens(&self) -> Vec<String> {
+        let stored = self.read().ok().flatten();
+        let tokens = stored.and_then(|stored| serde_json::to_value(stored.token_response).ok());
+        let Some(tokens) = tokens else {
+            return Vec::new();
+        };
+        let all = ["access_token", "refresh_token"].into_iter();
+        all.filter_map(|field| Some(tokens.get(field)?.as_str()?.to_string()))
+            .collect()
+    }
+
     /// Replaces the file. Other users can never read it, nor the temporary file from which it is made.
     fn write(&self, credentials: &StoredCredentials) -> std::io::Result<()> {
         let folder = self.path.parent().unwrap_or(Path::new("."));
@@ -86,6 +98,11 @@ impl CredentialFile {
             _ => Ok(()),
         }
     }
+}
+
+/// Returns the tokens in `folder` for the server at `url`.
+pub fn stored_tokens(folder: &Path, url: &str) -> Vec<String> {
+    CredentialFile::new(folder, url).tokens()
 }
 
 fn store_error(error: &dyn std::fmt::Display) -> AuthError {

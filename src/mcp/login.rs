@@ -57,8 +57,12 @@ pub async fn login(
     if !page.starts_with("https://") && !page.starts_with("http://") {
         return Err("the address of the login page is no web address".into());
     }
+    let Some(expected) = parameter(&page, "state") else {
+        return Err("the address of the login page has no state".into());
+    };
     open(&page);
-    let waited = tokio::time::timeout(LOGIN_TIMEOUT, wait_for_callback(&listener)).await;
+    let waited = wait_for_callback(&listener, &expected);
+    let waited = tokio::time::timeout(LOGIN_TIMEOUT, waited).await;
     let query = waited.map_err(|_| "the browser did not return within 5 min".to_string())??;
     state
         .handle_callback_url(&format!("{callback}?{query}"))
@@ -73,16 +77,13 @@ pub async fn login(
 pub async fn stored(
     url: &str,
     file: CredentialFile,
-) -> Result<Option<AuthorizationManager>, String> {
+) -> Result<Option<AuthorizationManager>, AuthError> {
     if !file.exists() {
         return Ok(None);
     }
-    let mut manager = AuthorizationManager::new(url).await.map_err(|e| text(&e))?;
+    let mut manager = AuthorizationManager::new(url).await?;
     manager.set_credential_store(file);
-    let has_tokens = manager
-        .initialize_from_store()
-        .await
-        .map_err(|e| text(&e))?;
+    let has_tokens = manager.initialize_from_store().await?;
     Ok(has_tokens.then_some(manager))
 }
 
@@ -90,22 +91,33 @@ fn text(error: &AuthError) -> String {
     describe(error)
 }
 
-/// Waits for the redirected browser. Returns the query of the URL that it requests, with the code of the login.
-async fn wait_for_callback(listener: &TcpListener) -> Result<String, String> {
+/// Returns the value of a parameter in the query of `url`.
+fn parameter(url: &str, name: &str) -> Option<String> {
+    let url = reqwest::Url::parse(url).ok()?;
+    let mut pairs = url.query_pairs();
+    let (_, value) = pairs.find(|(key, _)| key == name)?;
+    Some(value.into_owned())
+}
+
+/// Waits for the redirected browser. Returns the query of the URL that it requests, with the code of the login and the
+/// `expected` state of it.
+async fn wait_for_callback(listener: &TcpListener, expected: &str) -> Result<String, String> {
     loop {
         let (stream, _) = listener
             .accept()
             .await
             .map_err(|e| format!("cannot accept the browser: {e}"))?;
         // Other requests, such as the browser's one for an icon, do not end the wait.
-        if let Ok(Some(answer)) = tokio::time::timeout(REQUEST_TIMEOUT, serve(stream)).await {
+        if let Ok(Some(answer)) =
+            tokio::time::timeout(REQUEST_TIMEOUT, serve(stream, expected)).await
+        {
             return answer;
         }
     }
 }
 
 /// Answers one HTTP request. Returns its [`callback_query`]; `None` if it is no request for the callback.
-async fn serve(mut stream: TcpStream) -> Option<Result<String, String>> {
+async fn serve(mut stream: TcpStream, expected: &str) -> Option<Result<String, String>> {
     let mut head = Vec::new();
     while !head.windows(4).any(|end| end == b"\r\n\r\n") {
         if head.len() > REQUEST_MAX || stream.read_buf(&mut head).await.unwrap_or(0) == 0 {
@@ -113,9 +125,12 @@ async fn serve(mut stream: TcpStream) -> Option<Result<String, String>> {
         }
     }
     let head = String::from_utf8_lossy(&head).into_owned();
-    let answer = callback_query(&head);
+    let answer = callback_query(&head, expected);
     let (status, message) = match &answer {
-        Some(Ok(_)) => ("200 OK", "crewdeck is logged in. You can close this page."),
+        Some(Ok(_)) => (
+            "200 OK",
+            "Return to crewdeck for the result. You can close this page.",
+        ),
         Some(Err(_)) => ("200 OK", "The login failed. crewdeck shows the reason."),
         None => ("404 Not Found", "There is nothing here."),
     };
@@ -131,24 +146,24 @@ async fn serve(mut stream: TcpStream) -> Option<Result<String, String>> {
 }
 
 /// Returns the query of a request for the callback, or an error if the query says that the login was refused. `None` if
-/// it is another request.
-fn callback_query(head: &str) -> Option<Result<String, String>> {
+/// it is another request, also one with another state than `expected`: any web page can send such a request.
+fn callback_query(head: &str, expected: &str) -> Option<Result<String, String>> {
     let target = head.strip_prefix("GET ")?.split(' ').next()?;
     let (path, query) = target.split_once('?')?;
     if path != CALLBACK_PATH {
         return None;
     }
-    let url = reqwest::Url::parse(&format!("http://127.0.0.1/?{query}")).ok()?;
-    let value = |name: &str| {
-        let mut pairs = url.query_pairs();
-        pairs.find(|(key, _)| key == name).map(|(_, value)| value)
-    };
+    let url = format!("http://127.0.0.1/?{query}");
+    let value = |name: &str| parameter(&url, name);
+    if value("state")? != expected {
+        return None;
+    }
     if let Some(error) = value("error") {
         let detail = value("error_description").unwrap_or_default();
         let text = format!("the login was refused: {error} {detail}");
         return Some(Err(clip(&one_line(text.trim()), 300)));
     }
-    (value("code").is_some() && value("state").is_some()).then(|| Ok(query.to_string()))
+    value("code").map(|_| Ok(query.to_string()))
 }
 
 #[cfg(test)]
@@ -158,12 +173,12 @@ mod tests {
 
     #[test]
     fn only_callbacks_with_a_code_and_a_state_are_accepted() {
-        let request = |target: &str| callback_query(&format!("GET {target} HTTP/1.1\r\n\r\n"));
+        let request = |target: &str| callback_query(&format!("GET {target} HTTP/1.1\r\n\r\n"), "b");
         assert_eq!(
             request("/callback?code=a&state=b"),
             Some(Ok("code=a&state=b".into()))
         );
-        let refused = request("/callback?error=access_denied&error_description=no%0Away");
+        let refused = request("/callback?error=access_denied&error_description=no%0Away&state=b");
         assert!(
             refused
                 .unwrap()
@@ -174,12 +189,15 @@ mod tests {
             "/favicon.ico",
             "/callback",
             "/callback?code=a",
+            "/callback?code=a&state=forged",
+            "/callback?error=access_denied",
+            "/callback?error=access_denied&state=forged",
             "/x?code=a&state=b",
         ] {
             assert_eq!(request(other), None, "{other}");
         }
         assert_eq!(
-            callback_query("POST /callback?code=a&state=b HTTP/1.1"),
+            callback_query("POST /callback?code=a&state=b HTTP/1.1", "b"),
             None
         );
     }

@@ -40,6 +40,12 @@ pub fn user_folders() -> Vec<PathBuf> {
         .to_vec()
 }
 
+/// Returns the folder with the tokens of MCP servers, which agents must not read; `None` without a home directory.
+pub fn login_folder() -> Option<PathBuf> {
+    let config = user_folders().into_iter().next()?;
+    Some(config.join("mcp-logins"))
+}
+
 /// Returns the variables of this process that look like secrets, sorted by name, each with the reason why it does.
 pub fn secret_names() -> Vec<(String, WithheldReason)> {
     let mut all: Vec<(String, WithheldReason)> = secrets(std::env::vars_os())

@@ -17,12 +17,11 @@ const NAMED_MAX: usize = 40;
 /// Returns why it cannot be used, on one line. If there is no such preset, the error lists those that exist.
 pub fn team_preset(root: &Path, name: &str) -> Result<TeamPreset, String> {
     let shown = one_line(&clip(name, 80));
-    let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
     let dir = markdown_files::open(Some(root), Path::new(FOLDER))
         .map_err(|why| format!("{FOLDER}: {why}"))?;
     let file = format!("{name}.toml");
-    let found =
-        dir.filter(|dir| !name.is_empty() && name.chars().all(is_name) && dir.exists(&file));
+    // For a link out of the folder, reading it returns the reason.
+    let found = dir.filter(|dir| is_name(name) && dir.symlink_metadata(&file).is_ok());
     let Some(dir) = found else {
         let names = names(root);
         let there = if names.is_empty() {
@@ -37,6 +36,11 @@ pub fn team_preset(root: &Path, name: &str) -> Result<TeamPreset, String> {
     preset.map_err(|why| format!("{FOLDER}/{file}: {why}"))
 }
 
+fn is_name(name: &str) -> bool {
+    let is_allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
+    !name.is_empty() && name.chars().all(is_allowed)
+}
+
 /// Returns the names of the presets, sorted, at most [`NAMED_MAX`].
 fn names(root: &Path) -> Vec<String> {
     let dir = markdown_files::open(Some(root), Path::new(FOLDER))
@@ -47,7 +51,11 @@ fn names(root: &Path) -> Vec<String> {
         .into_iter()
         .flatten()
         .flatten()
-        .filter_map(|e| e.file_name().to_str()?.strip_suffix(".toml").map(one_line))
+        .filter_map(|e| {
+            let file = e.file_name();
+            let name = file.to_str()?.strip_suffix(".toml")?;
+            is_name(name).then(|| name.to_string())
+        })
         .take(NAMED_MAX)
         .collect();
     names.sort();
@@ -71,6 +79,7 @@ mod tests {
         std::fs::write(folder.join("web.toml"), "[[members]]\nrole = \"tester\"\n").unwrap();
         std::fs::write(folder.join("bad.toml"), "\nx = 1").unwrap();
         std::fs::write(dir.path().join("secret.toml"), "x").unwrap();
+        std::fs::write(folder.join("no name.toml"), "x").unwrap();
         std::os::unix::fs::symlink("/etc/hostname", folder.join("out.toml")).unwrap();
         assert_eq!(team_preset(dir.path(), "web").unwrap().members.len(), 1);
         assert!(why("bad").starts_with(".crewdeck/teams/bad.toml: line 2: unknown field"));
@@ -79,8 +88,9 @@ mod tests {
             "there is no team preset '../secret': the presets are bad, out, web"
         );
         assert!(
-            !why("out").contains("line"),
-            "a link out of the project is not read"
+            why("out").starts_with(".crewdeck/teams/out.toml: ") && !why("out").contains("line"),
+            "a link out of the project is not read: {}",
+            why("out")
         );
     }
 }

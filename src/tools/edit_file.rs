@@ -85,6 +85,9 @@ impl Input {
 fn run(context: &ToolContext, input: Input) -> ToolResult {
     let (path, edits) = input.edits().map_err(failed)?;
     let space = Workspace::open(&context.workdir).map_err(ToolOutput::error)?;
+    space
+        .check_approved(&path, context.approved_files())
+        .map_err(ToolOutput::error)?;
     let before = space
         .text(&path)
         .map_err(ToolOutput::error)?

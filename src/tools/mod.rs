@@ -219,6 +219,12 @@ pub struct ToolContext {
 }
 
 impl ToolContext {
+    /// Returns the files that the user has approved to run outside of the sandbox.
+    fn approved_files(&self) -> &[PathBuf] {
+        let sandbox = self.supervisor.as_ref().and_then(|s| s.sandbox.as_ref());
+        sandbox.map_or(&[], |sandbox| sandbox.approved())
+    }
+
     /// Returns the work directory relative to the root; empty if it is the root itself.
     fn relative_workdir(&self) -> String {
         path_below_root(&self.root, &self.workdir)

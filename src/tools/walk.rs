@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use super::workspace::Workspace;
 use super::{ToolContext, ToolOutput, failed};
+use crate::process::environment;
 use crate::store::walk::project_files;
 
 const FILES_MAX: usize = 100_000;
@@ -43,6 +44,7 @@ pub fn files(context: &ToolContext, path: Option<&str>) -> Result<FileList, Tool
             path.unwrap_or("."),
         )));
     }
+    let logins = environment::login_folder().and_then(|folder| folder.canonicalize().ok());
     let walk = project_files(&real).build();
     let mut out = FileList {
         files: Vec::new(),
@@ -61,6 +63,12 @@ pub fn files(context: &ToolContext, path: Option<&str>) -> Result<FileList, Tool
             break;
         }
         let path = entry.into_path();
+        if logins
+            .as_ref()
+            .is_some_and(|folder| path.starts_with(folder))
+        {
+            continue;
+        }
         let below = match path.strip_prefix(&real) {
             Ok(below) if below.as_os_str().is_empty() => path.file_name().map(PathBuf::from),
             Ok(below) => Some(below.to_path_buf()),

@@ -85,6 +85,15 @@ impl Workspace {
     /// Returns text for the model.
     pub fn read(&self, path: &str, most: u64) -> Result<(Vec<u8>, u64), String> {
         let inside = self.inside(path)?;
+        let logins = environment::login_folder().and_then(|folder| folder.canonicalize().ok());
+        if let Some(logins) = logins.filter(|folder| folder.starts_with(&self.root))
+            && let Ok(real) = self.real(&inside)
+            && self.root.join(real).starts_with(logins)
+        {
+            return Err(format!(
+                "Error: {path} holds the user's logins to MCP servers: agents cannot read it"
+            ));
+        }
         let mut options = OpenOptions::new();
         // Opening a named pipe must not block until a writer opens it.
         options.read(true).custom_flags(no_waiting());
@@ -127,6 +136,25 @@ impl Workspace {
         String::from_utf8(bytes)
             .map(Some)
             .map_err(|_| format!("Error: {path} is not UTF-8 text: change it with bash"))
+    }
+
+    /// Checks that `path` is none of the files that the user has approved to run, which have no symbolic links.
+    ///
+    /// # Errors
+    /// Returns text for the model.
+    pub fn check_approved(&self, path: &str, approved: &[PathBuf]) -> Result<(), String> {
+        if approved.is_empty() {
+            return Ok(());
+        }
+        let inside = self.inside(path)?;
+        // A file that does not exist yet is none of them.
+        let real = self.real(&inside).unwrap_or(inside);
+        if approved.contains(&self.root.join(real)) {
+            return Err(format!(
+                "Error: {path} is part of what the user approved for hooks or servers: only the user changes it"
+            ));
+        }
+        Ok(())
     }
 
     /// Replaces a file atomically, by renaming a temporary file. Creates missing parent directories.

@@ -32,6 +32,9 @@ fn run(context: &ToolContext, input: Input) -> ToolResult {
     let space = Workspace::open(&context.workdir).map_err(ToolOutput::error)?;
     // A file that cannot be shown as a diff can still be replaced.
     let there = space.text(&input.path).ok().flatten();
+    space
+        .check_approved(&input.path, context.approved_files())
+        .map_err(ToolOutput::error)?;
     let key = space.key(&input.path).map_err(ToolOutput::error)?;
     if let Some(there) = &there {
         let checked = context.snapshots.check(&key, &input.path, there);

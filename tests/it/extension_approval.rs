@@ -247,6 +247,60 @@ fn agents_cannot_write_the_users_own_files_in_a_home_directory() {
     }
 }
 
+#[test]
+fn agents_cannot_read_logins_to_servers() {
+    // The home of the user is the project.
+    let project = Project::repository(&[("a.txt", "one\n")]);
+    let login = ".config/crewdeck/mcp-logins/mcp-1.json";
+    project.write(login, "token-of-the-user");
+    project.write(
+        "rules.yaml",
+        r#"rules:
+  - when: ^go$
+    calls:
+      - { tool: read_file, input: { path: .config/crewdeck/mcp-logins/mcp-1.json } }
+      - { tool: grep, input: { pattern: token-of-the-user, path: .config } }
+      - { tool: bash, input: { command: "cat .config/crewdeck/mcp-logins/*; ls .config/crewdeck" } }
+  - say: done
+"#,
+    );
+    let ran = project.run(&[
+        "run",
+        "go",
+        "--provider",
+        "script:rules.yaml",
+        "--tool",
+        "auto",
+        "--json",
+    ]);
+    assert_eq!(ran.code(), 0, "{}", ran.err());
+    let finished = |tool: &str| -> String {
+        let lines = ran.out();
+        let events = lines
+            .lines()
+            .map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
+        let mut found = events.filter(|e| e["type"] == "tool_finished" && e["tool"] == tool);
+        found.next().unwrap()["output"]
+            .as_str()
+            .unwrap()
+            .to_string()
+    };
+    assert!(finished("read_file").contains("agents cannot read it"));
+    assert!(
+        !finished("grep").contains("mcp-1.json"),
+        "{}",
+        finished("grep")
+    );
+    if check_available(crewdeck_sandbox_gap()) {
+        let text = finished("bash");
+        assert!(
+            !text.contains("token-of-the-user") && text.contains("mcp-logins"),
+            "{text}"
+        );
+    }
+    assert!(project.file(login).exists());
+}
+
 /// Returns what this machine lacks for a sandbox that keeps commands from writing; `None` if it has all.
 fn crewdeck_sandbox_gap() -> Option<String> {
     let report = crewdeck::process::sandbox::probe(Some(&program()));

@@ -34,7 +34,10 @@ impl ApprovalCheck for Approval {
         if self.0 {
             Ok(())
         } else {
-            Err(NotApproved { why })
+            Err(NotApproved {
+                why,
+                has_changed: false,
+            })
         }
     }
 }

@@ -14,7 +14,7 @@ mod trust;
 mod variables;
 
 use std::cell::LazyCell;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use super::approvals::{Decisions, SettingsDecision};
 use super::user_folder;
@@ -28,6 +28,7 @@ pub use edit::{NewServer, ServerScope, add_server, remove_server};
 pub use hook_files::{ParsedHooks, parse as parse_hooks};
 pub use json::FileProblem;
 use json::shown;
+use named_files::CommandWords;
 pub use servers::{ParsedServer, ParsedServers, parse as parse_servers};
 use trust::NewItem;
 pub use trust::{ExtensionTrust, ItemKind, TrustItem};
@@ -42,12 +43,9 @@ pub const HOOK_FILES: &[&str] = &[
     ".crewdeck/hooks.json",
 ];
 
-/// If `PATH` contains folders of the project, a word of a command can name a program in them. At most this number of
-/// words is looked for in each such folder.
-const PROGRAMS_MAX: usize = 64;
-
 // Tell the user what a server or hook can do once it is approved.
 const RUNS_PROGRAM: &str = "runs a program with your rights, outside of the sandbox";
+const OWN_RUNS_FILES: &str = "your own server, which would run files of this project with your rights, outside of the sandbox";
 const SENDS: &str = "receives what agents send to it and the variables that it names";
 const RUNS_HOOK: &str = "runs with your rights, outside of the sandbox, and sees what agents do";
 const SENDS_HOOK: &str = "receives what agents do and the variables that it names";
@@ -105,26 +103,34 @@ impl Extensions {
         let waiting: Vec<&TrustItem> = self.trust.items().filter(|i| i.is_waiting()).collect();
         let servers: Vec<&str> = waiting
             .iter()
-            .filter(|item| item.kind == ItemKind::Server)
+            .filter(|item| item.kind == ItemKind::Server && !item.is_own)
             .map(|item| item.name.as_str())
             .collect();
+        let own = waiting.iter().filter(|item| item.is_own);
+        let own: Vec<&str> = own.map(|item| item.name.as_str()).collect();
         let mut parts = Vec::new();
+        if !own.is_empty() {
+            parts.push(format!(
+                "files that your own MCP servers would run ({})",
+                own.join(", ")
+            ));
+        }
         match servers[..] {
             [] => {}
             [name] => parts.push(format!("the MCP server {name}")),
             _ => parts.push(format!("the MCP servers {}", servers.join(", "))),
         }
-        match waiting.len() - servers.len() {
+        match waiting.len() - servers.len() - own.len() {
             0 => {}
             1 => parts.push("1 hook".into()),
             n => parts.push(format!("{n} hooks")),
         }
         let how = match (parts.len(), waiting.len()) {
             (0, _) => return None,
-            (_, 1) => "waits for your approval and does not run",
+            (_, 1) if own.is_empty() => "waits for your approval and does not run",
             _ => "wait for your approval and do not run",
         };
-        let approve = if servers.is_empty() {
+        let approve = if servers.is_empty() && own.is_empty() {
             "crewdeck trust"
         } else {
             "crewdeck trust, or crewdeck mcp approve for the servers"
@@ -221,8 +227,9 @@ impl<F: Fn() -> Decisions> Loader<'_, F> {
             return;
         };
         let parsed = self.parse(&bytes, ServerSource::User, false);
-        for server in &parsed.servers {
-            self.list(server, ListedState::Approved);
+        for (index, server) in parsed.servers.iter().enumerate() {
+            let state = self.own_server_state(&file, index, server);
+            self.list(server, state);
         }
         for text in parsed.problems {
             self.problem(&file, text);
@@ -279,6 +286,28 @@ impl<F: Fn() -> Decisions> Loader<'_, F> {
         }
     }
 
+    /// Returns the state of a server that the user declares. It needs approval only if it would run files of the project.
+    fn own_server_state(&mut self, file: &str, index: usize, server: &ParsedServer) -> ListedState {
+        if matches!(server.config.transport, ServerTransport::Http { .. }) {
+            return ListedState::Approved;
+        }
+        let decision = match self.approve_server(file, index, server, &[]) {
+            Ok(decision) => decision,
+            Err(why) => {
+                self.problem(file, why.clone());
+                return ListedState::Problem(why);
+            }
+        };
+        let name = &server.config.name;
+        let needs_approval = self.out.trust.items().any(|item| item.name == *name);
+        match decision {
+            _ if !needs_approval => ListedState::Approved,
+            Some(SettingsDecision::Approved) => ListedState::Approved,
+            Some(SettingsDecision::Ignored) => ListedState::Ignored,
+            None => ListedState::NeedsApproval,
+        }
+    }
+
     fn approve_server(
         &mut self,
         file: &str,
@@ -287,10 +316,18 @@ impl<F: Fn() -> Decisions> Loader<'_, F> {
         bytes: &[u8],
     ) -> Result<Option<SettingsDecision>, String> {
         let (dir, effect) = match &server.config.transport {
+            ServerTransport::Program { dir, .. } if server.config.source == ServerSource::User => {
+                (dir.clone(), OWN_RUNS_FILES)
+            }
             ServerTransport::Program { dir, .. } => (dir.clone(), RUNS_PROGRAM),
             ServerTransport::Http { .. } => (None, SENDS),
         };
-        let dir = dir.map_or_else(|| self.root.to_owned(), |dir| self.root.join(dir));
+        let dir = self.root.join(dir.unwrap_or_default());
+        let is_own = server.config.source == ServerSource::User;
+        let mut command = server.command.clone();
+        if is_own {
+            command.libraries.extend(command.module_folder());
+        }
         let new = NewItem {
             kind: ItemKind::Server,
             name: server.config.name.clone(),
@@ -298,30 +335,18 @@ impl<F: Fn() -> Decisions> Loader<'_, F> {
             index,
             runs: server.details.clone(),
             effect,
-            named: self.named(&dir, &server.words),
-            words: server.words.clone(),
+            is_own,
+            command: self.searching(command),
+            dir,
         };
         self.out.trust.add(new, bytes, &self.decisions)
     }
 
-    /// Returns the files of the project that a command names or that its program loads, see [`named_files`]. `texts`
-    /// are the words of the command, `dir` is its work directory.
-    fn named(&self, dir: &Path, texts: &[String]) -> Result<Vec<PathBuf>, String> {
-        let real = self.root.canonicalize();
-        let root = real.as_deref().unwrap_or(self.root);
-        let dir = dir.canonicalize().unwrap_or_else(|_| dir.to_owned());
-        let mut texts = texts.to_vec();
-        // A program that is named without a folder is searched in `PATH`, which can contain folders of the project.
+    /// Adds to a command the folders of crewdeck's own `PATH`, which can contain folders of the project.
+    fn searching(&self, mut command: CommandWords) -> CommandWords {
         let search = (self.environment)("PATH").unwrap_or_default();
-        for folder in search.split(':').map(|folder| dir.join(folder)) {
-            if folder.starts_with(root) {
-                let words = texts.clone();
-                let first = words.iter().flat_map(|text| text.split_whitespace());
-                let first = first.filter(|word| !word.contains('/')).take(PROGRAMS_MAX);
-                texts.extend(first.map(|word| folder.join(word).to_string_lossy().into_owned()));
-            }
-        }
-        named_files::paths(root, &dir, &texts)
+        command.search.extend(search.split(':').map(str::to_string));
+        command
     }
 
     fn list(&mut self, server: &ParsedServer, state: ListedState) {
@@ -383,8 +408,12 @@ impl<F: Fn() -> Decisions> Loader<'_, F> {
                 index: hook.source.index,
                 runs: one_line(&escape_control_chars(&details(&hook))),
                 effect,
-                named: self.named(self.root, &words),
-                words,
+                is_own: false,
+                command: self.searching(CommandWords {
+                    texts: words,
+                    ..CommandWords::default()
+                }),
+                dir: self.root.to_owned(),
             };
             if let Err(why) = self.out.trust.add(new, &bytes, &self.decisions) {
                 self.problem(file, why);

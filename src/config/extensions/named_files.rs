@@ -1,19 +1,24 @@
 //! Finds the files of a project that a command may run: those that its words name, and those that its program loads
-//! without being given their names. Pure.
+//! without being given their names.
 //!
 //! The result contains too many paths rather than too few; those that are no files are ignored later. Files that a
 //! named file loads in turn are not found.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use crate::domain::path::without_dots;
 
 /// Maximum number of paths of one command, and maximum number of words in which paths are searched.
 const PATHS_MAX: usize = 4096;
+/// Maximum number of folders of one command in which its words are searched.
+const FOLDERS_MAX: usize = 64;
 /// Folders outside of the project to which the sandboxed commands of agents can write.
 const TEMPORARY: &[&str] = &["/tmp/", "/var/tmp/", "/dev/shm/"];
 /// Replaces the [`ROOT_NAMES`] while the text of a command is split into words.
 const ROOT: char = '\u{1}';
+/// Replaces the [`DIR_NAMES`].
+const DIR: char = '\u{2}';
 /// What a shell replaces by the project directory.
 const ROOT_NAMES: &[&str] = &[
     "${CLAUDE_PROJECT_DIR}",
@@ -21,20 +26,38 @@ const ROOT_NAMES: &[&str] = &[
     "$CLAUDE_PROJECT_DIR",
     "${CREWDECK_PROJECT_DIR}",
     "$CREWDECK_PROJECT_DIR",
-    "$(pwd)",
-    "`pwd`",
-    "${PWD}",
-    "$PWD",
 ];
+/// What a shell replaces by the work directory.
+const DIR_NAMES: &[&str] = &["$(pwd)", "`pwd`", "${PWD}", "$PWD"];
+/// Words after which the name of a folder follows in which a program runs. Such a folder counts even if it does not
+/// exist yet.
+const BEFORE_FOLDER: &[&str] = &[
+    "cd",
+    "pushd",
+    "-C",
+    "--cwd",
+    "--dir",
+    "--directory",
+    "--prefix",
+    "--project",
+];
+/// Programs that prefer packages of the project, and their programs, to those that they would fetch.
+const PACKAGE_RUNNERS: &[&str] = &["npm", "npx", "pnpm", "pnpx", "yarn", "bun", "bunx"];
+/// The folders of these packages and of their programs.
+const PACKAGE_FOLDERS: &[&str] = &["node_modules", "node_modules/.bin"];
 
 /// Programs, each with the files that it loads from its work directory.
 const BY_PROGRAM: &[(&str, &[&str])] = &[
-    ("npm", &["package.json"]),
-    ("npx", &["package.json"]),
-    ("pnpm", &["package.json"]),
-    ("yarn", &["package.json"]),
-    ("bun", &["package.json", "bunfig.toml"]),
-    ("bunx", &["package.json", "bunfig.toml"]),
+    ("npm", &["package.json", ".npmrc"]),
+    ("npx", &["package.json", ".npmrc"]),
+    ("pnpm", &["package.json", ".npmrc"]),
+    ("pnpx", &["package.json", ".npmrc"]),
+    (
+        "yarn",
+        &["package.json", ".npmrc", ".yarnrc", ".yarnrc.yml"],
+    ),
+    ("bun", &["package.json", "bunfig.toml", ".npmrc"]),
+    ("bunx", &["package.json", "bunfig.toml", ".npmrc"]),
     ("deno", &["deno.json", "deno.jsonc", "package.json"]),
     ("make", &["GNUmakefile", "makefile", "Makefile"]),
     ("just", &["justfile", "Justfile", ".justfile"]),
@@ -45,24 +68,17 @@ const BY_PROGRAM: &[(&str, &[&str])] = &[
     ("cargo", &["Cargo.toml", "build.rs", ".cargo/config.toml"]),
     ("mise", &["mise.toml", ".mise.toml"]),
     ("direnv", &[".envrc"]),
-    (
-        "docker",
-        &[
-            "compose.yaml",
-            "compose.yml",
-            "docker-compose.yml",
-            "Dockerfile",
-        ],
-    ),
-    (
-        "podman",
-        &[
-            "compose.yaml",
-            "compose.yml",
-            "docker-compose.yml",
-            "Dockerfile",
-        ],
-    ),
+    ("docker", DOCKER_FILES),
+    ("docker-compose", DOCKER_FILES),
+    ("podman", DOCKER_FILES),
+];
+
+const DOCKER_FILES: &[&str] = &[
+    "compose.yaml",
+    "compose.yml",
+    "docker-compose.yml",
+    "docker-compose.yaml",
+    "Dockerfile",
 ];
 
 /// Interpreters, each with the suffixes that it appends to the path of a module: `node ./server` loads `./server.js` or
@@ -86,23 +102,77 @@ const BY_INTERPRETER: &[(&str, &[&str])] = &[
     ("go", &["/main.go"]),
 ];
 
-/// Returns the paths below `root` and in temporary folders that a command may run, sorted. `texts` are the command, its
-/// arguments and the values of its environment variables. Relative paths start in `dir`. `root` must contain no
-/// symbolic links.
+/// A command, as far as it decides which files run.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct CommandWords {
+    /// The command, its arguments, and the values of environment variables from which programs load code.
+    pub texts: Vec<String>,
+    /// The folders in which programs are searched that are named without a folder.
+    pub search: Vec<String>,
+    /// The folders from which its program loads libraries by their names.
+    pub libraries: Vec<String>,
+}
+
+impl CommandWords {
+    /// Returns the work directory as a folder of libraries, if the command is `python -m` or the like: the interpreter
+    /// then searches modules there before it searches them elsewhere.
+    pub fn module_folder(&self) -> Option<String> {
+        let words: Vec<String> = self
+            .texts
+            .iter()
+            .flat_map(|text| shell_words(text))
+            .collect();
+        let is_python = |word: &String| matches!(program_of(word), "python" | "python3");
+        let loads = |word: &String| ["-m", "-c", "-"].contains(&word.as_str());
+        (words.iter().any(is_python) && words.iter().any(loads)).then(|| ".".to_string())
+    }
+}
+
+/// Where a command runs.
+#[derive(Debug, Clone, Copy)]
+pub struct CommandPlace<'a> {
+    /// The project directory, without symbolic links.
+    pub root: &'a Path,
+    /// The directory in which relative paths start, without symbolic links.
+    pub dir: &'a Path,
+    /// The directory below which paths are found: the project directory, or the worktree.
+    pub within: &'a Path,
+    /// Returns whether a path is a folder.
+    pub is_folder: fn(&Path) -> bool,
+}
+
+/// The files and folders that a command may run.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct NamedPaths {
+    /// Sorted.
+    pub files: Vec<PathBuf>,
+    /// Folders of libraries: all files directly in them may run.
+    pub libraries: Vec<PathBuf>,
+}
+
+/// Returns the paths below `place.within` and in temporary folders that a command may run. A relative path can start in
+/// the work directory and in each folder that the command names.
 ///
 /// # Errors
-/// Fails if there are more than [`PATHS_MAX`] paths or words.
-pub fn paths(root: &Path, dir: &Path, texts: &[String]) -> Result<Vec<PathBuf>, String> {
+/// Fails if there are more than [`PATHS_MAX`] paths or words, or more than [`FOLDERS_MAX`] folders.
+pub fn paths(place: &CommandPlace<'_>, command: &CommandWords) -> Result<NamedPaths, String> {
     let mut words = Vec::new();
-    for text in texts {
-        let mut text = text.replace(ROOT, " ");
-        for name in ROOT_NAMES {
-            text = text.replace(name, &ROOT.to_string());
-        }
+    let mut in_order = Vec::new();
+    for text in &command.texts {
+        let text = marked(text);
         collect(&text, 0, &mut words);
+        in_order.extend(shell_words(&text));
+    }
+    let mut named_folders = after_folder_options(&in_order);
+    for word in words
+        .iter()
+        .filter(|word| word.contains(char::is_whitespace))
+    {
+        named_folders.extend(after_folder_options(&shell_words(word)));
     }
     words.sort();
     words.dedup();
+    words.retain(|word| !word.is_empty());
     let too_many = || {
         format!(
             "names more than {PATHS_MAX} files, more than crewdeck checks for changes: put the commands into a script"
@@ -116,44 +186,172 @@ pub fn paths(root: &Path, dir: &Path, texts: &[String]) -> Result<Vec<PathBuf>, 
         let found = table.iter().filter(|(program, _)| is_called(program));
         found.flat_map(|(_, files)| files.iter().copied()).collect()
     };
-    let ends = called(BY_INTERPRETER);
-    let mut out = Vec::new();
-    let mut add = |path: &str| {
-        let start = match path.strip_prefix(ROOT) {
-            Some(below) => root.join(below.trim_start_matches('/')),
-            None => dir.join(path),
+    let mut ends = called(BY_INTERPRETER);
+    let mut by_program = called(BY_PROGRAM);
+    let runs_packages = words
+        .iter()
+        .any(|w| PACKAGE_RUNNERS.contains(&program_of(w)));
+    if runs_packages {
+        ends.push("/package.json");
+        let bare: Vec<String> = words.iter().flat_map(|word| package_names(word)).collect();
+        words.extend(bare);
+        let folders = PACKAGE_FOLDERS.iter().map(ToString::to_string);
+        named_folders.extend(folders);
+    }
+    named_folders.extend(command.search.iter().cloned());
+    let libraries: Vec<String> = command.libraries.iter().map(|text| marked(text)).collect();
+    named_folders.extend(libraries.iter().cloned());
+    let folders = folders(place, &named_folders, &words)?;
+
+    let mut out = BTreeSet::new();
+    // `docker run` reads no files.
+    if !words
+        .iter()
+        .any(|word| ["compose", "build", "buildx", "up"].contains(&word.as_str()))
+    {
+        by_program.retain(|file| !DOCKER_FILES.contains(file));
+    }
+    for folder in &folders {
+        for file in &by_program {
+            place.add(folder, file, &mut out);
+        }
+        for word in &words {
+            place.add(folder, word, &mut out);
+            for end in &ends {
+                let whole = format!("{}{end}", word.trim_end_matches('/'));
+                place.add(folder, &whole, &mut out);
+                // A module name, as in `python -m tools.server`.
+                if word.contains('.') && !word.contains('/') {
+                    let whole = format!("{}{end}", word.replace('.', "/"));
+                    place.add(folder, &whole, &mut out);
+                }
+            }
+            if out.len() > PATHS_MAX {
+                return Err(too_many());
+            }
+        }
+    }
+    let mut libraries: Vec<PathBuf> = libraries
+        .iter()
+        .map(|text| without_dots(&place.start(place.dir, text)))
+        .filter(|path| path.starts_with(place.within))
+        .collect();
+    libraries.sort();
+    libraries.dedup();
+    Ok(NamedPaths {
+        files: out.into_iter().collect(),
+        libraries,
+    })
+}
+
+/// Returns the folders in which relative paths of a command may start. `named` are folders even if they do not exist;
+/// `words` may be the names of folders.
+fn folders(
+    place: &CommandPlace<'_>,
+    named: &[String],
+    words: &[String],
+) -> Result<Vec<PathBuf>, String> {
+    let mut out = vec![place.dir.to_owned()];
+    let add = |path: PathBuf, out: &mut Vec<PathBuf>| {
+        let path = without_dots(&path);
+        if path.starts_with(place.within) && !out.contains(&path) {
+            out.push(path);
+        }
+        if out.len() > FOLDERS_MAX {
+            return Err(format!(
+                "names more than {FOLDERS_MAX} folders, more than crewdeck checks for changes: put the commands into a script"
+            ));
+        }
+        Ok(())
+    };
+    for folder in named {
+        add(place.start(place.dir, folder), &mut out)?;
+    }
+    // Folders in folders, as after `cd a && cd b`.
+    let mut at = 0;
+    while let Some(folder) = out.get(at).cloned() {
+        at += 1;
+        for word in words.iter().chain(named) {
+            let path = place.start(&folder, word);
+            if (place.is_folder)(&path) {
+                add(path, &mut out)?;
+            }
+        }
+    }
+    Ok(out)
+}
+
+impl CommandPlace<'_> {
+    /// Returns the path that `word` names, if relative paths start in `folder`.
+    fn start(&self, folder: &Path, word: &str) -> PathBuf {
+        let below = |mark| {
+            word.strip_prefix(mark)
+                .map(|rest| rest.trim_start_matches('/'))
         };
+        match (below(ROOT), below(DIR)) {
+            (Some(rest), _) => self.root.join(rest),
+            (None, Some(rest)) => self.dir.join(rest),
+            (None, None) => folder.join(word),
+        }
+    }
+
+    fn add(&self, folder: &Path, word: &str, out: &mut BTreeSet<PathBuf>) {
+        let start = self.start(folder, word);
         let is_temporary = TEMPORARY.iter().any(|folder| start.starts_with(folder));
         let normal = without_dots(&start);
         // If `a` is a symbolic link, `a/../b` and `b` are different files, so both paths are added.
-        let has_alias = normal != start && normal.starts_with(root);
+        let has_alias = normal != start && normal.starts_with(self.within);
         let as_written = has_alias.then_some(start);
         for path in as_written.into_iter().chain([normal]) {
-            let is_ours = path.starts_with(root) && path != root;
-            if (is_ours || is_temporary) && !out.contains(&path) {
-                out.push(path);
+            let is_ours = path.starts_with(self.within) && path != self.within;
+            if is_ours || is_temporary {
+                out.insert(path);
             }
         }
-        out.len()
+    }
+}
+
+/// Returns `text` with marks for the names of the project directory and of the work directory.
+fn marked(text: &str) -> String {
+    let mut text = text.replace([ROOT, DIR], " ");
+    for (names, mark) in [(ROOT_NAMES, ROOT), (DIR_NAMES, DIR)] {
+        for name in names {
+            text = text.replace(name, &mark.to_string());
+        }
+    }
+    text
+}
+
+/// Returns the words that follow one of [`BEFORE_FOLDER`], or stand in one word with it, as in `-Csrv` or `--prefix=srv`.
+fn after_folder_options(words: &[String]) -> Vec<String> {
+    let mut out = Vec::new();
+    for (at, word) in words.iter().enumerate() {
+        if BEFORE_FOLDER.contains(&word.as_str()) {
+            out.extend(words.get(at + 1).cloned());
+        } else if let Some((option, folder)) = word.split_once('=')
+            && BEFORE_FOLDER.contains(&option)
+        {
+            out.push(folder.to_string());
+        } else if let Some(folder) = word.strip_prefix("-C") {
+            out.push(folder.to_string());
+        }
+    }
+    out
+}
+
+/// Returns what a word is called in a folder of packages: without its version, and its last part, by which its program is
+/// usually called.
+fn package_names(word: &str) -> Vec<String> {
+    let bare = match word.rfind('@') {
+        Some(at) if at > 0 => &word[..at],
+        _ => word,
     };
-    for file in called(BY_PROGRAM) {
-        add(file);
-    }
-    for word in words.iter().filter(|word| !word.is_empty()) {
-        let mut count = add(word);
-        for end in &ends {
-            count = add(&format!("{}{end}", word.trim_end_matches('/')));
-            // A module name, as in `python -m tools.server`.
-            if word.contains('.') && !word.contains('/') {
-                count = add(&format!("{}{end}", word.replace('.', "/")));
-            }
-        }
-        if count > PATHS_MAX {
-            return Err(too_many());
-        }
-    }
-    out.sort();
-    Ok(out)
+    let last = bare.rsplit('/').next().unwrap_or(bare);
+    let names = [bare, last].into_iter();
+    names
+        .filter(|name| !name.is_empty() && *name != word)
+        .map(String::from)
+        .collect()
 }
 
 /// Adds to `out` the text itself, its words as a shell would split them, the parts between `=`, `:` or `,`, and the
@@ -179,7 +377,8 @@ fn collect(text: &str, depth: usize, out: &mut Vec<String>) {
     // `-r./x.js`, `@./arguments`
     let short = text.strip_prefix('@').or_else(|| {
         let rest = text.strip_prefix('-')?;
-        rest.get(1..).filter(|path| path.contains(['.', '/', ROOT]))
+        rest.get(1..)
+            .filter(|path| path.contains(['.', '/', ROOT, DIR]))
     });
     if let Some(path) = short.filter(|path| !path.is_empty()) {
         out.push(path.to_string());
@@ -234,12 +433,33 @@ fn program_of(word: &str) -> &str {
 mod tests {
     use super::*;
 
+    /// Returns a place in the project `/p`.
+    fn place(dir: &str) -> CommandPlace<'_> {
+        CommandPlace {
+            root: Path::new("/p"),
+            dir: Path::new(dir),
+            within: Path::new(dir),
+            is_folder: |path| {
+                let folders = ["/p/srv", "/p/srv/sub", "/p/.claude/hooks"];
+                folders.map(Path::new).contains(&path)
+            },
+        }
+    }
+
+    fn words(texts: &[&str]) -> CommandWords {
+        CommandWords {
+            texts: texts.iter().map(ToString::to_string).collect(),
+            ..CommandWords::default()
+        }
+    }
+
+    fn shown(paths: &[PathBuf]) -> Vec<String> {
+        let below = paths.iter().map(|path| path.strip_prefix("/p").unwrap());
+        below.map(|path| path.display().to_string()).collect()
+    }
+
     fn found(texts: &[&str]) -> Vec<String> {
-        let texts: Vec<String> = texts.iter().map(ToString::to_string).collect();
-        let all = paths(Path::new("/p"), Path::new("/p"), &texts).unwrap();
-        all.iter()
-            .map(|p| p.strip_prefix("/p").unwrap().display().to_string())
-            .collect()
+        shown(&paths(&place("/p"), &words(texts)).unwrap().files)
     }
 
     #[test]
@@ -278,6 +498,29 @@ mod tests {
             (vec!["tee >(sh in.sh)"], "in.sh"),
             (vec!["a/../b.sh"], "b.sh"),
             (vec!["a\\ b.sh"], "a b.sh"),
+            // Names in a folder that the command names, and in one that does not exist yet.
+            (
+                vec!["uv", "--directory", "srv", "run", "foo.py"],
+                "srv/foo.py",
+            ),
+            (vec!["npm", "--prefix", "srv", "start"], "srv/package.json"),
+            (vec!["npm", "--prefix=new", "start"], "new/package.json"),
+            (vec!["make", "-C", "srv", "x"], "srv/Makefile"),
+            (vec!["make", "-Cnew", "x"], "new/Makefile"),
+            (vec!["sh", "-c", "cd srv && node a.js"], "srv/a.js"),
+            (vec!["sh", "-c", "sh -c 'cd new; node a.js'"], "new/a.js"),
+            (vec!["cd srv && cd sub && ./x.sh"], "srv/sub/x.sh"),
+            (
+                vec!["cd \"$CLAUDE_PROJECT_DIR\"/.claude/hooks && ./check.sh"],
+                ".claude/hooks/check.sh",
+            ),
+            (vec!["npx", "-y", "a"], "node_modules/.bin/a"),
+            (
+                vec!["npx", "-y", "@a/b@1.2"],
+                "node_modules/@a/b/package.json",
+            ),
+            (vec!["npx", "-y", "@a/b@1.2"], "node_modules/.bin/b"),
+            (vec!["npx", "-y", "a"], ".npmrc"),
         ] {
             let found = found(&texts);
             assert!(
@@ -299,7 +542,57 @@ mod tests {
             let found = found(&[command]);
             assert!(!found.iter().any(|path| path == "log.txt"), "{found:?}");
         }
-        let many: Vec<String> = (0..5000).map(|n| format!("f{n}")).collect();
-        assert!(paths(Path::new("/p"), Path::new("/p"), &many).is_err());
+        let many = (0..5000).map(|n| format!("f{n}")).collect::<Vec<_>>();
+        let many: Vec<&str> = many.iter().map(String::as_str).collect();
+        assert!(paths(&place("/p"), &words(&many)).is_err());
+        let many = (0..100).map(|n| format!("cd d{n};")).collect::<String>();
+        assert!(paths(&place("/p"), &words(&[&many])).is_err());
+    }
+
+    #[test]
+    fn programs_are_found_in_the_search_path_however_they_are_written() {
+        for text in [
+            "a&&lint",
+            "\"lint\"",
+            "$(lint)",
+            &format!("{}lint", "x ".repeat(99)),
+        ] {
+            let command = CommandWords {
+                search: vec!["/usr/bin".into(), "./bin".into()],
+                ..words(&[text])
+            };
+            let found = shown(&paths(&place("/p"), &command).unwrap().files);
+            assert!(
+                found.iter().any(|path| path == "bin/lint"),
+                "{text}: {found:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn folders_of_libraries_are_found() {
+        let command = CommandWords {
+            libraries: vec!["./lib".into(), "/usr/lib".into(), "$PWD/more".into()],
+            ..words(&["python", "-m", "mod"])
+        };
+        let found = paths(&place("/p"), &command).unwrap();
+        assert_eq!(shown(&found.libraries), ["lib", "more"]);
+        assert!(shown(&found.files).contains(&"lib/mod.py".to_string()));
+    }
+
+    #[test]
+    fn only_relative_paths_start_in_a_worktree() {
+        let place = place("/p/.worktrees/a");
+        let command = words(&["$CLAUDE_PROJECT_DIR/x.sh; $PWD/y.sh; ./z.sh; /p/w.sh"]);
+        let found = shown(&paths(&place, &command).unwrap().files);
+        for (name, expected) in [
+            ("x.sh", false),
+            ("y.sh", true),
+            ("z.sh", true),
+            ("w.sh", false),
+        ] {
+            let is_found = found.contains(&format!(".worktrees/a/{name}"));
+            assert_eq!(is_found, expected, "{name}: {found:?}");
+        }
     }
 }

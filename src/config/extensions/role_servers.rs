@@ -103,7 +103,7 @@ impl<F: Fn() -> Decisions> Loader<'_, F> {
         for mut server in parsed.servers {
             server.config.role.clone_from(&role);
             let state = match entry.source {
-                ServerSource::User => ListedState::Approved,
+                ServerSource::User => self.own_server_state(entry.file, entry.index, &server),
                 ServerSource::Project => {
                     match self.approve_server(entry.file, entry.index, &server, bytes) {
                         Ok(Some(SettingsDecision::Approved)) => ListedState::Approved,

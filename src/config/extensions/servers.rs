@@ -9,6 +9,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::json::{self, Entries, flag, shown, shown_message, strings, text};
+use super::named_files::CommandWords;
 use super::variables::{self, Lookup};
 use crate::domain::mcp::{
     SERVER_NAME_MAX, ServerConfig, ServerSource, ServerTransport, is_server_name,
@@ -47,6 +48,17 @@ const UNUSED_FIELDS: &[(&str, &str)] = &[
     ),
     ("description", ""),
 ];
+/// Environment variables with folders from which programs load libraries by their names.
+const LIBRARY_VARIABLES: &[&str] = &[
+    "PYTHONPATH",
+    "NODE_PATH",
+    "RUBYLIB",
+    "PERL5LIB",
+    "PERLLIB",
+    "CLASSPATH",
+    "LD_LIBRARY_PATH",
+    "DYLD_LIBRARY_PATH",
+];
 
 /// A valid server of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -56,9 +68,8 @@ pub struct ParsedServer {
     pub target: String,
     /// `target` with the work directory and environment variables or with the headers.
     pub details: String,
-    /// The texts that can name files that the program runs: the program, its arguments, and the values of environment
-    /// variables from which programs load code.
-    pub words: Vec<String>,
+    /// What can name files that the program runs. `search` is its own `PATH`.
+    pub command: CommandWords,
     /// Whether it names a secret that was withheld, see [`variables::Variable::Withheld`].
     pub is_withheld: bool,
 }
@@ -165,7 +176,7 @@ impl ServerEntry<'_> {
         let is_http = is_http(fields)?;
         let call_timeout = self.timeout(fields)?;
         let is_always_loaded = flag(fields, "alwaysLoad")?;
-        let (transport, target, details, words) = if is_http {
+        let (transport, target, details, command) = if is_http {
             self.http(fields)?
         } else {
             self.program(fields)?
@@ -181,7 +192,7 @@ impl ServerEntry<'_> {
             },
             target: one_line(&escape_control_chars(&target)),
             details: one_line(&escape_control_chars(&details)),
-            words,
+            command,
             is_withheld: self.is_withheld,
         })
     }
@@ -254,10 +265,22 @@ impl ServerEntry<'_> {
             details.push_str(&format!(", in {dir}"));
         }
         details.push_str(&env_text.map_or(String::new(), |env| format!(", with {env}")));
-        let mut words = vec![command.clone()];
-        words.extend(args.iter().cloned());
+        let mut texts = vec![command.clone()];
+        texts.extend(args.iter().cloned());
         let loading = env.iter().filter(|(name, _)| loads_code(name));
-        words.extend(loading.map(|(_, value)| value.clone()));
+        texts.extend(loading.map(|(_, value)| value.clone()));
+        let folders = |names: &[&str]| -> Vec<String> {
+            let named = env
+                .iter()
+                .filter(|(name, _)| names.contains(&name.as_str()));
+            let folders = named.flat_map(|(_, value)| value.split(':'));
+            folders.map(str::to_string).collect()
+        };
+        let words = CommandWords {
+            texts,
+            search: folders(&["PATH"]),
+            libraries: folders(LIBRARY_VARIABLES),
+        };
         let transport = ServerTransport::Program {
             command,
             args,
@@ -297,7 +320,8 @@ impl ServerEntry<'_> {
         let mut details = written.to_string();
         details.push_str(&headers_text.map_or(String::new(), |all| format!(", with {all}")));
         let transport = ServerTransport::Http { url, headers };
-        Ok((transport, written.to_string(), details, Vec::new()))
+        let command = CommandWords::default();
+        Ok((transport, written.to_string(), details, command))
     }
 
     /// Returns the entries of an object of strings with their variables replaced, and one text with all entries as they
@@ -347,8 +371,8 @@ impl ServerEntry<'_> {
     }
 }
 
-/// The transport of a server, and its [`ParsedServer::target`], [`ParsedServer::details`] and [`ParsedServer::words`].
-type Transport = (ServerTransport, String, String, Vec<String>);
+/// The transport of a server, and its [`ParsedServer::target`], [`ParsedServer::details`] and [`ParsedServer::command`].
+type Transport = (ServerTransport, String, String, CommandWords);
 
 /// Returns whether `type`, `command` and `url` declare a server that is reached by HTTP; if not, it is a program.
 fn is_http(fields: &Map<String, Value>) -> Result<bool, String> {

@@ -82,7 +82,7 @@ fn every_field_of_an_http_server_is_read() {
             server.config.call_timeout,
             Some(Duration::from_millis(1500))
         );
-        assert!(server.words.is_empty() && server.is_withheld);
+        assert!(server.command.texts.is_empty() && server.is_withheld);
         assert_eq!(
             server.details,
             "https://x.example/mcp?a=${A:-1}, with Authorization='Bearer ${API_KEY}'"

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::event::HookEvent;
+use super::event::{BlockEffect, HookEvent};
 use super::spec::HookSpec;
 use crate::domain::text::{clip, escape_control_chars, one_line};
 
@@ -10,6 +10,10 @@ use crate::domain::text::{clip, escape_control_chars, one_line};
 const SHOWN_MAX: usize = 200;
 /// The exit code with which a hook blocks.
 const BLOCKS: i32 = 2;
+
+/// Why a hook blocks that has changed since it was approved, and what the user can do.
+const CHANGED: &str = "its files changed since you approved it: restore them, or approve again (crewdeck trust) and \
+    restart crewdeck";
 
 /// What a hook decides about a tool call. The later one wins over the earlier one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -105,6 +109,22 @@ pub fn decide(hook: &HookSpec, result: HookResult) -> HookDecision {
             shown(&hook.runs())
         )))
     });
+    out
+}
+
+/// Returns the decision of a hook that does not run because its files have changed since the user approved it: it
+/// blocks what a block prevents. Otherwise an agent could switch a hook off by editing its files.
+pub fn decide_changed(hook: &HookSpec) -> HookDecision {
+    let mut out = HookDecision::default();
+    if hook.event.block_effect() == BlockEffect::Refuses {
+        let reason = format!(
+            "[{}]: {CHANGED} (hook {} of {})",
+            hook.runs(),
+            hook.label(),
+            hook.source.file
+        );
+        out.block(hook.event, reason);
+    }
     out
 }
 

@@ -28,6 +28,21 @@ fn hook(event: HookEvent) -> HookSpec {
     }
 }
 
+#[test]
+fn changed_hook_blocks_what_a_block_prevents() {
+    for event in HookEvent::ALL {
+        let decision = decide_changed(&hook(*event));
+        let denied = decision.permission.map(|(verdict, reason)| {
+            assert_eq!(verdict, PermissionVerdict::Deny);
+            reason
+        });
+        let reason = decision.block.or(denied);
+        let refuses = event.block_effect() == BlockEffect::Refuses;
+        assert_eq!(reason.is_some(), refuses, "{event:?}");
+        assert!(reason.is_none_or(|why| why.contains("approve again (crewdeck trust)")));
+    }
+}
+
 fn exited(event: HookEvent, code: i32, stdout: &str, stderr: &str) -> HookDecision {
     decide(
         &hook(event),

@@ -11,7 +11,7 @@ mod rule;
 mod spec;
 mod tools;
 
-pub use decision::{HookDecision, HookResult, PermissionVerdict, decide};
+pub use decision::{HookDecision, HookResult, PermissionVerdict, decide, decide_changed};
 pub use event::{BlockEffect, HookEvent};
 pub use input::{HookAgent, HookCall, HookContext, HookInput};
 pub use matcher::Matcher;

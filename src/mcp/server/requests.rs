@@ -113,7 +113,9 @@ impl Server {
 /// Returns why a server in this state cannot be called.
 fn state_text(state: &ServerState) -> String {
     match state {
-        ServerState::WaitsForApproval => "the user has not approved its configuration".into(),
+        ServerState::WaitsForApproval => {
+            "the user has not approved its configuration (crewdeck mcp approve, then restart crewdeck)".into()
+        },
         ServerState::Disabled => "the user has disabled it".into(),
         ServerState::Idle => "it has been ended".into(),
         ServerState::Starting => "it is still starting".into(),

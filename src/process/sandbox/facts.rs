@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::{HistoryProtection, PlanInputs, SandboxPlan, plan, sockets};
+use crate::domain::folders::STATE;
 use crate::domain::sandbox::SocketGroup;
 use crate::process::environment;
 use crate::process::history::{
@@ -67,6 +68,7 @@ pub struct Sandbox {
     temp: Vec<PathBuf>,
     write: Vec<PathBuf>,
     sockets: Vec<SocketGroup>,
+    approved: Vec<PathBuf>,
     is_history_unprotected: bool,
     has_warned: SharedFlag,
 }
@@ -129,6 +131,7 @@ impl Sandbox {
             temp: all(temp),
             write: all(write),
             sockets: Vec::new(),
+            approved: Vec::new(),
             is_history_unprotected: false,
             has_warned: SharedFlag::default(),
         }
@@ -163,6 +166,26 @@ impl Sandbox {
             sockets: sockets.to_vec(),
             ..self
         }
+    }
+
+    /// Makes files of the project read-only that the user has approved to run outside of the sandbox.
+    #[must_use]
+    pub fn with_approved(self, files: &[PathBuf]) -> Sandbox {
+        // The folders of crewdeck's state are read-only as a whole.
+        let is_in_state = |path: &PathBuf| {
+            let mut folders = STATE.iter().map(|name| self.root.join(name));
+            folders.any(|folder| path.starts_with(folder))
+        };
+        let files = files.iter().map(|path| real(path));
+        Sandbox {
+            approved: files.filter(|path| !is_in_state(path)).collect(),
+            ..self
+        }
+    }
+
+    /// Returns the files that [`Sandbox::with_approved`] made read-only, without symbolic links.
+    pub fn approved(&self) -> &[PathBuf] {
+        &self.approved
     }
 
     /// Like [`Sandbox::start`], but drops the transfer: changes of the command are not transferred when the command
@@ -212,8 +235,12 @@ impl Sandbox {
         let home = std::env::var_os("HOME").map(PathBuf::from);
         let protected = self.protected_folders(&workdir);
         let is_open = |group| self.sockets.contains(&group);
+        let mut hidden = sockets::hidden(&self.sockets, home.as_deref(), &self.root);
+        // Only an existing folder can be hidden.
+        let logins = environment::login_folder().filter(|folder| folder.is_dir());
+        hidden.extend(logins.map(|folder| real(&folder)));
         let plan = plan(&PlanInputs {
-            hidden: sockets::hidden(&self.sockets, home.as_deref(), &self.root),
+            hidden,
             abstract_sockets: is_open(SocketGroup::Display) || is_open(SocketGroup::Dbus),
             unset: sockets::unset(&self.sockets),
             history,
@@ -237,8 +264,8 @@ impl Sandbox {
 }
 
 impl Sandbox {
-    /// Returns the user's own folders of crewdeck that a command could write. Creates missing ones, because only existing
-    /// folders can be mounted over.
+    /// Returns the user's own folders of crewdeck that a command could write, and the approved files. Creates missing
+    /// folders, because only existing ones can be mounted over.
     fn protected_folders(&self, workdir: &Path) -> Vec<PathBuf> {
         let writable = || {
             let others = self.temp.iter().chain(&self.write).map(PathBuf::as_path);
@@ -253,7 +280,8 @@ impl Sandbox {
                 .mode(0o700)
                 .create(folder);
         }
-        folders.iter().map(|folder| real(folder)).collect()
+        let folders = folders.iter().map(|folder| real(folder));
+        folders.chain(self.approved.iter().cloned()).collect()
     }
 
     fn history_of(&self, workdir: &Path, own: &Path) -> Option<PrivateHistory> {

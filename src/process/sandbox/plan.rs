@@ -66,7 +66,8 @@ pub struct PlanInputs {
     pub hooks: Option<PathBuf>,
     /// The worktrees in `.worktrees` that the command can write; empty unless the command runs in the root.
     pub trees: Vec<PathBuf>,
-    /// The user's own folders of crewdeck, which stay read-only below a writable path.
+    /// The user's own folders of crewdeck and the files that the user has approved, which stay read-only below a writable
+    /// path.
     pub protected: Vec<PathBuf>,
     pub temp: Vec<PathBuf>,
     /// Other writable folders: caches, and the folders in the setting `write`.
@@ -179,7 +180,12 @@ pub fn plan(facts: &PlanInputs) -> SandboxPlan {
             steps
         })
         .collect();
-    plan.view.extend(protected);
+    for step in protected {
+        // A folder is not mounted again over the mounts in it.
+        if !plan.view.contains(&step) {
+            plan.view.push(step);
+        }
+    }
     if let (Some(own), Some(common)) = (&facts.own_git, &facts.common_git) {
         git(&mut plan, facts, own, common);
         plan.history.clone_from(&facts.history);

@@ -2,7 +2,10 @@
 
 use pretty_assertions::assert_eq;
 
+use crewdeck::process::sandbox::{Availability, probe};
+
 use super::{answers, notices, project, received, results, run, unapproved};
+use crate::common::supervised::{check_available, program};
 
 const RULES: &str = r#"
   - when: begin
@@ -66,20 +69,41 @@ fn own_hooks_of_the_user_need_no_approval() {
 }
 
 #[test]
-fn agent_that_edits_a_hook_disables_it_with_one_notice() {
+fn agent_that_edits_a_hook_is_blocked_by_it() {
     let rules = r#"
   - when: begin
     calls:
       - { tool: bash, input: { command: "echo 1" } }
-      - { tool: bash, input: { command: "echo '#!/bin/sh' > .claude/hook.sh; echo 'touch \"$CLAUDE_PROJECT_DIR/evil\"' >> .claude/hook.sh" } }
-      - { tool: bash, input: { command: "echo 2" } }
-      - { tool: bash, input: { command: "echo 3" } }
+      - { tool: bash, input: { command: "echo 'touch \"$CLAUDE_PROJECT_DIR/evil\"' >> tools/guard.txt" } }
+      - { tool: bash, input: { command: "touch forbidden" } }
+      - { tool: bash, input: { command: "touch forbidden" } }
+      - { tool: bash, input: { command: "touch forbidden" } }
+      - { tool: bash, input: { command: "touch forbidden" } }
   - say: done
     times: 0
 "#;
-    let project = project(&[("PreToolUse", "Bash", answers(0, ""))], rules);
+    // No script by its place or mode, so agents can write it.
+    let command = answers(0, "").replace(".claude/hook.sh", "tools/guard.txt");
+    let command = format!("sh {command}");
+    let hooks = [
+        ("PreToolUse", "Bash", command.clone()),
+        ("PostToolUse", "Bash", command),
+    ];
+    let project = unapproved(&hooks, rules);
+    let script = std::fs::read_to_string(project.file(".claude/hook.sh")).unwrap();
+    project.write("tools/guard.txt", &script);
+    assert_eq!(project.run(&["trust", "--yes"]).code(), 0);
     let events = run(&project, &["--tool", "auto"]);
-    assert_eq!(results(&events, "bash").len(), 4);
+    let denied = results(&events, "bash").split_off(2);
+    assert_eq!(denied.len(), 4);
+    for text in denied {
+        let why = "its files changed since you approved it: restore them, or approve again (crewdeck trust) and restart crewdeck";
+        assert!(
+            text.starts_with("PreToolUse:Bash hook error: [") && text.contains(why),
+            "{text}"
+        );
+    }
+    assert!(!project.file("forbidden").exists());
     assert_eq!(
         received(&project, "PreToolUse").len(),
         2,
@@ -90,6 +114,47 @@ fn agent_that_edits_a_hook_disables_it_with_one_notice() {
         &events,
         "has changed since you approved it, so it does not run",
     );
-    assert_eq!(told.len(), 1, "{told:?}");
+    // One for each of the two hooks.
+    assert_eq!(told.len(), 2, "{told:?}");
     assert!(!project.file("evil").exists());
+}
+
+#[test]
+fn agents_cannot_write_approved_hooks() {
+    let rules = r#"
+  - when: begin
+    calls:
+      - { tool: write_file, input: { path: .claude/hook.sh, content: "exit 0" } }
+      - { tool: read_file, input: { path: .claude/settings.json } }
+      - { tool: edit_file, input: { path: .claude/settings.json, old_text: PreToolUse, new_text: Stop } }
+      - { tool: bash, input: { command: "echo 'exit 0' > .claude/hook.sh" } }
+      - { tool: bash, input: { command: "mv .claude gone; mkdir .claude; rm -f .claude/hook.sh; ln .claude/hook.sh linked; echo '{}' > .claude/settings.json" } }
+      - { tool: bash, input: { command: "touch .claude/other b.txt" } }
+  - say: done
+    times: 0
+"#;
+    let hook = ("PreToolUse", "Bash", answers(0, ""));
+    let project = project(&[hook], rules);
+    let before = |file: &str| std::fs::read_to_string(project.file(file)).unwrap();
+    let (script, settings) = (before(".claude/hook.sh"), before(".claude/settings.json"));
+    let events = run(&project, &["--tool", "auto"]);
+    for tool in ["write_file", "edit_file"] {
+        let refused = &results(&events, tool)[0];
+        assert!(
+            refused.contains("is part of what the user approved for hooks or servers"),
+            "{refused}"
+        );
+    }
+    let gap = match probe(Some(&program())).view {
+        Availability::Yes => None,
+        Availability::No { why } => Some(why),
+    };
+    if !check_available(gap) {
+        return;
+    }
+    assert_eq!(before(".claude/hook.sh"), script);
+    assert_eq!(before(".claude/settings.json"), settings);
+    assert!(!project.file("gone").exists() && !project.file("linked").exists());
+    assert!(project.file(".claude/other").exists() && project.file("b.txt").exists());
+    assert_eq!(received(&project, "PreToolUse").len(), 3);
 }

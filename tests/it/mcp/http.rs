@@ -267,6 +267,88 @@ async fn login_is_stored_refreshed_and_deleted() {
 }
 
 #[tokio::test]
+async fn damaged_or_refused_tokens_need_a_login() {
+    let server = server_with_login().await;
+    let logins = tempfile::tempdir().unwrap();
+    let mut config = http_config(&format!("{}/mcp", server.uri()));
+    if let ServerTransport::Http { headers, .. } = &mut config.transport {
+        headers.clear();
+    }
+    let pool = || {
+        TestPool::with(vec![config.clone()], |options| {
+            options.logins = Some(logins.path().to_owned());
+        })
+    };
+    let test = pool();
+    test.pool.ensure_started(&["s"]).await;
+    test.pool.login("s", browse).await.unwrap();
+    test.start().await;
+    test.pool.shutdown().await;
+
+    // The server no longer knows the client.
+    let refusal = ResponseTemplate::new(401).set_body_json(json!({"error": "invalid_client"}));
+    Mock::given(method("POST"))
+        .and(path("/token"))
+        .and(wiremock::matchers::body_string_contains("refresh_token="))
+        .respond_with(refusal)
+        .with_priority(1)
+        .mount(&server)
+        .await;
+    let test = pool();
+    test.pool.ensure_started(&["s"]).await;
+    assert_eq!(test.state(), ServerState::NeedsLogin);
+    test.pool.shutdown().await;
+
+    let file = std::fs::read_dir(logins.path()).unwrap().flatten();
+    let file = file
+        .map(|entry| entry.path())
+        .find(|path| path.extension().is_some_and(|e| e == "json"));
+    std::fs::write(file.unwrap(), "damaged").unwrap();
+    let test = pool();
+    test.pool.ensure_started(&["s"]).await;
+    assert_eq!(test.state(), ServerState::NeedsLogin);
+    test.pool.login("s", browse).await.unwrap();
+    test.pool.shutdown().await;
+}
+
+/// Opens a login page as a browser does, while a web page sends forged requests to the callback.
+fn browse_while_others_guess(url: &str) {
+    let url = url.to_string();
+    tokio::spawn(async move {
+        let page = reqwest::Url::parse(&url).unwrap();
+        let (_, callback) = page
+            .query_pairs()
+            .find(|(key, _)| key == "redirect_uri")
+            .unwrap();
+        for forged in ["code=x&state=y", "error=access_denied", "error=x&state=y"] {
+            let answer = reqwest::get(format!("{callback}?{forged}")).await.unwrap();
+            assert_eq!(answer.status(), 404, "{forged}");
+        }
+        let done = reqwest::get(url).await.unwrap().text().await.unwrap();
+        assert!(done.contains("Return to crewdeck"), "{done}");
+    });
+}
+
+#[tokio::test]
+async fn forged_callbacks_do_not_end_a_login() {
+    let server = server_with_login().await;
+    let logins = tempfile::tempdir().unwrap();
+    let mut config = http_config(&format!("{}/mcp", server.uri()));
+    if let ServerTransport::Http { headers, .. } = &mut config.transport {
+        headers.clear();
+    }
+    let test = TestPool::with(vec![config], |options| {
+        options.logins = Some(logins.path().to_owned());
+    });
+    test.pool.ensure_started(&["s"]).await;
+    test.pool
+        .login("s", browse_while_others_guess)
+        .await
+        .unwrap();
+    test.pool.shutdown().await;
+}
+
+#[tokio::test]
 async fn programs_have_no_login() {
     let test = TestPool::new(vec![super::test_config("s", &[])]);
     let error = test.pool.login("s", |_| {}).await.unwrap_err();

@@ -178,7 +178,10 @@ fn unlisted(server: &ServerStatus) -> Option<String> {
         ServerState::Starting | ServerState::Restarting { .. } => "starting…".into(),
         ServerState::Idle => "not connected yet, choose it to start it".into(),
         ServerState::WaitsForApproval => {
-            format!("needs approval, see crewdeck mcp approve {}", server.name)
+            format!(
+                "needs approval: crewdeck mcp approve {}, then restart crewdeck",
+                server.name
+            )
         }
         ServerState::NeedsLogin => "needs a login, see /mcp".into(),
         ServerState::Failed { .. } => "failed, see /mcp".into(),

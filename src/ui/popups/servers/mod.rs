@@ -108,10 +108,7 @@ impl Popup for ServersPopup {
             | Action::Move(_)
             | Action::RestartServer
             | Action::ToggleServer => Some(!app.model.servers.all().is_empty()),
-            Action::LogIn => Some(
-                self.selected(app)
-                    .is_some_and(|s| s.state == ServerState::NeedsLogin),
-            ),
+            Action::LogIn => Some(self.selected(app).is_some_and(ServerStatus::offers_login)),
             _ => None,
         }
     }

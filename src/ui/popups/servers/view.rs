@@ -163,6 +163,11 @@ fn remedy(server: &ServerStatus, keymap: &KeyMap) -> Option<String> {
             server.name
         )),
         ServerState::NeedsLogin => Some(format!("{} logs in.", key(Action::LogIn))),
+        ServerState::Failed { .. } if server.offers_login() => Some(format!(
+            "It is not restarted automatically. {} restarts it, {} logs in.",
+            key(Action::RestartServer),
+            key(Action::LogIn)
+        )),
         ServerState::Failed { .. } => Some(format!(
             "It is not restarted automatically. {} restarts it.",
             key(Action::RestartServer)

@@ -39,7 +39,7 @@ fn servers_are_asked_once_and_only_while_something_is_typed_for_them() {
     // The server web waits for its approval; the crew checks that again.
     assert_eq!(press(&mut state, "backspace \"web:\""), asks(Some("web")));
     assert!(
-        picture(&state).contains("web: needs approval, see crewdeck mcp approve web"),
+        picture(&state).contains("web: needs approval: crewdeck mcp approve web, then restart"),
         "{}",
         picture(&state)
     );

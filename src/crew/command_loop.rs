@@ -31,6 +31,11 @@ pub trait CommandHandler: Send + Sync + 'static {
         command.reads_attachments()
     }
 
+    /// Returns whether later commands run without waiting for this one.
+    fn is_slow(&self, command: &Command) -> bool {
+        command.is_slow()
+    }
+
     /// Publishes an event, such as the rejection of a command, to those who sent the commands.
     fn publish(&self, event: EventKind) -> impl Future<Output = ()> + Send;
 
@@ -57,7 +62,7 @@ pub async fn run<C: CommandHandler>(crew: Arc<C>, mut inbox: mpsc::Receiver<Sent
         let is_ordered = prompts.are_running() && command.keeps_order_of_prompts();
         if is_ordered || crew.runs_in_background(command) {
             prompts.run(&crew, sent).await;
-        } else if !command.is_slow() {
+        } else if !crew.is_slow(command) {
             answer(&crew, sent).await;
         } else if let Ok(place) = Arc::clone(&room).try_acquire_owned() {
             let own = Arc::clone(&crew);

@@ -1,6 +1,6 @@
 //! The driver: executes the effects of one agent's turn, feeds the results back, and publishes events.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -98,25 +98,40 @@ impl Driver {
         start: TurnInput,
         control: &mut mpsc::Receiver<Control>,
     ) -> TurnEnd {
+        let mut inputs = VecDeque::from([start]);
+        loop {
+            let ended = self.single_turn(&mut inputs, control).await;
+            // What arrived while hooks ran after the end of the turn starts another one.
+            if inputs.is_empty() {
+                return ended;
+            }
+        }
+    }
+
+    /// Runs a turn with `inputs`. Leaves only those that arrived after its end.
+    async fn single_turn(
+        &mut self,
+        inputs: &mut VecDeque<TurnInput>,
+        control: &mut mpsc::Receiver<Control>,
+    ) -> TurnEnd {
         self.publish(AgentEvent::TurnStarted.of(self.name.clone()))
             .await;
         self.budget_gate.begin(&self.name);
         self.state.began = (self.clock)();
         self.troubles().clear();
-        let mut inputs = VecDeque::from([start]);
         if let Some(hooks) = &self.tool_runner.hooks {
             hooks.begin_turn();
-            self.await_session_start(control, &mut inputs).await;
+            self.await_session_start(control, inputs).await;
         }
-        self.start_servers(control, &mut inputs).await;
+        self.start_servers(control, inputs).await;
         let mut progress = TurnProgress::default();
         let mut is_hooked = false;
         loop {
-            self.process(&mut inputs, control, &mut progress).await;
+            self.process(inputs, control, &mut progress).await;
             if !progress.has_called || progress.ended != TurnEnd::Done || progress.is_cleared {
                 break;
             }
-            match self.check_end(is_hooked, control, &mut inputs).await {
+            match self.check_end(is_hooked, control, inputs).await {
                 EndDecision::End if inputs.is_empty() => break,
                 // Text has arrived meanwhile.
                 EndDecision::End => {}
@@ -126,7 +141,7 @@ impl Driver {
                 }
                 EndDecision::Interrupted => {
                     progress.ended = TurnEnd::Interrupted;
-                    self.process(&mut inputs, control, &mut progress).await;
+                    self.process(inputs, control, &mut progress).await;
                     break;
                 }
             }
@@ -144,9 +159,8 @@ impl Driver {
         self.publish(AgentEvent::TurnEnded { end }.of(self.name.clone()))
             .await;
         if is_cleared {
-            self.clear().await;
             self.forget_instructions();
-            self.restart_session("clear").await;
+            self.clear(control, inputs).await;
         }
         ended
     }
@@ -165,10 +179,7 @@ impl Driver {
                         self.set_budget();
                         self.repair_log().await;
                         // If the turn is already interrupted, messages taken now would stay unanswered.
-                        let is_over = inputs
-                            .iter()
-                            .any(|i| matches!(i, TurnInput::Interrupt { .. }));
-                        let blocks = if is_over {
+                        let blocks = if inputs.iter().any(TurnInput::is_interrupt) {
                             Vec::new()
                         } else {
                             self.gather_mail().await
@@ -176,6 +187,8 @@ impl Driver {
                         inputs.push_back(TurnInput::Mail(blocks));
                     }
                     TurnEffect::Save(message) => self.save(message).await,
+                    // Interrupted before the call, by hooks that ran after a summary.
+                    TurnEffect::Call if inputs.iter().any(TurnInput::is_interrupt) => {}
                     TurnEffect::Call => {
                         progress.has_called = true;
                         self.repair_log().await;
@@ -196,7 +209,7 @@ impl Driver {
                     TurnEffect::Replace(_) => {
                         self.replace().await;
                         self.forget_instructions();
-                        self.restart_session("compact").await;
+                        self.restart_after_summary(control, inputs).await;
                     }
                     TurnEffect::Compacted(compaction) => self.compacted(compaction).await,
                     // Cleared after the turn, so that the archive contains the end of the turn.
@@ -351,16 +364,21 @@ impl Driver {
             .await;
         }
         // Results of finished calls are kept when the other calls are interrupted.
-        let done = Mutex::new(Vec::new());
-        let work = join_all(calls.into_iter().enumerate().map(async |(at, call)| {
-            let (output, took) = self.tool_runner.carry_out(&self.name, &call).await;
-            let mut done = done.lock().unwrap_or_else(PoisonError::into_inner);
-            done.push((at, call, output, took));
+        let done = Mutex::new(BTreeMap::new());
+        let work = join_all(calls.iter().enumerate().map(async |(at, call)| {
+            let keep = |output, took| {
+                let mut done = done.lock().unwrap_or_else(PoisonError::into_inner);
+                done.insert(at, (output, took));
+            };
+            let (output, took) = self.tool_runner.carry_out(&self.name, call, &keep).await;
+            keep(output, took);
         }));
         let ended = until_interrupt(control, inputs, work).await;
         let mut done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
-        done.sort_by_key(|(at, ..)| *at);
-        for (_, call, output, took) in done {
+        for (at, call) in calls.into_iter().enumerate() {
+            let Some((output, took)) = done.remove(&at) else {
+                continue;
+            };
             let finished = self
                 .state
                 .announced

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use futures::future::BoxFuture;
@@ -13,7 +13,7 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use crate::domain::hook::{
-    BlockEffect, HookAgent, HookContext, HookEvent, HookInput, HookOutcome, PermissionVerdict,
+    BlockEffect, BlockQuestion, HookAgent, HookContext, HookEvent, HookInput, HookOutcome,
 };
 use crate::domain::ids::Name;
 use crate::domain::request::{NewRequest, RequestKind, RequestStatus};
@@ -65,7 +65,8 @@ pub struct HookCaller {
     pub start_cancel: CancellationToken,
     /// The problems that the user was already told.
     reported: Mutex<BTreeSet<String>>,
-    was_shown: AtomicBool,
+    /// The agents whose activity is, or was last, a hook.
+    shown: Mutex<BTreeSet<Name>>,
 }
 
 /// The agent in whose work an event happens.
@@ -107,7 +108,7 @@ impl HookCaller {
             started: watch::Sender::new(false),
             start_cancel: CancellationToken::new(),
             reported: Mutex::default(),
-            was_shown: AtomicBool::new(false),
+            shown: Mutex::default(),
         }
     }
 
@@ -135,7 +136,6 @@ impl HookCaller {
             biased;
             outcome = &mut work => outcome,
             () = tokio::time::sleep(SHOWN_AFTER), if subject.is_shown => {
-                self.was_shown.store(true, Ordering::Relaxed);
                 self.show(subject, input, &context).await;
                 work.await
             }
@@ -163,6 +163,7 @@ impl HookCaller {
 
     /// Shows the running hooks as the agent's activity.
     async fn show(&self, subject: &HookSubject, input: &HookInput, context: &HookContext) {
+        self.lock_shown().insert(subject.agent.clone());
         let names = self.runner.names(input, context);
         let activity = Activity::Tool {
             tool: format!("hook {}", input.event().name()),
@@ -215,13 +216,14 @@ impl HookCaller {
         let Some(question) = outcome.ask_user.take() else {
             return outcome;
         };
+        let BlockQuestion { text, lifted } = *question;
         let continues = event.block_effect() == BlockEffect::Continues;
         let effect = if continues {
             format!("It keeps {agent} working.")
         } else {
             "It does not happen.".to_string()
         };
-        let question = self.publisher.redactor().text(&question).into_owned();
+        let question = self.publisher.redactor().text(&text).into_owned();
         let asking = NewRequest {
             choices: vec![IGNORE.into(), OBEY.into()],
             ..NewRequest::new(
@@ -236,18 +238,20 @@ impl HookCaller {
             }
             Ok(_) | Err(_) => continues,
         };
-        if is_lifted {
-            outcome.blocks.clear();
-            outcome
-                .permission
-                .take_if(|(verdict, _)| *verdict == PermissionVerdict::Deny);
-        }
-        outcome
+        if is_lifted { lifted } else { outcome }
     }
 
-    /// Returns whether hooks were ever shown as the activity of an agent.
-    pub fn was_shown(&self) -> bool {
-        self.was_shown.load(Ordering::Relaxed)
+    /// Shows an agent that does not work as idle again, if hooks were shown as its activity.
+    pub async fn show_idle(&self, agent: &Name) {
+        if self.lock_shown().remove(agent) {
+            let activity = Activity::Idle;
+            let changed = AgentEvent::ActivityChanged { activity };
+            self.publish(changed.of(agent.clone())).await;
+        }
+    }
+
+    fn lock_shown(&self) -> MutexGuard<'_, BTreeSet<Name>> {
+        self.shown.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Marks that the hooks of the session start have ended.

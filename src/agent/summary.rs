@@ -205,8 +205,13 @@ impl Driver {
         }
     }
 
-    /// Empties the conversation and the todo list. The log is archived first; if that fails, nothing changes.
-    pub(super) async fn clear(&mut self) {
+    /// Empties the conversation and the todo list, with the hooks of the session around it. The log is archived first; if
+    /// that fails, nothing changes. An interrupt ends the hooks.
+    pub(super) async fn clear(
+        &mut self,
+        control: &mut mpsc::Receiver<Control>,
+        inputs: &mut VecDeque<TurnInput>,
+    ) {
         self.repair_log().await;
         let transcript = self.transcript.clone();
         let archived = match self.state.log_completeness {
@@ -223,6 +228,7 @@ impl Driver {
                 return self.report_file_error(what, &error).await;
             }
         };
+        let ended = self.end_session(control, inputs).await;
         self.state.turn.clear(&self.identity);
         self.state.todo = TodoList::default();
         self.state.unanswered.clear();
@@ -233,6 +239,15 @@ impl Driver {
             AgentEvent::Cleared { transcript },
         ] {
             self.publish(event.of(self.name.clone())).await;
+        }
+        if ended.is_some() {
+            let texts = self.restart_session("clear", control, inputs).await;
+            for text in texts.into_iter().flatten() {
+                self.tool_runner.mailbox.note(text);
+            }
+        }
+        if let Some(hooks) = &self.tool_runner.hooks {
+            hooks.caller.show_idle(&self.name).await;
         }
     }
 

@@ -22,6 +22,9 @@ use crate::tools::policy::PlanGate;
 /// Maximum size of a changed input in the result of the call, in characters.
 const INPUT_MAX: usize = 2000;
 
+/// Follows the result of a call in place of what its hooks would have said.
+const HOOKS_INTERRUPTED: &str = "\n[The PostToolUse hooks of this call were interrupted.]";
+
 /// Texts of hooks for the result of a call.
 #[derive(Default)]
 struct Notes(Vec<String>);
@@ -49,13 +52,22 @@ impl Notes {
     }
 }
 
+/// Gets the result of a tool, and how long it took, before the hooks after the call run.
+pub type KeepOutput<'a> = &'a (dyn Fn(ToolOutput, Duration) + Sync);
+
 impl ToolRunner {
     /// Executes one tool call with the hooks around it. Returns the result and how long the tool took, without the
-    /// wait for approval. Dropping the future stops the tool and withdraws an open approval request.
-    pub async fn carry_out(&self, agent: &Name, call: &ToolCall) -> (ToolOutput, Duration) {
+    /// wait for approval. Dropping the future stops the tool and withdraws an open approval request; if the tool has
+    /// ended and only the hooks after it run, `keep` already has the result.
+    pub async fn carry_out(
+        &self,
+        agent: &Name,
+        call: &ToolCall,
+        keep: KeepOutput<'_>,
+    ) -> (ToolOutput, Duration) {
         match &self.hooks {
             None => self.execute(agent, call, &HookPermission::Rules).await,
-            Some(hooks) => self.carry_out_with_hooks(hooks, agent, call).await,
+            Some(hooks) => self.carry_out_with_hooks(hooks, agent, call, keep).await,
         }
     }
 
@@ -64,6 +76,7 @@ impl ToolRunner {
         hooks: &AgentHooks,
         agent: &Name,
         call: &ToolCall,
+        keep: KeepOutput<'_>,
     ) -> (ToolOutput, Duration) {
         let at_once = |text: String| (self.finish(ToolOutput::error(text), ""), Duration::ZERO);
         let stopped =
@@ -109,6 +122,11 @@ impl ToolRunner {
                 response: external_response(&call.name, &call.input, &self.workdir, &output.text),
                 duration_ms: u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
             };
+            let note = notes.text() + HOOKS_INTERRUPTED;
+            keep(
+                self.finish(output.clone(), &self.redactor.text(&note)),
+                took,
+            );
             let outcome = self.run_hooks(hooks, agent, &input).await;
             if let Some(why) = &outcome.stop {
                 hooks.request_stop(why);

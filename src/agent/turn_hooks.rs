@@ -9,7 +9,7 @@ use super::driver::{Control, Driver, blocking, until_interrupt};
 use super::hooks::{AgentHooks, EndDecision, HookCaller, context_lines};
 use super::turn::TurnInput;
 use crate::domain::chat::{Message, Role};
-use crate::domain::hook::{HookEvent, HookInput, HookOutcome};
+use crate::domain::hook::{HookEvent, HookInput, HookOutcome, SessionEndReason};
 use crate::domain::text::one_line;
 use crate::protocol::event::{AgentEvent, NoticeLevel};
 
@@ -86,28 +86,69 @@ impl Driver {
         None
     }
 
-    /// Runs the hooks of the session start again, because the conversation starts again: `source` is `compact` or `clear`.
-    /// Their texts go into the next model call.
-    pub(super) async fn restart_session(&self, source: &'static str) {
-        let hooks = self.hooks_of(HookEvent::SessionStart);
-        let Some(hooks) = hooks.filter(|_| self.name.is_lead()) else {
-            return;
+    /// Runs the hooks of the session start again after a summary. Their texts follow the summary in the conversation, so
+    /// that the next model call has them. An interrupt ends the hooks and the turn.
+    pub(super) async fn restart_after_summary(
+        &mut self,
+        control: &mut mpsc::Receiver<Control>,
+        inputs: &mut VecDeque<TurnInput>,
+    ) {
+        match self.restart_session("compact", control, inputs).await {
+            Some(texts) if texts.is_empty() => {}
+            Some(texts) => {
+                let text = format!("<hook>\n{}\n</hook>", texts.join("\n"));
+                self.state.turn.add_context(text);
+                self.replace().await;
+            }
+            None => inputs.push_back(TurnInput::Interrupt {
+                partial: String::new(),
+            }),
+        }
+    }
+
+    /// Runs the hooks of the session end before the conversation is emptied. Returns `None` if they are interrupted.
+    pub(super) async fn end_session(
+        &self,
+        control: &mut mpsc::Receiver<Control>,
+        inputs: &mut VecDeque<TurnInput>,
+    ) -> Option<()> {
+        let input = HookInput::SessionEnd {
+            reason: SessionEndReason::Clear,
         };
+        self.run_session_hooks(&input, control, inputs).await?;
+        Some(())
+    }
+
+    /// Runs the hooks of the session start again, because the conversation starts again: `source` is `compact` or
+    /// `clear`. Returns their texts for the model; `None` if they are interrupted.
+    pub(super) async fn restart_session(
+        &self,
+        source: &'static str,
+        control: &mut mpsc::Receiver<Control>,
+        inputs: &mut VecDeque<TurnInput>,
+    ) -> Option<Vec<String>> {
         let input = HookInput::SessionStart {
             source,
             model: Some(self.model_config().name),
         };
-        let place = (
-            &*self.tool_runner.workdir,
-            self.tool_runner.permission_mode(),
-        );
-        let cancel = CancellationToken::new();
-        let caller = &hooks.caller;
-        let outcome = caller.run(&hooks.subject, place, &input, &cancel).await;
-        for text in context_lines(HookEvent::SessionStart, &outcome) {
-            let text = self.tool_runner.redactor.text(&text).into_owned();
-            self.tool_runner.mailbox.note(text);
-        }
+        let outcome = self.run_session_hooks(&input, control, inputs).await?;
+        let lines = context_lines(HookEvent::SessionStart, &outcome).into_iter();
+        let redacted = lines.map(|text| self.tool_runner.redactor.text(&text).into_owned());
+        Some(redacted.collect())
+    }
+
+    /// Runs hooks of the session, which is that of the lead.
+    async fn run_session_hooks(
+        &self,
+        input: &HookInput,
+        control: &mut mpsc::Receiver<Control>,
+        inputs: &mut VecDeque<TurnInput>,
+    ) -> Option<HookOutcome> {
+        let hooks = self.hooks_of(input.event());
+        let Some(hooks) = hooks.filter(|_| self.name.is_lead()) else {
+            return Some(HookOutcome::default());
+        };
+        self.run_hooks(hooks, input, control, inputs).await
     }
 
     /// Runs the hooks at the end of a turn in which the model has answered. `is_active` says whether the agent works only

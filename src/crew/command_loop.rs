@@ -32,6 +32,11 @@ pub trait CommandHandler: Send + Sync + 'static {
         command.reads_attachments()
     }
 
+    /// Returns whether later commands run without waiting for this one.
+    fn is_slow(&self, command: &Command) -> bool {
+        command.is_slow()
+    }
+
     /// Publishes an event, such as the rejection of a command, to those who sent the commands.
     fn publish(&self, event: EventKind) -> impl Future<Output = ()> + Send;
 
@@ -61,7 +66,7 @@ pub async fn run<C: CommandHandler>(crew: Arc<C>, mut inbox: mpsc::Receiver<Sent
             agent.filter(|agent| crew.runs_in_background(command) || prompts.are_running(agent));
         if let Some(agent) = agent {
             prompts.run(&crew, agent, sent).await;
-        } else if !command.is_slow() {
+        } else if !crew.is_slow(command) {
             answer(&crew, sent).await;
         } else if let Ok(place) = Arc::clone(&room).try_acquire_owned() {
             let own = Arc::clone(&crew);

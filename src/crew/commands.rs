@@ -32,8 +32,8 @@ use crate::domain::ids::{Name, PromptId};
 use crate::domain::mention::Mention;
 use crate::domain::request::{Decision, NewRequest, RequestKind, Verdict};
 use crate::domain::team_preset::LeadMode;
-use crate::protocol::Command;
 use crate::protocol::event::{CrewEvent, EventKind, NoticeLevel};
+use crate::protocol::{Command, TaskCommand};
 use crate::store::{PROMPTS_MAX, QueuedPrompt, team_preset};
 use crate::tools::host::Host;
 
@@ -100,12 +100,16 @@ impl CommandHandler for Commands {
             Command::AskShutdown { member } => self.ask_shutdown(&member).await,
             Command::Force { member } => self.shutdowns.force(&member),
             Command::Nudge { member } => self.shutdowns.nudge(&member).await,
-            Command::Task(command) => self.user_actions.act(*command).await,
+            Command::Task(command) => {
+                let lead = self.registry.find(&Name::lead());
+                self.user_actions.act(*command, lead.as_ref()).await
+            }
             Command::Merge { task } => self.merges.merge_for_user(vec![task]).await,
             Command::MergeAll { tasks } => self.merges.merge_for_user(tasks).await,
             Command::InspectWorktree { task } => self.removal.publish_losses(task).await,
             Command::RemoveWorktree { task, confirmed } => {
-                self.removal.remove(task, confirmed).await
+                let lead = self.registry.find(&Name::lead());
+                self.removal.remove(task, confirmed, lead.as_ref()).await
             }
             Command::ShowDiff { task } => self.merges.show_diff(task).await,
             Command::ShowMemory => {
@@ -125,9 +129,14 @@ impl CommandHandler for Commands {
     }
 
     fn runs_in_background(&self, command: &Command) -> bool {
-        let hooks = self.context.hooks.as_ref();
-        let has_hooks = hooks.is_some_and(|hooks| hooks.has_hooks(HookEvent::UserPromptSubmit));
+        let has_hooks = self.has_hooks(HookEvent::UserPromptSubmit);
         command.reads_attachments() || (has_hooks && matches!(command, Command::Prompt { .. }))
+    }
+
+    fn is_slow(&self, command: &Command) -> bool {
+        let adds =
+            matches!(command, Command::Task(change) if matches!(**change, TaskCommand::Add { .. }));
+        command.is_slow() || (adds && self.has_hooks(HookEvent::TaskCreated))
     }
 
     async fn publish(&self, event: EventKind) {
@@ -144,6 +153,11 @@ impl CommandHandler for Commands {
 }
 
 impl Commands {
+    fn has_hooks(&self, event: HookEvent) -> bool {
+        let hooks = self.context.hooks.as_ref();
+        hooks.is_some_and(|hooks| hooks.has_hooks(event))
+    }
+
     async fn prompt(
         &self,
         to: Name,

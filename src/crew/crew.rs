@@ -15,6 +15,7 @@ use super::recovery::Recovery;
 use super::start;
 use super::teammate::RestoredTeammate;
 use crate::domain::conversation::TurnState;
+use crate::domain::hook::SessionEndReason;
 use crate::domain::ids::Name;
 use crate::protocol::SentCommand;
 use crate::store::{Board, StoreError};
@@ -75,19 +76,27 @@ impl Crew {
         sent.map_err(mpsc::error::TrySendError::into_inner)
     }
 
-    /// Stops all agents and their programs, marks the members as gone and puts their tasks back on the board. Returns the
-    /// problems of the hooks of the session end.
+    /// Stops the crew, as [`Crew::stop_because`], for another reason than those that are named.
     ///
     /// # Errors
     /// Fails if the state folders cannot be written.
     pub async fn stop(self) -> Result<Vec<String>, StoreError> {
+        self.stop_because(SessionEndReason::Other).await
+    }
+
+    /// Stops all agents and their programs, marks the members as gone and puts their tasks back on the board. Returns the
+    /// problems of the hooks of the session end, which get the reason.
+    ///
+    /// # Errors
+    /// Fails if the state folders cannot be written.
+    pub async fn stop_because(self, reason: SessionEndReason) -> Result<Vec<String>, StoreError> {
         self.context.stop.cancel();
         self.context.tracker.close();
         // Agents end by cancellation. One that does not end in time stops with the process.
         let agents = tokio::time::timeout(STOP_WITHIN, self.context.tracker.wait());
         let problems = match &self.context.hooks {
             // Both at once, so that together they hold up the exit no longer than the slower one may.
-            Some(hooks) => tokio::join!(agents, hooks.end()).1,
+            Some(hooks) => tokio::join!(agents, hooks.end(reason)).1,
             None => {
                 let _ = agents.await;
                 Vec::new()

@@ -10,11 +10,10 @@ use super::hooks::{CrewHooks, notification};
 use super::parts::CrewParts;
 use super::registry::AgentHandle;
 use crate::agent::hooks::{HookSubject, context_lines};
-use crate::domain::hook::{HookEvent, HookInput};
+use crate::domain::hook::{HookEvent, HookInput, HookOutcome};
 use crate::domain::ids::Name;
-use crate::domain::team::Activity;
 use crate::domain::text::one_line;
-use crate::protocol::event::{AgentEvent, EventKind};
+use crate::protocol::event::EventKind;
 use crate::tools::host::Host;
 
 /// Creates the hooks of a crew; `None` if none is configured.
@@ -58,17 +57,49 @@ pub fn start(context: &Arc<CrewContext>, lead: AgentHandle, resumes: bool, model
             }
         }
         own.caller.set_started();
-        show_idle(&context, &own, &lead).await;
+        if !lead.is_working() {
+            own.caller.show_idle(&Name::lead()).await;
+        }
     });
 }
 
-/// Shows the lead as idle again after hooks were shown, if it does not work.
-async fn show_idle(context: &CrewContext, hooks: &CrewHooks, lead: &AgentHandle) {
-    if hooks.caller.was_shown() && !lead.is_working() {
-        let activity = Activity::Idle;
-        let changed = AgentEvent::ActivityChanged { activity };
-        context.publish(changed.of(Name::lead())).await;
+/// Runs the hooks of something that the user does, until [`CrewHooks::interrupt`] of the lead ends them: the lead's
+/// activity shows them if it does not work. A `host` asks the user about a hook that blocks too often. Returns `None` if
+/// they were interrupted.
+pub async fn run_for_user(
+    context: &CrewContext,
+    hooks: &CrewHooks,
+    lead: Option<&AgentHandle>,
+    input: &HookInput,
+    host: Option<&dyn Host>,
+) -> Option<HookOutcome> {
+    let name = Name::lead();
+    let running = hooks.interruptible(&name);
+    let cancel = running.cancel.clone();
+    let subject = HookSubject {
+        is_shown: lead.is_some_and(|lead| !lead.is_working()),
+        ..hooks.subject(&name, String::new())
+    };
+    let work = async {
+        let outcome = hooks.run(&subject, input, &cancel).await;
+        match host {
+            Some(host) => {
+                let event = input.event();
+                hooks.caller.settle(event, outcome, host, &name).await
+            }
+            None => outcome,
+        }
+    };
+    let outcome = tokio::select! {
+        biased;
+        () = cancel.cancelled() => None,
+        () = context.stop.cancelled() => None,
+        outcome = work => Some(outcome),
+    };
+    if subject.is_shown && lead.is_some_and(|lead| !lead.is_working()) {
+        hooks.caller.show_idle(&name).await;
     }
+    outcome
 }
 
 /// Runs the hooks of a prompt to the lead, until [`CrewHooks::interrupt`] ends them. Returns their texts for the model.
@@ -85,32 +116,10 @@ pub async fn check_prompt(
     let Some(hooks) = hooks.filter(|hooks| hooks.has_hooks(HookEvent::UserPromptSubmit)) else {
         return Ok(Vec::new());
     };
-    let running = hooks.interruptible(&Name::lead());
-    let cancel = running.cancel.clone();
     let input = HookInput::UserPromptSubmit {
         prompt: prompt.to_string(),
     };
-    let subject = HookSubject {
-        is_shown: !lead.is_working(),
-        ..hooks.subject(&Name::lead(), String::new())
-    };
-    let event = HookEvent::UserPromptSubmit;
-    let checked = async {
-        let outcome = hooks.run(&subject, &input, &cancel).await;
-        hooks
-            .caller
-            .settle(event, outcome, host, &Name::lead())
-            .await
-    };
-    let outcome = tokio::select! {
-        biased;
-        () = cancel.cancelled() => None,
-        () = context.stop.cancelled() => None,
-        outcome = checked => Some(outcome),
-    };
-    if subject.is_shown {
-        show_idle(context, hooks, lead).await;
-    }
+    let outcome = run_for_user(context, hooks, Some(lead), &input, Some(host)).await;
     let Some(outcome) = outcome else {
         return Err(
             "The message was not sent: its UserPromptSubmit hooks were interrupted.".into(),

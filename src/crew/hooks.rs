@@ -9,7 +9,9 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use crate::agent::hooks::{AgentHooks, HookCaller, HookService, HookSubject};
-use crate::domain::hook::{HookContext, HookEvent, HookInput, HookOutcome, HookSpec};
+use crate::domain::hook::{
+    HookContext, HookEvent, HookInput, HookOutcome, HookSpec, SessionEndReason,
+};
 use crate::domain::ids::Name;
 use crate::domain::request::{Approver, Request, RequestKind};
 use crate::domain::team::{Activity, Team};
@@ -47,6 +49,8 @@ pub struct CrewHooks {
     pub caller: Arc<HookCaller>,
     root: PathBuf,
     session: String,
+    /// Ends the hooks that nothing waits for.
+    stop: CancellationToken,
     /// The hooks that hold up an agent outside of its turns, numbered, and the signals that end them.
     running: Mutex<Vec<(u64, Name, CancellationToken)>>,
     /// The events that notify the user, until a task reads them.
@@ -81,6 +85,7 @@ impl CrewHooks {
         supervisor: Option<&Supervisor>,
         publisher: &mut EventSender,
     ) -> CrewHooks {
+        let (stop, late) = (CancellationToken::new(), publisher.clone());
         let host = HookHost {
             project: root.clone(),
             supervisor: supervisor.map(|supervisor| {
@@ -90,6 +95,14 @@ impl CrewHooks {
                 })
             }),
             scratch: hooks.scratch,
+            stop: stop.clone(),
+            report: Box::new(move |problem| {
+                let late = late.clone();
+                Box::pin(async move {
+                    let notice = EventKind::notice(NoticeLevel::Warn, problem);
+                    late.publish(notice).await;
+                })
+            }),
         };
         let caller = HookCaller::new(
             Box::new(HookRunner::new(hooks.specs, hooks.trust, host)),
@@ -108,6 +121,7 @@ impl CrewHooks {
             caller: Arc::new(caller),
             root: root.clone(),
             session: session.clone(),
+            stop,
             running: Mutex::default(),
             notifications: Mutex::new(notifications),
         }
@@ -144,10 +158,11 @@ impl CrewHooks {
         self.caller.run(subject, place, input, cancel).await
     }
 
-    /// Runs the hooks of the session end, for at most [`SESSION_END_WITHIN`]. Returns their problems, because the front end
+    /// Ends the hooks that nothing waits for, and runs those of the session end, for at most [`SESSION_END_WITHIN`]. Returns their problems, because the front end
     /// may no longer show events.
-    pub async fn end(&self) -> Vec<String> {
-        let input = HookInput::SessionEnd { reason: "other" };
+    pub async fn end(&self, reason: SessionEndReason) -> Vec<String> {
+        self.stop.cancel();
+        let input = HookInput::SessionEnd { reason };
         let subject = HookSubject {
             is_shown: false,
             ..self.subject(&Name::lead(), String::new())
@@ -225,19 +240,6 @@ impl CrewHooks {
         feedback(event, &outcome)
     }
 
-    /// Runs the hooks of a change of the board by the user.
-    ///
-    /// # Errors
-    /// Returns the reason if a hook prevents the change.
-    pub async fn check_user_task(&self, input: HookInput) -> Result<(), String> {
-        let subject = HookSubject {
-            is_shown: false,
-            ..self.subject(&Name::lead(), String::new())
-        };
-        let outcome = self.run(&subject, &input, &CancellationToken::new()).await;
-        feedback(input.event(), &outcome)
-    }
-
     /// Runs the hooks that make a worktree. Returns the directory that one has made; `None` if there is no such hook.
     ///
     /// # Errors
@@ -262,21 +264,6 @@ impl CrewHooks {
         }
         Ok(outcome.worktree.map(|path| self.root.join(path)))
     }
-
-    /// Runs the hooks before a worktree is removed.
-    pub async fn remove_worktree(&self, dir: &Path) {
-        if !self.has_hooks(HookEvent::WorktreeRemove) {
-            return;
-        }
-        let input = HookInput::WorktreeRemove {
-            path: dir.to_string_lossy().into_owned(),
-        };
-        let subject = HookSubject {
-            is_shown: false,
-            ..self.subject(&Name::lead(), String::new())
-        };
-        self.run(&subject, &input, &CancellationToken::new()).await;
-    }
 }
 
 /// Hooks that hold up an agent outside of its turns. Dropping this ends the registration.
@@ -295,7 +282,7 @@ impl Drop for InterruptibleHooks<'_> {
 }
 
 /// Returns the reason of a block as an error, as Claude Code words it.
-fn feedback(event: HookEvent, outcome: &HookOutcome) -> Result<(), String> {
+pub fn feedback(event: HookEvent, outcome: &HookOutcome) -> Result<(), String> {
     let reason = match &outcome.stop {
         Some(why) => why.clone(),
         None if outcome.is_blocked() => outcome.reason(),

@@ -6,11 +6,14 @@ use std::sync::Arc;
 
 use super::board_view::BoardView;
 use super::context::CrewContext;
+use super::hook_session;
+use super::hooks::feedback;
+use super::registry::AgentHandle;
 use super::signals::CrewSignals;
 use crate::agent::driver::blocking;
 use crate::domain::graph::Claimer;
 use crate::domain::hook::{HookEvent, HookInput};
-use crate::domain::ids::{MessageId, Name};
+use crate::domain::ids::{MessageId, Name, TaskId};
 use crate::domain::task::Task;
 use crate::domain::text::one_line;
 use crate::domain::timestamp::Timestamp;
@@ -89,8 +92,13 @@ impl ActionStores {
         Ok(())
     }
 
-    /// Executes an action on the board files. Publishes nothing: the caller does that.
-    pub fn act(&self, command: TaskCommand) -> Result<CompletedAction, StoreError> {
+    /// Executes an action on the board files. Publishes nothing: the caller does that. A new task gets the number
+    /// `reserved`, if there is one.
+    pub fn act(
+        &self,
+        command: TaskCommand,
+        reserved: Option<TaskId>,
+    ) -> Result<CompletedAction, StoreError> {
         let (board, now) = (&self.board, self.now);
         let (task, act) = match command {
             TaskCommand::Claim { task } => {
@@ -110,7 +118,7 @@ impl ActionStores {
                 board.complete(task, &Name::user(), now)?,
                 UserAction::Completed,
             ),
-            TaskCommand::Add { new } => (board.create(new, now)?, UserAction::Added),
+            TaskCommand::Add { new } => (board.create_as(reserved, new, now)?, UserAction::Added),
             TaskCommand::Edit { task, edit } => (board.edit(task, &edit, now)?, UserAction::Edited),
         };
         Ok(CompletedAction { task, act })
@@ -147,17 +155,26 @@ impl UserActions {
         }
     }
 
-    /// Runs the hooks of an action that adds or completes a task.
-    async fn check_hooks(&self, command: &TaskCommand) -> Result<(), String> {
+    /// Runs the hooks of an action that adds or completes a task. Returns the number that a new task gets, if hooks have
+    /// seen it.
+    async fn check_hooks(
+        &self,
+        command: &TaskCommand,
+        lead: Option<&AgentHandle>,
+    ) -> Result<Option<TaskId>, String> {
         let Some(hooks) = &self.context.hooks else {
-            return Ok(());
+            return Ok(None);
         };
+        let mut reserved = None;
         let change = match command {
             TaskCommand::Add { new } if hooks.has_hooks(HookEvent::TaskCreated) => {
-                let board = self.board.store().clone();
-                let next = blocking(move || board.next_id()).await;
+                let (board, copy) = (self.board.store().clone(), new.clone());
+                let now = self.context.now();
+                let id = blocking(move || board.reserve(&copy, now)).await;
+                let id = id.map_err(|e| e.to_string())?;
+                reserved = Some(id);
                 HookInput::TaskCreated {
-                    id: next.map_err(|e| e.to_string())?.0.to_string(),
+                    id: id.0.to_string(),
                     subject: new.subject.clone(),
                     description: new.description.clone(),
                 }
@@ -173,14 +190,28 @@ impl UserActions {
                     description: task.description.clone(),
                 }
             }
-            _ => return Ok(()),
+            _ => return Ok(None),
         };
-        let checked = hooks.check_user_task(change).await;
-        checked.map_err(|why| one_line(&why))
+        let event = change.event();
+        let outcome = hook_session::run_for_user(&self.context, hooks, lead, &change, None).await;
+        let outcome = outcome.ok_or_else(|| {
+            let what = match event {
+                HookEvent::TaskCreated => "added",
+                _ => "completed",
+            };
+            let event = event.name();
+            format!("The task was not {what}: its {event} hooks were interrupted.")
+        })?;
+        feedback(event, &outcome).map_err(|why| one_line(&why))?;
+        Ok(reserved)
     }
 
-    /// Executes an action on the board and publishes the result.
-    pub async fn act(&self, command: TaskCommand) -> Result<(), String> {
+    /// Executes an action on the board and publishes the result. An interrupt of `lead` ends the hooks of the action.
+    pub async fn act(
+        &self,
+        command: TaskCommand,
+        lead: Option<&AgentHandle>,
+    ) -> Result<(), String> {
         let stores = ActionStores {
             root: self.context.root.clone(),
             board: self.board.store().clone(),
@@ -190,13 +221,13 @@ impl UserActions {
             now: self.context.now(),
             new_id: self.context.new_id,
         };
-        self.check_hooks(&command).await?;
+        let reserved = self.check_hooks(&command, lead).await?;
         let (stores, command) =
             blocking(move || stores.prepare(&command).map(|()| (stores, command)))
                 .await
                 .map_err(|e| e.to_string())?;
         let change = async {
-            let acted = blocking(move || stores.act(command)).await;
+            let acted = blocking(move || stores.act(command, reserved)).await;
             acted.map_err(|e| e.to_string())
         };
         let acted = self.board.change(change, CompletedAction::to_event).await?;

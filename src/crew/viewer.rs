@@ -272,7 +272,7 @@ impl ViewerStores {
         };
         let done = blocking(move || {
             stores.prepare(&command)?;
-            stores.act(command)
+            stores.act(command, None)
         });
         let acted = done.await.map_err(|e| e.to_string())?;
         self.publisher.publish(acted.to_event()).await;

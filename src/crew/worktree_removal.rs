@@ -1,14 +1,16 @@
 //! Removes a worktree for the user. First reports what would be lost; after the user's confirmation, removes the
 //! worktree only if nothing else would be lost.
 
-use std::path::Path;
 use std::sync::Arc;
 
 use super::board_view::BoardView;
 use super::branch_status::BranchStatus;
 use super::context::CrewContext;
+use super::hook_session;
 use super::merge_service::MergeService;
+use super::registry::AgentHandle;
 use crate::agent::driver::blocking;
+use crate::domain::hook::{HookEvent, HookInput};
 use crate::domain::ids::TaskId;
 use crate::domain::timestamp::Timestamp;
 use crate::domain::worktree::{
@@ -104,15 +106,30 @@ impl WorktreeRemoval {
 
     /// Removes the worktree of a task and publishes the result. Fails if what the removal would lose differs from what
     /// the user has `confirmed`. First waits for the running merges of the user.
-    pub async fn remove(&self, id: TaskId, confirmed: Losses) -> Result<(), String> {
+    /// An interrupt of the hooks before the removal prevents it.
+    pub async fn remove(
+        &self,
+        id: TaskId,
+        confirmed: Losses,
+        lead: Option<&AgentHandle>,
+    ) -> Result<(), String> {
         let (board, trees) = (self.board.store().clone(), self.merges.worktrees()?.clone());
         // Removals and merges run one at a time.
         let _turn = self.merges.user_turn().await;
-        if let Some(hooks) = &self.context.hooks {
+        let hooks = self.context.hooks.as_deref();
+        if let Some(hooks) = hooks.filter(|hooks| hooks.has_hooks(HookEvent::WorktreeRemove)) {
             let (board, trees) = (board.clone(), trees.clone());
             let tree = blocking(move || Ok(unused_worktree(&board, &trees, id))).await;
             let tree = tree.map_err(|e: StoreError| e.to_string())??;
-            hooks.remove_worktree(Path::new(&tree.path)).await;
+            let input = HookInput::WorktreeRemove { path: tree.path };
+            hook_session::run_for_user(&self.context, hooks, lead, &input, None)
+                .await
+                .ok_or_else(|| {
+                    format!(
+                        "worktree {} was not removed: its WorktreeRemove hooks were interrupted",
+                        tree.name
+                    )
+                })?;
         }
         let now = self.context.now();
         let removed = blocking(move || Ok(remove(&board, &trees, id, &confirmed, now))).await;

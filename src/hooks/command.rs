@@ -1,26 +1,23 @@
 //! Runs the command of a hook under the supervisor, with the event on its standard input.
 
+use std::collections::BTreeMap;
 use std::fs::DirBuilder;
-use std::io::{self, Write};
+use std::io::{self, Seek, Write};
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
 
-use tempfile::{NamedTempFile, TempPath};
 use tokio_util::sync::CancellationToken;
 
 use super::{Ended, Inner, shown};
 use crate::domain::hook::{HookContext, HookResult, HookSpec};
 use crate::process::separate_output::{SeparateReport, run_separate};
-use crate::process::{CommandSpec, JobExit, Reach};
+use crate::process::{CommandSpec, JobExit, JobInput, Reach};
 
 /// Maximum number of bytes of each output that are read.
 const OUTPUT_MAX: usize = 1024 * 1024;
 /// A hook that prints more than this is killed.
 const FLOOD: u64 = 16 * 1024 * 1024;
-
-/// Connects standard input, deletes its file, so that no kill leaves it, sets the variables before `--`, and replaces itself
-/// by the program.
-const START: &str = r#"exec <"$0" || exit 126; rm -f "$0"; while [ "$1" != -- ]; do export "$1"; shift; done; shift; exec "$@""#;
 
 /// The names by which a command without a shell can name the project directory.
 const PROJECT: &[&str] = &["CLAUDE_PROJECT_DIR", "CREWDECK_PROJECT_DIR"];
@@ -36,28 +33,25 @@ pub async fn run(
 ) -> Ended {
     let scratch = inner.host.scratch.clone();
     let text = json.to_string();
-    // The file is deleted when it is dropped, after the command has ended.
     let written = tokio::task::spawn_blocking(move || write_input(&scratch, &text)).await;
-    let file = match written.map_err(io::Error::other).and_then(|file| file) {
-        Ok(file) => file,
+    let stdin = match written.map_err(io::Error::other).and_then(|file| file) {
+        Ok(stdin) => stdin,
         Err(e) => {
             return Ended::failed(format!("was not started: its input cannot be written: {e}"));
         }
     };
     let project = inner.host.project.to_string_lossy();
-    let mut argv: Vec<String> = ["/bin/sh", "-c", START].map(String::from).to_vec();
-    argv.push(file.to_string_lossy().into_owned());
-    argv.extend(PROJECT.iter().map(|name| format!("{name}={project}")));
-    argv.push(format!("CREWDECK_HOOK_EVENT={}", hook.event.name()));
-    argv.push(format!("CLAUDE_CODE_SESSION_ID={}", context.session_id));
-    argv.push("--".into());
-    match program {
-        (command, None) => argv.extend(["/bin/sh", "-c", command].map(String::from)),
+    let argv = match program {
+        (command, None) => ["/bin/sh", "-c", command].map(String::from).to_vec(),
         (command, Some(args)) => {
             let words = std::iter::once(command).chain(args.iter().map(String::as_str));
-            argv.extend(words.map(|word| fill_in(word, &project)));
+            words.map(|word| fill_in(word, &project)).collect()
         }
-    }
+    };
+    let input = JobInput {
+        stdin,
+        env: variables(hook, &project, context),
+    };
     let job = CommandSpec {
         argv,
         dir: inner.work_dir(context).to_owned(),
@@ -66,7 +60,7 @@ pub async fn run(
         supervisor: inner.host.supervisor.clone(),
         reach: Reach::default(),
     };
-    match run_separate(&job, cancel, FLOOD).await {
+    match run_separate(&job, input, cancel, FLOOD).await {
         Ok(report) => ended(hook, report),
         Err(e) => Ended::failed(format!("cannot be started: {e}")),
     }
@@ -114,16 +108,30 @@ fn ended(hook: &HookSpec, report: SeparateReport) -> Ended {
     }
 }
 
-/// Writes the input into a new file that only the user can read.
-fn write_input(scratch: &Path, json: &str) -> io::Result<TempPath> {
+/// Returns the variables that a hook gets in addition to the environment of crewdeck.
+fn variables(hook: &HookSpec, project: &str, context: &HookContext) -> BTreeMap<String, String> {
+    let own = [
+        ("CREWDECK_HOOK_EVENT", hook.event.name().to_string()),
+        ("CLAUDECODE", "1".into()),
+        ("CLAUDE_CODE_SESSION_ID", context.session_id.clone()),
+        ("CLAUDE_PID", std::process::id().to_string()),
+    ];
+    let named = PROJECT.iter().map(|name| (*name, project.to_string()));
+    let all = own.into_iter().chain(named);
+    all.map(|(name, value)| (name.to_string(), value)).collect()
+}
+
+/// Writes the input into a file without a name, so that no kill leaves it, and returns it open at its start.
+fn write_input(scratch: &Path, json: &str) -> io::Result<OwnedFd> {
     DirBuilder::new()
         .recursive(true)
         .mode(0o700)
         .create(scratch)?;
-    let mut file = NamedTempFile::new_in(scratch)?;
+    let mut file = tempfile::tempfile_in(scratch)?;
     file.write_all(json.as_bytes())?;
     file.write_all(b"\n")?;
-    Ok(file.into_temp_path())
+    file.rewind()?;
+    Ok(file.into())
 }
 
 /// Replaces the project directory in a word, as a shell would.

@@ -13,12 +13,13 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use futures::future::BoxFuture;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 use crate::domain::hook::{
-    HookContext, HookDecision, HookEvent, HookHandler, HookInput, HookOutcome, HookResult,
-    HookSpec, decide, decide_changed, distinct, merge, own_input,
+    BlockEffect, BlockQuestion, HookContext, HookDecision, HookEvent, HookHandler, HookInput,
+    HookOutcome, HookResult, HookSpec, decide, decide_changed, distinct, merge, own_input,
 };
 use crate::domain::trust::ApprovalCheck;
 use crate::process::supervisor::Supervisor;
@@ -30,6 +31,9 @@ const ASYNC_MAX: usize = 16;
 /// Maximum number of different problems of one hook that are reported.
 const PROBLEMS_MAX: usize = 3;
 
+/// Shows the user a problem of a hook that has ended after its event.
+pub type LateReport = Box<dyn Fn(String) -> BoxFuture<'static, ()> + Send + Sync>;
+
 /// What hooks need from their surroundings.
 pub struct HookHost {
     /// The project directory.
@@ -38,6 +42,10 @@ pub struct HookHost {
     pub supervisor: Option<Arc<Supervisor>>,
     /// A folder that commands of agents cannot write, for the input of hooks. It is created when it is needed.
     pub scratch: PathBuf,
+    /// Ends the hooks that nothing waits for.
+    pub stop: CancellationToken,
+    /// Gets the problems of the hooks that nothing waits for.
+    pub report: LateReport,
 }
 
 /// The hooks of a crew.
@@ -55,7 +63,7 @@ struct Inner {
     refused: Mutex<HashSet<usize>>,
     /// The problems of each hook that were reported.
     problems: Mutex<HashMap<usize, Vec<String>>>,
-    asynchronous: Semaphore,
+    asynchronous: Arc<Semaphore>,
 }
 
 impl fmt::Debug for HookRunner {
@@ -81,7 +89,7 @@ impl HookRunner {
                 repeats: Mutex::default(),
                 refused: Mutex::default(),
                 problems: Mutex::default(),
-                asynchronous: Semaphore::new(ASYNC_MAX),
+                asynchronous: Arc::new(Semaphore::new(ASYNC_MAX)),
             }),
         }
     }
@@ -120,28 +128,33 @@ impl HookRunner {
         let mut waited = Vec::new();
         let mut early = Vec::new();
         for hook in selected {
-            if hook.is_async {
+            // After the end of the session nothing would be left to run the hook.
+            if hook.is_async && hook.event != HookEvent::SessionEnd {
                 early.extend(self.start_async(hook, &json, context));
             } else {
                 waited.push(inner.run_one(hook, &json, context, cancel));
             }
         }
         let decisions = futures::future::join_all(waited).await;
-        let mut asks = None;
-        {
-            let mut repeats = inner.repeats.lock().unwrap_or_else(PoisonError::into_inner);
-            for (hook, decision) in &decisions {
-                let index = inner.index(hook);
-                asks = asks.or(repeats.count(index, hook, input.block_key(context), decision));
+        let question = inner.question(&decisions, input, context);
+        let merged = |decisions: Vec<HookDecision>| {
+            let mut outcome = merge(decisions);
+            if let (Some(changed), Some(call)) = (&outcome.updated_input, input.call()) {
+                outcome.updated_input = Some(own_input(&call.name, changed, &context.dir));
             }
-        }
+            outcome
+        };
         let decisions = decisions.into_iter().map(|(_, decision)| decision);
-        let mut outcome = merge(decisions.chain(early).collect());
-        outcome.ask_user = asks;
-        if let (Some(changed), Some(call)) = (&outcome.updated_input, input.call()) {
-            outcome.updated_input = Some(own_input(&call.name, changed, &context.dir));
+        let decisions: Vec<HookDecision> = decisions.chain(early).collect();
+        let ask_user = question.map(|text| {
+            let lifted = decisions.iter().cloned().map(HookDecision::without_block);
+            let lifted = merged(lifted.collect());
+            Box::new(BlockQuestion { text, lifted })
+        });
+        HookOutcome {
+            ask_user,
+            ..merged(decisions)
         }
-        outcome
     }
 
     /// Starts a hook that nothing waits for. Returns a decision only if it cannot be started.
@@ -151,22 +164,20 @@ impl HookRunner {
         json: &Arc<str>,
         context: &HookContext,
     ) -> Option<HookDecision> {
-        if self.inner.asynchronous.available_permits() == 0 {
+        let Ok(permit) = Arc::clone(&self.inner.asynchronous).try_acquire_owned() else {
             let why = format!(
                 "was not started: {ASYNC_MAX} hooks that nothing waits for are still running"
             );
             return Some(decide(hook, HookResult::Failed { why }));
-        }
+        };
         let inner = Arc::clone(&self.inner);
         let (hook, json, context) = (hook.clone(), Arc::clone(json), context.clone());
         tokio::spawn(async move {
-            let Ok(_permit) = inner.asynchronous.acquire().await else {
-                return;
-            };
-            let never = CancellationToken::new();
-            let (_, decision) = inner.run_one(&hook, &json, &context, &never).await;
+            let _permit = permit;
+            let stop = &inner.host.stop;
+            let (_, decision) = inner.run_one(&hook, &json, &context, stop).await;
             if let Some(problem) = decision.problem {
-                tracing::warn!("{problem}");
+                (inner.host.report)(problem).await;
             }
         });
         None
@@ -189,6 +200,38 @@ impl Inner {
             .iter()
             .position(|known| known.source == hook.source)
             .unwrap_or(usize::MAX)
+    }
+
+    /// Returns the question for the user if a hook has blocked the same thing too often. It names all hooks that block
+    /// it. Hooks that only comment are not counted.
+    fn question(
+        &self,
+        decisions: &[(&HookSpec, HookDecision)],
+        input: &HookInput,
+        context: &HookContext,
+    ) -> Option<String> {
+        match input.event().block_effect() {
+            BlockEffect::Refuses | BlockEffect::Continues => {}
+            BlockEffect::TellsModel | BlockEffect::TellsUser => return None,
+        }
+        let key = input.block_key(context);
+        let mut repeats = self.repeats.lock().unwrap_or_else(PoisonError::into_inner);
+        let (mut due, mut others) = (Vec::new(), Vec::new());
+        for (hook, decision) in decisions {
+            let reason = decision.block_reason();
+            let is_due = repeats.count(self.index(hook), key, reason.is_some());
+            let Some(reason) = reason else { continue };
+            if is_due {
+                due.push(repeats::repeated(hook, reason));
+            } else {
+                others.push(repeats::also_blocks(hook, reason));
+            }
+        }
+        if due.is_empty() {
+            return None;
+        }
+        due.append(&mut others);
+        Some(due.join("\n"))
     }
 
     async fn run_one<'a>(

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::domain::hook::{HookDecision, HookSpec, PermissionVerdict};
+use crate::domain::hook::HookSpec;
 use crate::domain::text::{clip, escape_control_chars, one_line};
 
 /// The number of times that a hook may block the same thing before the user is asked.
@@ -18,37 +18,39 @@ const REASON_MAX: usize = 300;
 pub struct RepeatedBlocks(HashMap<(usize, u64), u32>);
 
 impl RepeatedBlocks {
-    /// Counts a hook's decision about what `key` identifies. If it is the [`REPEATS_MAX`]th block in a row, returns the
-    /// question for the user and starts to count again.
-    pub fn count(
-        &mut self,
-        index: usize,
-        hook: &HookSpec,
-        key: u64,
-        decision: &HookDecision,
-    ) -> Option<String> {
-        let denied = match &decision.permission {
-            Some((PermissionVerdict::Deny, reason)) => Some(reason),
-            _ => None,
-        };
-        let Some(reason) = decision.block.as_ref().or(denied) else {
+    /// Counts whether a hook has blocked what `key` identifies. If this is the [`REPEATS_MAX`]th block in a row, returns
+    /// true and starts to count again.
+    pub fn count(&mut self, index: usize, key: u64, has_blocked: bool) -> bool {
+        if !has_blocked {
             self.0.remove(&(index, key));
-            return None;
-        };
+            return false;
+        }
         if self.0.len() >= COUNTED_MAX && !self.0.contains_key(&(index, key)) {
             self.0.clear();
         }
         let count = self.0.entry((index, key)).or_default();
         *count += 1;
-        if *count < REPEATS_MAX {
-            return None;
+        let is_due = *count >= REPEATS_MAX;
+        if is_due {
+            self.0.remove(&(index, key));
         }
-        self.0.remove(&(index, key));
-        let reason = clip(&one_line(&escape_control_chars(reason)), REASON_MAX);
-        Some(format!(
-            "The hook {} of {} has blocked the same {REPEATS_MAX} times: {reason}",
-            hook.label(),
-            hook.source.file
-        ))
+        is_due
     }
+}
+
+/// Returns the line of the question about a hook that has blocked too often.
+pub fn repeated(hook: &HookSpec, reason: &str) -> String {
+    let how = format!("has blocked the same action {REPEATS_MAX} times in a row");
+    line(hook, &how, reason)
+}
+
+/// Returns the line of the question about another hook that blocks the same thing.
+pub fn also_blocks(hook: &HookSpec, reason: &str) -> String {
+    line(hook, "blocks it too", reason)
+}
+
+fn line(hook: &HookSpec, how: &str, reason: &str) -> String {
+    let reason = clip(&one_line(&escape_control_chars(reason)), REASON_MAX);
+    let (label, file) = (hook.label(), &hook.source.file);
+    format!("The hook {label} of {file} {how}: {reason}")
 }

@@ -14,6 +14,8 @@ mod service;
 pub mod supervisor;
 pub mod users;
 
+use std::collections::BTreeMap;
+use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::process::{ExitStatus, Stdio};
 use std::sync::Arc;
@@ -52,6 +54,13 @@ pub struct CommandSpec {
     /// process group is killed.
     pub supervisor: Option<Arc<Supervisor>>,
     pub reach: Reach,
+}
+
+/// The input of a job that has one.
+pub struct JobInput {
+    pub stdin: OwnedFd,
+    /// Environment variables of the job, in addition to those of crewdeck that contain no secrets.
+    pub env: BTreeMap<String, String>,
 }
 
 /// What a job can access besides files.
@@ -118,7 +127,7 @@ pub async fn run(
     cancel: &CancellationToken,
     mut live: impl FnMut(&[u8]) + Send,
 ) -> std::io::Result<JobReport> {
-    let (mut child, mut handle) = JobHandle::start(job).await?;
+    let (mut child, mut handle) = JobHandle::start(job, None).await?;
     let mut out = OutputPipe::of(child.stdout.take());
     let mut err = OutputPipe::of(child.stderr.take());
     let mut buffer = HeadTailBuffer::new(job.keep);
@@ -208,9 +217,12 @@ enum JobHandle {
 }
 
 impl JobHandle {
-    async fn start(job: &CommandSpec) -> std::io::Result<(Child, JobHandle)> {
+    async fn start(
+        job: &CommandSpec,
+        input: Option<JobInput>,
+    ) -> std::io::Result<(Child, JobHandle)> {
         if let Some(supervisor) = &job.supervisor {
-            let (child, client) = SupervisorClient::start(supervisor, job).await?;
+            let (child, client) = SupervisorClient::start(supervisor, job, input).await?;
             return Ok((child, JobHandle::Supervised(Box::new(client))));
         }
         let Some((program, args)) = job.argv.split_first() else {
@@ -225,6 +237,9 @@ impl JobHandle {
             .stderr(Stdio::piped())
             .process_group(0);
         environment::scrub(command.as_std_mut());
+        if let Some(input) = input {
+            command.stdin(Stdio::from(input.stdin)).envs(&input.env);
+        }
         let child = command.spawn()?;
         let group = ProcessGroup::new(child.id());
         Ok((child, JobHandle::ProcessGroup(group)))

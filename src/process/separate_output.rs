@@ -7,7 +7,7 @@ use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio_util::sync::CancellationToken;
 
 use super::supervisor::JobOutcome;
-use super::{CommandSpec, DRAIN, DRAIN_READS, JobExit, JobHandle};
+use super::{CommandSpec, DRAIN, DRAIN_READS, JobExit, JobHandle, JobInput};
 
 /// Maximum number of bytes of one read.
 const CHUNK: usize = 16 * 1024;
@@ -30,17 +30,18 @@ pub struct SeparateReport {
     pub limit: Option<String>,
 }
 
-/// Runs a job, and kills it when it has printed more than `flood` bytes. Dropping the future kills everything that the
-/// job has started.
+/// Runs a job with its own input, and kills it when it has printed more than `flood` bytes. Dropping the future kills
+/// everything that the job has started.
 ///
 /// # Errors
 /// Fails if the program cannot be started.
 pub async fn run_separate(
     job: &CommandSpec,
+    input: JobInput,
     cancel: &CancellationToken,
     flood: u64,
 ) -> io::Result<SeparateReport> {
-    let (mut child, mut handle) = JobHandle::start(job).await?;
+    let (mut child, mut handle) = JobHandle::start(job, Some(input)).await?;
     let mut out = BoundedPipe::new(child.stdout.take(), job.keep);
     let mut err = BoundedPipe::new(child.stderr.take(), job.keep);
     let deadline = tokio::time::sleep(job.timeout);

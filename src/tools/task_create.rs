@@ -44,31 +44,37 @@ struct Input {
 }
 
 async fn create(context: ToolContext, input: Input) -> ToolResult {
+    let board = context.board.clone();
+    let resolve = move || {
+        Ok(NewTask {
+            blocked_by: task_ref::resolve_all(&board, &input.blocked_by)?,
+            subject: input.subject,
+            description: input.description.unwrap_or_default(),
+            tags: input.tags.unwrap_or_default(),
+            worktree: String::new(),
+        })
+    };
+    let new = on_thread(resolve).await?;
+    let mut reserved = None;
     if context.host.has_hooks(HookEvent::TaskCreated) {
-        let board = context.board.clone();
-        let next = on_thread(move || board.next_id().map_err(failed)).await?;
+        let (board, checked, now) = (context.board.clone(), new.clone(), (context.clock)());
+        let check = move || board.reserve(&checked, now).map_err(failed);
+        let id = on_thread(check).await?;
+        reserved = Some(id);
         let change = HookInput::TaskCreated {
-            id: next.0.to_string(),
-            subject: input.subject.clone(),
-            description: input.description.clone().unwrap_or_default(),
+            id: id.0.to_string(),
+            subject: new.subject.clone(),
+            description: new.description.clone(),
         };
         let checked = context
             .host
             .check_task(&context.agent, &context.workdir, change);
         checked.await.map_err(failed)?;
     }
-    on_thread(move || run(&context, input)).await
-}
-
-fn run(context: &ToolContext, input: Input) -> ToolResult {
-    let board = &context.board;
-    let new = NewTask {
-        subject: input.subject,
-        description: input.description.unwrap_or_default(),
-        blocked_by: task_ref::resolve_all(board, &input.blocked_by)?,
-        tags: input.tags.unwrap_or_default(),
-        worktree: String::new(),
-    };
-    let task = board.create(new, (context.clock)()).map_err(failed)?;
-    task_ref::to_output(&task)
+    on_thread(move || {
+        let created = context.board.create_as(reserved, new, (context.clock)());
+        let task = created.map_err(failed)?;
+        task_ref::to_output(&task)
+    })
+    .await
 }

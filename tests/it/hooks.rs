@@ -5,14 +5,14 @@ mod http;
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use crate::common::project::Project;
 use crate::common::supervised::{Sleep, unconfined_supervisor};
 use crewdeck::config::extensions::parse_hooks;
 use crewdeck::domain::hook::{
-    HookCall, HookContext, HookInput, HookOutcome, HookSpec, PermissionVerdict,
+    HookCall, HookContext, HookInput, HookOutcome, HookSpec, PermissionVerdict, SessionEndReason,
 };
 use crewdeck::domain::mcp::ServerConfig;
 use crewdeck::domain::trust::{ApprovalCheck, NotApproved};
@@ -46,6 +46,9 @@ struct Setup {
     project: Project,
     runtime: tokio::runtime::Runtime,
     runner: HookRunner,
+    stop: CancellationToken,
+    /// The problems of hooks that nothing waits for.
+    late: Arc<Mutex<Vec<String>>>,
 }
 
 impl Setup {
@@ -58,16 +61,28 @@ impl Setup {
         let text = json!({"hooks": hooks}).to_string();
         let parsed = parse_hooks(text.as_bytes(), "hooks.json", true);
         assert_eq!(parsed.problems, [""; 0]);
+        let (stop, late) = (
+            CancellationToken::new(),
+            Arc::<Mutex<Vec<String>>>::default(),
+        );
+        let reported = Arc::clone(&late);
         let host = HookHost {
             project: project.path().to_owned(),
             supervisor: Some(unconfined_supervisor()),
             scratch: project.file("state/hooks"),
+            stop: stop.clone(),
+            report: Box::new(move |problem| {
+                reported.lock().unwrap().push(problem);
+                Box::pin(std::future::ready(()))
+            }),
         };
         let runner = HookRunner::new(parsed.hooks, Arc::new(Approval(is_approved)), host);
         Setup {
             project,
             runtime: tokio::runtime::Runtime::new().unwrap(),
             runner,
+            stop,
+            late,
         }
     }
 
@@ -279,7 +294,7 @@ fn hooks_run_in_parallel_and_identical_ones_once() {
 
 #[test]
 fn hook_has_no_terminal_and_knows_its_event() {
-    let command = "cat >/dev/null; (true </dev/tty) 2>/dev/null && echo terminal; echo $CREWDECK_HOOK_EVENT $CLAUDE_CODE_SESSION_ID";
+    let command = "cat >/dev/null; (true </dev/tty) 2>/dev/null && echo terminal; echo $CREWDECK_HOOK_EVENT $CLAUDE_CODE_SESSION_ID $CLAUDECODE $CLAUDE_PID";
     let setup = Setup::new(
         Project::new(),
         &json!({"UserPromptSubmit": commands(&[command])}),
@@ -287,7 +302,8 @@ fn hook_has_no_terminal_and_knows_its_event() {
     let outcome = setup.run(&HookInput::UserPromptSubmit {
         prompt: String::new(),
     });
-    assert_eq!(outcome.context, ["UserPromptSubmit s1"], "{outcome:?}");
+    let expected = format!("UserPromptSubmit s1 1 {}", std::process::id());
+    assert_eq!(outcome.context, [expected], "{outcome:?}");
 }
 
 #[test]
@@ -298,7 +314,10 @@ fn third_block_of_the_same_thing_asks_the_user() {
     );
     let asked = |input: &HookInput| {
         let outcome = setup.run(input);
-        (outcome.is_blocked(), outcome.ask_user)
+        (
+            outcome.is_blocked(),
+            outcome.ask_user.map(|asked| asked.text),
+        )
     };
     assert_eq!(asked(&stop()), (true, None));
     assert_eq!(asked(&stop()), (true, None));
@@ -306,8 +325,10 @@ fn third_block_of_the_same_thing_asks_the_user() {
     let question = question.unwrap();
     assert!(
         is_blocked
-            && question.contains("The hook Stop of hooks.json has blocked the same 3 times")
-            && question.contains("tests fail"),
+            && question.starts_with(
+                "The hook Stop of hooks.json has blocked the same action 3 times in a row: ["
+            )
+            && question.ends_with("tests fail"),
         "{question}"
     );
     assert_eq!(asked(&stop()), (true, None));
@@ -323,6 +344,69 @@ fn third_block_of_the_same_thing_asks_the_user() {
     assert_eq!(asked(&bash("a")), (true, None));
     assert_eq!(asked(&bash("b")), (true, None));
     assert!(asked(&bash("b")).1.is_some());
+}
+
+#[test]
+fn question_names_all_blocks_and_lifts_nothing_else() {
+    let ask = r#"{"hookSpecificOutput": {"permissionDecision": "ask", "permissionDecisionReason": "look"}}"#;
+    let setup = Setup::new(
+        Project::new(),
+        &json!({"PreToolUse": commands(&[
+            "echo never >&2; exit 2",
+            "echo x >> count; [ $(wc -l < count) != 3 ] || { echo not now >&2; exit 2; }",
+            &format!("echo '{ask}'"),
+        ])}),
+    );
+    assert_eq!(setup.run(&bash("a")).ask_user, None);
+    assert_eq!(setup.run(&bash("a")).ask_user, None);
+    let outcome = setup.run(&bash("a"));
+    assert!(outcome.is_blocked());
+    let asked = outcome.ask_user.unwrap();
+    let lines: Vec<&str> = asked.text.lines().collect();
+    assert!(
+        lines.len() == 2 && lines[0].ends_with("never") && lines[1].ends_with("not now"),
+        "{lines:?}"
+    );
+    assert!(lines[1].contains("blocks it too"), "{lines:?}");
+    let still = Some((PermissionVerdict::Ask, "look".to_string()));
+    assert_eq!(asked.lifted.permission, still);
+    assert_eq!(asked.lifted.blocks, [""; 0]);
+}
+
+#[test]
+fn hooks_that_only_comment_are_not_counted() {
+    let setup = Setup::new(
+        Project::new(),
+        &json!({"PostToolUse": commands(&["echo red >&2; exit 2"])}),
+    );
+    let input = HookInput::PostToolUse {
+        call: HookCall {
+            name: "bash".into(),
+            input: json!({"command": "cargo test"}),
+            id: "toolu_1".into(),
+        },
+        response: json!("failed"),
+        duration_ms: 3,
+    };
+    for _ in 0..4 {
+        let outcome = setup.run(&input);
+        assert_eq!((outcome.blocks.len(), outcome.ask_user), (1, None));
+    }
+}
+
+#[test]
+fn texts_of_one_event_are_bounded_together() {
+    let text = |c: char| format!("head -c 9000 /dev/zero | tr '\\0' {c}");
+    let setup = Setup::new(
+        Project::new(),
+        &json!({"UserPromptSubmit": commands(&[&text('a'), &text('b'), &text('c')])}),
+    );
+    let outcome = setup.run(&HookInput::UserPromptSubmit {
+        prompt: String::new(),
+    });
+    let all: String = outcome.context.concat();
+    assert!(all.len() < 10_200, "{}", all.len());
+    assert!(all.starts_with('a') && all.ends_with('c'));
 }
 
 #[test]
@@ -371,10 +455,61 @@ fn asynchronous_hook_is_not_waited_for() {
     wait_for(&setup.project.file("done"));
 }
 
+#[test]
+fn problems_of_asynchronous_hooks_are_reported() {
+    let setup = Setup::new(
+        Project::new(),
+        &json!({"Stop": [{"hooks": [{"command": "echo broken >&2; exit 1", "async": true}]}]}),
+    );
+    assert_eq!(setup.run(&stop()), HookOutcome::default());
+    wait_until("the problem", || !setup.late.lock().unwrap().is_empty());
+    let late = setup.late.lock().unwrap();
+    assert!(
+        late.len() == 1 && late[0].contains("exited with code 1: broken"),
+        "{late:?}"
+    );
+}
+
+#[test]
+fn asynchronous_hooks_are_limited_and_end_with_the_crew() {
+    let sleep = Sleep::new();
+    let hooks: Vec<Value> = (0..17)
+        .map(|n| json!({"command": format!("{} # {n}", sleep.command()), "async": true}))
+        .collect();
+    let setup = Setup::new(Project::new(), &json!({"Stop": [{"hooks": hooks}]}));
+    let problems = setup.run(&stop()).problems;
+    assert!(
+        problems.len() == 1 && problems[0].contains("16 hooks that nothing waits for"),
+        "{problems:?}"
+    );
+    sleep.wait_for_one();
+    setup.stop.cancel();
+    sleep.wait_for_none();
+    assert_eq!(*setup.late.lock().unwrap(), [""; 0]);
+}
+
+#[test]
+fn hooks_of_the_session_end_are_waited_for() {
+    let setup = Setup::new(
+        Project::new(),
+        &json!({"SessionEnd": [{"matcher": "clear", "hooks": [{"command": "touch done", "async": true}]}]}),
+    );
+    let end = |reason| {
+        setup.run(&HookInput::SessionEnd { reason });
+        setup.project.file("done").exists()
+    };
+    assert!(!end(SessionEndReason::Quit));
+    assert!(end(SessionEndReason::Clear));
+}
+
 fn wait_for(path: &Path) {
+    wait_until(&path.display().to_string(), || path.exists());
+}
+
+fn wait_until(what: &str, is_true: impl Fn() -> bool) {
     let until = Instant::now() + Duration::from_secs(30);
-    while !path.exists() {
-        assert!(Instant::now() < until, "{} does not appear", path.display());
+    while !is_true() {
+        assert!(Instant::now() < until, "timed out: {what}");
         std::thread::sleep(Duration::from_millis(5));
     }
 }

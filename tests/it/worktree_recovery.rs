@@ -76,6 +76,31 @@ fn deleted_worktree_is_recreated_from_its_branch() {
 }
 
 #[test]
+fn lost_branch_continues_in_the_worktree_of_a_hook() {
+    let r = Repository::new();
+    r.create(1, &[]);
+    commit(&r.worktree_path("task-1"), "b.txt", "work\n");
+    fs::remove_dir_all(r.worktree_path("task-1")).unwrap();
+    let made = r.root().with_file_name("made-by-hook");
+    let path = made.to_str().unwrap();
+    r.git(&["worktree", "add", "-q", "-b", "from-hook", path]);
+    fs::write(made.join(".env"), "prepared\n").unwrap();
+    let new = NewWorktree {
+        task: TaskId(1),
+        made: Some(made.clone()),
+        ..NewWorktree::default()
+    };
+    let created = r.worktrees().create(&new, NOW).unwrap();
+    assert_eq!(created.origin, Origin::Branch);
+    let dir = r.worktree_path("task-1");
+    assert_eq!(git(&dir, &["branch", "--show-current"]), "wt/task-1");
+    for (file, text) in [("b.txt", "work\n"), (".env", "prepared\n")] {
+        assert_eq!(fs::read_to_string(dir.join(file)).unwrap(), text);
+    }
+    assert!(!made.exists());
+}
+
+#[test]
 fn foreign_folder_is_never_changed() {
     let r = Repository::new();
     let dir = r.worktree_path("task-1");

@@ -329,6 +329,16 @@ impl Turn {
         effects
     }
 
+    /// Adds a text to the first message, which a summary has just become.
+    pub fn add_context(&mut self, text: String) {
+        let messages: &mut Vec<Message> = Arc::make_mut(&mut self.messages);
+        if let Some(first) = messages.first_mut() {
+            let added = Message::user(vec![Block::text(text)]);
+            self.length.grew(&added);
+            first.blocks.extend(added.blocks);
+        }
+    }
+
     /// Returns whether the user has requested the summary that is being made, and its focus; `None` if none is.
     pub fn compaction(&self) -> Option<(bool, &str)> {
         match &self.phase {

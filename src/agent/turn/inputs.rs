@@ -75,6 +75,12 @@ pub enum TurnInput {
     },
 }
 
+impl TurnInput {
+    pub fn is_interrupt(&self) -> bool {
+        matches!(self, TurnInput::Interrupt { .. })
+    }
+}
+
 /// What [`super::Turn::step`] asks the driver to do.
 #[derive(Debug, Clone, PartialEq)]
 pub enum TurnEffect {

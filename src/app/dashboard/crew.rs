@@ -12,6 +12,7 @@ use crate::app::lock::FreedLock;
 use crate::app::model_setup::{ModelProblem, ModelUnavailable};
 use crate::app::viewer_session::{ViewerSession, ViewerUpdate};
 use crate::app::{new_id, now};
+use crate::domain::hook::SessionEndReason;
 use crate::protocol::event::NoticeLevel;
 use crate::protocol::{Event, EventReceiver, SentCommand};
 use crate::store::JournalStart;
@@ -41,7 +42,11 @@ impl CrewState {
     }
 
     /// Stops a crew that runs in this process, and records its last events.
-    pub(super) async fn stop(self, events: &mut EventReceiver) -> Result<()> {
+    pub(super) async fn stop(
+        self,
+        events: &mut EventReceiver,
+        reason: SessionEndReason,
+    ) -> Result<()> {
         let CrewState::Running(assembly) = self else {
             return Ok(());
         };
@@ -51,7 +56,7 @@ impl CrewState {
             lock,
             probe: _,
         } = *assembly;
-        let stopped = crew.stop().await;
+        let stopped = crew.stop_because(reason).await;
         while let Some(event) = events.try_next() {
             journal.note(&event);
         }

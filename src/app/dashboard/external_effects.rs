@@ -8,6 +8,7 @@ use crate::app::external_program::ExternalProgram;
 use crate::app::frame_limiter::FrameCause;
 use crate::app::signals::Signalled;
 use crate::app::{describe_error, theme};
+use crate::domain::hook::SessionEndReason;
 use crate::domain::notification::NotifyMethod;
 use crate::ui::terminal::COPY_TOO_LONG;
 use crate::ui::{Msg, ThemeChoice, update};
@@ -64,7 +65,7 @@ impl Dashboard {
             }
         };
         if stop.is_cancelled() {
-            return Ok(Some(self.quit()));
+            return Ok(Some(self.quit(SessionEndReason::Other)));
         }
         self.screen.set_up()?;
         match done {

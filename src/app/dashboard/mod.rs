@@ -32,6 +32,7 @@ use super::{
 };
 use crate::cli::GlobalOptions;
 use crate::config::extensions::ApprovalRequest;
+use crate::domain::hook::SessionEndReason;
 use crate::domain::ids::Name;
 use crate::domain::notification::NotifyMethod;
 use crate::protocol::event::{EventKind, NoticeLevel};
@@ -171,16 +172,18 @@ impl Dashboard {
                 kept.screen = Some(self.screen);
             }
             // The user gets the shell back at once; the crew shuts down in the background.
-            Ok(ExitReason::Quit(_) | ExitReason::StartDemo(_)) | Err(_) => drop(self.screen),
+            Ok(ExitReason::Quit(..) | ExitReason::StartDemo(_)) | Err(_) => drop(self.screen),
         }
-        self.crew.stop(&mut self.events).await?;
+        let ended = left.as_ref().map(ExitReason::of_session);
+        let reason = ended.unwrap_or(SessionEndReason::Other);
+        self.crew.stop(&mut self.events, reason).await?;
         match &mut left {
             Ok(
                 ExitReason::Restart(kept)
                 | ExitReason::StartSession(_, kept)
                 | ExitReason::StartDemo(kept),
             ) => kept.signals = Some(self.signals),
-            Ok(ExitReason::Quit(_)) | Err(_) => {}
+            Ok(ExitReason::Quit(..)) | Err(_) => {}
         }
         left
     }
@@ -195,9 +198,9 @@ impl Dashboard {
             let mut cause = FrameCause::Event;
             tokio::select! {
                 biased;
-                _ = self.signals.any() => return Ok(self.quit()),
+                _ = self.signals.any() => return Ok(self.quit(SessionEndReason::Other)),
                 input = keys.next() => {
-                    let Some(input) = input else { return Ok(self.quit()) };
+                    let Some(input) = input else { return Ok(self.quit(SessionEndReason::Other)) };
                     let inputs = input.and_then(inputs::read_batch);
                     cause = FrameCause::Key;
                     let inputs = inputs.context("the terminal cannot be read")?;
@@ -343,7 +346,10 @@ impl Dashboard {
         for effect in effects {
             match effect {
                 Effect::Command(command) => self.submit(command),
-                Effect::Quit => return Ok(InputAction::Leave(self.quit())),
+                Effect::Quit => {
+                    let left = self.quit(SessionEndReason::Quit);
+                    return Ok(InputAction::Leave(left));
+                }
                 Effect::StartSession(session) => {
                     if let Some(left) = self.start_session(session) {
                         return Ok(InputAction::Leave(left));

@@ -10,6 +10,7 @@ use super::Dashboard;
 use super::restart::ExitReason;
 use crate::app::frame_limiter::FrameCause;
 use crate::app::{describe_error, doctor, export, prompt_history, resume, sessions};
+use crate::domain::hook::SessionEndReason;
 use crate::ui::{DoctorResult, Msg, SessionSummary, update};
 
 /// The result of work that a user action started in the background.
@@ -59,8 +60,8 @@ impl Dashboard {
         }));
     }
 
-    pub(super) fn quit(&self) -> ExitReason {
-        ExitReason::Quit(self.state.own_session().map(str::to_string))
+    pub(super) fn quit(&self, reason: SessionEndReason) -> ExitReason {
+        ExitReason::Quit(self.state.own_session().map(str::to_string), reason)
     }
 
     /// If the last input sent a message, adds the message to the history on disk.

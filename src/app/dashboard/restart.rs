@@ -10,19 +10,34 @@ use crate::app::sessions::resume_command;
 use crate::app::signals::Signals;
 use crate::app::{block_on, describe_error, print};
 use crate::cli::GlobalOptions;
+use crate::domain::hook::SessionEndReason;
 
 /// What the demo prints at its end, when its repository is deleted.
 const AFTER_DEMO: &str = "Next: change to a git repository of your own and run crewdeck.\n";
 
 pub(super) enum ExitReason {
-    /// The user left. Contains the id of the session that this process ran; `None` if the crew had not started.
-    Quit(Option<String>),
+    /// The user left, or a signal ended the dashboard, as the reason says. Contains the id of the session that this process
+    /// ran; `None` if the crew had not started.
+    Quit(Option<String>, SessionEndReason),
     /// The user wants to resume the session with this id, or to start a new session (`None`).
     StartSession(Option<String>, Box<RestartState>),
     /// The user chose the demo on the setup page.
     StartDemo(Box<RestartState>),
     /// The dashboard restarts and repeats the startup checks.
     Restart(Box<RestartState>),
+}
+
+impl ExitReason {
+    /// Returns why the session of the crew ends.
+    pub(super) fn of_session(&self) -> SessionEndReason {
+        match self {
+            ExitReason::Quit(_, reason) => *reason,
+            ExitReason::StartSession(Some(_), _) => SessionEndReason::Resume,
+            ExitReason::StartSession(None, _)
+            | ExitReason::StartDemo(_)
+            | ExitReason::Restart(_) => SessionEndReason::Other,
+        }
+    }
 }
 
 /// Runs the dashboard until the user leaves, and returns the exit code.
@@ -40,8 +55,8 @@ pub fn main(global: &GlobalOptions) -> Result<u8> {
             dashboard.stay(&blueprint).await
         })?;
         let (from, is_demo_start) = match left {
-            ExitReason::Quit(_) if blueprint.is_temporary() => return print(AFTER_DEMO),
-            ExitReason::Quit(session) => {
+            ExitReason::Quit(..) if blueprint.is_temporary() => return print(AFTER_DEMO),
+            ExitReason::Quit(session, _) => {
                 let command = session.and_then(|id| resume_command(&options, &blueprint.root, &id));
                 return match command {
                     Some(command) => print(&format!("To resume this session: {command}\n")),

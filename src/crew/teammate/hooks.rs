@@ -17,7 +17,7 @@ impl TeammateLoop {
         if !has_worked || self.is_paused {
             return None;
         }
-        self.agent.driver.tool_runner.hooks.as_ref()?;
+        let hooks = self.agent.driver.tool_runner.hooks.clone()?;
         self.set_state(AgentState::Working);
         let (driver, control) = (&self.agent.driver, &mut self.agent.control);
         let mut inputs = VecDeque::new();
@@ -29,7 +29,10 @@ impl TeammateLoop {
         };
         let text = text.map(|text| TurnInput::Say(vec![Block::text(text)]));
         let mut inputs = text.into_iter().chain(inputs);
-        let mut first = inputs.next()?;
+        let Some(mut first) = inputs.next() else {
+            hooks.caller.show_idle(&self.member.name).await;
+            return None;
+        };
         for input in inputs {
             let later = match (&mut first, input) {
                 (TurnInput::Say(blocks), TurnInput::Say(more)) => {

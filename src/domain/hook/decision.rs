@@ -61,6 +61,26 @@ pub struct HookDecision {
     pub problem: Option<String>,
 }
 
+impl HookDecision {
+    /// Returns the reason if the hook prevents what was about to happen.
+    pub fn block_reason(&self) -> Option<&str> {
+        match &self.permission {
+            _ if self.block.is_some() => self.block.as_deref(),
+            Some((PermissionVerdict::Deny, reason)) => Some(reason),
+            _ => None,
+        }
+    }
+
+    /// Returns the decision of a hook whose block is ignored.
+    #[must_use]
+    pub fn without_block(mut self) -> HookDecision {
+        self.block = None;
+        self.permission
+            .take_if(|(verdict, _)| *verdict == PermissionVerdict::Deny);
+        self
+    }
+}
+
 /// Returns the decision of a hook that has ended.
 pub fn decide(hook: &HookSpec, result: HookResult) -> HookDecision {
     let event = hook.event;

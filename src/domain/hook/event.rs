@@ -40,6 +40,31 @@ pub enum BlockEffect {
     TellsUser,
 }
 
+/// Why a session ends. Claude Code also has `logout` and `bypass_permissions_disabled`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SessionEndReason {
+    /// The user empties the conversation.
+    Clear,
+    /// The user resumes another session in the same window.
+    Resume,
+    /// The user quits.
+    Quit,
+    /// A signal, the end of `crewdeck run`, or another restart of the dashboard.
+    Other,
+}
+
+impl SessionEndReason {
+    /// Returns the name in the input of hooks, and for their matchers.
+    pub fn name(self) -> &'static str {
+        match self {
+            SessionEndReason::Clear => "clear",
+            SessionEndReason::Resume => "resume",
+            SessionEndReason::Quit => "prompt_input_exit",
+            SessionEndReason::Other => "other",
+        }
+    }
+}
+
 /// Events of Claude Code that crewdeck does not have.
 const OTHERS: &[&str] = &[
     "ConfigChange",

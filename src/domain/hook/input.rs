@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use serde_json::{Map, Value, json};
 
-use super::event::HookEvent;
+use super::event::{HookEvent, SessionEndReason};
 use super::tools::{ExternalCall, external_call};
 
 /// The agent in whose work an event happens, if it is not the lead.
@@ -50,8 +50,7 @@ pub enum HookInput {
         model: Option<String>,
     },
     SessionEnd {
-        /// `clear`, `logout`, `prompt_input_exit` or `other`.
-        reason: &'static str,
+        reason: SessionEndReason,
     },
     UserPromptSubmit {
         prompt: String,
@@ -142,7 +141,7 @@ impl HookInput {
     pub fn subjects(&self, context: &HookContext) -> Vec<String> {
         match self {
             HookInput::SessionStart { source, .. } => vec![(*source).into()],
-            HookInput::SessionEnd { reason } => vec![(*reason).into()],
+            HookInput::SessionEnd { reason } => vec![reason.name().into()],
             HookInput::Notification { kind, .. } => vec![(*kind).into()],
             HookInput::PreCompact { is_manual, .. } => vec![trigger(*is_manual).into()],
             HookInput::SubagentStop { .. } => context
@@ -159,35 +158,10 @@ impl HookInput {
 
     /// Returns the object that the hook reads from its standard input.
     pub fn json(&self, context: &HookContext) -> Value {
-        let event = self.event();
-        let mut out = Map::new();
+        let mut out = self.common_fields(context);
         let mut put = |name: &str, value: Value| {
             out.insert(name.to_string(), value);
         };
-        put("session_id", json!(context.session_id));
-        put("transcript_path", json!(context.transcript_path));
-        put("cwd", json!(context.dir.to_string_lossy()));
-        // Claude Code does not send it for the events of tasks.
-        let is_task = matches!(event, HookEvent::TaskCreated | HookEvent::TaskCompleted);
-        if let Some(mode) = context.permission_mode.as_ref().filter(|_| !is_task) {
-            put("permission_mode", json!(mode));
-        }
-        put("hook_event_name", json!(event.name()));
-        if let Some(agent) = &context.agent {
-            put("agent_id", json!(agent.id));
-            put("agent_type", json!(agent.kind));
-        }
-        if let Some(name) = &context.teammate {
-            put("teammate_name", json!(name));
-        }
-        if let Some(team) = &context.team {
-            put("team_name", json!(team));
-        }
-        if let (Some(call), Some(external)) = (self.call(), self.external_call(context)) {
-            put("tool_name", json!(external.names.first()));
-            put("tool_input", external.input);
-            put("tool_use_id", json!(call.id));
-        }
         match self {
             HookInput::SessionStart { source, model } => {
                 put("source", json!(source));
@@ -195,7 +169,7 @@ impl HookInput {
                     put("model", json!(model));
                 }
             }
-            HookInput::SessionEnd { reason } => put("reason", json!(reason)),
+            HookInput::SessionEnd { reason } => put("reason", json!(reason.name())),
             HookInput::UserPromptSubmit { prompt } => put("prompt", json!(prompt)),
             HookInput::PreToolUse(_) | HookInput::TeammateIdle => {}
             HookInput::PermissionRequest(_) => put("permission_suggestions", json!([])),
@@ -259,6 +233,45 @@ impl HookInput {
         out.into()
     }
 
+    /// Returns the fields that are not about one event.
+    fn common_fields(&self, context: &HookContext) -> Map<String, Value> {
+        let event = self.event();
+        let mut out = Map::new();
+        let mut put = |name: &str, value: Value| {
+            out.insert(name.to_string(), value);
+        };
+        put("session_id", json!(context.session_id));
+        put("transcript_path", json!(context.transcript_path));
+        put("cwd", json!(context.dir.to_string_lossy()));
+        // Claude Code does not send it for the events of tasks.
+        let is_task = matches!(event, HookEvent::TaskCreated | HookEvent::TaskCompleted);
+        if let Some(mode) = context.permission_mode.as_ref().filter(|_| !is_task) {
+            put("permission_mode", json!(mode));
+        }
+        put("hook_event_name", json!(event.name()));
+        if let Some(agent) = &context.agent {
+            put("agent_id", json!(agent.id));
+            put("agent_type", json!(agent.kind));
+        }
+        if let Some(name) = &context.teammate {
+            put("teammate_name", json!(name));
+        }
+        if let Some(team) = &context.team {
+            put("team_name", json!(team));
+        }
+        if let (Some(call), Some(external)) = (self.call(), self.external_call(context)) {
+            put("tool_name", json!(external.names.first()));
+            put("tool_input", external.input);
+            put("tool_use_id", json!(call.id));
+        }
+        // Empty: the form of an entry is not published, and nothing here is scheduled.
+        if matches!(event, HookEvent::Stop | HookEvent::SubagentStop) {
+            put("background_tasks", json!([]));
+            put("session_crons", json!([]));
+        }
+        out
+    }
+
     /// Returns a hash of the event and of what a hook can block: the call without its id, the prompt, the task or the
     /// worktree, or else the agent's stop. Blocks with the same hash are counted as repeated.
     pub fn block_key(&self, context: &HookContext) -> u64 {
@@ -272,10 +285,9 @@ impl HookInput {
             .hash(&mut hash);
         match self {
             HookInput::UserPromptSubmit { prompt } => prompt.hash(&mut hash),
-            HookInput::TaskCreated { id, subject, .. }
-            | HookInput::TaskCompleted { id, subject, .. } => {
-                (id, subject).hash(&mut hash);
-            }
+            // A task that was not created gets another id the next time.
+            HookInput::TaskCreated { subject, .. } => subject.hash(&mut hash),
+            HookInput::TaskCompleted { id, subject, .. } => (id, subject).hash(&mut hash),
             HookInput::WorktreeCreate { name } => name.hash(&mut hash),
             _ => {
                 let call = self.call();
@@ -340,7 +352,7 @@ mod tests {
         for (input, fields, subjects) in [
             (HookInput::SessionStart { source: "startup", model: None }, r#""source":"startup""#.to_string(), vec!["startup"]),
             (HookInput::SessionStart { source: "compact", model: Some("m".into()) }, r#""source":"compact","model":"m""#.into(), vec!["compact"]),
-            (HookInput::SessionEnd { reason: "other" }, r#""reason":"other""#.into(), vec!["other"]),
+            (HookInput::SessionEnd { reason: SessionEndReason::Other }, r#""reason":"other""#.into(), vec!["other"]),
             (HookInput::UserPromptSubmit { prompt: "hi".into() }, r#""prompt":"hi""#.into(), vec![]),
             (HookInput::PreToolUse(call()), tool.into(), vec!["Bash", "bash"]),
             (HookInput::PermissionRequest(call()), format!(r#"{tool},"permission_suggestions":[]"#), vec!["Bash", "bash"]),
@@ -351,12 +363,12 @@ mod tests {
             ),
             (
                 HookInput::Stop { is_active: true, last_message: "done".into() },
-                r#""stop_hook_active":true,"last_assistant_message":"done""#.into(),
+                r#""background_tasks":[],"session_crons":[],"stop_hook_active":true,"last_assistant_message":"done""#.into(),
                 vec![],
             ),
             (
                 HookInput::SubagentStop { is_active: false, last_message: "done".into(), transcript_path: "/a".into() },
-                r#""stop_hook_active":false,"last_assistant_message":"done","agent_transcript_path":"/a""#.into(),
+                r#""background_tasks":[],"session_crons":[],"stop_hook_active":false,"last_assistant_message":"done","agent_transcript_path":"/a""#.into(),
                 vec![],
             ),
             (

@@ -12,10 +12,10 @@ mod spec;
 mod tools;
 
 pub use decision::{HookDecision, HookResult, PermissionVerdict, decide, decide_changed};
-pub use event::{BlockEffect, HookEvent};
+pub use event::{BlockEffect, HookEvent, SessionEndReason};
 pub use input::{HookAgent, HookCall, HookContext, HookInput};
 pub use matcher::Matcher;
-pub use outcome::{CONTEXT_MAX, HookOutcome, bounded, merge};
+pub use outcome::{BlockQuestion, CONTEXT_MAX, HookOutcome, bounded, merge};
 pub use rule::ToolRule;
 pub use spec::{HookHandler, HookSource, HookSpec, distinct};
 pub use tools::{

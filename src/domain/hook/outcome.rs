@@ -20,7 +20,7 @@ pub struct HookOutcome {
     pub blocks: Vec<String>,
     /// Why the agent must stop working.
     pub stop: Option<String>,
-    /// Texts for the model.
+    /// Texts for the model, together at most [`CONTEXT_MAX`] characters.
     pub context: Vec<String>,
     /// Texts for the user.
     pub messages: Vec<String>,
@@ -28,8 +28,17 @@ pub struct HookOutcome {
     pub worktree: Option<String>,
     /// Problems of hooks for the user, each on one line.
     pub problems: Vec<String>,
-    /// Set if a hook has blocked the same too often: what to ask the user. The user's answer replaces the block.
-    pub ask_user: Option<String>,
+    /// Set if a hook has blocked the same too often: what to ask the user.
+    pub ask_user: Option<Box<BlockQuestion>>,
+}
+
+/// The question about hooks that block the same too often.
+#[derive(Debug, Clone, PartialEq)]
+pub struct BlockQuestion {
+    /// Names all hooks that block, one in a line.
+    pub text: String,
+    /// The outcome if the user ignores these hooks. What the other hooks decide holds.
+    pub lifted: HookOutcome,
 }
 
 impl HookOutcome {
@@ -84,12 +93,15 @@ pub fn merge(decisions: Vec<HookDecision>) -> HookOutcome {
         }
         out.blocks.extend(decision.block.map(|text| bounded(&text)));
         out.stop = out.stop.or(decision.stop.map(|text| bounded(&text)));
-        out.context
-            .extend(decision.context.map(|text| bounded(&text)));
+        out.context.extend(decision.context);
         out.messages
             .extend(decision.message.map(|text| bounded(&text)));
         out.worktree = out.worktree.or(decision.worktree);
         out.problems.extend(decision.problem);
+    }
+    let context = out.context.join("\n");
+    if context.chars().nth(CONTEXT_MAX).is_some() {
+        out.context = vec![bounded(&context)];
     }
     out.permission = strictest.map(|verdict| (verdict, bounded(&reasons.join("\n"))));
     if strictest == Some(PermissionVerdict::Deny) {

@@ -18,7 +18,8 @@ use super::{BY_CREWDECK, Supervisor, VERB, WITH_STDIN, process_tree, stdin_passi
 use crate::process::history::CommandTransfer;
 use crate::process::sandbox::{HistoryProtection, SandboxPlan};
 use crate::process::{
-    CommandSpec, JobExit, NetworkReach, ProcessGroup, ServiceSpec, ended_from, environment,
+    CommandSpec, JobExit, JobInput, NetworkReach, ProcessGroup, ServiceSpec, ended_from,
+    environment,
 };
 
 /// Disables hooks for all git processes below `command`, through the environment variables `GIT_CONFIG_*`.
@@ -72,10 +73,12 @@ pub struct JobOutcome {
 }
 
 impl SupervisorClient {
-    /// Starts a supervisor that runs `job`. Returns the supervisor's process and its client.
+    /// Starts a supervisor that runs `job`, with an empty standard input if it has no `input`. Returns the supervisor's
+    /// process and its client.
     pub async fn start(
         supervisor: &Supervisor,
         job: &CommandSpec,
+        input: Option<JobInput>,
     ) -> io::Result<(Child, SupervisorClient)> {
         let (plan, running) = match supervisor.sandbox.clone() {
             Some(confinement) => {
@@ -86,6 +89,10 @@ impl SupervisorClient {
             }
             None => (None, None),
         };
+        let (stdin, env) = match input {
+            Some(input) => (Some(input.stdin), input.env),
+            None => (None, BTreeMap::new()),
+        };
         let request = StartRequest {
             argv: job.argv.clone(),
             dir: job.dir.clone(),
@@ -93,7 +100,7 @@ impl SupervisorClient {
             mark: new_mark(),
             network: job.reach.network,
             limits: Some(supervisor.limits),
-            env: BTreeMap::new(),
+            env,
         };
         let mut command = supervisor_command(&supervisor.program, &job.dir);
         for name in plan.iter().flat_map(|plan| &plan.unset) {
@@ -102,7 +109,7 @@ impl SupervisorClient {
         if plan.as_ref().is_some_and(|plan| plan.is_without_hooks) {
             disable_hooks(&mut command);
         }
-        let (child, mut client) = SupervisorClient::spawn(command, &request, None).await?;
+        let (child, mut client) = SupervisorClient::spawn(command, &request, stdin).await?;
         client.plan = plan;
         client.running = running;
         Ok((child, client))
@@ -124,8 +131,7 @@ impl SupervisorClient {
             limits: None,
             env: service.env.clone(),
         };
-        let mut command = supervisor_command(program, &service.dir);
-        command.arg(WITH_STDIN);
+        let command = supervisor_command(program, &service.dir);
         SupervisorClient::spawn(command, &request, Some(stdin)).await
     }
 
@@ -143,6 +149,7 @@ impl SupervisorClient {
         let (ours, theirs) = StdStream::pair()?;
         ours.set_nonblocking(true)?;
         if let Some(stdin) = stdin {
+            command.arg(WITH_STDIN);
             stdin_passing::send(&ours, &stdin)?;
         }
         command.stdin(Stdio::from(OwnedFd::from(theirs)));

@@ -9,9 +9,10 @@ use super::super::{StoreError, read_stable::FILE_MAX, regular_file};
 use super::cache::Cache;
 use super::change_log::ChangeLog;
 use super::{LAST_ID, LOCK, TaskSet, files};
-use crate::domain::graph::{Claimer, GraphError, TaskGraph};
+use crate::domain::graph::{Claimer, GraphError, NewTask, TaskGraph};
 use crate::domain::ids::{Name, TaskId};
 use crate::domain::task::Task;
+use crate::domain::timestamp::Timestamp;
 
 /// Maximum size of the file that stores the highest task number, in bytes.
 const LAST_ID_MAX: u64 = 1024;
@@ -29,9 +30,17 @@ pub(super) struct LockedBoard<'a> {
 pub(super) enum FirstWrite {
     /// Create the file, which must not exist, and record the task number as used.
     Insert,
+    /// Like `Insert`, with a number that is already recorded.
+    InsertReserved,
     Update,
     /// Delete the file. The task number still counts as used.
     Delete,
+}
+
+impl FirstWrite {
+    fn is_new(self) -> bool {
+        matches!(self, FirstWrite::Insert | FirstWrite::InsertReserved)
+    }
 }
 
 impl LockedBoard<'_> {
@@ -159,12 +168,12 @@ impl LockedBoard<'_> {
                 self.write_last_id(changed.iter().copied().next().unwrap_or_default())?;
             }
             FirstWrite::Delete => self.write_last_id(TaskId(self.cache.last))?,
-            FirstWrite::Update => {}
+            FirstWrite::InsertReserved | FirstWrite::Update => {}
         }
         for (at, (id, text)) in changed.iter().zip(texts).enumerate() {
             let path = files::path(self.dir, *id);
             match text {
-                Some(text) if at == 0 && first == FirstWrite::Insert => {
+                Some(text) if at == 0 && first.is_new() => {
                     atomic::write_new(&path, &text)?;
                 }
                 Some(text) => atomic::write(&path, &text)?,
@@ -208,6 +217,16 @@ impl LockedBoard<'_> {
     /// Records the task number `id` as the highest one, so that it is never used again.
     pub(super) fn write_last_id(&self, id: TaskId) -> Result<(), StoreError> {
         atomic::write(&self.dir.join(LAST_ID), id.0.to_string().as_bytes())
+    }
+
+    /// Checks a new task and records a number for it as used.
+    pub(super) fn reserve(&mut self, new: &NewTask, now: Timestamp) -> Result<TaskId, StoreError> {
+        self.refresh_existing(&new.blocked_by)?;
+        let id = self.next_id()?;
+        // On a copy: the task is not created yet.
+        self.graph().clone().create(id, new.clone(), now)?;
+        self.write_last_id(id)?;
+        Ok(id)
     }
 
     /// Returns the number for a new task: one that no task ever had.

@@ -211,14 +211,30 @@ impl Board {
     ///
     /// # Errors
     /// When the graph rejects the task, or a file cannot be written.
-    #[allow(clippy::needless_pass_by_value)] // consistent with the other stores
     pub fn create(&self, new: NewTask, now: Timestamp) -> Result<Task, StoreError> {
+        self.create_as(None, new, now)
+    }
+
+    /// Creates a task like [`Board::create`], with the number that [`Board::reserve`] has returned, if it did.
+    ///
+    /// # Errors
+    /// When the graph rejects the task, or a file cannot be written.
+    #[allow(clippy::needless_pass_by_value)] // consistent with the other stores
+    pub fn create_as(
+        &self,
+        mut reserved: Option<TaskId>,
+        new: NewTask,
+        now: Timestamp,
+    ) -> Result<Task, StoreError> {
         let mut locked = self.lock()?;
         locked.refresh_existing(&new.blocked_by)?;
         loop {
-            let id = locked.next_id()?;
+            let (id, first) = match reserved.take() {
+                Some(id) => (id, FirstWrite::InsertReserved),
+                None => (locked.next_id()?, FirstWrite::Insert),
+            };
             let changed = locked.graph().create(id, new.clone(), now)?;
-            match locked.save(&changed, FirstWrite::Insert) {
+            match locked.save(&changed, first) {
                 // A writer without the lock has used the number: its task stays, and this one gets the next number.
                 Err(StoreError::File { why, .. }) if why.kind() == ErrorKind::AlreadyExists => {}
                 saved => return saved.and_then(|()| locked.task(id)),
@@ -226,12 +242,13 @@ impl Board {
         }
     }
 
-    /// Returns the number that the next task gets, unless another process creates one first.
+    /// Checks a new task and returns a number for it, which no other task gets. If the task is not created, no task has
+    /// that number.
     ///
     /// # Errors
-    /// When the board cannot be read, or no number is left.
-    pub fn next_id(&self) -> Result<TaskId, StoreError> {
-        self.lock()?.next_id()
+    /// When the graph rejects the task, a file cannot be read or written, or no number is left.
+    pub fn reserve(&self, new: &NewTask, now: Timestamp) -> Result<TaskId, StoreError> {
+        self.lock()?.reserve(new, now)
     }
 
     /// Claims the task `id`, or the first claimable task. Returns `None` if there is no claimable task.

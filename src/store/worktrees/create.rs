@@ -51,10 +51,10 @@ impl Worktrees {
         let mut work = self.begin_change()?;
         let (base, mut commit) = work.start_point(new)?;
         let (name, origin) = work.name_for(new.task, &commit)?;
-        // A branch with unmerged work is continued, whatever a hook has made.
-        let made = new.made.as_deref().filter(|_| origin == Origin::Base);
+        let made = new.made.as_deref();
         let made = made.map(|dir| work.made_by_hook(dir)).transpose()?;
-        if let Some(made) = &made {
+        // A branch with unmerged work is continued in what a hook has made.
+        if let Some(made) = made.as_ref().filter(|_| origin == Origin::Base) {
             commit.clone_from(&made.commit);
         }
         let path = work.dir.join(name.as_str());
@@ -77,7 +77,7 @@ impl Worktrees {
         work.log
             .record(LogEntry::of(super::debris::CREATE, &tree), now)?;
         let added = match &made {
-            Some(made) => work.take_over(&name, made),
+            Some(made) => work.take_over(&name, made, origin),
             None => work.add_worktree(&name, origin, &commit),
         };
         let made = added.and_then(|()| {

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::OpenRegistry;
-use crate::domain::worktree::{WorktreeError, WorktreeName};
+use crate::domain::worktree::{Origin, WorktreeError, WorktreeName};
 use crate::store::StoreError;
 use crate::store::git::{Git, head};
 
@@ -41,16 +41,29 @@ impl OpenRegistry {
         })
     }
 
-    /// Moves the worktree to the folder of crewdeck's worktrees, and puts it on its own branch.
-    pub(super) fn take_over(&self, name: &WorktreeName, made: &HookMade) -> Result<(), StoreError> {
+    /// Moves the worktree to the folder of crewdeck's worktrees, and puts it on its own branch: a new one, or one whose
+    /// worktree was lost.
+    pub(super) fn take_over(
+        &self,
+        name: &WorktreeName,
+        made: &HookMade,
+        origin: Origin,
+    ) -> Result<(), StoreError> {
         let dir = self.dir.join(name.as_str());
         let (path, branch) = (dir.to_string_lossy(), name.branch());
+        let is_on_branch = made.branch.as_deref() == Some(&branch);
+        if origin == Origin::Branch && !is_on_branch {
+            // Before the move: if files of the hook prevent it, they stay where they are.
+            let git = self.git_in(&made.path);
+            let git = git.ok_or_else(|| WorktreeError::Hook("its worktree is gone".into()))?;
+            git.ok(&["checkout", "--quiet", &branch])?;
+        }
         if made.path != dir {
             let from = made.path.to_string_lossy();
             let git = &self.repo.git;
             git.ok(&["worktree", "move", "--", &from, &path])?;
         }
-        if made.branch.as_deref() != Some(&branch) {
+        if origin == Origin::Base && !is_on_branch {
             let (git, _) = self.valid_folder(name)?;
             git.ok(&["checkout", "--quiet", "-b", &branch])?;
         }

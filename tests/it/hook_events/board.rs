@@ -42,6 +42,15 @@ fn blocked_task_is_not_created() {
 }
 
 #[test]
+fn hook_does_not_run_for_a_task_that_cannot_be_created() {
+    let rules = TASKS.replace("all of it", "all of it, blocked_by: [7]");
+    let project = project(&[("TaskCreated", "", answers(0, ""))], &rules);
+    let events = run(&project, &[]);
+    assert!(results(&events, "task_create")[0].contains("#7"));
+    assert_eq!(received(&project, "TaskCreated"), [""; 0]);
+}
+
+#[test]
 fn blocked_task_is_not_completed() {
     let project = project(
         &[("TaskCompleted", "", answers(2, "3 tests are red"))],

@@ -1,5 +1,7 @@
 //! Hooks in the dashboard: what the user sees and decides.
 
+use std::time::{Duration, Instant};
+
 use pretty_assertions::assert_eq;
 use serde_json::json;
 
@@ -19,6 +21,14 @@ fn quit(mut screen: Screen) {
     screen.send("\x03\x03\x03");
     let (status, is_clean) = screen.wait_for_exit();
     assert!(status.success() && is_clean, "{status:?} {is_clean}");
+}
+
+fn wait_until(is_true: impl Fn() -> bool) {
+    let until = Instant::now() + Duration::from_secs(30);
+    while !is_true() {
+        assert!(Instant::now() < until, "timed out");
+        std::thread::yield_now();
+    }
 }
 
 const RULES: &str = r#"
@@ -61,13 +71,13 @@ fn user_is_asked_about_a_stop_hook_that_always_blocks() {
     screen.wait_for("script");
     screen.send("hello\r");
     screen.wait_for("Stop hook: [");
-    screen.wait_for("blocked the same 3 times");
+    screen.wait_for("blocked the same action 3 times");
     assert_eq!(received(&project, "Stop").len(), 3);
     screen.send(ALT_W);
     screen.wait_for("Ignore the hook this time");
     screen.send("1");
     screen.wait("the question is answered", |text| {
-        !text.contains("blocked the same 3 times")
+        !text.contains("blocked the same action 3 times")
     });
     quit(screen);
     assert_eq!(received(&project, "Stop").len(), 3);
@@ -113,7 +123,7 @@ fn hook_runs_before_a_worktree_is_removed() {
     screen.send_and_wait_for("u", "W remove worktree");
     screen.send_and_wait_for("W", "Remove .worktrees/task-1");
     screen.send("y");
-    screen.wait_for("C claim");
+    wait_until(|| !project.file(".worktrees/task-1").exists());
     quit(screen);
     let removed = received(&project, "WorktreeRemove");
     assert_eq!(removed.len(), 1);
@@ -133,14 +143,7 @@ fn viewer_runs_no_hooks() {
     let project = project(&hooks, RULES);
     let crew = start(&project);
     crew.wait_for("script");
-    let until = std::time::Instant::now() + std::time::Duration::from_secs(30);
-    while received(&project, "SessionStart").is_empty() {
-        assert!(
-            std::time::Instant::now() < until,
-            "the session hook did not run"
-        );
-        std::thread::yield_now();
-    }
+    wait_until(|| !received(&project, "SessionStart").is_empty());
     let viewer = start(&project);
     viewer.wait_for("script");
     quit(viewer);
@@ -148,4 +151,119 @@ fn viewer_runs_no_hooks() {
     assert_eq!(received(&project, "SessionStart").len(), 1);
     quit(crew);
     assert_eq!(received(&project, "SessionEnd").len(), 1);
+}
+
+#[test]
+fn hook_of_a_board_change_delays_no_command_and_can_be_interrupted() {
+    let sleeps = [Sleep::new(), Sleep::new()];
+    let [created, completed] = sleeps.each_ref();
+    let hooks = [
+        ("TaskCreated", "", created.command()),
+        ("TaskCompleted", "", completed.command()),
+    ];
+    let project = project(&hooks, RULES);
+    project.json(&["task", "add", "Dig the bed"]);
+    let mut screen = start(&project);
+    screen.wait_for("Dig the bed");
+    screen.send_and_wait_for("\x1b", "i to write");
+    screen.send_and_wait_for("3gt", "╭ New task");
+    screen.send("Water it\r");
+    created.wait_for_one();
+    screen.wait_for("hook TaskCreated");
+    screen.send("\x03");
+    screen.wait_for("its TaskCreated hooks were interrupted");
+    created.wait_for_none();
+    // The form returns and can be sent again.
+    screen.send_and_wait_for("\r", "hook TaskCreated");
+    // The lead takes a prompt while the hook runs.
+    screen.send("i");
+    screen.send_and_wait_for("hello\r", "all finished");
+    assert!(!created.sleepers().is_empty());
+    quit(screen);
+    sleeps.iter().for_each(Sleep::wait_for_none);
+    assert_eq!(project.json(&["task", "list"]).as_array().unwrap().len(), 1);
+}
+
+#[test]
+fn result_of_a_finished_tool_survives_an_interrupt_of_its_hooks() {
+    let sleep = Sleep::new();
+    let project = project(&[("PostToolUse", "Bash", sleep.command())], RULES);
+    let mut screen = start(&project);
+    screen.wait_for("script");
+    screen.send("begin\r");
+    sleep.wait_for_one();
+    screen.wait_for("hook PostToolUse");
+    screen.send("\x03");
+    sleep.wait_for_none();
+    screen.send_and_wait_for("hello\r", "all finished");
+    quit(screen);
+    assert!(project.file("made").exists());
+    let transcripts: String = std::fs::read_dir(project.file(".transcripts"))
+        .unwrap()
+        .filter_map(|entry| std::fs::read_to_string(entry.unwrap().path()).ok())
+        .collect();
+    assert!(
+        transcripts.contains("The PostToolUse hooks of this call were interrupted")
+            && !transcripts.contains("before this call finished"),
+        "{transcripts}"
+    );
+}
+
+#[test]
+fn clearing_ends_and_starts_the_session_for_hooks() {
+    let sleep = Sleep::new();
+    let hooks = [
+        ("SessionEnd", "clear", answers(0, "")),
+        ("SessionEnd", "prompt_input_exit", answers(0, "")),
+        ("SessionStart", "clear", sleep.command()),
+    ];
+    let project = project(&hooks, RULES);
+    let mut screen = start(&project);
+    screen.wait_for("script");
+    screen.send_and_wait_for("hello\r", "all finished");
+    screen.send("/clear\r");
+    sleep.wait_for_one();
+    screen.wait_for("hook SessionStart");
+    screen.send("\x03");
+    sleep.wait_for_none();
+    screen.wait("the lead is idle", |text| {
+        !text.contains("hook SessionStart")
+    });
+    screen.send_and_wait_for("hello again\r", "all finished");
+    quit(screen);
+    let reasons: Vec<_> = received(&project, "SessionEnd")
+        .iter()
+        .map(|i| i["reason"].clone())
+        .collect();
+    assert_eq!(reasons, ["clear", "prompt_input_exit"]);
+}
+
+#[test]
+fn interrupt_of_session_hooks_after_a_summary_ends_the_turn() {
+    let sleep = Sleep::new();
+    let rules = r"
+  - when: begin
+    calls:
+      - { tool: read_file, input: { path: long.txt } }
+      - { tool: compact, input: { focus: the end } }
+  - when: and now
+    say: went on
+  - say: all finished
+    times: 0
+";
+    let project = project(&[("SessionStart", "compact", sleep.command())], rules);
+    project.write("long.txt", &"one line of many\n".repeat(1000));
+    let mut screen = start(&project);
+    screen.wait_for("script");
+    screen.send("begin\r");
+    sleep.wait_for_one();
+    screen.wait_for("hook SessionStart");
+    screen.send("\x03");
+    sleep.wait_for_none();
+    let text = screen.wait("the lead is idle", |text| {
+        !text.contains("hook SessionStart") && !text.contains("working")
+    });
+    assert!(!text.contains("all finished"), "{text}");
+    screen.send_and_wait_for("and now\r", "went on");
+    quit(screen);
 }

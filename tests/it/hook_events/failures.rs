@@ -106,6 +106,21 @@ fn killed_crew_leaves_no_hook() {
 }
 
 #[test]
+fn failing_async_hook_is_reported_once() {
+    // The model answers only when the hook has run.
+    let calls = CALLS.replace("echo 3", "while [ ! -e ran ]; do sleep 0.01; done; echo 3");
+    let calls = calls.replace("times: 0", "times: 0\n    delay_ms: 1500");
+    let project = super::unapproved(&[], &calls);
+    let command = "touch \"$CLAUDE_PROJECT_DIR/ran\"; echo broken >&2; exit 1";
+    let hook = json!({"type": "command", "command": command, "async": true});
+    let hooks = json!({"hooks": {"PreToolUse": [{"matcher": "Bash", "hooks": [hook]}]}});
+    project.write(".claude/settings.json", &hooks.to_string());
+    assert_eq!(project.run(&["trust", "--yes"]).code(), 0);
+    let events = run(&project, &[]);
+    assert_eq!(notices(&events, "exited with code 1: broken").len(), 1);
+}
+
+#[test]
 fn async_hook_is_not_waited_for() {
     let project = super::unapproved(&[], CALLS);
     let hook = json!({"type": "command", "command": answers(2, "too late"), "async": true});

@@ -50,7 +50,8 @@ fn stop_hook_that_always_blocks_is_capped() {
         .collect();
     assert_eq!(asked.len(), 1);
     assert!(
-        asked[0].contains("has blocked the same 3 times") && asked[0].contains("never enough"),
+        asked[0].contains("has blocked the same action 3 times in a row")
+            && asked[0].contains("never enough"),
         "{asked:?}"
     );
 }
@@ -205,6 +206,64 @@ fn hook_prevents_a_compaction() {
     assert_eq!(notices(&events, "is not compacted").len(), 1);
     assert_eq!(answers_of(&events, "lead"), ["done"]);
     assert!(!events.iter().any(|e| e["type"] == "compacted"));
+}
+
+#[test]
+fn first_call_after_a_summary_has_the_texts_of_session_hooks() {
+    let rules = r"
+  - when: begin
+    calls:
+      - { tool: read_file, input: { path: long.txt } }
+      - { tool: compact, input: { focus: the end } }
+  - when: 'Hook SessionStart: the build is red'
+    say: knows it
+  - say: done
+    times: 0
+";
+    let hook = ("SessionStart", "compact", answers(0, "the build is red"));
+    let project = project(&[hook], rules);
+    // A summary replaces a conversation only if it is shorter.
+    project.write("long.txt", &"one line of many\n".repeat(1000));
+    let events = run(&project, &[]);
+    assert!(events.iter().any(|e| e["type"] == "compacted"));
+    assert_eq!(answers_of(&events, "lead"), ["knows it"]);
+}
+
+#[test]
+fn teammate_is_idle_after_its_slow_hook() {
+    let rules = r"
+  - agent: lead
+    when: begin
+    calls: [{ tool: spawn_teammate, input: { name: bob, role: tester, prompt: go } }]
+  - say: done
+    times: 0
+";
+    // Longer than the time after which hooks are shown.
+    let project = project(&[("TeammateIdle", "", "sleep 1".into())], rules);
+    let events = run(&project, &[]);
+    let is_own = |e: &&serde_json::Value| e["type"] == "activity_changed" && e["agent"] == "bob";
+    let mut all = events.iter().filter(is_own).map(|e| &e["activity"]);
+    assert!(
+        all.by_ref().any(|a| a["tool"] == "hook TeammateIdle"),
+        "{events:?}"
+    );
+    let last = all.next_back().map(|a| a["state"].clone());
+    assert_eq!(last, Some(json!("idle")));
+}
+
+#[test]
+fn session_end_hook_gets_the_reason() {
+    let hooks = [
+        ("SessionEnd", "other", answers(0, "")),
+        ("SessionEnd", "clear|prompt_input_exit", answers(2, "wrong")),
+    ];
+    let project = project(&hooks, SAY);
+    run(&project, &[]);
+    let reasons: Vec<_> = received(&project, "SessionEnd")
+        .iter()
+        .map(|i| i["reason"].clone())
+        .collect();
+    assert_eq!(reasons, ["other"]);
 }
 
 #[test]

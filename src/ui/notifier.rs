@@ -1,16 +1,17 @@
-//! Decides when to notify the user: not while the user is present, and at most every ten seconds. Notifications that
-//! are pending together are combined into one. Pure.
+//! Decides when to notify the user: only while the user is away, and at most once every ten seconds. Notifications that
+//! are pending at the same time are combined into one. Pure.
 
 use std::time::Duration;
 
 use crate::domain::notification::NotifyKind;
 use crate::domain::timestamp::Timestamp;
 
-/// Minimum time between two notifications.
+/// Minimum time between two notifications to the user.
 pub const NOTIFY_INTERVAL: Duration = Duration::from_secs(10);
-/// How long after a key press the user counts as present, if the terminal does not report its focus.
+/// Time after a key press during which the user counts as present, if the terminal does not report whether its window
+/// has the focus.
 pub const PRESENCE_TIMEOUT: Duration = Duration::from_secs(15);
-/// Maximum number of pending notifications. Further ones are dropped.
+/// Maximum number of pending notifications. While that many are pending, new ones are dropped.
 const WAITING_MAX: usize = 64;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -22,7 +23,7 @@ pub enum WindowFocus {
     Unfocused,
 }
 
-/// The pending notifications, and what is needed to decide when to show them.
+/// The pending notifications, and the times and settings that decide when they are shown.
 #[derive(Debug, Default)]
 pub struct Notifier {
     window: WindowFocus,
@@ -72,7 +73,7 @@ impl Notifier {
         self.waiting.push((kind, words));
     }
 
-    /// Takes all pending notifications and returns their combined text, if a notification is due now.
+    /// If a notification is due now, removes all pending notifications and returns their combined text.
     pub fn take_due(&mut self, now: Timestamp) -> Option<String> {
         if self.next_in(now)? > Duration::ZERO {
             return None;
@@ -86,7 +87,8 @@ impl Notifier {
         })
     }
 
-    /// Returns the time until [`Notifier::take_due`] returns a text; `None` if nothing is pending.
+    /// Returns the time until [`Notifier::take_due`] returns a text: zero if a notification is due now, `None` if none
+    /// is pending.
     pub fn next_in(&self, now: Timestamp) -> Option<Duration> {
         if self.waiting.is_empty() {
             return None;

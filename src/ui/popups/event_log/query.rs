@@ -1,5 +1,5 @@
-//! The filter language of the event log: words, `who:NAME`, `kind:mail`, `!` alone for warnings and errors, and `!`
-//! before a term to exclude it.
+//! The filter language of the event log: words, `who:NAME` and `kind:mail`. A `!` alone matches warnings and errors; a
+//! `!` before a term excludes what the term matches.
 
 use std::fmt;
 
@@ -30,7 +30,7 @@ enum LogCondition {
 /// An invalid term, which the filter ignores.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum EventLogQueryError {
-    /// A term with an unknown key. Holds the key.
+    /// A term with an unknown key, such as `foo:bar`. Holds the key.
     Key(String),
     /// A term `kind:…` that names no topic. Holds the word after the colon.
     Kind(String),

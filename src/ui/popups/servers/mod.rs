@@ -1,4 +1,4 @@
-//! The MCP servers as a popup: their states, and the end of the log of the selected one.
+//! The popup with the MCP servers: the state of each server, and the end of the log of the selected one.
 
 mod view;
 

@@ -1,4 +1,4 @@
-//! Merging: marks, confirmation, and messages when nothing can be merged.
+//! Merging from the board: marks, confirmation, and messages if nothing can be merged.
 
 use pretty_assertions::assert_eq;
 
@@ -120,7 +120,7 @@ fn unmerged_mark_has_own_shape_and_style_in_every_theme() {
             let state = merging(160, 45);
             let cells = cells(&state, &theme);
             let marks: Vec<_> = cells.content.iter().filter(|c| c.symbol() == "⇡").collect();
-            // One on each unmerged completed node, and one in the title's count.
+            // There is one mark on each node of an unmerged completed task, and one beside the count in the title.
             assert_eq!(marks.len(), 5, "{name:?} {depth:?}");
             for cell in marks {
                 let style = theme.ground.patch(theme.accent);
@@ -163,7 +163,7 @@ fn unmerged_count_equals_marked_tasks() {
         .unwrap();
     apply_events(&mut state, vec![board_event(&board)]);
     assert_eq!(marks(&state), (6, Some(5)));
-    // The shared branch can be merged from either task.
+    // The branch that both tasks share can be merged from either task.
     for id in [7, 8] {
         press(&mut state, "esc 3");
         state.panes.board.selected = Some(TaskId(id));

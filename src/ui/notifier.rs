@@ -16,7 +16,7 @@ const WAITING_MAX: usize = 64;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum WindowFocus {
-    /// The terminal has not reported whether it has the focus.
+    /// The terminal has not reported whether its window has the focus.
     #[default]
     Unknown,
     Focused,
@@ -49,7 +49,8 @@ impl Notifier {
         self.wanted = kinds.to_vec();
     }
 
-    /// Records that the window got or lost the focus. Focus drops all pending notifications.
+    /// Records that the window of the terminal got or lost the focus. If it got the focus, all pending notifications
+    /// are dropped.
     pub fn set_focus(&mut self, window: WindowFocus) {
         self.window = window;
         if window == WindowFocus::Focused {
@@ -57,14 +58,14 @@ impl Notifier {
         }
     }
 
-    /// Records a key press, which drops all pending notifications.
+    /// Records a key press at the time `now`, and drops all pending notifications.
     pub fn record_key(&mut self, now: Timestamp) {
         self.pressed = Some(now);
         self.waiting.clear();
     }
 
-    /// Adds a notification with one line of text, unless its kind is disabled, the user is present or the queue is
-    /// full.
+    /// Adds a notification with one line of text. Does nothing if notifications of this kind are disabled, the user is
+    /// present, or the maximum number of notifications is pending.
     pub fn push(&mut self, kind: NotifyKind, words: String, now: Timestamp) {
         if !self.wanted.contains(&kind) || self.is_present(now) || self.waiting.len() >= WAITING_MAX
         {

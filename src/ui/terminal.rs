@@ -108,7 +108,8 @@ impl Screen {
         drawn
     }
 
-    /// Makes the next frame a complete redraw. Needed after every resize, even if the size is the same as before.
+    /// Makes the next frame a complete redraw. Needed after every resize of the terminal, even if its size is the same
+    /// as before.
     pub fn invalidate(&mut self) {
         self.needs_full_redraw = true;
     }
@@ -140,7 +141,7 @@ impl Screen {
         }
     }
 
-    /// Sets the window title, unless it is the current one.
+    /// Sets the window title. Writes nothing if `title` is the current title.
     ///
     /// # Errors
     /// Fails if the terminal is gone.
@@ -181,8 +182,8 @@ impl Screen {
         execute!(self.terminal.backend_mut(), Print('\u{7}'))
     }
 
-    /// Copies `text` to the terminal's clipboard (OSC 52), which works over ssh too. Returns false if the text
-    /// is too long and was not sent. Terminals do not confirm the copy.
+    /// Copies `text` to the terminal's clipboard with the escape sequence OSC 52. This works over ssh too, but
+    /// terminals do not confirm it. Returns false if the text is too long; it is then not copied.
     ///
     /// # Errors
     /// Fails if the terminal is gone.
@@ -275,9 +276,9 @@ impl Screen {
         self.terminal.resize(size.into())
     }
 
-    /// Restores the terminal and suspends the process as Ctrl+z does. Returns after the shell has resumed it, with the
-    /// terminal set up again. Must be called on the main thread, where the signal stops the process before the call
-    /// returns.
+    /// Restores the terminal and suspends the process as Ctrl+z does in a shell. Returns after the shell has resumed
+    /// the process; the terminal is then set up again. Must be called on the main thread, where the signal stops the
+    /// process before the call returns.
     ///
     /// # Errors
     /// Fails if the terminal is gone.

@@ -19,7 +19,7 @@ const INDENT: usize = 2 + NAME_WIDTH;
 /// What one check of `crewdeck doctor` has found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DoctorResult {
-    /// The severity; [`NoticeLevel::Info`] if the check found no problem.
+    /// The severity of the problem; [`NoticeLevel::Info`] if the check found no problem.
     pub level: NoticeLevel,
     pub check: String,
     pub text: String,

@@ -40,7 +40,7 @@ const STATUS: [(&str, &[BoardStatus]); 10] = [
     ),
 ];
 
-/// A parsed filter. A task matches the filter if it matches all terms.
+/// A parsed filter. A task matches the filter if it matches every term.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct BoardQuery {
     terms: Vec<BoardTerm>,
@@ -83,7 +83,8 @@ impl fmt::Display for BoardQueryError {
 }
 
 impl BoardQuery {
-    /// Parses `text`. A key without a value matches every task, because the user is still typing.
+    /// Parses `text`. A term that consists of a key without a value matches every task, because the user is still
+    /// typing the value.
     pub fn new(text: &str) -> BoardQuery {
         let mut out = BoardQuery::default();
         for term in terms(text) {

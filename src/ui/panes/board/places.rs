@@ -19,11 +19,11 @@ pub const ABOUT_FROM: u16 = 5;
 pub struct BoardPaneLayout {
     /// The filter input, if it is open.
     pub filter: Option<Rect>,
-    /// The graph or the list.
+    /// The area of the graph or the list.
     pub body: Rect,
     /// The line below a graph that describes the selected task. `None` for a list, and if the pane has too few rows.
     pub about: Option<Rect>,
-    /// Whether the body shows the graph or the list.
+    /// What is shown in `body`: the graph, or the list and the reason for it.
     pub shown: Shown,
 }
 

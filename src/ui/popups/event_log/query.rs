@@ -6,7 +6,7 @@ use std::fmt;
 use crate::ui::model::event_log::{LogLine, Topic};
 use crate::ui::text::terms::{Term, terms};
 
-/// A parsed filter. A line matches the filter if it matches all terms.
+/// A parsed filter. A line matches the filter if it matches every term.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct EventLogQuery {
     terms: Vec<LogTerm>,
@@ -49,7 +49,8 @@ impl fmt::Display for EventLogQueryError {
 }
 
 impl EventLogQuery {
-    /// Parses `text`. A key without a value matches every line, because the user is still typing.
+    /// Parses `text`. A term that consists of a key without a value matches every line, because the user is still
+    /// typing the value.
     pub fn new(text: &str) -> EventLogQuery {
         let mut out = EventLogQuery::default();
         for term in terms(text) {

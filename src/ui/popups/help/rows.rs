@@ -156,7 +156,7 @@ fn help_row(
             entry: Some(entry),
         });
     };
-    // If the keys of an entry are wider than their column, they get a row of their own.
+    // Keys that are wider than their column get a row of their own, above the description.
     let mut head = format!("  {keys}");
     if columns(&head) >= column {
         push(Line::styled(head, key));

@@ -151,7 +151,7 @@ fn look(job: &Job, theme: &Theme) -> (&'static str, Style) {
 /// Maximum width of the popup, in columns.
 pub const JOBS_WIDTH: u16 = 120;
 
-/// Maximum number of rows of the job list. The rest of the popup shows the output of the selected job.
+/// Maximum number of rows of the job list. The rows of the popup below it show the output of the selected job.
 pub const JOBS_MAX: usize = 8;
 
 /// Returns the width of the popup in columns, including its border.

@@ -108,8 +108,8 @@ pub trait Page: Debug + 'static {
 #[derive(Debug, Clone, PartialEq)]
 pub struct PagerRow {
     pub line: Line<'static>,
-    /// The number of spans at the start of the line that are decoration (line numbers, signs, continuation marks). The
-    /// search skips them.
+    /// The number of spans at the start of the row that are decoration, such as line numbers, signs and continuation
+    /// marks. The search skips these spans.
     pub margin: usize,
     /// The role of the row when the user moves between the files of a diff; `None` if it has none.
     pub file_mark: Option<FileMark>,
@@ -325,7 +325,7 @@ impl<P: Page> Pager<P> {
         self.search = LineInput::default();
     }
 
-    /// Goes to the next or previous match. After the last match follows the first one.
+    /// Goes to the next or previous match. The search continues at the other end of the text.
     fn next_match(&mut self, app: &mut App, way: Way) {
         if !self.is_searching() {
             return tell_how_to_search(app);

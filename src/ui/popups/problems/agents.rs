@@ -13,8 +13,8 @@ use crate::ui::text::age;
 use crate::ui::text::aging::ShownAge;
 use crate::ui::theme::Theme;
 
-/// Time after the approval of its shutdown during which an agent may still run. After that, the agent is listed as a
-/// problem, and the crew has also sent a notice.
+/// Time that an agent has to end after its shutdown was approved. An agent that still runs after it is listed as a
+/// problem. The crew sends a notice after the same time.
 const OVERDUE_AFTER: Duration = Duration::from_secs(120);
 
 /// Returns the problems with agents that are present.

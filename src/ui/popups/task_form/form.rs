@@ -58,8 +58,8 @@ pub struct TaskForm {
     pub field: FormField,
     /// The reason why the form is invalid or the board has rejected it; empty if there is none.
     pub error: String,
-    /// The task as it was when the form was opened. Only fields in which the form differs from it are saved, so that
-    /// changes that others have made in the meantime are kept.
+    /// The task as it was when the form was opened. Only fields whose text has changed since are saved, so that changes
+    /// that others have made in the meantime are kept.
     opened: Option<Task>,
     subject: Composer,
     description: Composer,

@@ -1,4 +1,4 @@
-//! The lines of a message thread: all messages between two parties, oldest first, with time and delivery status. Pure.
+//! The lines of a message thread: the messages between two parties, oldest first, with time and delivery status. Pure.
 
 use ratatui::text::{Line, Span};
 
@@ -45,8 +45,8 @@ pub(in crate::ui) fn ages(model: &CrewModel, number: u64) -> Vec<ShownAge> {
         .collect()
 }
 
-/// Returns the shown messages, at most [`THREAD_MAX`] before and after `traced`. The first value is the number of older
-/// messages that are not shown.
+/// Returns the messages that the popup shows: `traced` and messages before and after it, at most [`THREAD_MAX`] in
+/// total. The first value is the number of older messages that are not shown.
 fn around<'a>(
     model: &'a CrewModel,
     traced: &'a TrackedMessage,

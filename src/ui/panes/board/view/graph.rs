@@ -208,7 +208,7 @@ fn lines(
             let style = if sources.iter().any(|s| cell.sources.contains(s)) {
                 theme.accent
             } else if is_critical {
-                // An underline would make the heavy line look broken.
+                // The underline of headings would make the thick line look broken.
                 theme.heading.remove_modifier(Modifier::UNDERLINED)
             } else if cell.sources.iter().all(is_done) {
                 theme.dim

@@ -76,7 +76,7 @@ fn selected_job_is_killed_by_key() {
     assert_eq!(press(&mut state, "j x"), [], "it has ended");
     assert_eq!(press(&mut state, "G x"), []);
     assert_eq!(press(&mut state, "g y").len(), 1, "what it wrote is copied");
-    // The list keeps the focus while jobs end.
+    // The popup with the list of jobs keeps the focus when a job ends.
     apply_events(
         &mut state,
         vec![job("j1", "cargo test", Some(JobEnd::Exited { code: 0 }))],

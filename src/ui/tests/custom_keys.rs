@@ -8,7 +8,7 @@ use crate::ui::keymap::{KeyMap, KeyOverrides, TABLE};
 use crate::ui::tests::click_targets::{LOOKS, SIZES, crew};
 use crate::ui::{UiState, keys};
 
-/// Display names of named keys.
+/// The keys whose name is a word, as the screen shows them.
 const NAMED: &[&str] = &[
     "Enter", "Esc", "Tab", "Space", "PgUp", "PgDn", "F1", "F2", "F3",
 ];

@@ -248,7 +248,7 @@ fn popup_opened_by_user_accepts_keys_at_once() {
 #[test]
 fn ctrl_c_clears_draft_without_arming_quit() {
     let mut state = busy(160, 45);
-    // The lead is idle, two teammates are working.
+    // The lead is idle; two teammates are working.
     let agent = Name::lead();
     let activity = Activity::Idle;
     apply_events(

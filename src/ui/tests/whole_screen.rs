@@ -89,7 +89,8 @@ fn shorter_status_pieces_fill_room_of_dropped_ones() {
         let line = line(&state);
         let line = line.trim_matches('"').trim_end();
         let room = usize::from(width).saturating_sub(line.chars().count());
-        // Both are on the right, separated by a blank.
+        // If the line does not show the tokens, at most 10 columns may be free. With more, there would be room for the
+        // tokens.
         let longest = if line.contains(" tok") { 0 } else { 10 };
         let is_cut = longest > 0 && room > longest;
         if is_cut {

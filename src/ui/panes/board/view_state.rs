@@ -19,6 +19,6 @@ pub struct DrawingKey {
     pub columns: u16,
     pub rows: u16,
     pub zoom: Zoom,
-    /// The number of columns that each node reserves for its owner.
+    /// The number of columns that each node of the graph reserves for its owner.
     pub owners: usize,
 }

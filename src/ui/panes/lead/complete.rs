@@ -40,7 +40,6 @@ pub enum Choice {
     Start(usize),
 }
 
-/// A row of the completion list.
 pub type CompletionRow = PickerRow<Choice>;
 
 /// The state of the completion list. When the user types a character, the state becomes `Fresh`.

@@ -176,8 +176,8 @@ pub fn reading(pane: &NeedsPane, model: &CrewModel, area: Option<Rect>) -> Optio
     })
 }
 
-/// Returns the number of rows for the headings of the open requests, at most [`LISTED_MAX`]. The heading of the
-/// selected request is one of them.
+/// Returns the number of rows for the headings of the open requests, at most `LISTED_MAX`. The heading of the selected
+/// request is one of them.
 pub fn listed(model: &CrewModel) -> u16 {
     u16::try_from(model.requests.len().min(LISTED_MAX)).unwrap_or(0)
 }

@@ -261,7 +261,8 @@ fn team_permission_uses_chosen_scope() {
         let mut state = waiting(100, 30, vec![asked("r1", "alice", PUSH, 0.0)]);
         assert_eq!(press(&mut state, keys), expected, "{keys}");
     }
-    // A permission that can only be granted once, and requests of other kinds.
+    // For a permission that can only be granted once, and for requests of other kinds, the key for the whole team opens
+    // no picker.
     let mut once = asked("r1", "alice", "kill $PID", 0.0);
     if let Some(call) = &mut once.call {
         call.scopes.clear();

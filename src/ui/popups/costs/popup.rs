@@ -76,7 +76,6 @@ impl CostsPopup {
         self.take(targets.into_iter().nth(to));
     }
 
-    /// Opens the selected agent or task.
     fn show(&self, app: &mut App) -> Next {
         match self.target(app) {
             Some(CostTarget::Agent(name)) => {

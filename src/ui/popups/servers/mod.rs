@@ -21,7 +21,6 @@ pub struct ServersPopup {
     row: usize,
 }
 
-/// Opens the list of MCP servers.
 pub fn open(app: &mut App) {
     open_once(app, ServersPopup::default());
 }

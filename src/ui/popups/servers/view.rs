@@ -24,7 +24,6 @@ const WIDTH: u16 = 120;
 const ROWS_MAX: usize = 10;
 /// Maximum width of the column with the names of the servers, in columns.
 const NAMES_MAX: usize = 24;
-/// The text that is shown if there are no servers.
 const NO_SERVERS: &str =
     "No MCP servers. Add one with crewdeck mcp add, or list servers in .mcp.json.";
 

@@ -68,7 +68,6 @@ pub struct TaskForm {
 }
 
 impl TaskForm {
-    /// Creates an empty form for a new task.
     pub fn new() -> TaskForm {
         TaskForm::default()
     }

@@ -148,7 +148,8 @@ fn unmerged_count_equals_marked_tasks() {
     let mut state = merging(160, 45);
     // #7 still counts: #8 resolves the conflict, but only in its own worktree.
     assert_eq!(marks(&state), (5, Some(4)));
-    // #8 has merged the base into the branch of #7. Both tasks now share one branch, which has one mark, on #7.
+    // #8 has merged the base branch into the branch of #7. Both tasks share this branch, which is counted and marked
+    // once, at #7.
     let mut board = state.model.board.as_ref().clone();
     let claimer = Claimer {
         name: name("alice"),

@@ -145,8 +145,8 @@ impl PaneFeature for NeedsPane {
         })
     }
 
-    /// Selects another request. The same keys scroll the card while no preview is open; in the preview they need not,
-    /// because it shows the whole request.
+    /// Selects another request. While no preview is open, the same keys scroll the card instead. A preview shows the
+    /// whole request.
     fn step_preview(&mut self, app: &mut App, area: Option<Rect>, by: Scroll) {
         match by {
             Scroll::LineDown => self.neighbour(app, area, Way::Forward),

@@ -34,7 +34,7 @@ impl NeedsPane {
 
 /// Called after request `last` has changed. If this pane has the focus and no request is open any more, moves the focus
 /// back with [`return_focus`]: at once or, if the user decided `last` and the agent that made it is still running,
-/// after at most [`HOLD`]. Returns `false` if the focus stays in the pane.
+/// after at most [`HOLD`]. Otherwise, does nothing and returns `false`.
 pub fn after_decision(app: &mut App, last: &Request) -> bool {
     let is_last = app.model.requests.is_empty()
         && app.focus == Focus::Pane(Pane::Needs)
@@ -54,9 +54,9 @@ pub fn after_decision(app: &mut App, last: &Request) -> bool {
     true
 }
 
-/// Ends the delay that [`after_decision`] has started: if the time is over or the agent that made the request has
-/// stopped, moves the focus back with [`return_focus`]. If the user has left the pane or a new request has arrived,
-/// only ends the delay.
+/// Ends the delay that [`after_decision`] has started. If the time is over or the agent that made the request has
+/// stopped, moves the focus back with [`return_focus`], but not while a popup is open. If the user has left the pane or
+/// a new request has arrived, only ends the delay.
 pub fn end_hold(app: &mut App) {
     let Some(hold) = &app.keys.guard.hold else {
         return;

@@ -80,7 +80,7 @@ impl NeedsPane {
             if kind != Some(RequestKind::Permission) {
                 return true;
             }
-            // Another request was visible. Shows this request; the user can approve it with the next key press.
+            // Another request was visible, so this one is shown first. The user can approve it with a later key press.
             self.show(id.clone());
             self.since = app.now;
             warn_about(

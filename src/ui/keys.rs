@@ -1,8 +1,8 @@
-//! Key names as text, such as `ctrl+x`, `G` or `shift+tab`, for keymap, settings, help and tests.
+//! Names of keys as text, such as `ctrl+x`, `G` or `shift+tab`, for the key map, settings, help and tests.
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
-/// Keys that are named by a word, such as `enter`, and their crossterm codes.
+/// The keys whose name is a word, such as `enter`, and their codes in crossterm.
 const NAMED: [(&str, KeyCode); 16] = [
     ("enter", KeyCode::Enter),
     ("esc", KeyCode::Esc),
@@ -22,18 +22,19 @@ const NAMED: [(&str, KeyCode); 16] = [
     ("null", KeyCode::Null),
 ];
 
-/// The error for a text that is not a valid key name. Contains the text.
+/// The error for a text that is not the name of a key. Contains that text.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "{0:?} is not a key: give a character, a name such as enter, esc, pgup or f1, or a combination such as ctrl+x"
 )]
 pub struct KeyError(pub String);
 
-/// Returns the name of a key press, such as `ctrl+x`. `None` for keys that cannot be bound, such as media keys and
-/// modifiers alone.
+/// Returns the name of a key press, such as `ctrl+x`. `None` for keys that cannot be bound, such as media keys, and for
+/// modifier keys pressed alone.
 ///
-/// Modifiers are in the order ctrl, alt, shift. For characters, the case stands for shift: the name is `G`, never
-/// `shift+g`. With ctrl, the name is in lower case, because most terminals do not report the case.
+/// Modifiers are in the order ctrl, alt, shift. Shift with a character is expressed by the case of the character: the
+/// name is `G`, never `shift+g`. With ctrl, the character is in lower case, because most terminals do not report its
+/// case.
 pub fn name_of(key: KeyEvent) -> Option<String> {
     let mut modifiers = key.modifiers;
     let base = match key.code {

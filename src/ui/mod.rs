@@ -1,7 +1,7 @@
-//! The dashboard's user interface. Depends on domain and protocol only, not on the crew.
+//! The dashboard's user interface. Depends on the folders `domain` and `protocol` only, not on the crew.
 //!
 //! Data flows in one direction: a [`Msg`] goes into [`update()`], which changes [`UiState`] and returns effects
-//! ([`Effect`]); [`draw`] renders the state to cells. Only [`terminal`] does IO.
+//! ([`Effect`]); [`draw`] renders the state to terminal cells. Only [`terminal`] does I/O.
 //!
 //! The folders have no import cycles, which `tests/it/architecture/imports.rs` checks. From the lowest to the highest:
 //!
@@ -10,7 +10,7 @@
 //! - `widgets`, `graph`, `diff`, [`transcript`] and [`replay`], which do not depend on the crew
 //! - `model`, the state of the crew as its events report it
 //! - `app`, the state that panes and popups share, and `frame`, the frames and areas that they share
-//! - `popups`, and `panes`, which open them; one folder per feature
+//! - `popups`, and `panes`, which open popups; one folder per feature
 //! - `shell`, which dispatches keys, mouse and events to panes and popups, and draws the whole screen
 
 mod app;

@@ -1,28 +1,29 @@
-//! Decides when to notify the user: not while the user is present, and at most every ten seconds. Notifications that
-//! are pending together are combined into one. Pure.
+//! Decides when to notify the user: only while the user is away, and at most once every ten seconds. Notifications that
+//! are pending at the same time are combined into one. Pure.
 
 use std::time::Duration;
 
 use crate::domain::notification::NotifyKind;
 use crate::domain::timestamp::Timestamp;
 
-/// Minimum time between two notifications.
+/// Minimum time between two notifications to the user.
 pub const NOTIFY_INTERVAL: Duration = Duration::from_secs(10);
-/// How long after a key press the user counts as present, if the terminal does not report its focus.
+/// Time after a key press during which the user counts as present, if the terminal does not report whether its window
+/// has the focus.
 pub const PRESENCE_TIMEOUT: Duration = Duration::from_secs(15);
-/// Maximum number of pending notifications. Further ones are dropped.
+/// Maximum number of pending notifications. While that many are pending, new ones are dropped.
 const WAITING_MAX: usize = 64;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum WindowFocus {
-    /// The terminal has not reported whether it has the focus.
+    /// The terminal has not reported whether its window has the focus.
     #[default]
     Unknown,
     Focused,
     Unfocused,
 }
 
-/// The pending notifications, and what is needed to decide when to show them.
+/// The pending notifications, and the times and settings that decide when they are shown.
 #[derive(Debug, Default)]
 pub struct Notifier {
     window: WindowFocus,
@@ -48,7 +49,8 @@ impl Notifier {
         self.wanted = kinds.to_vec();
     }
 
-    /// Records that the window got or lost the focus. Focus drops all pending notifications.
+    /// Records that the window of the terminal got or lost the focus. If it got the focus, all pending notifications
+    /// are dropped.
     pub fn set_focus(&mut self, window: WindowFocus) {
         self.window = window;
         if window == WindowFocus::Focused {
@@ -56,14 +58,14 @@ impl Notifier {
         }
     }
 
-    /// Records a key press, which drops all pending notifications.
+    /// Records a key press at the time `now`, and drops all pending notifications.
     pub fn record_key(&mut self, now: Timestamp) {
         self.pressed = Some(now);
         self.waiting.clear();
     }
 
-    /// Adds a notification with one line of text, unless its kind is disabled, the user is present or the queue is
-    /// full.
+    /// Adds a notification with one line of text. Does nothing if notifications of this kind are disabled, the user is
+    /// present, or the maximum number of notifications is pending.
     pub fn push(&mut self, kind: NotifyKind, words: String, now: Timestamp) {
         if !self.wanted.contains(&kind) || self.is_present(now) || self.waiting.len() >= WAITING_MAX
         {
@@ -72,7 +74,7 @@ impl Notifier {
         self.waiting.push((kind, words));
     }
 
-    /// Takes all pending notifications and returns their combined text, if a notification is due now.
+    /// If a notification is due now, removes all pending notifications and returns their combined text.
     pub fn take_due(&mut self, now: Timestamp) -> Option<String> {
         if self.next_in(now)? > Duration::ZERO {
             return None;
@@ -86,7 +88,8 @@ impl Notifier {
         })
     }
 
-    /// Returns the time until [`Notifier::take_due`] returns a text; `None` if nothing is pending.
+    /// Returns the time until [`Notifier::take_due`] returns a text: zero if a notification is due now, `None` if none
+    /// is pending.
     pub fn next_in(&self, now: Timestamp) -> Option<Duration> {
         if self.waiting.is_empty() {
             return None;

@@ -26,10 +26,11 @@ use rustix::termios::{QueueSelector, tcflush};
 use crate::domain::text::{clip, one_line};
 use crate::ui::pictures::{PictureSize, kitty};
 
-/// Size of the output buffer in bytes. A whole frame fits into it, so that it is written at once.
+/// Size of the output buffer, in bytes. The buffer is large enough for a whole frame, so that a frame is written in one
+/// piece.
 const OUT_BUFFER: usize = 128 * 1024;
 
-/// Maximum length of a text for the clipboard, in bytes. Terminals drop longer sequences.
+/// Maximum length of a text that is sent to the clipboard, in bytes. Terminals drop longer escape sequences.
 const COPY_MAX: usize = 100_000;
 
 pub const COPY_TOO_LONG: &str = "The text is too long to copy through the terminal.";
@@ -49,7 +50,7 @@ const RESTORE_TITLE: &str = "\u{1b}[23;2t";
 /// Escape sequence that asks the terminal for its background colour (OSC 11). Terminals without support ignore it.
 const ASK_BACKGROUND: &str = "\u{1b}]11;?\u{1b}\\";
 
-/// What must be undone in the terminal at the end.
+/// The changes to the terminal that must be undone when crewdeck exits or panics.
 #[derive(Debug, Default)]
 struct TerminalSetup {
     /// Whether the terminal is in full-screen mode.
@@ -66,13 +67,13 @@ pub struct Screen {
     captures_mouse: bool,
     title: String,
     needs_full_redraw: bool,
-    /// Whether the terminal was asked for its background and has not answered.
+    /// Whether the terminal was asked for its background colour and has not answered yet.
     awaits_background: bool,
 }
 
 impl Screen {
-    /// Sets up the terminal: raw mode, alternate screen, bracketed paste, and enhanced keys where supported. Sends no
-    /// queries, so it never waits for the terminal.
+    /// Sets up the terminal: raw mode, alternate screen, bracketed paste, and enhanced keys where supported. Asks the
+    /// terminal nothing, so this call never waits for an answer.
     ///
     /// # Errors
     /// Fails if standard output is not a terminal.
@@ -107,7 +108,8 @@ impl Screen {
         drawn
     }
 
-    /// Makes the next frame a complete redraw. Needed after every resize, even if the size is the same as before.
+    /// Makes the next frame a complete redraw. Needed after every resize of the terminal, even if its size is the same
+    /// as before.
     pub fn invalidate(&mut self) {
         self.needs_full_redraw = true;
     }
@@ -121,7 +123,8 @@ impl Screen {
         Ok((size.width, size.height))
     }
 
-    /// Turns mouse capture on or off. While it is on, crewdeck handles mouse events; otherwise the terminal does.
+    /// Turns mouse capture on or off. While mouse capture is on, crewdeck receives the mouse events; otherwise the
+    /// terminal handles them, for example to select text.
     ///
     /// # Errors
     /// Fails if the terminal is gone.
@@ -138,7 +141,7 @@ impl Screen {
         }
     }
 
-    /// Sets the window title, unless it is the current one.
+    /// Sets the window title. Writes nothing if `title` is the current title.
     ///
     /// # Errors
     /// Fails if the terminal is gone.
@@ -155,13 +158,13 @@ impl Screen {
     /// # Errors
     /// Fails if the terminal is gone.
     pub fn notify(&mut self, words: &str) -> io::Result<()> {
-        // The prefix prevents a text from being parsed as another OSC 9 command.
+        // The prefix `crewdeck:` prevents the terminal from taking a text for another command of OSC 9.
         let words = clip(&one_line(words), NOTIFY_MAX);
         let sequence = format!("\u{1b}]9;crewdeck: {words}\u{7}");
         execute!(self.terminal.backend_mut(), Print(sequence))
     }
 
-    /// Asks the terminal for its background colour. The answer arrives as input, or never.
+    /// Asks the terminal for its background colour. The answer arrives as input; some terminals never answer.
     ///
     /// # Errors
     /// Fails if the terminal is gone.
@@ -179,8 +182,8 @@ impl Screen {
         execute!(self.terminal.backend_mut(), Print('\u{7}'))
     }
 
-    /// Copies `text` to the terminal's clipboard (OSC 52), which works over ssh too. Returns false if the text
-    /// is too long and was not sent. Terminals do not confirm the copy.
+    /// Copies `text` to the terminal's clipboard with the escape sequence OSC 52. This works over ssh too, but
+    /// terminals do not confirm it. Returns false if the text is too long; it is then not copied.
     ///
     /// # Errors
     /// Fails if the terminal is gone.
@@ -195,8 +198,8 @@ impl Screen {
         Ok(true)
     }
 
-    /// Sends a PNG image to the terminal, which draws it in the size `size` where placeholders with this id are. Only
-    /// for terminals with the kitty graphics protocol.
+    /// Sends a PNG image to the terminal. The terminal draws the image, scaled to `size`, where placeholder characters
+    /// with the same `id` are on the screen. Only for terminals with the kitty graphics protocol.
     ///
     /// # Errors
     /// Fails if the terminal is gone.
@@ -238,7 +241,8 @@ impl Screen {
     pub fn restore_terminal(&mut self) -> io::Result<()> {
         self.terminal.backend_mut().flush()?;
         if self.awaits_background {
-            // The next program must not read the terminal's answer as input. An error means that the terminal is gone.
+            // Drops the answer of the terminal, so that the next program does not read it as input. An error means that
+            // the terminal is gone.
             let _ = tcflush(io::stdin(), QueueSelector::IFlush);
         }
         restore(&self.setup)
@@ -272,9 +276,9 @@ impl Screen {
         self.terminal.resize(size.into())
     }
 
-    /// Restores the terminal and suspends the process as Ctrl+z does. Returns after the shell has resumed it, with the
-    /// terminal set up again. Must be called on the main thread, where the signal stops the process before the call
-    /// returns.
+    /// Restores the terminal and suspends the process as Ctrl+z does in a shell. Returns after the shell has resumed
+    /// the process; the terminal is then set up again. Must be called on the main thread, where the signal stops the
+    /// process before the call returns.
     ///
     /// # Errors
     /// Fails if the terminal is gone.
@@ -293,9 +297,9 @@ impl Drop for Screen {
 }
 
 impl TerminalSetup {
-    /// Forgets all images. Returns the sequences that remove them from the terminal's memory.
+    /// Empties the list of images and returns the escape sequences that remove these images from the terminal's memory.
     fn take_images(&self) -> String {
-        // Does not wait for the lock: a panic while it is held must not block the restoration.
+        // Does not wait for the lock: if a thread panics while it holds the lock, the terminal must still be restored.
         let images = match self.images.try_lock() {
             Ok(mut images) => std::mem::take(&mut *images),
             Err(TryLockError::Poisoned(images)) => std::mem::take(&mut *images.into_inner()),
@@ -313,7 +317,7 @@ fn restore(setup: &TerminalSetup) -> io::Result<()> {
     let written = execute!(
         io::stdout(),
         EndSynchronizedUpdate,
-        // The images belong to the alternate screen.
+        // The images are removed before the terminal leaves the alternate screen, to which they belong.
         Print(setup.take_images()),
         DisableMouseCapture,
         PopKeyboardEnhancementFlags,

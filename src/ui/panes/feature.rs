@@ -23,24 +23,26 @@ use crate::ui::widgets::line_input::LineInput;
 use crate::ui::widgets::placed::PlacedPart;
 use crate::ui::widgets::scrollbar::Scrollbar;
 
-/// Number of lines that one notch of the mouse wheel scrolls.
+/// Number of lines by which one notch of the mouse wheel scrolls a pane.
 pub const NOTCH: usize = 3;
 
-/// The buffer that a pane is drawn into, with the theme and caches for drawing.
+/// The buffer into which a pane is drawn, with the theme and the caches that drawing needs.
 pub struct PaneCanvas<'a> {
     pub cache: &'a mut ViewCache,
     pub theme: &'a Theme,
     pub buffer: &'a mut Buffer,
 }
 
-/// A pane with its state. In all methods, `area` is the pane's frame on the screen; `None` if the pane is not visible.
+/// A pane with its state. In all methods, `area` is the pane's frame on the screen, or `None` if the pane is not
+/// visible.
 pub trait PaneFeature {
     fn draw(&self, app: &App, area: Rect, canvas: PaneCanvas<'_>) -> TextCursor;
 
     /// Adds the mouse targets inside the pane.
     fn targets(&self, app: &App, area: Rect, out: &mut Vec<PlacedPart<Hit>>);
 
-    /// Adds the mouse targets on the frame, besides the title and the scrollbar.
+    /// Adds the mouse targets on the pane's frame. The title and the scrollbar are not among them: every pane has
+    /// these.
     fn frame_targets(&self, _app: &App, _area: Rect, _out: &mut Vec<PlacedPart<Hit>>) {}
 
     /// Returns the pane's scrollbar; `None` if all content is visible.
@@ -49,30 +51,30 @@ pub trait PaneFeature {
     /// Returns the number of rows of the whole content. The layout derives the height of some panes from it.
     fn content_rows(&self, app: &App) -> usize;
 
-    /// Returns the height that the pane wants in a column of `width` columns, including the frame, at most `most` rows.
-    /// Called only for panes whose height depends on nothing but their content.
+    /// Returns the height that the pane wants in a screen column of `width` columns: at most `most` rows, including the
+    /// frame. Called only for panes whose height depends only on their content.
     fn wanted_height(&self, _app: &App, _width: u16, most: u16) -> u16 {
         most
     }
 
-    /// Scrolls the content, or moves the selection of a list.
+    /// Scrolls the content of the pane. In a pane with a list, moves the selection instead.
     fn scroll(&mut self, app: &mut App, area: Option<Rect>, by: Scroll);
 
-    /// Selects row `_row` of the pane's list. Does nothing in a pane without a list.
+    /// Selects the row at index `_row` of the pane's list. Does nothing in a pane without a list.
     fn select(&mut self, _app: &App, _row: usize) {}
 
-    /// Returns whether a click on the row opens its item if the pane already has the focus. `_is_second` says whether
-    /// the previous click was on the same row.
+    /// Returns whether a click on the row at index `_row` opens the item in that row if the pane already has the focus.
+    /// `_is_second` is true if the previous click was on the same row.
     fn opens(&self, _app: &App, _row: usize, _is_second: bool) -> bool {
         false
     }
 
-    /// Scrolls to where the user has dragged the thumb of the scrollbar `bar`: to the screen row `row`.
+    /// Scrolls after the user has dragged the thumb of the scrollbar `bar` to the screen row `row`.
     fn jump(&mut self, app: &mut App, _area: Option<Rect>, bar: Scrollbar, row: u16) {
         self.select(app, bar.row_at(row));
     }
 
-    /// Handles one notch of the mouse wheel. `zooms` is true if the control key is pressed.
+    /// Handles one notch of the mouse wheel. `_zooms` is true if the control key is pressed.
     fn wheel(&mut self, app: &mut App, area: Option<Rect>, toward: PanDirection, _zooms: bool) {
         let by = match toward {
             PanDirection::Up => Scroll::LineUp,
@@ -84,21 +86,23 @@ pub trait PaneFeature {
         }
     }
 
-    /// Pans the content after the user dragged its background by some columns and rows.
+    /// Pans the content after the user has dragged its background by the columns and rows `_by`.
     fn drag(&mut self, _app: &App, _area: Option<Rect>, _by: (isize, isize)) {}
 
-    /// Handles the keys for the next and the previous item, which are not scroll keys. On the board they select a task
-    /// that the selected one blocks or waits for, in Needs you another request.
+    /// Handles the keys for the next and the previous item, which are other keys than those for scrolling. On the board
+    /// they select a task that the selected task blocks or waits for; in the pane "Needs you" they select another
+    /// request.
     fn neighbour(&mut self, _app: &mut App, _area: Option<Rect>, _way: Way) {}
 
     fn has_neighbour(&self, _app: &App) -> bool {
         false
     }
 
-    /// Scrolls to the newest content and keeps new content in view.
+    /// Scrolls to the newest content. From then on, the pane scrolls by itself when new content arrives.
     fn follow(&mut self, _app: &mut App, _area: Option<Rect>) {}
 
-    /// Returns whether [`PaneFeature::follow`] would have an effect, because the pane does not follow new content now.
+    /// Returns whether [`PaneFeature::follow`] would have an effect. It has none in a pane that already scrolls with
+    /// new content.
     fn can_follow(&self, app: &App) -> bool {
         let agent = app.model.agents.get(&app.shown);
         agent.is_some_and(|agent| !agent.transcript.is_following())
@@ -109,9 +113,9 @@ pub trait PaneFeature {
 
     fn can_open(&self, app: &App) -> bool;
 
-    /// Runs an action that only this pane handles, even if the pane does not have the focus. Returns `false` if the
-    /// pane does not handle the action. While a list of the pane covers other panes, `Action::Move` is such an action:
-    /// it moves the selection in that list.
+    /// Runs an action that only this pane handles, even if another part of the screen has the focus. Returns `false` if
+    /// this pane does not handle the action. While a list of this pane covers other panes, `Action::Move` is handled
+    /// too: it moves the selection in that list.
     fn act(
         &mut self,
         _app: &mut App,
@@ -122,24 +126,24 @@ pub trait PaneFeature {
         false
     }
 
-    /// Returns whether an action would have an effect now; `None` if the action is not one that only this pane handles.
+    /// Returns whether an action would have an effect now; `None` if the action is not handled by this pane alone.
     fn offers(&self, _app: &App, _action: Action) -> Option<bool> {
         None
     }
 
-    /// Returns the label of a key in the hint line; `None` to use the label in the key table.
+    /// Returns the label that the hint line shows for a key; `None` to use the label from the key table.
     fn hint(&self, _app: &App, _binding: &KeyBinding) -> Option<String> {
         None
     }
 
-    /// Returns a key context that takes precedence over that of the pane, such as the one for the choices of a
-    /// question. `None` if there is none.
+    /// Returns a key context whose keys take precedence over the keys of the pane, such as the context for the choices
+    /// of a question. `None` if there is none now.
     fn inner_context(&self, _app: &App) -> Option<Context> {
         None
     }
 
-    /// Returns the key context of the text that the user is typing in the pane, such as a filter. `None` if no text is
-    /// being typed.
+    /// Returns the key context of the text input that the user is typing into, such as a filter. `None` if the user is
+    /// not typing in this pane.
     fn typing_context(&self, _app: &App) -> Option<Context> {
         let is_typing = self.filter().is_some_and(ListFilter::is_typing);
         is_typing.then_some(Context::Filter)
@@ -154,11 +158,12 @@ pub trait PaneFeature {
         None
     }
 
-    /// Called after the user has typed into a text of the pane, such as its filter. If a list depends on the text,
-    /// resets the selection in the list.
+    /// Called after the user has typed into a text input of the pane, such as its filter. If the content of a list
+    /// depends on the text, resets the selection in that list.
     fn text_changed(&mut self) {}
 
-    /// Edits the text that is being typed in the pane, such as its filter. Returns `false` if no text is being typed.
+    /// Edits the text that the user is typing in the pane, such as its filter. Returns `false` if the user is not
+    /// typing in this pane.
     fn edit_text(
         &mut self,
         _app: &mut App,
@@ -173,20 +178,21 @@ pub trait PaneFeature {
         true
     }
 
-    /// Ends the typing of a text in the pane. A filter stays in effect. If the text stands for an action, such as a
-    /// slash command, returns the action, which the caller runs.
+    /// Ends the typing in a text input of the pane. A filter stays in effect. If the text names an action, as a slash
+    /// command does, returns the action; the caller runs it.
     fn accept(&mut self, _app: &mut App) -> Option<Action> {
         self.filter_mut()?.finish();
         None
     }
 
-    /// Goes one step back inside the focused pane, for example by removing its filter. Returns `false` if there is no
-    /// such step.
+    /// Undoes one step inside the focused pane, for example by removing its filter. Returns `false` if there is nothing
+    /// to undo.
     fn step_back(&mut self, _app: &mut App) -> bool {
         self.filter_mut().is_some_and(ListFilter::remove)
     }
 
-    /// Returns the label of what [`PaneFeature::step_back`] does; `None` if it does nothing.
+    /// Returns the words in which the hints describe what [`PaneFeature::step_back`] would do; `None` if it would do
+    /// nothing.
     fn back_label(&self, _app: &App) -> Option<&'static str> {
         let is_set = self.filter().is_some_and(ListFilter::is_set);
         is_set.then_some(CLEAR_FILTER)
@@ -201,10 +207,11 @@ pub trait PaneFeature {
         self.can_open(app)
     }
 
-    /// Returns what the action `Copy` puts on the clipboard: a description for the status message, and the text.
+    /// Returns what the action `Copy` puts on the clipboard: a description for the status message, and the text. `None`
+    /// if there is nothing to copy.
     fn copied(&self, app: &App) -> Option<(String, String)>;
 
-    /// Returns the selected item; `None` if there is none or the pane has no previews.
+    /// Returns the selected item; `None` if no item is selected or the pane has no previews.
     fn selected_item(&self, _app: &App) -> Option<SelectedItem> {
         None
     }
@@ -218,32 +225,33 @@ pub trait PaneFeature {
         None
     }
 
-    /// Selects another item while the preview is open.
+    /// Moves the selection to another item while the preview is open.
     fn step_preview(&mut self, app: &mut App, area: Option<Rect>, by: Scroll) {
         self.scroll(app, area, by);
     }
 
-    /// Called when the user has seen the end of the selected item's preview.
+    /// Called when the end of the selected item's preview was visible.
     fn preview_was_read(&mut self, _app: &App) {}
 
-    /// Returns the ages, such as `2m`, that the preview of the selected item shows. The screen is redrawn when one
-    /// changes.
+    /// Returns the ages, such as `2m`, that the preview of the selected item shows. When one of these ages changes, the
+    /// screen is redrawn.
     fn preview_ages(&self, _app: &App) -> Vec<ShownAge> {
         Vec::new()
     }
 
-    /// Returns the ages, such as `2m`, that the pane shows only while it has the focus. The screen is redrawn when one
-    /// changes.
+    /// Returns the ages, such as `2m`, that the pane shows only while it has the focus. When one of these ages changes,
+    /// the screen is redrawn.
     fn ages(&self, _app: &App) -> Vec<ShownAge> {
         Vec::new()
     }
 
-    /// Returns the tip that the tour shows while the pane has the focus; `None` if the pane has none.
+    /// Returns the tip that the tour of the demo shows while the pane has the focus; `None` for the tip that fits the
+    /// progress of the demo.
     fn tour_tip(&self, _app: &App) -> Option<String> {
         None
     }
 
-    /// Returns what the pane's tab shows after the title, such as the number of messages; may be empty.
+    /// Returns what the pane's tab shows after the title, such as the number of messages. May be empty.
     fn tab_count(&self, _app: &App) -> String {
         String::new()
     }
@@ -258,25 +266,25 @@ pub trait PaneFeature {
         false
     }
 
-    /// Returns whether the keys that focus the next or previous pane stop at this pane. A pane without content is
-    /// skipped.
+    /// Returns whether the keys that focus the next or previous pane stop at this pane. They skip a pane without
+    /// content.
     fn is_stop(&self, _app: &App) -> bool {
         true
     }
 
-    /// Handles a request from a popup or another pane, if it concerns this pane.
+    /// Handles a request that a popup or another pane has sent to the panes, if the request concerns this pane.
     fn requested(&mut self, _request: &PaneRequest) {}
 
-    /// Called before each event, except text deltas. Remembers the selected item, because the event may move it to
-    /// another row.
+    /// Called before each event, except events that only add text to an answer or to output. Remembers the selected
+    /// item, because the event may move it to another row.
     fn before_event(&mut self, _app: &App, _event: &EventKind) {}
 
-    /// Called after each event, except text deltas. Selects the item that [`PaneFeature::before_event`] remembered or,
-    /// if that item is gone, the one now in its row.
+    /// Called after each event, except events that only add text to an answer or to output. Selects the item that
+    /// [`PaneFeature::before_event`] remembered or, if that item is gone, the item that is now in its row.
     fn after_event(&mut self, _app: &App) {}
 }
 
-/// The selected item of a pane, identified independently of its row.
+/// The selected item of a pane. It identifies the item even if the item moves to another row.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SelectedItem {
     Task(TaskId),
@@ -289,16 +297,16 @@ pub enum SelectedItem {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Preview {
     pub title: String,
-    /// The description of the item, wrapped to the width of the preview.
+    /// The lines that describe the item, wrapped to the width of the preview.
     pub lines: Vec<Line<'static>>,
-    /// The index of the first line to show if not all lines fit.
+    /// The index of the first line to show if the preview has too few rows for all lines.
     pub begin: usize,
-    /// The agent whose conversation is shown below the lines; `None` for other items.
+    /// The agent whose conversation is shown below the lines, if the item is an agent.
     pub agent: Option<Name>,
 }
 
-/// Returns the visible rows of a list in the area `list` as mouse targets of `pane`. The list has `len` rows in total,
-/// and `first` is the index of the first visible one.
+/// Returns the visible rows of a list as mouse targets of `pane`. `list` is the area of the list on the screen, `len`
+/// its number of rows, and `first` the index of the first visible row.
 pub fn rows(pane: Pane, list: Rect, (len, first): (usize, usize)) -> Vec<PlacedPart<Hit>> {
     let rows = listed(list, first, len);
     rows.map(|(at, row)| PlacedPart {
@@ -308,8 +316,8 @@ pub fn rows(pane: Pane, list: Rect, (len, first): (usize, usize)) -> Vec<PlacedP
     .collect()
 }
 
-/// Returns the number of visible list rows in a pane with the frame `area`, at least 1. `list` computes the area of the
-/// list from the area inside the frame.
+/// Returns the number of list rows that are visible in a pane with the frame `area`, at least 1. `list` computes the
+/// area of the list from the area inside the frame.
 pub fn page(area: Option<Rect>, list: impl FnOnce(Rect) -> Rect) -> usize {
     let list = area.map(|area| list(layout::inside(area)));
     usize::from(list.map_or(1, |list| list.height)).max(1)

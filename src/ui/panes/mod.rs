@@ -1,5 +1,5 @@
-//! The panes, one folder for each. A pane owns its state and does not access other panes: it sends requests to them
-//! with [`App::ask_panes`](crate::ui::app::App::ask_panes) or returns effects.
+//! The panes, one folder for each. A pane owns its state and does not access other panes. Instead, it sends requests to
+//! them with [`App::ask_panes`](crate::ui::app::App::ask_panes) or returns effects.
 
 pub(in crate::ui) mod board;
 pub(in crate::ui) mod feature;

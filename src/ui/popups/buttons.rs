@@ -15,7 +15,7 @@ use crate::ui::theme::Theme;
 use crate::ui::widgets::area::inside;
 use crate::ui::widgets::placed::{PlacedPart, place};
 
-/// Returns the row of the buttons: the last row inside a dialog with the frame `area`.
+/// Returns the row for the buttons: the last row inside the frame of a dialog. `area` includes the frame.
 fn row(area: Rect) -> Rect {
     let inside = inside(area);
     Rect {
@@ -55,7 +55,7 @@ pub fn draw(app: &App, popup: &dyn Popup, area: Rect, theme: &Theme, buffer: &mu
     }
 }
 
-/// Returns the mouse targets of a dialog in `area`: its buttons. A click outside does not close the dialog.
+/// Returns the mouse targets of a dialog that covers `area`: its buttons. A click outside the dialog does not close it.
 pub fn targets(app: &App, popup: &dyn Popup, area: Rect) -> Targets {
     let buttons = buttons(app, popup, area).into_iter();
     let buttons = buttons.filter_map(|button| {

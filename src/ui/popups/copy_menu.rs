@@ -1,4 +1,4 @@
-//! The picker of what to copy from the shown conversation.
+//! The picker of the part of the shown conversation that is copied.
 
 use ratatui::layout::Rect;
 
@@ -14,7 +14,7 @@ const ROWS_MAX: u16 = 12;
 #[derive(Debug)]
 pub struct CopyChoices;
 
-/// Opens the picker, or shows a status message if there is nothing to copy.
+/// Opens the picker. If the conversation has nothing to copy, shows a status message instead.
 pub fn open(app: &mut App) {
     if portions(app).is_empty() {
         let is_empty = |app: &App| portions(app).is_empty();
@@ -60,7 +60,7 @@ impl Choices for CopyChoices {
     }
 
     fn area(&self, app: &App, screen: Rect) -> Rect {
-        // The picker is only as high as its rows, so that the text to copy stays visible.
+        // The picker is only as high as its rows need, so that the text to copy stays visible.
         low_area(screen, portions(app).len(), ROWS_MAX)
     }
 

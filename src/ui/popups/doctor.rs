@@ -1,4 +1,4 @@
-//! The report of `crewdeck doctor`.
+//! The page with the results of `crewdeck doctor`.
 
 use ratatui::text::{Line, Span};
 
@@ -13,13 +13,13 @@ use crate::ui::theme::Theme;
 
 /// Width of the column with the name of the check, in columns.
 const NAME_WIDTH: usize = 10;
-/// Width of everything before the text of a result (the symbol and the name), in columns.
+/// Width of what precedes the text of a result, in columns: the symbol and the name of the check.
 const INDENT: usize = 2 + NAME_WIDTH;
 
 /// What one check of `crewdeck doctor` has found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DoctorResult {
-    /// The severity; [`NoticeLevel::Info`] if the check found no problem.
+    /// The severity of the problem; [`NoticeLevel::Info`] if the check found no problem.
     pub level: NoticeLevel,
     pub check: String,
     pub text: String,
@@ -27,18 +27,19 @@ pub struct DoctorResult {
     pub remedy: String,
 }
 
-/// The page with the results of `crewdeck doctor`; `None` while the checks run.
+/// The page with the results of `crewdeck doctor`. `None` while the checks are running.
 #[derive(Debug)]
 pub struct DoctorPage(Option<Vec<DoctorResult>>);
 
-/// Opens a pager for the results of `crewdeck doctor`, and asks the front end to run the checks.
+/// Opens a pager for the results of `crewdeck doctor` and requests the checks with an effect.
 pub fn open(app: &mut App, out: &mut Vec<Effect>) {
     open_popup(app, Pager::new(DoctorPage(None)));
     out.push(Effect::Diagnose);
 }
 
 impl App {
-    /// Shows the results of `crewdeck doctor` in the pager that waits for them, if it is the topmost popup.
+    /// Shows the results of `crewdeck doctor` in the pager that was opened for them. Does nothing if that pager is no
+    /// longer the topmost popup.
     pub fn show_findings(&mut self, results: Vec<DoctorResult>) {
         if let Some(pager) = self.popups.top_mut::<Pager<DoctorPage>>() {
             pager.page.0 = Some(results);

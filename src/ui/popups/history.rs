@@ -41,8 +41,8 @@ impl Choices for HistoryChoices {
         out
     }
 
-    /// Finds `typed` as a substring, without fuzzy matching. All matches get the same score, so that they stay in
-    /// order: newest first.
+    /// Finds `typed` as a substring, without fuzzy matching. All matches get the same score, so that the newest message
+    /// stays first.
     fn find(&self, typed: &str, text: &str) -> Option<FuzzyMatch> {
         let lower = |text: &str| -> Vec<char> {
             let lower = |c: char| c.to_lowercase().next().unwrap_or(c);

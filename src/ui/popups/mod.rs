@@ -33,10 +33,10 @@ use crate::ui::app::App;
 /// A popup that a key opens directly.
 #[derive(Debug, Clone, Copy)]
 pub struct NamedPopup {
-    /// The name in [`Action::Popup`](crate::ui::keymap::Action::Popup) and in the settings.
+    /// The name of the popup in [`Action::Popup`](crate::ui::keymap::Action::Popup) and in the settings.
     pub name: &'static str,
     pub open: fn(&mut App),
-    /// Returns whether the popup has something to show. If not, the hint line omits its key.
+    /// Returns whether the popup has something to show. While it has not, the hint line omits the key of the popup.
     pub has_content: fn(&App) -> bool,
 }
 
@@ -57,8 +57,8 @@ impl NamedPopup {
     }
 }
 
-/// The popups that a key opens directly, without data such as a task or a request. To add such a popup, add a line
-/// here.
+/// The popups that a key opens directly, without data such as a task or a request. To make a popup available to a key,
+/// add it to this table.
 const BY_NAME: &[NamedPopup] = &[
     named("costs", costs::open),
     named("event_log", event_log::open),

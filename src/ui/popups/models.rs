@@ -1,4 +1,4 @@
-//! The picker of the model.
+//! The picker of the model that the crew uses.
 
 use crate::domain::text::one_line;
 use crate::protocol::Command;
@@ -9,11 +9,11 @@ use crate::ui::keymap::{Action, Context};
 use crate::ui::model::{CrewModel, ModelList};
 use crate::ui::popups::picker::{Choices, Picker, PickerRow};
 
-/// The content of the model picker: the provider's models.
+/// The content of the model picker: the models that the provider lists.
 #[derive(Debug)]
 pub struct ModelChoices;
 
-/// Opens the picker and requests the list of models from the server.
+/// Opens the picker and requests the list of models from the provider.
 pub fn open(app: &mut App, out: &mut Vec<Effect>) {
     if app.model.models == ModelList::Unknown {
         app.model.models = ModelList::Asked;
@@ -23,7 +23,7 @@ pub fn open(app: &mut App, out: &mut Vec<Effect>) {
     out.push(Effect::Command(Command::ListModels));
 }
 
-/// Returns the row of the current model, or 0 if the list does not contain it.
+/// Returns the index of the row with the model in use, or 0 if the list does not contain that model.
 fn in_use(model: &CrewModel) -> usize {
     let ModelList::Listed(names) = &model.models else {
         return 0;
@@ -63,7 +63,7 @@ impl Choices for ModelChoices {
         Next::Close
     }
 
-    /// Accepts the typed name as a model, because a server may not list all its models.
+    /// Returns the typed name as a model, because a provider may not list all its models.
     fn item_of(&self, typed: &str) -> Option<String> {
         (!typed.is_empty()).then(|| typed.into())
     }

@@ -1,4 +1,4 @@
-//! The action palette.
+//! The action palette: a searchable list of everything that a key or a slash command can do.
 
 use crate::ui::app::App;
 use crate::ui::app::effect::Effect;
@@ -8,21 +8,22 @@ use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::keymap::{Action, Context, KeyBinding, SLASH};
 use crate::ui::popups::picker::{Choices, Picker, PickerRow};
 
-/// The content of the action palette: all actions that a key or a slash command can run.
+/// The content of the action palette: the actions that a key or a slash command can run.
 #[derive(Debug)]
 pub struct PaletteChoices {
-    /// The key contexts in which the palette was opened.
+    /// The key contexts that were in effect when the palette was opened.
     contexts: Vec<Context>,
-    /// The focus when the palette was opened.
+    /// The focus at the time when the palette was opened.
     focus: Focus,
 }
 
-/// An action. If it does not work where the palette was opened, also holds the pane that must get the focus first.
+/// An action of the palette. If the action does not work where the palette was opened, also holds the pane that must
+/// get the focus first.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct PaletteAction(Action, Option<Pane>);
 
-/// Closes all popups, so that the palette can be opened. Returns `false` and changes nothing if the palette is open
-/// already or the user is writing a comment.
+/// Closes all popups, so that the palette can be opened. Does nothing and returns `false` if the palette is already
+/// open or the user is writing a comment.
 pub fn make_room(app: &mut App) -> bool {
     if app.is_commenting() || app.popups.find::<Picker<PaletteChoices>>().is_some() {
         return false;
@@ -34,7 +35,7 @@ pub fn make_room(app: &mut App) -> bool {
 /// Opens the palette. The actions of `contexts` come first.
 pub fn open(app: &mut App, mut contexts: Vec<Context>) {
     let focus = app.focus;
-    // From the composer, the actions of the conversation pane are listed too.
+    // If the composer has the focus, the actions of the conversation pane are listed too.
     if focus == Focus::Composer {
         contexts.extend([Context::In(Pane::Lead), Context::Panes]);
     }
@@ -50,8 +51,8 @@ impl Choices for PaletteChoices {
         "Actions".into()
     }
 
-    /// Returns the actions: first the one that shows open requests, if there are any, then those of the contexts where
-    /// the palette was opened, then those of all panes, then the slash commands without a key.
+    /// Returns the actions in this order: the one that shows open requests, if there are any; those of the contexts in
+    /// which the palette was opened; those of all panes; the slash commands without a key.
     fn rows(&self, app: &App) -> Vec<PickerRow<PaletteAction>> {
         let mut rows: Vec<PickerRow<PaletteAction>> = Vec::new();
         let mut seen: Vec<Action> = Vec::new();

@@ -1,4 +1,5 @@
-//! The list of session permissions: what the whole team may do until crewdeck ends. The user can revoke each.
+//! The picker with the session permissions, which the whole team has until crewdeck ends. The user can revoke each of
+//! them.
 
 use crate::domain::text::one_line;
 use crate::protocol::Command;
@@ -9,7 +10,7 @@ use crate::ui::keymap::pane::Pane;
 use crate::ui::keymap::{Action, Context};
 use crate::ui::popups::picker::{Choices, Picker, PickerRow};
 
-/// The content of the list: the session permissions. Choosing one revokes it.
+/// The content of the picker: the session permissions. Choosing a permission revokes it.
 #[derive(Debug)]
 pub struct PermissionChoices;
 
@@ -18,7 +19,7 @@ pub fn open(app: &mut App) {
 }
 
 impl Choices for PermissionChoices {
-    /// The number that identifies the session permission.
+    /// The number that identifies the permission in the session.
     type Item = u64;
 
     const TIP: &'static str = "Permissions of the whole team";

@@ -1,4 +1,5 @@
-//! The picker of the scope of a permission for the whole team.
+//! The picker of how much the whole team may do without asking, when the user approves a permission request for the
+//! whole team.
 
 use ratatui::layout::Rect;
 
@@ -14,7 +15,7 @@ use crate::ui::keymap::{Action, Context};
 use crate::ui::popups::picker::{Choices, Picker, PickerRow, height, width};
 use crate::ui::widgets::area::bottom_centered;
 
-/// The content of the picker: the scopes that a permission request offers.
+/// The content of the picker: the scopes that a permission request offers, from which the user chooses one.
 #[derive(Debug)]
 pub struct ScopeChoices(RequestId);
 
@@ -39,7 +40,7 @@ impl Choices for ScopeChoices {
         let call = request.and_then(|request| request.call.as_ref());
         let scopes = call.map_or(&[][..], |c| c.scopes.as_slice()).iter();
         let words = |scope: &PermissionScope| match scope {
-            // On a small screen the list covers the card, so the command is repeated here.
+            // On a small screen the picker covers the card of the request, so the row repeats the command.
             PermissionScope::Exact { command } => {
                 format!("this exact command: {}", one_line(command))
             }
@@ -68,7 +69,7 @@ impl Choices for ScopeChoices {
     }
 
     fn area(&self, _app: &App, screen: Rect) -> Rect {
-        // A low popup, so that the card above stays readable.
+        // The picker has few rows, so that the card of the request above it stays readable.
         bottom_centered(screen, width(screen), height(screen, 6))
     }
 

@@ -15,30 +15,31 @@ use crate::ui::text::age;
 
 const ROWS_MAX: u16 = 16;
 
-/// An entry of the session picker.
+/// A session of the project, as the picker lists it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SessionSummary {
     pub id: String,
-    /// The first prompt; empty if there is none.
+    /// The first prompt of the session; empty if there is none.
     pub prompt: String,
-    /// The time of the last event; `None` if unknown.
+    /// The time of the last event in the session; `None` if unknown.
     pub last: Option<Timestamp>,
-    /// The numbers of completed tasks and of all tasks at the last event; `None` if unknown.
+    /// The number of completed tasks and the number of all tasks after the last event; `None` if unknown.
     pub tasks: Option<(usize, usize)>,
 }
 
-/// The content of the picker: the earlier sessions, newest first; `None` until they are listed.
+/// The content of the picker: the earlier sessions, newest first. `None` until the list of sessions has arrived.
 #[derive(Debug)]
 pub struct SessionChoices(Option<Vec<SessionSummary>>);
 
-/// Opens the picker and asks the front end for the sessions.
+/// Opens the picker and requests the list of sessions with an effect.
 pub fn open(app: &mut App, out: &mut Vec<Effect>) {
     open_popup(app, Picker::new(SessionChoices(None), 0));
     out.push(Effect::ListSessions);
 }
 
 impl App {
-    /// Shows the sessions of the project, except the current one, in the picker if it is still open.
+    /// Shows the sessions of the project, except the current one, in the picker. Does nothing if the picker is no
+    /// longer the topmost popup.
     pub fn show_sessions(&mut self, mut sessions: Vec<SessionSummary>) {
         let own = self.own_session().map(str::to_string);
         sessions.retain(|session| Some(&session.id) != own.as_ref());
@@ -65,7 +66,7 @@ impl SessionSummary {
     }
 }
 
-/// Formats a duration like [`age`], but in days from two days on.
+/// Formats a duration like [`age`], but in days if it is two days or longer.
 fn long_age(passed: Duration) -> String {
     match passed.as_secs() / 3600 {
         hours @ 48.. => format!("{}d", hours / 24),

@@ -1,4 +1,4 @@
-//! The full text of an item of the shown todo list.
+//! The popup with the full text of an item of the shown todo list.
 
 use ratatui::text::Line;
 
@@ -14,12 +14,12 @@ use crate::ui::theme::Theme;
 #[derive(Debug)]
 pub struct TodoPage {
     at: usize,
-    /// The text of the item before the current event. It identifies the item if the list changes.
+    /// The text of the item before the current event. After the event, the page shows the item with this text.
     remembered: Option<String>,
 }
 
 impl TodoPage {
-    /// Creates the pager that shows the todo item at index `at` of the shown agent.
+    /// Creates the pager for the item at index `at` of the todo list that is shown.
     pub fn pager(at: usize) -> Pager<TodoPage> {
         Pager::new(TodoPage {
             at,

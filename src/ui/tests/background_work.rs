@@ -76,7 +76,7 @@ fn selected_job_is_killed_by_key() {
     assert_eq!(press(&mut state, "j x"), [], "it has ended");
     assert_eq!(press(&mut state, "G x"), []);
     assert_eq!(press(&mut state, "g y").len(), 1, "what it wrote is copied");
-    // The list keeps the focus while jobs end.
+    // The popup with the list of jobs keeps the focus when a job ends.
     apply_events(
         &mut state,
         vec![job("j1", "cargo test", Some(JobEnd::Exited { code: 0 }))],
@@ -148,13 +148,13 @@ fn subagent_is_listed_below_parent_and_can_be_opened() {
     assert_eq!(state.shown, two);
     press(&mut state, "esc");
     assert_eq!(state.shown, Name::lead());
-    // From the tool call.
+    // The tool call that started a subagent opens the conversation of this subagent.
     press(&mut state, "1 K K o");
     assert_eq!(state.shown, one);
-    // It accepts no messages.
+    // A subagent accepts no messages.
     assert_eq!(press(&mut state, "i \"hello\" enter"), []);
     assert_eq!(press(&mut state, "ctrl+u \"@lead hello\" enter").len(), 1);
-    // After it ends it leaves the team, and its conversation is still readable.
+    // When a subagent has ended, it leaves the team, but its conversation can still be read.
     apply_events(
         &mut state,
         vec![

@@ -1,4 +1,5 @@
-//! The screen beside a popup shows complete elements or nothing. Snapshots of the popup alone cannot show that.
+//! The part of the screen beside a popup shows whole words and borders, or nothing. Snapshots of the popup alone cannot
+//! show that.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -29,7 +30,7 @@ fn popups_leave_no_partial_text_beside_them() {
     let mut looked_at = 0;
     for scene in scenes::scenes().iter().filter(|s| s.shows == Shows::Popup) {
         for (columns, rows) in [(80, 24), (60, 16), (70, 20)] {
-            // Wide characters under every border, at both alignments.
+            // Puts wide characters under every border of the popup: with and without a shift by one column.
             for shift in ["", "x"] {
                 let mut state = (scene.make)(columns, rows);
                 let text = format!("{shift}{}", "测试宽字符".repeat(400));

@@ -1,4 +1,4 @@
-//! All click targets on every kind of screen: each is hit where it is drawn and does what its key does.
+//! All click targets on every kind of screen. Each is hit where it is drawn, and a click on it does what its key does.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -42,7 +42,7 @@ fn click(state: &mut UiState, (column, row): (u16, u16)) -> Vec<Effect> {
     )
 }
 
-/// A crew with content in every pane, after `keys`.
+/// Returns a screen with content in every pane, after the keys `keys` were pressed.
 pub fn crew(size: (u16, u16), keys: &str) -> UiState {
     let mut state = busy(size.0, size.1);
     let asks = |request| EventKind::Team(TeamEvent::RequestChanged { request });
@@ -56,7 +56,7 @@ pub fn crew(size: (u16, u16), keys: &str) -> UiState {
     );
     state.prefs.captures_mouse = true;
     press(&mut state, keys);
-    // Status messages left by keys would cover the hints.
+    // A status message from the pressed keys would cover the hints.
     state.status = None;
     state
 }
@@ -93,7 +93,7 @@ fn replay(size: (u16, u16)) -> UiState {
     state
 }
 
-/// Key sequences that open each view.
+/// Sequences of keys, each of which leads to another view.
 pub const LOOKS: &[&str] = &[
     "",
     "esc 1",
@@ -128,10 +128,10 @@ pub const LOOKS: &[&str] = &[
     "esc 4 X",
 ];
 
-/// Text that opens the completion list.
+/// Texts that open the completion list when they are typed.
 const TYPED: &[&str] = &["\"/\"", "\"@\""];
 
-/// Returns the first uncovered cell of each click target.
+/// Returns each click target with its first cell that no other target covers.
 fn cells(state: &UiState) -> Vec<((u16, u16), Hit)> {
     let all = hit_test::targets(state);
     let mut out = Vec::new();
@@ -156,7 +156,7 @@ fn key_of(state: &UiState, action: Action) -> Option<String> {
         keys.filter(|key| state.prefs.keymap.lookup(&contexts, key) == KeyLookup::Action(action));
     let key = meant.next()?;
     match &state.keys.prefix {
-        // If the first key of a sequence is pressed, only the second one is left.
+        // If the first key of a sequence was already pressed, only the second key remains to be pressed.
         Some(first) => key
             .strip_prefix(first.as_str())
             .map(|rest| rest.trim().into()),
@@ -164,17 +164,17 @@ fn key_of(state: &UiState, action: Action) -> Option<String> {
     }
 }
 
-/// Returns the observable parts of a state.
+/// Returns what the test compares: the screen as text, the effects and the focus.
 fn seen(state: &mut UiState, done: Vec<Effect>, at: Timestamp) -> (String, Vec<Effect>, Focus) {
     update(state, Msg::Tick { now: at });
     (picture(state), done, state.focus)
 }
 
-/// Checks that a click on `here` equals `keys`, on two screens made by `make`.
+/// Checks that a click on the cell `here` does the same as the keys `keys`, on two screens made by `make`.
 fn same(make: &dyn Fn() -> UiState, here: (u16, u16), keys: &str, what: &str) {
     let (mut clicked, mut pressed) = (make(), make());
     let now = clicked.now.after(Duration::from_secs(9));
-    // The keys are pressed one second apart.
+    // `press` presses the keys one second apart, so the click happens after the same time.
     let keyed = Duration::from_secs(keys.split_whitespace().count() as u64);
     let then = clicked.now.after(keyed);
     update(&mut clicked, Msg::Tick { now: then });
@@ -218,8 +218,8 @@ fn click_equals_key_press() {
     }
 }
 
-/// Checks all targets that have a key, on the screen made by `make`. Each button is checked once per context; `checked`
-/// holds those that were checked on earlier screens.
+/// Checks all click targets that have a key, on the screen made by `make`. Each button is checked once per key context;
+/// `checked` holds the buttons that were checked on earlier screens.
 fn check_keys(make: &dyn Fn() -> UiState, look: &str, checked: &mut BTreeSet<String>) {
     let state = make();
     // The help has many similar rows, so only some are checked.
@@ -299,7 +299,7 @@ fn check_keys(make: &dyn Fn() -> UiState, look: &str, checked: &mut BTreeSet<Str
     }
 }
 
-/// Checks that a click selects and that a second one opens, as Enter does.
+/// Checks that the first click on a row selects it and the second click opens it, as Enter does.
 fn rows_select(mut state: UiState, pane: Pane, at: usize, here: (u16, u16)) {
     let selected = |state: &UiState| match pane {
         Pane::Todo => state.panes.todo.selected_row(state),
@@ -320,7 +320,7 @@ fn rows_select(mut state: UiState, pane: Pane, at: usize, here: (u16, u16)) {
         },
     );
     if hit_test::at(&state, here.0, here.1) != Hit::Row(pane, at) {
-        // The pane changes its size when focused, so the row has moved.
+        // The pane changes its height when it gets the focus, so the row has moved.
         return;
     }
     click(&mut state, here);
@@ -376,7 +376,7 @@ fn status_line_shows_branch_if_room() {
     let long = line(240, branch(&"a-long-branch/".repeat(9)));
     let cut = format!(" on {}a-long-branc… ", "a-long-branch/".repeat(4));
     assert!(long.contains(&cut), "{long}");
-    // A name that does not fit is truncated and does not take all the room.
+    // A branch name that is too long is truncated, so that it does not take all the room.
     let name = "feature/names-that-are-longer-than-most-others-are";
     assert!(line(240, branch(name)).contains(&format!(" on {name} ")));
     let narrow = line(160, branch(name));

@@ -1,4 +1,4 @@
-//! Keys and commands that users of similar programs reach for.
+//! Keys and commands that users of similar programs expect.
 
 use pretty_assertions::assert_eq;
 
@@ -18,7 +18,7 @@ fn hint_line(state: &UiState) -> String {
     picture.lines().last().unwrap_or_default().to_string()
 }
 
-/// The lead works, and so does a teammate.
+/// Returns a screen on which the lead and a teammate are working.
 fn working(width: u16, height: u16) -> UiState {
     let mut state = busy(width, height);
     apply_events(&mut state, vec![AgentEvent::TurnStarted.of(Name::lead())]);
@@ -43,7 +43,7 @@ fn backslash_before_enter_inserts_a_line_break() {
     let mut state = started(160, 45);
     assert_eq!(press(&mut state, "\"one\\\" enter \"two\""), []);
     assert_eq!(state.input.composer.text(), "one\ntwo");
-    // A backslash that is not directly before the cursor is text.
+    // A backslash is kept as text if it is not directly before the cursor when Enter is pressed.
     let effects = press(&mut state, "\"\\ \" enter");
     let [Effect::Command(Command::Prompt { text, .. })] = effects.as_slice() else {
         panic!("{effects:?}")
@@ -53,11 +53,11 @@ fn backslash_before_enter_inserts_a_line_break() {
 
 #[test]
 fn two_interrupts_on_a_draft_do_not_quit_while_agents_work() {
-    // A teammate works, the lead is idle: the draft is cleared, then quitting is offered.
+    // While a teammate works and the lead is idle, the first press clears the draft and the second one offers to quit.
     let mut state = busy(160, 45);
     assert_eq!(press(&mut state, "\"a draft\" ctrl+c ctrl+c"), []);
     assert!(said(&state).contains("again to quit"), "{}", said(&state));
-    // The lead works: it is stopped, then the draft is cleared.
+    // While the lead works, the first press stops the lead and the second one clears the draft.
     let mut state = working(160, 45);
     let agent = Name::lead();
     let stop = Effect::Command(Command::Interrupt { agent });
@@ -89,7 +89,7 @@ fn keys_that_leave_the_composer_by_habit_say_where_they_lead() {
     press(&mut state, "shift+tab");
     assert_eq!(state.focus, Focus::Pane(Pane::Needs));
     assert!(said(&state).contains("A on a request"), "{}", said(&state));
-    // Once, and only from the composer.
+    // The message is shown only once, and only if the composer had the focus.
     state.status = None;
     press(&mut state, "i shift+tab shift+tab");
     assert_eq!(said(&state), "");
@@ -124,7 +124,7 @@ fn one_key_enlarges_and_restores_a_pane() {
         ("esc 4 z", Some(Pane::Team)),
         ("z", None),
         ("3 z", Some(Pane::Board)),
-        // In the board, these only zoom the graph.
+        // On the board, these keys zoom the graph and do not change the size of the pane.
         ("+ -", Some(Pane::Board)),
         ("z + -", None),
     ] {
@@ -239,7 +239,7 @@ fn pointers_name_keys_that_exist() {
     for (words, what) in SLASH_ELSEWHERE {
         let text = map.expand_keys(what);
         assert!(!text.contains("no key"), "{words:?}: {text}");
-        // It fits into the two rows that a message can have.
+        // The text fits into two rows, the maximum for a status message.
         assert!(text.chars().count() <= 140, "{words:?}: {text}");
     }
 }

@@ -1,4 +1,4 @@
-//! Costs and the printed conversation.
+//! The cost panel, and printing the conversation.
 
 use pretty_assertions::assert_eq;
 
@@ -37,7 +37,7 @@ fn costs_from_journal_equal_live_costs() {
     ] {
         assert!(text.contains(words), "{words}:\n{text}");
     }
-    // Another crew starts with empty costs.
+    // The costs of another crew start at zero.
     read.forget_crew();
     assert!(costs::text(&read, CostSort::default()).contains("Nothing has been used yet"));
 }

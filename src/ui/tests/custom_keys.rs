@@ -8,12 +8,13 @@ use crate::ui::keymap::{KeyMap, KeyOverrides, TABLE};
 use crate::ui::tests::click_targets::{LOOKS, SIZES, crew};
 use crate::ui::{UiState, keys};
 
-/// Display names of named keys.
+/// The keys whose name is a word, as the screen shows them.
 const NAMED: &[&str] = &[
     "Enter", "Esc", "Tab", "Space", "PgUp", "PgDn", "F1", "F2", "F3",
 ];
 
-/// A key map in which each action shows a key of its own, a character without case. The old keys still work.
+/// Returns a key map in which the screen shows a new key for each action: Alt with a character without upper case. The
+/// default keys still work, but are not shown.
 fn own() -> KeyMap {
     let mut changes = KeyOverrides::new();
     for bound in KeyMap::default().lines() {
@@ -26,7 +27,7 @@ fn own() -> KeyMap {
     KeyMap::with_overrides(&changes).unwrap()
 }
 
-/// Returns the words in `text` that name an old key, each with the word before it.
+/// Returns the words in `text` that name a default key, each with the word before it.
 fn old_keys(text: &str) -> Vec<String> {
     let keys: Vec<&str> = TABLE
         .iter()
@@ -38,7 +39,7 @@ fn old_keys(text: &str) -> Vec<String> {
                 && k.len() == 1
         })
         .collect();
-    // Text cut by a popup touches its border without a blank and is not a word.
+    // A text that a popup cuts off touches the border of the popup without a blank. It does not count as a word.
     let words: Vec<&str> = text
         .split(|c: char| c.is_whitespace() || c == '"')
         .filter(|word| !word.is_empty())
@@ -50,7 +51,7 @@ fn old_keys(text: &str) -> Vec<String> {
         let is_chord = word.starts_with("Ctrl+")
             || word.starts_with("Shift+") && *word != "Shift+drag"
             || word.strip_prefix("Alt+").is_some_and(str::is_ascii);
-        // `a` and `A` are also articles.
+        // `a` and `A` are keys and also English articles.
         let is_article = word.eq_ignore_ascii_case("a") && !before.eq_ignore_ascii_case("press");
         let is_letter = keys.contains(word) && !is_article;
         let is_pane = word.len() == 1 && words.get(at + 1) == Some(&"then");
@@ -85,7 +86,7 @@ fn check_finds_old_keys() {
 
 #[test]
 fn no_screen_shows_rebound_key() {
-    // These screens list all keys of an action: the help, and the hints for the second key of a sequence.
+    // The help and the hints for the second key of a sequence list all keys of an action, so they are left out.
     let lists = |look: &str| look.contains('?') || ["f1", "ctrl+x"].contains(&look);
     let looks = LOOKS.iter().filter(|look| !lists(look));
     let own = own();
@@ -145,7 +146,7 @@ fn no_message_shows_rebound_key() {
             press(&mut state, key);
             if let Some(message) = &state.status {
                 said += 1;
-                // The pressed key itself may be named.
+                // A status message may begin with the key that was pressed.
                 let pressed = format!("{} ", keys::format_key(key));
                 let words = message.text.strip_prefix(&pressed).unwrap_or(&message.text);
                 assert_eq!(

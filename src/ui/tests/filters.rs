@@ -1,4 +1,4 @@
-//! Filters of the team and inbox: keys and mouse act on the visible rows.
+//! Filters of the team and the inbox. Keys and mouse act on the visible rows.
 
 use pretty_assertions::assert_eq;
 
@@ -19,7 +19,7 @@ fn team(state: &UiState) -> Vec<String> {
     rows.iter().map(|row| row.name().to_string()).collect()
 }
 
-/// Returns sender and recipient of the visible messages.
+/// Returns the sender and the recipient of each message that matches the filter.
 fn inbox_rows(state: &UiState) -> Vec<String> {
     let numbers = state.panes.inbox.message_numbers(state);
     let all = numbers.iter().filter_map(|n| state.model.messages.get(*n));
@@ -29,7 +29,8 @@ fn inbox_rows(state: &UiState) -> Vec<String> {
 
 #[test]
 fn team_is_filtered_by_name_role_and_task() {
-    // Roles and tasks: alice is decoder and owns #3, bob is parser and owns #2, carol is writer, dave was reviewer.
+    // alice has the role decoder and owns #3; bob has the role parser and owns #2; carol is a writer; dave was a
+    // reviewer.
     let cases: [(&str, &[&str]); 8] = [
         ("", &["alice", "bob", "carol", "dave"]),
         ("a", &["alice", "bob", "carol", "dave"]),
@@ -153,7 +154,7 @@ fn filtered_row_is_hit_where_it_is_drawn() {
         };
         let filter = row_of(Action::Filter);
         let filter = filter.unwrap_or_else(|| panic!("{pane:?}: no filter to press"));
-        // Below the filter, the team has the headings of its columns.
+        // In the team pane, the headings of the columns are between the filter and the first row.
         let above = row_of(Action::Sort).unwrap_or(filter);
         assert_eq!(above + 1, first, "{pane:?}");
         assert_eq!(above - filter, u16::from(pane == Pane::Team), "{pane:?}");

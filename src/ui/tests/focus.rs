@@ -1,4 +1,5 @@
-//! The focus between consecutive requests, and keys pressed too soon after it changed by itself.
+//! The focus between consecutive requests, and keys that are pressed too soon after the focus or its content has
+//! changed by itself.
 
 use pretty_assertions::assert_eq;
 
@@ -18,7 +19,7 @@ use crate::ui::{Effect, Msg, UiState, keys, update};
 
 const NEEDS: Focus = Focus::Pane(Pane::Needs);
 
-/// A permission request of the lead.
+/// Returns a permission request of the lead.
 fn asked(id: &str, after: f64) -> Request {
     let mut request = permission(id);
     request.from = Name::lead();
@@ -36,7 +37,7 @@ fn decided(request: &Request) -> EventKind {
     changed(&request)
 }
 
-/// A state in which the lead is in a turn and has an open request.
+/// Returns a screen on which the lead is in a turn and has the open request `request`.
 fn asking(request: &Request) -> UiState {
     let mut state = started(160, 45);
     let agent = Name::lead();
@@ -118,7 +119,7 @@ fn double_press_decides_one_request() {
         let text = picture(&state);
         assert!(text.contains("Key ignored: a new request from"), "{text}");
         assert!(state.popups.is_empty() && state.focus == NEEDS, "{second}");
-        // The same if no request follows.
+        // The key is also ignored if no further request follows.
         let mut state = asking(&one);
         press(&mut state, "alt+w r");
         event(&mut state, 0.05, decided(&one));
@@ -137,7 +138,7 @@ fn keys_are_ignored_until_typing_pauses() {
     press(&mut state, "alt+w r");
     event(&mut state, 0.05, decided(&one));
     event(&mut state, 0.05, changed(&asked("two", 9.0)));
-    // Twice the guard time of one key.
+    // Typing continues for more than twice the time for which a single key is ignored.
     for c in "a rather long remark".chars().filter(|c| *c != ' ') {
         assert_eq!(key(&mut state, 0.1, &c.to_string()), []);
     }
@@ -160,7 +161,7 @@ fn focus_returns_when_turn_ends_or_after_timeout() {
     let mut state = held();
     end(&mut state, 1.0);
     assert_eq!(state.focus, Focus::Composer);
-    // The timeout alone ends it, and the next tick is scheduled for it.
+    // If nothing else happens, the focus returns when `HOLD` is over. The next tick is scheduled for that time.
     let mut state = held();
     assert!(next_tick(&state).is_some_and(|due| due <= HOLD));
     let long = HOLD.as_secs_f64();
@@ -169,7 +170,7 @@ fn focus_returns_when_turn_ends_or_after_timeout() {
         update(&mut state, Msg::Tick { now });
         assert_eq!(state.focus, expected, "{after}");
     }
-    // If the agent is idle or someone else decided, the focus returns at once.
+    // If the agent is idle or the user did not decide the request, the focus returns at once.
     let mut state = asking(&one);
     press(&mut state, "alt+w r");
     end(&mut state, 0.1);
@@ -197,7 +198,7 @@ fn user_can_leave_needs_you_during_hold() {
         event(&mut state, 0.1, decided(&one));
         press(&mut state, keys);
         assert_eq!(state.focus, expected, "{keys}");
-        // The focus does not move again.
+        // When the turn ends later, the focus does not move again.
         end(&mut state, HOLD.as_secs_f64());
         assert_eq!(state.focus, expected, "{keys}");
         assert_eq!(state.keys.guard.hold, None, "{keys}");
@@ -247,7 +248,7 @@ fn popup_opened_by_user_accepts_keys_at_once() {
 #[test]
 fn ctrl_c_clears_draft_without_arming_quit() {
     let mut state = busy(160, 45);
-    // The lead is idle, two teammates are working.
+    // The lead is idle; two teammates are working.
     let agent = Name::lead();
     let activity = Activity::Idle;
     apply_events(
@@ -266,7 +267,7 @@ fn ctrl_c_clears_draft_without_arming_quit() {
     assert!(picture(&state).contains("again to quit"));
     assert_eq!(key(&mut state, 0.1, "up"), []);
     assert_eq!(state.input.composer.text(), "half a thought");
-    // An unfocused draft is not cleared.
+    // A draft is kept if the composer does not have the focus.
     press(&mut state, "esc");
     assert_eq!(key(&mut state, 1.0, "ctrl+c"), []);
     assert_eq!(state.input.composer.text(), "half a thought");

@@ -1,4 +1,4 @@
-//! A list that changes keeps its selected item.
+//! In a list that changes, the selected item stays selected.
 
 use std::sync::Arc;
 
@@ -38,7 +38,7 @@ fn team_selection_follows_agent_that_moves_down() {
             state.panes.team.selected_member(&state),
             Some((2, name("alice")))
         );
-        // The action does not go to the agent now in that row.
+        // The key does not act on the agent that is now in the row where the selected agent was.
         let asked = press(&mut state, "n");
         let is_bobs = |d: &Effect| matches!(d, Effect::Command(Command::Nudge { member }) if *member == name("bob"));
         assert!(!asked.iter().any(is_bobs), "{asked:?}");
@@ -60,7 +60,7 @@ fn board_selection_keeps_task_then_row() {
     press(&mut state, "esc 3 g");
     let selected = |state: &crate::ui::UiState| state.panes.board.selected(state).map(|(_, id)| id);
     let first = selected(&state).unwrap();
-    // Other tasks are inserted before it.
+    // After the change, other tasks precede the selected task.
     let graph = board();
     let mut done = graph.get(first).unwrap().clone();
     done.status = TaskStatus::Completed;
@@ -73,7 +73,7 @@ fn board_selection_keeps_task_then_row() {
         })],
     );
     assert_eq!(selected(&state), Some(first));
-    // The selected task is removed: the task now in its row is selected, not the first one.
+    // If the selected task is removed, the task that is now in its row is selected, not the first one.
     press(&mut state, "j j");
     let (row, gone) = state.panes.board.selected(&state).unwrap();
     assert!(row > 0);
@@ -195,7 +195,8 @@ fn model_list_opens_on_current_model() {
         let row = picker.unwrap().row;
         (row, line.is_some_and(|l| l.contains("scripted-demo")))
     };
-    // The list arrives after the popup opens; then it is already known; then a search is typed.
+    // The list of models arrives after the picker was opened. Then the picker is opened with the known list, and a
+    // search text is typed.
     let mut state = started(100, 30);
     press(&mut state, "\"/model\" enter");
     apply_events(&mut state, vec![listed()]);

@@ -1,4 +1,4 @@
-//! Tables of keys: their effect on the focus and the commands they send.
+//! Tables of keys with their effect on the focus and the commands that they send.
 
 use crossterm::event::{KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
 use pretty_assertions::assert_eq;
@@ -420,7 +420,7 @@ fn status_message_leaves_hints_and_clears_on_key_once_read() {
     };
     let line = last(&state);
     assert!(line.contains("Copied") && line.contains("? help"), "{line}");
-    // Repeated keys do not hide the first message before it was read.
+    // Further keys do not remove the status message before the user can have read it.
     press(&mut state, "j");
     assert!(last(&state).contains("Copied"));
     let later = state.now.after(std::time::Duration::from_secs(2));

@@ -1,4 +1,4 @@
-//! Layouts: the key cycles through them, and the focused pane stays visible.
+//! The layouts of the panes: a key cycles through them, and the focused pane stays visible.
 
 use pretty_assertions::assert_eq;
 
@@ -90,7 +90,7 @@ fn small_screen_alternates_two_layouts() {
         press(&mut state, "=");
         assert_eq!(state.arrangement.screen.layout, PaneLayout::Wall);
         assert_eq!(rows(&state), (wall, true));
-        // The focused composer is shown; a draft keeps it visible.
+        // The composer is shown in full while it has the focus or contains a draft.
         let composer = |state: &UiState| layout(state, state.size).composer.unwrap().height;
         assert_eq!(composer(&state), 1);
         press(&mut state, "i");
@@ -131,7 +131,8 @@ fn row_layout_changes_by_keys_not_by_events() {
             assert_eq!(places(&state), before, "tasks: {arrangement:?}");
         }
     }
-    // Beside the conversation, the board takes rows from the inbox in steps of four.
+    // In the layout with the board beside the conversation, the board takes rows from the inbox when tasks are added;
+    // the team keeps its rows.
     let mut state = busy(160, 45);
     let heights = |state: &UiState| {
         let height = |pane| layout(state, state.size).pane(pane).unwrap().height;
@@ -143,7 +144,8 @@ fn row_layout_changes_by_keys_not_by_events() {
     assert_eq!(after[1], before[1]);
     assert!(after[0] > before[0], "{before:?} {after:?}");
     assert_eq!(after[0] + after[2], before[0] + before[2]);
-    // A list longer than its pane grows by keys and shrinks again.
+    // A list with more rows than its pane gets a higher pane when the user focuses it, and a lower one when another
+    // pane gets the focus.
     let mut state = busy(160, 45);
     apply_events(&mut state, vec![board_event(&board(30, &[], 3))]);
     apply_events(&mut state, scene_data::many_messages());
@@ -201,14 +203,14 @@ fn panes_without_content_are_lines_below_the_conversation() {
                 "{width}x{height}: {words}\n{picture}"
             );
         }
-        // The focus moves nothing among them.
+        // Moving the focus between the empty panes does not change their areas.
         press(&mut state, "esc 3");
         let before = panes(&state);
         for key in ["4", "5", "2"] {
             press(&mut state, key);
             assert_eq!(panes(&state), before, "{width}x{height}: {key}");
         }
-        // The first task opens the board.
+        // The board gets more rows when the first task is created.
         apply_events(&mut state, vec![board_event(&board(3, &[], 1))]);
         let board = layout(&state, state.size).pane(Pane::Board);
         let rows = board.map(|area| area.height);

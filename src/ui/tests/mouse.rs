@@ -1,4 +1,4 @@
-//! Mouse: hit tests match the drawing, and a click does what a key does.
+//! The mouse: each target is hit where it is drawn, and a click does what a key does.
 
 use crossterm::event::{KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
 use pretty_assertions::assert_eq;
@@ -29,7 +29,7 @@ fn mouse(state: &mut UiState, kind: MouseEventKind, (column, row): (u16, u16)) -
     )
 }
 
-/// Returns where `words` begin on the screen.
+/// Returns the column and row on the screen at which `words` begin.
 fn find(state: &UiState, words: &str) -> (u16, u16) {
     let picture = picture(state);
     let lines = picture.lines().map(|line| line.trim_matches('"'));
@@ -100,7 +100,7 @@ fn first_click_on_pane_only_focuses() {
     let team = crate::ui::shell::layout::layout(&state, state.size)
         .pane(Pane::Team)
         .unwrap();
-    // The first row is below the headings.
+    // The first row of the list is below the headings of its columns.
     mouse(&mut state, DOWN, (team.x + 3, team.y + 2));
     assert_eq!(state.focus, Focus::Pane(Pane::Team), "{at:?}");
     assert!(state.shown.is_lead());
@@ -138,7 +138,7 @@ fn second_click_accepts_popup_row() {
     let taken = |done: &[Effect]| done.iter().any(|d| matches!(d, Effect::SaveTheme(_)));
     let first = click(&mut state, "white background");
     assert!(!taken(&first), "{first:?}");
-    // A key press in between makes the next click a first click.
+    // After a key press between two clicks, the second one counts as a first click.
     press(&mut state, "down up");
     let again = click(&mut state, "white background");
     assert!(!taken(&again), "{again:?}");
@@ -178,7 +178,7 @@ fn click_opens_folded_call() {
     assert_eq!(state.focus, Focus::Pane(Pane::Lead));
 }
 
-/// A click places the cursor, and typed text appears there.
+/// A click in the composer places the cursor there, so that typed text is inserted at that place.
 #[test]
 fn click_in_text_places_cursor() {
     let mut state = busy(100, 30);
@@ -188,7 +188,7 @@ fn click_in_text_places_cursor() {
     press(&mut state, "\"should \"");
     let expected = words.replace("stay", "should stay");
     assert_eq!(state.input.composer.text(), expected);
-    // A click from another pane also moves the focus.
+    // If another pane has the focus, a click in the composer also moves the focus there.
     press(&mut state, "esc 3");
     click(&mut state, "versions");
     press(&mut state, "\"old \"");

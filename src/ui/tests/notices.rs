@@ -11,7 +11,8 @@ use crate::ui::fixture::{
     apply_branches, apply_events, board_event, busy, merging, name, picture, plan, press, started,
 };
 
-/// A message: how it is produced, its text, and what makes it outdated.
+/// A case with a status message: the screen, the keys that produce the message, its text, and a change that makes it
+/// outdated.
 type Case = (
     fn() -> UiState,
     &'static str,
@@ -140,7 +141,7 @@ fn status_message_is_removed_when_outdated() {
         let mut state = make();
         press(&mut state, keys);
         assert!(picture(&state).contains(says), "{keys}: {says}");
-        // An unrelated event does not remove it.
+        // An event that has nothing to do with the status message does not remove it.
         let (agent, text) = (name("carol"), "x".to_string());
         apply_events(&mut state, vec![AgentEvent::TextDelta { text }.of(agent)]);
         let message = state.status.as_ref().map(|message| message.text.as_str());

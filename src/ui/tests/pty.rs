@@ -1,4 +1,4 @@
-//! A real pseudo terminal: it is restored after a normal exit and after a panic.
+//! The screen in a pseudo terminal. The terminal is restored after a normal exit and after a panic.
 
 use std::io::{Read, Write};
 use std::time::Duration;
@@ -9,10 +9,10 @@ use crate::ui::fixture::busy;
 use crate::ui::terminal::Screen;
 use crate::ui::{Theme, ViewCache, draw};
 
-/// Set in the child process; says how it ends.
+/// The environment variable that is set in the child process. Its value says how the process ends.
 const ROLE: &str = "CREWDECK_TEST_SCREEN_ENDS_BY";
 
-/// Runs the UI if the test below starts this process in a terminal; otherwise does nothing.
+/// Runs the UI if a test in this file has started this process in a pseudo terminal. Otherwise, does nothing.
 #[test]
 fn player() {
     let Ok(role) = std::env::var(ROLE) else {
@@ -35,7 +35,7 @@ fn player() {
     assert!(role != "panic", "the view is broken");
 }
 
-/// Returns all output of the child process.
+/// Starts a child process in a pseudo terminal and returns all of its output. `role` says how the process ends.
 fn played(role: &str) -> String {
     let size = PtySize {
         rows: 45,
@@ -54,7 +54,7 @@ fn played(role: &str) -> String {
     let (done, all) = std::sync::mpsc::channel();
     std::thread::spawn(move || {
         let mut bytes = Vec::new();
-        // Linux reports the end of a pseudo terminal as an error; the output before it is valid.
+        // Linux reports the end of a pseudo terminal as an error. What was read before the error is valid.
         let _ = reader.read_to_end(&mut bytes);
         let _ = done.send(bytes);
     });
@@ -81,7 +81,7 @@ fn terminal_is_restored_after_exit_and_panic() {
         }
         assert!(last.contains("\u{1b}[?25h"), "{role}: the cursor");
         assert_eq!(last.contains("the view is broken"), role == "panic");
-        // No terminal query is pending, so no response is expected.
+        // The output contains no query to the terminal, so the process never waits for an answer.
         for question in ["\u{1b}[6n", "\u{1b}[c", "\u{1b}[?u"] {
             assert!(!bytes.contains(question), "{role}: {question:?}");
         }

@@ -1,4 +1,4 @@
-//! Quitting by two presses: what cancels it, custom keys and the confirmation.
+//! Quitting by pressing a key twice: what cancels it, custom keys, and the confirmation.
 
 use crossterm::event::{KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
 use pretty_assertions::assert_eq;
@@ -35,7 +35,7 @@ fn key_between_presses_cancels_quit() {
         let msg = between(&state);
         update(&mut state, msg);
         assert!(!picture(&state).contains(OFFER), "{}", picture(&state));
-        // The draft is cleared first, which does not arm quitting.
+        // The first press clears the draft and does not count as the first of the two presses.
         assert_eq!(press(&mut state, "ctrl+c"), []);
         assert!(!picture(&state).contains(OFFER), "{}", picture(&state));
         assert_eq!(press(&mut state, "ctrl+c"), []);
@@ -64,7 +64,7 @@ fn custom_interrupt_key_quits_on_second_press() {
     }
 }
 
-/// A replay at its end, in which agents are working.
+/// Returns a screen with a replay at its end, at which agents are working.
 fn recording() -> UiState {
     let events = busy_events().into_iter().zip(1..).map(|(kind, seq)| Event {
         seq,

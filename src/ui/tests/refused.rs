@@ -1,4 +1,4 @@
-//! Rejected commands restore what they belong to: text, decisions, the model list, an interrupt.
+//! A rejected command restores what it concerned: a text, a decision, the list of models, an interrupt.
 
 use pretty_assertions::assert_eq;
 
@@ -25,21 +25,21 @@ fn only_rejected_text_returns() {
         state.model.queued.iter().map(|q| q.text.clone()).collect()
     };
     assert_eq!(waiting(&state), ["first", "second", "third"]);
-    // Not sent by this screen.
+    // Rejections of commands that this screen did not send change nothing.
     apply_events(&mut state, vec![refused(4), refused(5)]);
     assert_eq!(waiting(&state), ["first", "second", "third"]);
     apply_events(&mut state, vec![refused(2)]);
     assert_eq!(waiting(&state), ["first", "third"]);
     assert_eq!(state.input.composer.text(), "");
     assert_eq!(state.draft_to(&name("bob")), "second");
-    // The current draft stays; the rejected text goes to the history.
+    // If there is a draft, the draft stays, and the rejected text goes to the history of the composer.
     press(&mut state, "\"fourth\"");
     apply_events(&mut state, vec![refused(1)]);
     assert_eq!(waiting(&state), ["third"]);
     assert_eq!(state.input.composer.text(), "fourth");
     press(&mut state, "up");
     assert_eq!(state.input.composer.text(), "first");
-    // Delivered text is not mistaken for text rejected later.
+    // A text that was delivered is not restored when a later text is rejected.
     let mut state = busy(160, 45);
     press(&mut state, "\"@bob one\" enter \"@bob two\" enter");
     let (agent, text) = (name("bob"), "one".to_string());
@@ -156,7 +156,7 @@ fn foreign_prompt_keeps_queued_messages() {
 fn rejection_returns_the_form_that_it_names() {
     let mut state = busy(160, 45);
     press(&mut state, "esc 3 t \"Draw\" enter t \"Paint\" enter");
-    // The second command did not fit into the queue in which the first one waits.
+    // The crew has rejected the second command because its command queue was full; the first one still waits.
     apply_events(&mut state, vec![refused(2)]);
     let shown = picture(&state);
     assert!(

@@ -1,4 +1,4 @@
-//! Replay: the screen equals the live one at every position, and nothing can be changed.
+//! The replay: at every position, the screen is the same as it was live, and the user cannot change anything.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use crate::ui::{
     Effect, Focus, Msg, Theme, ThemeName, UiState, begin_replay, next_tick, recall, update,
 };
 
-/// A streamed answer with a tool call that writes output.
+/// Returns the events of an answer that arrives in pieces, with a tool call that writes output.
 fn streamed() -> Vec<EventKind> {
     let agent = Name::lead();
     let call = CallId("streamed".into());
@@ -52,7 +52,7 @@ fn streamed() -> Vec<EventKind> {
     ]
 }
 
-/// The events on the bus: numbered, one second apart.
+/// Returns the events as the dashboard receives them live, numbered and one second apart.
 fn bus_events() -> Vec<Event> {
     let kinds = busy_events().into_iter().chain(streamed());
     let event = |(i, kind): (usize, EventKind)| Event {
@@ -63,7 +63,7 @@ fn bus_events() -> Vec<Event> {
     kinds.enumerate().map(event).collect()
 }
 
-/// The events in the journal.
+/// Returns the events as the journal stores them: without the pieces of answers and outputs.
 fn recorded() -> Vec<Event> {
     let events = bus_events().into_iter();
     events.filter(|e| !e.kind.is_delta()).collect()
@@ -81,7 +81,7 @@ fn replay(width: u16, height: u16) -> UiState {
     state
 }
 
-/// Removes everything that only a replay has.
+/// Removes from a screen what only a replay has.
 fn as_if_live(mut state: UiState, focus: Focus) -> UiState {
     state.replay = None;
     state.focus = focus;
@@ -97,7 +97,7 @@ fn live_replayed_and_restarted_screens_are_equal() {
             update(&mut live, Msg::Event(event));
         }
         let end = live.now;
-        // Seeks at once, step by step, and back and forth.
+        // Reaches the end of the replay in three ways: step by step, with jumps back and forth, and by playing.
         let mut steps = replay(width, height);
         for _ in 0..recorded().len() {
             press(&mut steps, ".");

@@ -1,4 +1,4 @@
-//! Robustness: any size, any input and any events are handled, and memory stays bounded.
+//! Robustness: the UI handles any size, any input and any events, and its memory use is bounded.
 
 use crossterm::event::{KeyEvent, KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
 use proptest::prelude::*;
@@ -126,7 +126,7 @@ fn any_key() -> impl Strategy<Value = KeyEvent> {
     ]
 }
 
-/// Any mouse event in any order, including drags without a press and cells outside the screen.
+/// Generates any mouse event, including drags without a press and cells outside the screen.
 fn any_mouse() -> impl Strategy<Value = Msg> {
     let buttons = [MouseButton::Left, MouseButton::Right, MouseButton::Middle];
     let mut kinds = vec![
@@ -139,7 +139,7 @@ fn any_mouse() -> impl Strategy<Value = Msg> {
     kinds.extend(buttons.map(MouseEventKind::Down));
     kinds.extend(buttons.map(MouseEventKind::Up));
     kinds.extend(buttons.map(MouseEventKind::Drag));
-    // Most presses and drags use the left button.
+    // Makes the left button the most frequent one in presses and drags.
     kinds.extend([MouseEventKind::Down(MouseButton::Left); 6]);
     kinds.extend([MouseEventKind::Drag(MouseButton::Left); 4]);
     let modifiers = vec![

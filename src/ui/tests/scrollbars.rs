@@ -29,7 +29,7 @@ fn mouse(state: &mut UiState, kind: MouseEventKind, column: u16, row: u16) {
     update(state, Msg::Mouse(event));
 }
 
-/// Returns the scrollbars found by the hit test.
+/// Returns the scrollbars that the hit test finds.
 fn bars(state: &UiState) -> Vec<Scrollbar> {
     let all = hit_test::targets(state).into_iter();
     all.filter_map(|target| match target.what {
@@ -39,7 +39,7 @@ fn bars(state: &UiState) -> Vec<Scrollbar> {
     .collect()
 }
 
-/// Returns the thumbs on the screen, column by column, top to bottom.
+/// Returns the areas of the thumbs that are drawn on the screen, ordered by column and row.
 fn thumbs(state: &UiState) -> Vec<Rect> {
     let buffer = cells(state, &test_theme::theme());
     let is_covered = !state.popups.is_empty();
@@ -127,7 +127,7 @@ fn dragging_popup_scrollbar_scrolls() {
         let mut state = full(Pane::Lead);
         press(&mut state, keys);
         let Some(bar) = bars(&state).into_iter().next() else {
-            // All themes fit without scrolling.
+            // The picker of themes shows all themes without scrolling.
             assert_eq!(keys, "T");
             continue;
         };

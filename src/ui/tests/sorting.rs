@@ -1,4 +1,4 @@
-//! Sorting of the team and of the cost panel.
+//! Sorting of the list of the team and of the cost panel.
 
 use pretty_assertions::assert_eq;
 
@@ -6,7 +6,7 @@ use crate::ui::UiState;
 use crate::ui::fixture::{busy, picture, press};
 use crate::ui::panes::team::sort::TeamSort;
 
-/// Returns the agents from top to bottom, the selected one with a mark.
+/// Returns the names in the team pane from top to bottom. The selected one has the mark `›`.
 fn team(state: &UiState) -> Vec<String> {
     let selected = state.panes.team.selected_member(state).map(|(at, _)| at);
     let rows = state.panes.team.rows(state);
@@ -21,7 +21,7 @@ fn team(state: &UiState) -> Vec<String> {
 fn team_is_sorted_by_each_column_and_keeps_the_selected_agent() {
     let mut state = busy(160, 45);
     press(&mut state, "esc 4 j");
-    // dave has shut down and is always last.
+    // dave has shut down and is therefore last in every order.
     let orders: [(TeamSort, &[&str]); 6] = [
         (TeamSort::Joined, &["alice", "›bob", "carol", "dave"]),
         (TeamSort::Name, &["alice", "›bob", "carol", "dave"]),

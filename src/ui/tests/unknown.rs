@@ -1,4 +1,4 @@
-//! Keys without a binding in the focused context.
+//! Keys that have no binding where the focus is.
 
 use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers, ModifierKeyCode};
 use pretty_assertions::assert_eq;
@@ -12,7 +12,7 @@ use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::keymap::{KeyMap, KeyOverrides};
 use crate::ui::{Msg, UiState, update};
 
-/// Returns the status message after `keys`, with a running crew.
+/// Returns the status message after `keys`, on a screen with a running crew.
 fn said(keys: &str) -> Option<String> {
     let mut state = busy(160, 45);
     press(&mut state, keys);
@@ -33,9 +33,9 @@ fn unbound_key_says_where_it_works() {
             "esc 2 /",
             "/ works in Lead (1), Board (3), Team (4), Inbox (5).",
         ),
-        // In a popup the keys of panes would not help.
+        // In a popup, the message does not name panes in which the key works, because their keys do not work now.
         ("esc 3 enter m", "m does nothing here; F1 shows the keys."),
-        // Text inputs take characters, so only combinations and function keys are reported.
+        // A text input takes characters as text, so only combinations and function keys can be unknown.
         ("f7", "F7 does nothing here; ? shows the keys."),
         ("z f7", "F7 does nothing here; F1 shows the keys."),
         ("z ctrl+s", "Ctrl+s does nothing here; F1 shows the keys."),
@@ -101,18 +101,18 @@ fn option_symbol_names_the_other_key_once() {
         let text = state.status.as_ref().map(|f| f.text.clone());
         assert!(text.is_none_or(|t| !t.contains("Option")), "{keys}");
     }
-    // The symbol is typed as text, too. Behind other text, it is text only.
+    // The symbol is also typed as text. It is not explained if there is other text before it.
     press(&mut state, "x ∑");
     assert_eq!(state.status.as_ref().map(|f| &f.text), None);
     assert_eq!(state.input.composer.text(), "x∑");
-    // A message can begin with such a character: it is explained only if there is something to approve.
+    // A message can begin with one of these characters, so they are explained only if there is a request to decide.
     assert_eq!(said("å"), None);
     assert_eq!(said("¥"), None);
     for (symbol, expected) in [
         ("å", "If Option typed å: /approve does the same as Alt+a."),
         ("®", "If Option typed ®: /reject does the same as Alt+r."),
     ] {
-        // With the conversation of the agent that waits open.
+        // Opens the conversation of the agent that waits for the decision.
         let mut state = busy(160, 45);
         press(&mut state, "alt+w o i");
         press(&mut state, symbol);
@@ -134,7 +134,7 @@ fn unread_warning_is_kept() {
     );
     press(&mut state, "z");
     assert_eq!(text(&state).as_deref(), Some("the disk is full"));
-    // A less severe notice does not replace it before the user can have read it.
+    // A less severe notice does not replace this one before the user can have read it.
     let less = || vec![EventKind::notice(NoticeLevel::Info, "alice has shut down")];
     apply_events(&mut state, less());
     assert_eq!(text(&state).as_deref(), Some("the disk is full"));
@@ -192,7 +192,7 @@ fn keys_recommended_by_problems_page_work_there() {
     let cases = [
         ("esc 3 p w", Focus::Pane(Pane::Needs)),
         ("esc 3 p 4", Focus::Pane(Pane::Team)),
-        // The pane is already focused and must not become full screen.
+        // The pane already has the focus. The key must not make it fill the screen.
         ("esc 4 p 4", Focus::Pane(Pane::Team)),
         ("esc 3 p i", Focus::Composer),
     ];
@@ -201,7 +201,7 @@ fn keys_recommended_by_problems_page_work_there() {
         let now = (state.popups.len(), state.arrangement.zoom, state.focus);
         assert_eq!(now, (0, None, focus), "{keys}");
     }
-    // The pager's own keys come first, and in a search they are text.
+    // The keys of the pager take precedence. While a search is typed, keys are text.
     press(&mut state, "esc 3 p n");
     assert_eq!(state.popups.len(), 1);
     press(&mut state, "/ \"w4\"");

@@ -1,4 +1,5 @@
-//! Viewer mode: its labels, its keys, and what survives a change of crew.
+//! A viewer (a second dashboard in the same directory): its labels, its keys, and what it keeps when another crew
+//! starts.
 
 use crate::domain::timestamp::Timestamp;
 use crate::protocol::event::NoticeLevel;

@@ -1,4 +1,4 @@
-//! Properties of whole screens beside the snapshots in `scenes`: no colour, back-off, status line.
+//! Properties of whole screens that the snapshots in `scenes` do not check: no colour, back-off, the status line.
 
 use crossterm::event::{KeyCode, KeyEvent};
 use ratatui::buffer::Cell;
@@ -24,7 +24,7 @@ fn no_color_theme_uses_no_colors() {
         .area
         .rows()
         .filter(|row| {
-            // Titles and requests are partly reversed; the bar over its full row.
+            // Titles and requests are reversed only in part. The bar about the back-off is reversed over its whole row.
             let mut last = (row.right() - 12..row.right() - 1).map(|x| &cells[(x, row.y)]);
             last.all(|cell| cell.modifier.contains(Modifier::REVERSED))
         })
@@ -89,7 +89,8 @@ fn shorter_status_pieces_fill_room_of_dropped_ones() {
         let line = line(&state);
         let line = line.trim_matches('"').trim_end();
         let room = usize::from(width).saturating_sub(line.chars().count());
-        // Both are on the right, separated by a blank.
+        // If the line does not show the tokens, at most 10 columns may be free. With more, there would be room for the
+        // tokens.
         let longest = if line.contains(" tok") { 0 } else { 10 };
         let is_cut = longest > 0 && room > longest;
         if is_cut {
@@ -110,7 +111,7 @@ fn status_message_keeps_hint_style_and_minimum_width() {
     let help = shown.area.right() - 2;
     assert_eq!(shown[(help, y)].symbol(), "p");
     assert_eq!(shown[(help, y)].fg, Cell::default().fg);
-    // The form's key hints leave almost no room.
+    // The key hints of the form leave almost no room for the status message.
     press(&mut state, "t");
     state.warn("a branch does not merge: ".repeat(5));
     let picture = picture(&state);

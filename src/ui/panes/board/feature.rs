@@ -28,10 +28,11 @@ use crate::ui::theme::Theme;
 use crate::ui::widgets::placed::PlacedPart;
 use crate::ui::widgets::scrollbar::Scrollbar;
 
-/// Number of columns by which one notch of the mouse wheel pans the graph sideways.
+/// Number of columns by which one notch of the mouse wheel pans the graph to the left or right.
 const NOTCH_COLUMNS: usize = 6;
 
-/// The board requests a multiple of this number of content rows, so that its height rarely changes.
+/// The rows of content that the board asks the layout for are rounded up to a multiple of this number, so that the
+/// height of the pane rarely changes.
 const STEP: u16 = 4;
 
 impl PaneFeature for BoardPane {
@@ -65,8 +66,8 @@ impl PaneFeature for BoardPane {
         app.model.board.len()
     }
 
-    /// Rounds the rows of the content up to a multiple of [`STEP`], so that the panes below rarely move. A small graph
-    /// still gets enough rows for the line that describes the selected task.
+    /// Rounds the rows of the content up to a multiple of [`STEP`], so that the panes below the board rarely move. Even
+    /// a small graph gets enough rows for the line below it that describes the selected task.
     fn wanted_height(&self, app: &App, width: u16, most: u16) -> u16 {
         let room = layout::inside(Rect::new(0, 0, width, most));
         let rows = self.rows_wanted(app, room).max(ABOUT_FROM.into());
@@ -167,8 +168,8 @@ impl PaneFeature for BoardPane {
             }
             Action::Claim => can(TaskAction::Claim),
             Action::Release => can(TaskAction::Release),
-            // The user can also complete a task without an owner, after a confirmation. That is rare, so the hints do
-            // not offer it.
+            // The user can also complete a task that has no owner, after a confirmation. That is rare, so the hints do
+            // not offer the key for such a task.
             Action::CompleteTask => task().is_some_and(is_own) && can(TaskAction::Complete),
             Action::RemoveWorktree => task().is_some_and(|t| {
                 branches::has_worktree(app, t) && why_no_removal(app, t.id).is_none()
@@ -270,7 +271,8 @@ impl PaneFeature for BoardPane {
 
     fn before_event(&mut self, app: &App, event: &EventKind) {
         if app.focus == Focus::Pane(Pane::Board) && self.selected.is_none() {
-            // `None` selects the first row. The event may change the first row, so select its task explicitly.
+            // `None` means that the first row is selected. The event may put another task there, so the current task is
+            // selected explicitly.
             self.selected = self.selected_task(app);
         }
         self.row_before = match event {
@@ -281,7 +283,8 @@ impl PaneFeature for BoardPane {
         };
     }
 
-    /// If the selected task has left the list (filtered out or removed), selects the task that is now in its row.
+    /// If the selected task has left the list, because it was filtered out or removed, selects the task that is now in
+    /// the row where it was.
     fn after_event(&mut self, app: &App) {
         let Some(row) = self.row_before.take() else {
             return;

@@ -1,4 +1,5 @@
-//! The filter language of the board: words, `owner:NAME`, `status:ready`, `tag:T`, and `!` to exclude.
+//! The filter language of the board: words, `owner:NAME`, `status:ready` and `tag:T`. A `!` before a term excludes what
+//! the term matches.
 
 use std::fmt;
 
@@ -7,10 +8,10 @@ use crate::ui::model::board::index::BoardStatus;
 use crate::ui::text::display_name;
 use crate::ui::text::terms::terms;
 
-/// The supported keys, as the error about an unknown key lists them.
+/// The keys of filter terms, as the error about an unknown key lists them.
 const KEYS: &str = "owner: status: tag:";
 
-/// The values of `status:` and the statuses that each of them matches. The user may type only the beginning of a value.
+/// The values of `status:`, each with the statuses that it matches. The user may type only the beginning of a value.
 const STATUS: [(&str, &[BoardStatus]); 10] = [
     ("ready", &[BoardStatus::Ready]),
     ("blocked", &[BoardStatus::Blocked]),
@@ -39,7 +40,7 @@ const STATUS: [(&str, &[BoardStatus]); 10] = [
     ),
 ];
 
-/// A parsed filter. A task matches the filter if it matches all terms.
+/// A parsed filter. A task matches the filter if it matches every term.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct BoardQuery {
     terms: Vec<BoardTerm>,
@@ -82,7 +83,8 @@ impl fmt::Display for BoardQueryError {
 }
 
 impl BoardQuery {
-    /// Parses `text`. A key without a value matches every task, because the user is still typing.
+    /// Parses `text`. A term that consists of a key without a value matches every task, because the user is still
+    /// typing the value.
     pub fn new(text: &str) -> BoardQuery {
         let mut out = BoardQuery::default();
         for term in terms(text) {
@@ -164,7 +166,7 @@ mod tests {
 
     #[test]
     fn filter_finds_the_expected_tasks() {
-        // 1 done by alice, 2 bob and 3 alice in progress, 4 blocked, 5 ready with a tag.
+        // Task 1 is completed by alice; 2 (bob) and 3 (alice) are in progress; 4 is blocked; 5 is ready and has a tag.
         let board = fixture::board();
         let mut tagged = board.get(TaskId(5)).cloned().unwrap();
         tagged.tags = vec!["Docs".into()];

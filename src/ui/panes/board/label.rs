@@ -9,7 +9,7 @@ use crate::ui::text::{display_name, width};
 /// Indentation of all rows of a node except the first, in columns.
 pub const INDENT: usize = 2;
 
-/// Maximum value of [`Label::min_width`], in columns. A word that needs more columns may be truncated.
+/// Maximum value that [`Label::min_width`] returns, in columns. A label that needs more columns may be truncated.
 const LEAST_MAX: usize = 30;
 
 /// Minimum width that nodes reserve for the owner's name, in columns, without the space and the `@` before the name.
@@ -28,8 +28,9 @@ pub struct Label {
 }
 
 impl Label {
-    /// Returns the width of the whole label on one row, in columns: symbol, number, subject, and `owners` columns for
-    /// the owner. The columns for the owner are always reserved, so that a claim or release does not move nodes.
+    /// Returns the width of the whole label in one row, in columns: symbol, number, subject, and `owners` columns for
+    /// the owner. These columns are reserved even for a task without an owner, so that a claim or release does not move
+    /// nodes.
     pub fn width(&self, owners: usize) -> usize {
         self.head() + width(&self.subject) + owners
     }
@@ -58,7 +59,7 @@ impl Label {
         let mut rows = 1;
         let mut x = self.head();
         let mut is_fresh = true;
-        // `owners` includes the space before the name.
+        // `owners` includes the space before the `@`.
         let by = owners.saturating_sub(1);
         let words = self.subject.split_whitespace().map(width);
         for word in words.chain((by > 0).then_some(by)) {

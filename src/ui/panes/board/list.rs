@@ -9,12 +9,12 @@ const DEPTH_MAX: usize = 8;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ListRow {
-    /// The position of the row's task in the [`Index`].
+    /// The index of the row's task in the [`Index`].
     pub task: usize,
     /// The indentation depth, at most [`DEPTH_MAX`].
     pub depth: usize,
-    /// For each indentation depth, a bit that is set if the vertical guide line of that depth continues below this row.
-    /// Bit 0 is the first depth.
+    /// One bit for each indentation depth, set if the vertical guide line of that depth continues below this row. Bit 0
+    /// belongs to the first depth.
     pub rails: u16,
 }
 
@@ -62,22 +62,22 @@ impl ListRows {
         self.rows.get(first..).unwrap_or(&[])
     }
 
-    /// Returns the index of a task's row, or `None` if the list does not contain the task. `task` is a position in the
-    /// [`Index`].
+    /// Returns the index of the row that shows a task, or `None` if the list does not contain the task. `task` is the
+    /// index of the task in the [`Index`].
     pub fn row_of(&self, task: usize) -> Option<usize> {
         self.of_task.get(task).copied().flatten()
     }
 }
 
-/// Returns the rows of the list without a filter, one for each task. A task that waits for open blockers is indented
-/// below one of them, the one in the last graph layer.
+/// Returns the rows of the unfiltered list, one for each task. A task with open blockers is indented below one of them:
+/// the one in the last layer of the graph.
 pub fn tree(index: &Index) -> ListRows {
     let count = index.len();
     let mut below = vec![Vec::new(); count];
     let mut top = Vec::new();
     for task in 0..count {
         let is_open = |w: &&usize| index.standing(**w) != BoardStatus::Done;
-        // Only blockers in an earlier layer count, so that no cycle can arise.
+        // Only blockers in an earlier layer are considered, so that the indentation never follows a cycle.
         let is_before = |w: &&usize| index.layer(**w) < index.layer(task);
         let waits = index
             .blockers(task)
@@ -117,8 +117,8 @@ pub fn tree(index: &Index) -> ListRows {
     ListRows::new(rows, count)
 }
 
-/// Returns the rows of the filtered list, one for each task that matches `query`. They are not indented, because
-/// blockers may be filtered out.
+/// Returns the rows of the filtered list, one for each task that matches `query`. The rows are not indented, because
+/// the blockers of a task may be filtered out.
 pub fn flat(index: &Index, board: &TaskGraph, query: &BoardQuery) -> ListRows {
     let mut found: Vec<usize> = board
         .tasks()

@@ -1,9 +1,9 @@
 //! The content of the board pane: which tasks it shows, in which order, as graph or list, and at which scroll position.
 //! Pure.
 //!
-//! Everything is derived from the tasks, the filter and the pane size. It is computed on demand and cached until one of
-//! these changes ([`BoardMemos`](crate::ui::model::board::BoardMemos), [`BoardPane`]), so that the cost of a frame does
-//! not grow with the number of tasks.
+//! This content is derived from the tasks, the filter and the size of the pane. It is computed on demand and cached
+//! until one of these changes ([`BoardMemos`](crate::ui::model::board::BoardMemos), [`BoardPane`]), so that the cost of
+//! a frame does not grow with the number of tasks.
 
 mod feature;
 mod filter;
@@ -40,8 +40,8 @@ use crate::ui::text::width;
 /// Maximum number of tasks that are drawn as a graph. A larger board is shown as a list.
 pub const GRAPH_MAX: usize = 400;
 
-/// Minimum width of the pane, in columns, at which [`Shape::Fitting`] accepts a graph that is wider than the pane (by
-/// up to half). A narrower pane then shows the list.
+/// Minimum width of the pane, in columns, for a graph that is wider than the pane: with [`Shape::Fitting`], such a pane
+/// shows graphs of up to one and a half times its width. A narrower pane shows a list instead.
 const PANNED_FROM: usize = 60;
 
 #[derive(Debug)]
@@ -53,14 +53,15 @@ pub struct BoardPane {
     pub shape: Shape,
     /// The zoom level and the scroll offset of the graph.
     pub camera: Camera,
-    /// The cached rows of the list. Key: board version and filter text.
+    /// The cached rows of the list. The cache key holds the version of the board and the filter text.
     rows: Memo<(u64, String), Arc<ListRows>>,
-    /// The cached drawing. Key: board version and drawing parameters.
+    /// The cached drawing of the graph. The cache key holds the version of the board and the parameters of the drawing.
     drawing: Memo<(u64, DrawingKey), Option<Arc<Drawing>>>,
-    /// The cached result of [`BoardPane::rows_wanted()`]. Key: board version, drawing parameters, shape, filter text.
+    /// The cached result of [`BoardPane::rows_wanted()`]. The cache key holds the version of the board, the parameters
+    /// of the drawing, the shape and the filter text.
     rows_wanted: Memo<(u64, DrawingKey, Shape, String), usize>,
-    /// The index of the selected task's row before the current event. If the event removes the task from the list, the
-    /// task that is then in this row is selected.
+    /// The index of the row in which the selected task was before the current event. If the event removes the task from
+    /// the list, the task that is then in this row is selected.
     row_before: Option<usize>,
 }
 
@@ -84,7 +85,7 @@ impl Default for BoardPane {
 pub enum ListReason {
     /// The user chose the list instead of the graph, or the board has no tasks.
     Asked,
-    /// A filter is set: only the list can show its matches.
+    /// A filter is set. Only a list can show which tasks match the filter.
     Filtered,
     /// There are more than [`GRAPH_MAX`] tasks, or the graph would be more than twice as high as the pane. Holds the
     /// number of tasks.
@@ -102,7 +103,7 @@ pub enum Shown {
 }
 
 impl CrewModel {
-    /// Updates the task history from an event. Must be called before the event is applied to the board.
+    /// Records in the task history what an event changes. Must be called before the event is applied to the board.
     pub(in crate::ui) fn remember(&mut self, event: &Event) {
         if let EventKind::Board(BoardEvent::BoardChanged { changed, removed }) = &event.kind {
             self.memo.invalidate();
@@ -115,7 +116,7 @@ impl CrewModel {
 }
 
 impl BoardPane {
-    /// Returns the rows of the list: those of all tasks, or of the tasks that match the filter.
+    /// Returns the rows of the list: one for each task, or for each task that matches the filter.
     pub fn rows(&self, model: &CrewModel) -> Arc<ListRows> {
         let version = model.memo.version();
         let words = self.filter.words();
@@ -156,16 +157,16 @@ impl BoardPane {
         }
     }
 
-    /// Returns the drawing of the graph, laid out to fit into an area of the size of `room` if possible. `None` if the
-    /// graph is too large to draw.
+    /// Returns the drawing of the graph, laid out for an area of the size of `room`. The drawing may be larger than
+    /// `room`. `None` if the graph has too many edges to draw.
     fn drawing(&self, model: &CrewModel, room: Rect) -> Option<Arc<Drawing>> {
         let key = self.drawing_key(model, room);
         let make = || drawn(model, key).map(Arc::new);
         self.drawing.get((model.memo.version(), key), make)
     }
 
-    /// Returns the index of the selected row and its task: the first row if no task is selected or the selected task
-    /// has left the list. `None` if the list is empty.
+    /// Returns the index of the selected row and the task in that row. If no task is selected or the selected task has
+    /// left the list, the first row counts as selected. `None` if the list is empty.
     pub fn selected(&self, model: &CrewModel) -> Option<(usize, TaskId)> {
         let row = self.selected.and_then(|id| self.row_of(model, id));
         let row = row.unwrap_or(0);
@@ -203,7 +204,8 @@ fn drawn(model: &CrewModel, key: DrawingKey) -> Option<Drawing> {
     {
         return Some(low);
     }
-    // If the height allows it, long subjects wrap into further rows instead of being truncated.
+    // Wraps long subjects into further rows of their nodes instead of truncating them, as long as the graph is not
+    // higher than the pane.
     for rows in (2..=graph::ROWS_MAX).rev() {
         wanted.overflow = NodeOverflow::Wrapped(rows);
         let tasks = model.board.tasks();

@@ -12,18 +12,18 @@ use crate::ui::panes::board::{BoardPane, GRAPH_MAX, ListReason, PANNED_FROM, Sho
 use crate::ui::widgets::list::first_row;
 use crate::ui::widgets::scrollbar::Scrollbar;
 
-/// Minimum height of the board's body, in rows, to show a line below the graph that describes the selected task.
+/// Minimum height of the board's content, in rows, to show a line below the graph that describes the selected task.
 pub const ABOUT_FROM: u16 = 5;
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct BoardPaneLayout {
     /// The filter input, if it is open.
     pub filter: Option<Rect>,
-    /// The graph or the list.
+    /// The area of the graph or the list.
     pub body: Rect,
-    /// The line below a graph that describes the selected task. `None` for a list, and if the pane is too low.
+    /// The line below a graph that describes the selected task. `None` for a list, and if the pane has too few rows.
     pub about: Option<Rect>,
-    /// Whether the body shows the graph or the list.
+    /// What is shown in `body`: the graph, or the list and the reason for it.
     pub shown: Shown,
 }
 
@@ -87,8 +87,8 @@ impl BoardPane {
             return Shown::List(ListReason::Many(count));
         }
         let (columns, rows) = (usize::from(room.width), usize::from(room.height));
-        // A graph may be up to twice as high as the pane. At least half of it is then in view, so that scrolling is
-        // still easy to follow.
+        // A graph may be up to twice as high as the pane, so that at least half of the graph is visible and scrolling
+        // is easy to follow.
         let highest = rows * 2;
         // In a narrow pane, a list is more useful than a graph that needs horizontal scrolling.
         let widest = if columns < PANNED_FROM {
@@ -119,7 +119,7 @@ impl BoardPane {
         }
     }
 
-    /// Returns the area on the screen and the task of each visible node of the graph or row of the list.
+    /// Returns each visible node of the graph, or each visible row of the list: its area on the screen and its task.
     pub fn in_view(&self, model: &CrewModel, places: &BoardPaneLayout) -> Vec<(Rect, TaskId)> {
         let body = places.body;
         let index = index(model);
@@ -146,8 +146,8 @@ impl BoardPane {
         nodes.filter_map(cells).collect()
     }
 
-    /// Returns the pane's vertical scrollbar, on the right edge of its frame `area`. `None` if the body shows all
-    /// content.
+    /// Returns the pane's vertical scrollbar, on the right edge of the pane's frame `area`. `None` if all content is
+    /// visible.
     pub fn bar(
         &self,
         model: &CrewModel,
@@ -170,9 +170,9 @@ impl BoardPane {
     }
 }
 
-/// Clips a span of `length` cells at position `at` of the content to the visible part, which starts at `first`. `place`
-/// is the start and length of the visible part on the screen. Returns the start and length of the clipped span on the
-/// screen, or `None` if the span is not visible.
+/// Clips a span of cells to the visible part of the content. The span starts at position `at` of the content and is
+/// `length` cells long. The visible part starts at position `first` of the content; `place` is its start and length on
+/// the screen. Returns the start and length of the clipped span on the screen, or `None` if the span is not visible.
 fn clip_span((at, length): (usize, usize), first: usize, place: (u16, u16)) -> Option<(u16, u16)> {
     let from = at.max(first);
     let to = (at + length).min(first + usize::from(place.1));

@@ -2,7 +2,7 @@
 
 use crate::ui::model::board::index::{BoardStatus, Index};
 
-/// The statuses that the segments of the progress bar stand for, from the left.
+/// The statuses for which the progress bar has a segment, from left to right.
 pub const KINDS: [BoardStatus; 4] = [
     BoardStatus::Done,
     BoardStatus::InProgress,
@@ -21,15 +21,15 @@ pub fn counts(index: &Index) -> [usize; 4] {
     })
 }
 
-/// Returns the share of completed tasks in percent, rounded down, so that it is 100 only if all tasks are completed.
+/// Returns the share of completed tasks in percent, rounded down. The result is 100 only if all tasks are completed.
 pub fn percent(counts: [usize; 4]) -> usize {
     let total: usize = counts.iter().sum();
     counts[0].saturating_mul(100) / total.max(1)
 }
 
-/// Returns the number of cells of each segment in a bar of `columns` cells. A segment is as long as its share of the
-/// tasks, and at least one cell long if it has tasks. All segments are empty if the board is empty or the bar is too
-/// short.
+/// Returns the number of cells of each segment in a bar of `columns` cells. The length of a segment is proportional to
+/// its number of tasks; a segment with tasks has at least one cell. All segments are empty if there are no tasks or the
+/// bar is too short.
 pub fn cells(counts: [usize; 4], columns: usize) -> [usize; 4] {
     let total: usize = counts.iter().sum();
     let present = counts.iter().filter(|c| **c > 0).count();
@@ -37,7 +37,8 @@ pub fn cells(counts: [usize; 4], columns: usize) -> [usize; 4] {
         return [0; 4];
     }
     let mut out = counts.map(|count| (count * columns / total).max(usize::from(count > 0)));
-    // Corrects rounding errors at the segment whose length is furthest from its exact share.
+    // Corrects rounding errors: changes the length of the segment that is furthest from its exact share, until the
+    // lengths add up to `columns`.
     while out.iter().sum::<usize>() != columns {
         let missing = out.iter().sum::<usize>() < columns;
         let short =

@@ -17,7 +17,7 @@ use crate::ui::panes::board::view_state::Shape;
 use crate::ui::panes::board::{BoardPane, GRAPH_MAX, ListReason, Shown};
 use crate::ui::widgets::list;
 
-/// Returns the status message for an action that needs the graph while the board shows the list.
+/// Returns the status message for an action that works only on the graph, used while the board shows a list.
 fn graph_needed_message(prefs: &Preferences) -> String {
     let key = prefs
         .keymap
@@ -26,8 +26,8 @@ fn graph_needed_message(prefs: &Preferences) -> String {
 }
 
 impl BoardPane {
-    /// Pans the graph by a quarter of the visible area. The selection does not change. The next change of the selection
-    /// scrolls back to the selected task.
+    /// Pans the graph by a quarter of the visible area without changing the selection. When the user selects another
+    /// task, the graph scrolls to that task.
     pub fn pan(&mut self, app: &mut App, area: Rect, toward: PanDirection) {
         let places = self.layout(app, area);
         let Shown::Graph(drawing) = places.shown else {
@@ -40,7 +40,7 @@ impl BoardPane {
         self.camera = self.camera.panned(toward, &drawing, selected, places.body);
     }
 
-    /// Sets the zoom level of the graph and scrolls back to the selected task.
+    /// Sets the zoom level of the graph and scrolls so that the selected task is visible.
     pub fn zoom(&mut self, app: &mut App, area: Rect, zoom: Zoom) {
         self.camera = viewport::Camera {
             zoom,
@@ -53,13 +53,13 @@ impl BoardPane {
         app.say(words);
     }
 
-    /// Selects a task and scrolls the graph back to it.
+    /// Selects a task and scrolls the graph so that the task is visible.
     pub fn select_task(&mut self, id: TaskId) {
         self.camera.offset = (0, 0);
         self.selected = Some(id);
     }
 
-    /// Selects the task in a row of the list and scrolls the graph back to it.
+    /// Selects the task in a row of the list and scrolls the graph so that the task is visible.
     pub fn select_row(&mut self, model: &CrewModel, row: usize) {
         let task = self.rows(model).get(row).map(|row| row.task);
         self.select_if_any(task.and_then(|task| index(model).id(task)));
@@ -102,8 +102,8 @@ impl BoardPane {
         }
     }
 
-    /// Applies a dragged scrollbar: selects the row at index `at` of a list, or scrolls the graph so that `first` of
-    /// its rows are above the visible part.
+    /// Applies the drag of a scrollbar: in a list, selects the row at index `at`; in the graph, scrolls so that `first`
+    /// rows are above the visible part.
     pub fn jump_to(&mut self, model: &CrewModel, area: Rect, first: usize, at: usize) {
         let places = self.layout(model, area);
         match &places.shown {
@@ -119,7 +119,8 @@ impl BoardPane {
         }
     }
 
-    /// Moves the selection along an edge: forward to a task that the selected one blocks, or back to a blocker.
+    /// Moves the selection along an edge of the graph: forward to a task that the selected task blocks, or back to a
+    /// task that blocks it.
     pub fn along(&mut self, model: &CrewModel, area: Rect, way: Way) {
         match self.layout(model, area).shown {
             Shown::Graph(drawing) => {
@@ -147,7 +148,7 @@ impl BoardPane {
         }
     }
 
-    /// Switches between graph and list. If the board can be shown only as a list, says why in a status message.
+    /// Switches between graph and list. If only a list is possible, a status message says why.
     pub fn toggle_shape(&mut self, app: &mut App, area: Rect) {
         if self.filter.is_set() {
             let key = app.prefs.keymap.key(Context::Panes, Action::Back);
@@ -175,7 +176,7 @@ impl BoardPane {
         }
     }
 
-    /// Applies the mouse wheel: pans the graph by `cells` cells, or moves the selection of the list up or down by
+    /// Applies the mouse wheel: pans the graph by `cells` cells, or moves the selection in the list up or down by
     /// `cells` rows.
     pub fn wheel_by(&mut self, model: &CrewModel, area: Rect, toward: PanDirection, cells: usize) {
         let by = match (self.layout(model, area).shown, toward) {

@@ -41,7 +41,7 @@ fn selected_for(
             None
         }
         None => {
-            // The board may change before the action is carried out; this keeps the selection on the task.
+            // The board may change before the action is carried out, so the task is selected explicitly.
             app.ask_panes(PaneRequest::SelectTask(id));
             Some((id, owner))
         }
@@ -96,7 +96,8 @@ pub fn copy_worktree_path(app: &mut App, selected: Option<TaskId>, out: &mut Vec
     out.push(Effect::Copy(path));
 }
 
-/// Returns the path of the task's worktree for display and copying, with control characters escaped.
+/// Returns the path of the task's worktree, with control characters escaped, so that the path can be displayed and
+/// copied.
 fn path(model: &CrewModel, task: &Task) -> String {
     let root = model
         .setup
@@ -105,8 +106,8 @@ fn path(model: &CrewModel, task: &Task) -> String {
     escape_control_chars(&format!("{root}/.worktrees/{}", task.worktree))
 }
 
-/// Asks the crew what would be lost if the selected task's worktree were removed. The dialog that confirms the removal
-/// opens with the reply.
+/// Asks the crew what would be lost if the worktree of the selected task were removed. When the crew replies, the
+/// dialog that confirms the removal opens.
 pub fn ask_removal(app: &mut App, selected: Option<TaskId>, out: &mut Vec<Effect>) {
     let Some(task) = with_worktree(app, selected) else {
         return;
@@ -129,12 +130,13 @@ pub fn merge(app: &mut App, selected: Option<TaskId>) {
         app.say_why(why, move |app| refusal(app, id));
         return;
     }
-    // The board may change while the dialog is open; this keeps the selection on the task.
+    // The board may change while the dialog is open, so the task is selected explicitly.
     app.ask_panes(PaneRequest::SelectTask(id));
     open_popup(app, Confirmation(MergeTask(id)));
 }
 
-/// Returns the selected task if it may have a worktree. Otherwise shows a status message that says why it has none.
+/// Returns the selected task if it may have a worktree. Otherwise returns `None` and says in a status message why there
+/// is no worktree.
 fn with_worktree(app: &mut App, selected: Option<TaskId>) -> Option<TaskId> {
     let Some(id) = selected else {
         app.say_no_task();
@@ -156,8 +158,8 @@ pub fn ask_diff(app: &mut App, selected: Option<TaskId>, out: &mut Vec<Effect>) 
     }
 }
 
-/// Opens the form that edits the selected task. If the user has closed the form of this task without saving, it opens
-/// with the unsaved text.
+/// Opens the form that edits the selected task. If the user has closed this form before without saving, the unsaved
+/// text is restored.
 pub fn edit(app: &mut App, selected: Option<TaskId>) {
     let Some(id) = selected else {
         app.say_no_task();

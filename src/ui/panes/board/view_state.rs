@@ -1,24 +1,24 @@
-//! Whether the board is shown as graph or list, and what a drawing of the graph depends on.
+//! The user's choice between graph and list, and the parameters of a drawing of the graph.
 
 use crate::ui::graph::viewport::Zoom;
 
 /// The user's choice between graph and list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Shape {
-    /// Graph if it fits, otherwise list.
+    /// Graph if it fits well enough, otherwise list.
     #[default]
     Fitting,
-    /// Always the graph; it scrolls if it does not fit.
+    /// Graph, even if the user must scroll to see all of it.
     Graph,
     List,
 }
 
-/// The parameters that a drawing depends on besides the board.
+/// The parameters that, besides the tasks on the board, determine a drawing of the graph.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DrawingKey {
     pub columns: u16,
     pub rows: u16,
     pub zoom: Zoom,
-    /// The number of columns that each node reserves for its owner.
+    /// The number of columns that each node of the graph reserves for its owner.
     pub owners: usize,
 }

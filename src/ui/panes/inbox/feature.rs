@@ -87,7 +87,7 @@ impl PaneFeature for InboxPane {
     }
 
     fn text_changed(&mut self) {
-        // `None` selects the newest message and follows new ones.
+        // `None` means that the newest message is selected, also when newer messages arrive.
         self.selected = None;
     }
 

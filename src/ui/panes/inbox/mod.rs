@@ -11,7 +11,8 @@ use crate::ui::model::messages::TrackedMessage;
 
 #[derive(Debug)]
 pub struct InboxPane {
-    /// The number of the selected message; `None` selects the newest one.
+    /// The number of the selected message in the log of messages. `None` means that the newest message is selected,
+    /// also when newer messages arrive.
     pub selected: Option<u64>,
     pub filter: ListFilter,
 }
@@ -31,9 +32,9 @@ impl InboxPane {
         model.messages.fitting(self.filter.words())
     }
 
-    /// Returns the index of the selected row and its message. If the selected message is filtered out or no longer in
-    /// memory, the next newer message counts as selected, or else the newest one. `None` if no message matches the
-    /// filter.
+    /// Returns the index of the selected row and the message in that row. If the selected message is filtered out or no
+    /// longer in memory, the next newer message counts as selected, or the newest one if there is none. `None` if no
+    /// message matches the filter.
     pub fn selected_message<'a>(
         &self,
         model: &'a CrewModel,
@@ -47,7 +48,7 @@ impl InboxPane {
         Some((at, model.messages.get(*rows.get(at)?)?))
     }
 
-    /// Selects the row at index `at`. If it is the newest row, the selection follows new messages.
+    /// Selects the row at index `at`. If this is the newest row, the selection moves to new messages when they arrive.
     fn select_row(&mut self, model: &CrewModel, at: usize) {
         let rows = self.message_numbers(model);
         let is_newest = at + 1 >= rows.len();

@@ -19,10 +19,10 @@ use crate::ui::theme::Theme;
 use crate::ui::widgets::list;
 use crate::ui::widgets::scrollbar::Scrollbar;
 
-/// Minimum number of free rows below the list to show the selected message there: a separator and two rows of text.
+/// Minimum number of free rows below the list for the text of the selected message: a separator and two rows of text.
 const PREVIEW_MIN: u16 = 3;
-/// Approximate width of the time, the route and the delivery status in a row, in columns. A message that fits into the
-/// rest of its row is not shown again below the list.
+/// Approximate width of everything in a row except the message text, in columns: the time, the route and the delivery
+/// status. A message that fits into the rest of its row is not repeated below the list.
 const SHORT: usize = 36;
 
 const PLACEHOLDER: &str =
@@ -96,7 +96,7 @@ pub fn draw(pane: &InboxPane, app: &App, theme: &Theme, area: Rect, buffer: &mut
             ),
         ];
         let step = pad(&step, width("✓✓ acted on"));
-        // In a narrow row, the delivery status is only its symbol.
+        // In a narrow row, only the symbol of the delivery status is shown.
         let step = if columns < 30 { pad(shape, 2) } else { step };
         spans.extend(frame::sides(
             &sentence::message(&traced.message),
@@ -118,7 +118,7 @@ pub fn draw(pane: &InboxPane, app: &App, theme: &Theme, area: Rect, buffer: &mut
     }
 }
 
-/// Shows the selected message below the list, if there is room and its row does not show it in full.
+/// Shows the selected message below the list, if there is room and the row of the message cannot show it in full.
 fn preview(traced: &TrackedMessage, used: u16, theme: &Theme, inner: Rect, buffer: &mut Buffer) {
     let area = Rect {
         y: inner.y + used.min(inner.height),
@@ -148,7 +148,7 @@ fn preview(traced: &TrackedMessage, used: u16, theme: &Theme, inner: Rect, buffe
         traced.message.content.clone()
     };
     let shown = usize::from(area.height) - 1;
-    // Bounds the work on long texts written by other programs.
+    // Limits the work for the very long texts that other programs can write.
     let content = clip(&content, columns * (shown + 2));
     let mut lines = wrap_first_lines(&content, columns, shown + 1);
     if lines.len() > shown {

@@ -1,5 +1,5 @@
-//! Completion of slash commands, of `@name` recipients at the start of a message, and of mentions: `@path` and
-//! `@server:uri`. No I/O.
+//! Completion of slash commands, of `@name` recipients at the start of a message, and of mentions (`@path` and
+//! `@server:uri`). No I/O.
 
 use ratatui::layout::Rect;
 
@@ -21,41 +21,40 @@ use crate::ui::widgets::list::first_row;
 pub const ROWS_MAX: u16 = 8;
 /// Maximum width of the completion list, in columns.
 const WIDTH_MAX: u16 = 76;
-/// Maximum width of the first column that a resource takes, in columns.
+/// Maximum width of the name of a resource in the first column of the completion list, in columns.
 pub const NAMES_MAX: usize = 44;
 
-/// What accepting a row of the completion list does.
+/// What the composer does when the user accepts a row of the completion list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Choice {
     /// Runs a command.
     Run(Action),
-    /// Inserts the word and a blank: a command with arguments, or a recipient.
+    /// Inserts the word and a blank. For commands with arguments and for recipients.
     Word,
     /// Inserts a file or directory.
     File,
     /// Inserts a resource of an MCP server.
     Resource,
-    /// Inserts the beginning of something that the user goes on typing: a server, or a template of resources. The number is
-    /// that of its characters.
+    /// Inserts the first characters of the row, after which the user continues typing: the name of a server, or the
+    /// fixed start of a resource template. Holds the number of characters to insert.
     Start(usize),
 }
 
-/// A row of the completion list.
 pub type CompletionRow = PickerRow<Choice>;
 
-/// The state of the completion list. Typing a character resets it to `Fresh`.
+/// The state of the completion list. When the user types a character, the state becomes `Fresh`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Completion {
-    /// The list is open with this row selected.
+    /// The list is open, and the row with this index is selected.
     Selected(usize),
-    /// The list is open with the first row selected.
+    /// The list is open, and its first row is selected.
     #[default]
     Fresh,
-    /// The user dismissed the list; the next typed character brings it back.
+    /// The user has closed the list. It reopens when the user types the next character.
     Dismissed,
 }
 
-/// Returns the completions of the typed text, best first. Empty if nothing matches or the list was dismissed.
+/// Returns the completions of the typed text, best first. Empty if nothing matches or the user has closed the list.
 pub fn candidates(pane: &LeadPane, app: &App) -> Vec<CompletionRow> {
     let is_writing = app.popups.is_empty() && app.focus == Focus::Composer && app.replay.is_none();
     if !is_writing || pane.completion == Completion::Dismissed || app.input.composer.is_recalled() {
@@ -109,7 +108,7 @@ fn row(pane: &LeadPane) -> usize {
     }
 }
 
-/// Returns the layout of the completion list for `len` rows, directly above the composer. `None` if not even one row
+/// Returns the layout of the completion list for `len` rows: directly above the composer. `None` if not even one row
 /// fits.
 pub fn popup_layout(pane: &LeadPane, layout: &Layout, len: usize) -> Option<area::PopupListLayout> {
     let composer = layout.composer?;
@@ -132,8 +131,8 @@ pub fn popup_layout(pane: &LeadPane, layout: &Layout, len: usize) -> Option<area
     Some(area::PopupListLayout { area, list, first })
 }
 
-/// Filters `all` by the typed prefix, given without its `/` or `@`. Returns the best match first. An empty prefix keeps
-/// the order.
+/// Filters `all` by the typed prefix and returns the matches, best first. `prefix` does not contain the leading `/` or
+/// `@`. If it is empty, all rows are returned in their order.
 fn best_matches(prefix: &str, all: Vec<CompletionRow>) -> Vec<CompletionRow> {
     let mut scored: Vec<((bool, i32), CompletionRow)> = all
         .into_iter()
@@ -150,7 +149,7 @@ fn best_matches(prefix: &str, all: Vec<CompletionRow>) -> Vec<CompletionRow> {
     scored.into_iter().map(|(_, pick)| pick).collect()
 }
 
-/// Returns completions for the built-in commands, then for those of files and skills.
+/// Returns completions for the built-in commands, followed by the commands from files and skills.
 fn commands(app: &App) -> Vec<CompletionRow> {
     let rows = SLASH.iter().map(|(word, action, words)| {
         PickerRow::new((*word).into(), (*words).into(), Choice::Run(*action))
@@ -176,8 +175,8 @@ fn commands(app: &App) -> Vec<CompletionRow> {
     rows.chain(own).collect()
 }
 
-/// Returns completions for the agents that a message can be addressed to. They include the agent whose conversation is
-/// shown only while it has an open question; at other times, a message without a name goes to that agent.
+/// Returns completions for the agents to which the user can address a message. The agent whose conversation is shown is
+/// included only while it has an open question, because at other times it receives messages without `@name`.
 fn names(app: &App) -> Vec<CompletionRow> {
     let role = |name: &Name| {
         let member = app.model.team.find(name);
@@ -186,7 +185,8 @@ fn names(app: &App) -> Vec<CompletionRow> {
             |m| one_line(&m.role),
         )
     };
-    // While a question is open, text without `@name` is the answer, and `@name` sends a message to the agent that asks.
+    // While the shown agent has an open question, text without `@name` is the answer, and `@name` sends that agent a
+    // message.
     let asks = answering::question(app).is_some();
     let others = app.present().into_iter();
     let others = others.filter(|n| asks || *n != app.shown);
@@ -194,8 +194,9 @@ fn names(app: &App) -> Vec<CompletionRow> {
     rows.collect()
 }
 
-/// Returns the width of the first column: that of the widest command, name or resource, up to [`NAMES_MAX`]. Paths do not
-/// count, because their rows have no second column.
+/// Returns the width of the first column of the completion list: that of the widest command, name or resource.
+/// Resources count with at most [`NAMES_MAX`] columns. File paths do not count, because their rows have no second
+/// column.
 pub fn name_width(candidates: &[CompletionRow]) -> usize {
     candidates
         .iter()

@@ -8,8 +8,9 @@ use crate::ui::keymap::direction::Scroll;
 use crate::ui::panes::lead::complete::{Choice, Completion};
 use crate::ui::panes::lead::{LeadPane, complete};
 
-/// Accepts the selected completion. For a command, clears the composer and returns the command's action, which the
-/// caller runs. Otherwise inserts the name or path. Returns `None` if there is no action or no completion is open.
+/// Accepts the selected completion. For a command, clears the composer and returns the action of the command; the
+/// caller runs it. For other completions, inserts the name or path and returns `None`. Also returns `None` if no
+/// completion list is open.
 pub fn accept(pane: &mut LeadPane, app: &mut App) -> Option<Action> {
     let (_, offer) = complete::selected(pane, app)?;
     let Choice::Run(action) = offer.item else {
@@ -21,8 +22,8 @@ pub fn accept(pane: &mut LeadPane, app: &mut App) -> Option<Action> {
     Some(action)
 }
 
-/// Replaces the typed word by the selected completion, followed by a space. No space follows a directory, a server and a
-/// template, so that the list stays open with what is in it.
+/// Replaces the typed word by the selected completion, followed by a space. After a directory, a server or a resource
+/// template there is no space, so that the list stays open and offers what the user can type next.
 pub fn insert(pane: &mut LeadPane, app: &mut App) {
     let Some((_, offer)) = complete::selected(pane, app) else {
         return;
@@ -51,8 +52,8 @@ pub fn insert(pane: &mut LeadPane, app: &mut App) {
     app.input.composer.replace_before_cursor(chars, &text);
 }
 
-/// Shows the files that were found for the typed mention. If the user has moved the selection, the same path stays
-/// selected as long as it is listed.
+/// Shows the files that were found for the typed mention. If the user has moved the selection, it stays on the same
+/// path as long as that path is listed.
 pub fn show_files(pane: &mut LeadPane, app: &mut App, found: FoundFiles) {
     let selected = complete::selected(pane, app);
     app.input.mentions.answer(found);
@@ -64,7 +65,7 @@ pub fn show_files(pane: &mut LeadPane, app: &mut App, found: FoundFiles) {
     }
 }
 
-/// Moves the selection. Returns whether a completion list is open.
+/// Moves the selection in the completion list. Returns `false` if no completion list is open.
 pub fn select(pane: &mut LeadPane, app: &App, by: Scroll) -> bool {
     let Some((row, _)) = complete::selected(pane, app) else {
         return false;
@@ -79,7 +80,7 @@ pub fn select(pane: &mut LeadPane, app: &App, by: Scroll) -> bool {
     true
 }
 
-/// Closes the completion list until the user types more. Returns whether it was open.
+/// Closes the completion list until the user types another character. Returns whether the list was open.
 pub fn dismiss(pane: &mut LeadPane, app: &App) -> bool {
     let is_there = complete::selected(pane, app).is_some();
     if is_there {

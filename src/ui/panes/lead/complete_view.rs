@@ -16,7 +16,8 @@ use crate::ui::theme::Theme;
 use crate::ui::widgets::placed::PlacedPart;
 use crate::ui::widgets::scrollbar::Scrollbar;
 
-/// Adds the rows of the list as mouse targets. The list's area blocks the targets of the panes that it covers.
+/// Adds the rows of the completion list as mouse targets. The area of the list blocks the targets of the panes that the
+/// list covers.
 pub fn targets(pane: &LeadPane, app: &App, layout: &Layout, out: &mut Vec<PlacedPart<Hit>>) {
     let len = complete::candidates(pane, app).len();
     if let Some(place) = complete::popup_layout(pane, layout, len) {
@@ -32,8 +33,8 @@ pub fn targets(pane: &LeadPane, app: &App, layout: &Layout, out: &mut Vec<Placed
     }
 }
 
-/// Draws the list if there are completions. If there are none yet because files are still being read or a server is not
-/// connected, draws a note.
+/// Draws the completion list if there are completions. If there are none yet, because files are still being read or a
+/// server is not connected, draws a note instead.
 pub fn draw(pane: &LeadPane, app: &App, theme: &Theme, layout: &Layout, buffer: &mut Buffer) {
     let offers = complete::candidates(pane, app);
     let of_server = offers::note(app);
@@ -96,7 +97,7 @@ pub fn draw(pane: &LeadPane, app: &App, theme: &Theme, layout: &Layout, buffer: 
     }
 }
 
-/// Draws a list with only a note, such as that the files are being read.
+/// Draws the completion list with only a note in it, for example that files are being read.
 fn draw_note(pane: &LeadPane, note: &str, theme: &Theme, layout: &Layout, buffer: &mut Buffer) {
     let Some(place) = complete::popup_layout(pane, layout, 1) else {
         return;

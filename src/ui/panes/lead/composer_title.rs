@@ -15,13 +15,13 @@ use crate::ui::panes::needs::buttons::choice_keys;
 use crate::ui::text::{fit, width};
 use crate::ui::theme::Theme;
 
-/// Minimum room for the question in the title, in columns. With less, the question is omitted.
+/// Minimum width of the question in the title, in columns. If there is less room, the question is omitted.
 const QUESTION_LEAST: usize = 12;
-/// Number of columns for the two corners and for the border between the two titles.
+/// Number of columns that the two titles cannot use: the two corners and the border between the titles.
 const FRAME: usize = 4;
 
-/// Returns the left and right title of a composer of `columns` columns. `has_card` says whether a card above the
-/// composer shows the request that the user answers from the composer.
+/// Returns the left and right title of a composer of `columns` columns. `has_card` is true if a card above the composer
+/// shows the request that the user answers from the composer.
 pub fn lines(
     app: &App,
     theme: &Theme,
@@ -84,8 +84,8 @@ pub fn lines(
     (Line::from(title), aside)
 }
 
-/// Returns the right title while a request of the shown agent waits for the user's decision: the keys that decide, and
-/// what each key does with the draft.
+/// Returns the right title while a request of the shown agent waits for the user's decision. It names the keys that
+/// decide, and what each key does with the draft.
 fn decision_keys(app: &App, room: usize, theme: &Theme) -> Line<'static> {
     let draft = app.input.composer.draft();
     if draft.starts_with('/') {
@@ -128,7 +128,7 @@ fn decision_keys(app: &App, room: usize, theme: &Theme) -> Line<'static> {
     lines.find(|line| line.width() <= room).unwrap_or_default()
 }
 
-/// Returns the titles while the draft is a shell command.
+/// Returns the left and right title while the draft is a shell command.
 fn shell_lines(app: &App, theme: &Theme, room: usize) -> (Line<'static>, Line<'static>) {
     let place = if app.shown.is_lead() {
         " in the project ".to_string()
@@ -147,8 +147,8 @@ fn shell_lines(app: &App, theme: &Theme, room: usize) -> (Line<'static>, Line<'s
     (Line::from(title), aside)
 }
 
-/// Returns the right title while the draft is a slash command of a file or of an MCP server: the arguments that it
-/// expects.
+/// Returns the right title while the draft is a slash command of a file or an MCP server: the arguments of that
+/// command. `None` for other drafts and for commands without arguments.
 fn expected_arguments(app: &App) -> Option<String> {
     let draft = app.input.composer.draft();
     let (word, _) = draft.split_once(' ')?;
@@ -167,7 +167,7 @@ fn aside_line(text: &str, room: usize, theme: &Theme) -> Line<'static> {
     Line::styled(text.to_string(), theme.dim)
 }
 
-/// Returns the right title, which names the other agents that the user has a draft for; empty if there are none.
+/// Returns the right title that names the other agents for whom the user has a draft; empty if there are none.
 fn other_drafts(app: &App) -> String {
     let names: Vec<&str> = app.input.drafts.others().map(Name::as_str).collect();
     match names.as_slice() {
@@ -178,8 +178,8 @@ fn other_drafts(app: &App) -> String {
     }
 }
 
-/// Returns the wordings of the composer's placeholder while `question` is open, longest first. `has_card` says whether
-/// a card above the composer shows the choices.
+/// Returns wordings of the composer's placeholder while `question` is open, the longest first; the composer shows one
+/// that fits. `has_card` is true if a card above the composer shows the choices.
 pub fn invitations(prefs: &Preferences, question: &Request, has_card: bool) -> Vec<String> {
     let key = prefs.keymap.key(Context::Composer, Action::Send);
     let to = &question.from;

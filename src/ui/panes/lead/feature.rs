@@ -56,8 +56,8 @@ impl PaneFeature for LeadPane {
 
     fn jump(&mut self, app: &mut App, area: Option<Rect>, bar: Scrollbar, row: u16) {
         let viewport = viewport(app, area);
-        // The entries of a conversation differ in height, so the last row of the scrollbar is handled separately: it
-        // always means the end.
+        // The entries of a conversation differ in height, so the position within the scrollbar is not exact. The last
+        // row of the scrollbar always scrolls to the end.
         let is_end = row + 1 >= bar.at.bottom();
         let first = if is_end {
             bar.scrolled.len
@@ -231,7 +231,8 @@ impl PaneFeature for LeadPane {
     }
 }
 
-/// Returns the size of the conversation's visible part in a pane with the frame `area`; 0 if the pane is not visible.
+/// Returns the size of the visible part of the conversation, in a pane with the frame `area`; zero if the pane is not
+/// visible.
 fn viewport(app: &App, area: Option<Rect>) -> Viewport {
     let conversation_area = area
         .map(|area| conversation_area(app, area))

@@ -1,4 +1,4 @@
-//! The files and directories that are offered while a mention is typed.
+//! The files and directories that the completion list offers while the user types a mention.
 
 use crate::domain::mention;
 use crate::ui::app::App;
@@ -7,7 +7,7 @@ use crate::ui::frame::pick::PickerRow;
 use crate::ui::panes::lead::complete::{Choice, CompletionRow};
 use crate::ui::text::{fuzzy, width};
 
-/// Returns the files that match `query`, best first.
+/// Returns a row for each file that matches `query`, best first.
 pub fn rows(app: &App, query: &str) -> Vec<CompletionRow> {
     let still_matches = |path: &str| fuzzy::fuzzy_match(query, path).is_some();
     let files = app.input.mentions.matches(query, still_matches);
@@ -22,8 +22,8 @@ pub fn rows(app: &App, query: &str) -> Vec<CompletionRow> {
     rows.collect()
 }
 
-/// Returns a note that the list of files is incomplete: still being read, or truncated. `None` if it is complete or no
-/// mention is being typed.
+/// Returns a note if the list of files is incomplete, because files are still being read or there are too many. `None`
+/// if the list is complete or the user is not typing a mention.
 pub fn note(app: &App) -> Option<String> {
     app.file_query()?;
     match app.input.mentions.state()? {
@@ -33,19 +33,19 @@ pub fn note(app: &App) -> Option<String> {
     }
 }
 
-/// Returns whether the list of files is still being read, so that no matches are known yet.
+/// Returns whether the files of the project are still being read, so that no matches are known yet.
 pub fn is_reading(app: &App) -> bool {
     app.input.mentions.state() == Some(FileListState::Reading)
 }
 
-/// Shortens a path to `room` columns by cutting its start, because the end names the file.
+/// Shortens a path to `room` columns by cutting its start. The end is kept, because it names the file.
 pub fn shorten(row: &mut CompletionRow, room: usize) {
     let Some(over) = width(&row.words).checked_sub(room).filter(|over| *over > 0) else {
         return;
     };
     let mut gone = 0;
     let mut freed = 0;
-    // One more column is freed for the `…` that marks the cut.
+    // One more column than necessary is freed, for the `…` that marks the cut.
     for c in row.words.chars().skip(1) {
         if freed > over {
             break;

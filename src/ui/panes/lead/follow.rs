@@ -1,4 +1,4 @@
-//! The hint on the border of a conversation that does not follow new output.
+//! The hint on the border of a conversation that does not scroll with new output.
 
 use ratatui::layout::Rect;
 
@@ -8,7 +8,8 @@ use crate::ui::keymap::{Action, Context};
 use crate::ui::widgets::placed::{PlacedPart, at_the_end};
 
 /// Returns the hint on the lower border of a conversation with the frame `area`: the number of new entries below the
-/// view, and the key that scrolls to the newest one. `None` if the conversation already follows new output.
+/// visible part, and the key that scrolls to the newest one. `None` if the conversation already scrolls with new
+/// output.
 pub fn follow_mark(app: &App, area: Rect) -> Option<PlacedPart<String>> {
     let transcript = &app.model.agents.get(&app.shown)?.transcript;
     if transcript.is_following() {
@@ -25,7 +26,7 @@ pub fn follow_mark(app: &App, area: Rect) -> Option<PlacedPart<String>> {
     let edge = Rect {
         y: area.bottom().saturating_sub(1),
         height: 1.min(area.height),
-        // The last two columns are a space and the corner.
+        // The last two columns hold a space and the corner of the frame.
         width: area.width.saturating_sub(2),
         ..area
     };

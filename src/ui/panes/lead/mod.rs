@@ -26,8 +26,8 @@ use crate::ui::panes::lead::complete::Completion;
 use crate::ui::theme::Theme;
 use crate::ui::widgets::placed::PlacedPart;
 
-/// The state of the lead pane. The scroll position and the search are not part of it, because each conversation has its
-/// own.
+/// The state of the lead pane. It does not include the scroll position and the search, because each conversation stores
+/// these itself.
 #[derive(Debug, Default)]
 pub struct LeadPane {
     completion: Completion,
@@ -48,8 +48,8 @@ impl LeadPane {
         cursor
     }
 
-    /// Adds the mouse targets of the completion list. They take precedence over the targets of the panes that the list
-    /// covers.
+    /// Adds the mouse targets of the completion list. Must be called before the targets of the panes are added, so that
+    /// the list takes precedence over the panes that it covers.
     pub fn completion_targets(&self, app: &App, layout: &Layout, out: &mut Vec<PlacedPart<Hit>>) {
         complete_view::targets(self, app, layout, out);
     }
@@ -57,8 +57,8 @@ impl LeadPane {
 
 const QUEUED_ROWS_MAX: u16 = 3;
 
-/// Returns the number of queued messages to show, one per row, at the bottom of a conversation of `height` rows: at
-/// most [`QUEUED_ROWS_MAX`] and a third of the height.
+/// Returns the number of queued messages that are shown, one per row, at the bottom of a conversation of `height` rows.
+/// The result is at most [`QUEUED_ROWS_MAX`] and at most a third of `height`.
 pub fn queued_rows(app: &App, height: u16) -> u16 {
     let waiting = app
         .model
@@ -70,7 +70,8 @@ pub fn queued_rows(app: &App, height: u16) -> u16 {
     waiting.min(QUEUED_ROWS_MAX).min(height / 3)
 }
 
-/// Returns the area of the conversation's text, above the queued messages, in a pane with the frame `area`.
+/// Returns the area for the text of the conversation in a pane with the frame `area`. The queued messages are below
+/// this area.
 pub fn conversation_area(app: &App, area: Rect) -> Rect {
     let inner = layout::inside(area).inner(layout::BESIDE_TEXT);
     Rect {

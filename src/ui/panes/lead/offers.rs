@@ -1,4 +1,5 @@
-//! What MCP servers offer while a mention or a slash command is typed: resources, templates and prompts.
+//! The resources, resource templates and prompts of MCP servers that the completion list offers while the user types a
+//! mention or a slash command.
 
 use crate::domain::mcp::{ServerState, ServerStatus};
 use crate::domain::mention;
@@ -13,11 +14,11 @@ use crate::ui::keymap::pane::Focus;
 use crate::ui::panes::lead::complete::{Choice, CompletionRow};
 use crate::ui::text::fuzzy;
 
-/// Maximum number of resources in the list. More characters find the others.
+/// Maximum number of resources in the completion list. To find others, the user types more characters.
 const ROWS_MAX: usize = 100;
 
-/// Asks the crew what servers offer when the user begins to type a mention or a slash command, and starts a server when
-/// the user has typed its name and a colon.
+/// Asks the crew what the MCP servers offer when the user begins to type a mention or a slash command. Starts a server
+/// when the user has typed its name and a colon.
 pub fn ask(app: &mut App, out: &mut Vec<Effect>) {
     if !app.role.is_crew() || app.model.servers.all().is_empty() {
         return;
@@ -26,7 +27,7 @@ pub fn ask(app: &mut App, out: &mut Vec<Effect>) {
     out.extend(app.model.servers.ask(&typed).map(Effect::Command));
 }
 
-/// Returns the text after the `@` or `/` that is being typed.
+/// Returns what the user has typed after `@` or `/`; `None` if the user types neither a mention nor a slash command.
 fn typed(app: &App) -> Option<String> {
     app.file_query()
         .or_else(|| slash_word(app).map(str::to_string))
@@ -38,7 +39,8 @@ fn slash_word(app: &App) -> Option<&str> {
     word.strip_prefix('/')
 }
 
-/// Returns a row for each server whose name begins with `query`, which holds its resources, or says why it has none yet.
+/// Returns a row for each MCP server whose name begins with `query`. The row gives the number of the server's
+/// resources, or says why none are listed.
 pub fn servers(app: &App, query: &str) -> Vec<CompletionRow> {
     if query.contains(':') {
         return Vec::new();
@@ -71,7 +73,8 @@ fn begins(name: &str, typed: &str) -> bool {
     start.is_some_and(|start| start.eq_ignore_ascii_case(typed))
 }
 
-/// Returns the resources that match `query`, best first. Those of one server if the query names it.
+/// Returns a row for each resource that matches `query`, best first. If `query` names a server, only resources of that
+/// server are returned.
 pub fn resources(app: &App, query: &str) -> Vec<CompletionRow> {
     if query.is_empty() {
         return Vec::new();
@@ -92,7 +95,8 @@ pub fn resources(app: &App, query: &str) -> Vec<CompletionRow> {
 fn row(offers: &ServerOffers, one: &OfferedResource, query: &str) -> Option<(i32, CompletionRow)> {
     let path = format!("{}:{}", offers.server, one.uri);
     let start = one.template_start();
-    // What is complete, or begun as far as it can be, is not offered, so that Enter sends the message.
+    // A resource that is already typed, or a template whose fixed start is typed, is not offered, so that Enter sends
+    // the message.
     let is_typed = path == query
         || start.is_some_and(|start| query.starts_with(&format!("{}:{start}", offers.server)));
     if is_typed {
@@ -101,13 +105,13 @@ fn row(offers: &ServerOffers, one: &OfferedResource, query: &str) -> Option<(i32
     let fit = fuzzy::fuzzy_match(query, &path);
     let (score, marked) = match fit {
         Some(fit) => (fit.score, fit.positions),
-        // The title says more than many a URI.
+        // The description is searched too, because the URI alone often does not say what the resource is.
         None => (
             i32::MIN,
             fuzzy::fuzzy_match(query, &one.about).map(|_| Vec::new())?,
         ),
     };
-    // A template is never written as a whole.
+    // A template is not quoted, because only its start is inserted.
     let words = match start {
         Some(_) => format!("@{path}"),
         None => mention::written(&path),
@@ -127,7 +131,7 @@ fn row(offers: &ServerOffers, one: &OfferedResource, query: &str) -> Option<(i32
     Some((score, row))
 }
 
-/// Returns rows for the prompts of all servers, and for servers that are not connected yet.
+/// Returns a row for each prompt of each MCP server, and a row for each server whose prompts are not known yet.
 pub fn prompts(app: &App, typed: &str) -> Vec<CompletionRow> {
     let mut rows = Vec::new();
     for server in app.model.servers.all() {
@@ -161,7 +165,8 @@ pub fn prompts(app: &App, typed: &str) -> Vec<CompletionRow> {
     rows
 }
 
-/// Returns the arguments of the prompt that `word`, with its slash, calls; `None` if no such prompt is listed.
+/// Returns the arguments of the prompt that the slash command `word` calls; `None` if no such prompt is listed. `word`
+/// includes the slash.
 pub fn prompt_hint(app: &App, word: &str) -> Option<String> {
     let (server, typed, _) = split_prompt(word)?;
     let server = app.model.servers.named(&format!("{server}:"))?;
@@ -170,7 +175,7 @@ pub fn prompt_hint(app: &App, word: &str) -> Option<String> {
     Some(one_line(&escape_control_chars(&prompt.hint())))
 }
 
-/// Returns why nothing of a server is listed; `None` if the user has disabled it.
+/// Returns the reason why no resources and prompts of a server are listed; `None` if the user has disabled the server.
 fn unlisted(server: &ServerStatus) -> Option<String> {
     Some(match &server.state {
         ServerState::Disabled => return None,
@@ -188,7 +193,7 @@ fn unlisted(server: &ServerStatus) -> Option<String> {
     })
 }
 
-/// Returns a note about the server that is being typed, if nothing of it is listed; `None` otherwise.
+/// Returns a note if the user has typed the name of a server of which nothing is listed: the reason. `None` otherwise.
 pub fn note(app: &App) -> Option<String> {
     let typed = typed(app)?;
     let server = app.model.servers.named(&typed)?;

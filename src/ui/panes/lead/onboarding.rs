@@ -1,5 +1,5 @@
-//! The setup page (problem, explanation, steps and keys): drawing and actions. Also draws the message for a window that
-//! is too small.
+//! Draws the setup page (problem, explanation, steps and keys) and runs its actions. Also draws the message for a
+//! window that is too small.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -18,10 +18,11 @@ use crate::ui::text::{width, wrap};
 use crate::ui::theme::Theme;
 use crate::ui::widgets::area::centered;
 
-/// Maximum length of a line, in columns. Longer lines are hard to read.
+/// Maximum length of a line on the setup page, in columns. Longer lines are hard to read.
 const COLUMNS_MAX: u16 = 76;
 
-/// The status message when the user approves a page that is not completely visible.
+/// The status message when the user tries to approve project settings that are not completely visible on the setup
+/// page.
 const TOO_LONG: &str =
     "Not all settings are visible. Make the window larger, or run crewdeck trust in a shell.";
 
@@ -47,7 +48,8 @@ pub fn act(app: &mut App, area: Option<Rect>, action: Action, out: &mut Vec<Effe
     out.push(effect);
 }
 
-/// Returns whether the setup page is shown and all its steps fit into a pane with the frame `area`.
+/// Returns whether the user can see the whole setup page: it is shown, no popup covers it, and all its steps fit into a
+/// pane with the frame `area`.
 fn fits(app: &App, area: Option<Rect>) -> bool {
     let (Some(area), Some(page)) = (area, onboarding::drawn(app)) else {
         return false;
@@ -56,8 +58,8 @@ fn fits(app: &App, area: Option<Rect>) -> bool {
     app.popups.is_empty() && lines(app, page, &Theme::default(), area).is_whole
 }
 
-/// Draws the setup page. If there is too little room, omits first the blank lines, then the explanation, then the last
-/// steps. The problem and the keys are never omitted.
+/// Draws the setup page. If there is too little room, omits first the blank lines, then the explanation, then steps
+/// from the end. The problem and the keys are never omitted.
 pub fn draw(app: &App, page: &OnboardingPage, theme: &Theme, area: Rect, buffer: &mut Buffer) {
     let lines = lines(app, page, theme, area);
     for (line, row) in lines.shown.iter().zip(area.rows()) {
@@ -155,7 +157,7 @@ fn paragraph(words: &str, columns: usize, style: Style) -> Vec<Line<'static>> {
     rows.into_iter().map(|l| Line::styled(l, style)).collect()
 }
 
-/// Wraps `words` into rows. The first row begins with `mark`; the other rows are indented by its width.
+/// Wraps `words` into rows. The first row begins with `mark`; the other rows are indented by the width of `mark`.
 fn hanging(mark: &str, words: &str, columns: usize, theme: &Theme) -> Vec<Line<'static>> {
     let indent = width(mark);
     let rows = wrap(words, columns.saturating_sub(indent));

@@ -1,4 +1,4 @@
-//! Actions on the shown conversation: search, moving between prompts, and getting its whole text.
+//! Actions on the shown conversation: searching, moving between prompts, and returning its whole text.
 
 use crate::ui::app::App;
 use crate::ui::keymap::direction::Way;
@@ -9,7 +9,7 @@ use crate::ui::transcript::{Portion, Viewport};
 
 const LEAD: Context = Context::In(Pane::Lead);
 
-/// Closes the search field and keeps the search active. Shows a status message if there is no match.
+/// Closes the search field; the search stays active. If nothing matches, a status message says so.
 pub fn keep(app: &mut App) {
     let transcript = &mut app.shown_agent().transcript;
     transcript.finish_search_input();
@@ -18,14 +18,15 @@ pub fn keep(app: &mut App) {
     }
 }
 
-/// Returns whether the pane has the focus and a search is active in the shown conversation.
+/// Returns whether this pane has the focus and a search is active in the shown conversation.
 pub fn is_active(app: &App) -> bool {
     let agent = app.model.agents.get(&app.shown);
     let is_searched = agent.is_some_and(|a| a.transcript.search().is_some());
     is_searched && app.focus == Focus::Pane(Pane::Lead)
 }
 
-/// Goes to the next or previous match of the search in the shown conversation. Does nothing while a popup is open.
+/// Goes to the next or previous match of the search in the shown conversation. If no search is active, a status message
+/// names the key that starts one. Does nothing while a popup is open.
 pub fn next(app: &mut App, way: Way, viewport: Viewport) {
     if !app.popups.is_empty() {
         return;
@@ -40,7 +41,8 @@ pub fn next(app: &mut App, way: Way, viewport: Viewport) {
     tell_match(app, round, way, "No matches in this conversation.");
 }
 
-/// Goes to the next or previous prompt of the user, or shows a status message if there is none.
+/// Goes to the next or previous prompt of the user in the shown conversation. If there is none, a status message says
+/// so.
 pub fn prompt(app: &mut App, way: Way, viewport: Viewport) {
     if !app.shown_agent().transcript.go_to_prompt(way, viewport) {
         let words = match way {
@@ -54,7 +56,8 @@ pub fn prompt(app: &mut App, way: Way, viewport: Viewport) {
     }
 }
 
-/// Returns the whole shown conversation as text. If it is empty, shows a status message and returns `None`.
+/// Returns the whole shown conversation as text. If the conversation is empty, says so in a status message and returns
+/// `None`.
 pub fn whole(app: &mut App) -> Option<String> {
     let text = app.shown_agent().transcript.portion_text(&Portion::Whole);
     let text = text.filter(|text| !text.trim().is_empty());

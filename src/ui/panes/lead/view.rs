@@ -92,7 +92,8 @@ fn doing(app: &App, theme: &Theme) -> Vec<Span<'static>> {
         return Vec::new();
     }
     let activity = app.activity(&app.shown);
-    // The line or card that announces the request already says that the agent waits for the user.
+    // The line or card that announces the request already says that the agent waits for the user, so the title does not
+    // repeat it.
     let is_announced = frame_layout::has_request_line(app) && app.model.requests.for_user() > 0;
     if is_announced && matches!(activity, Activity::NeedsYou { .. }) {
         return Vec::new();
@@ -151,8 +152,8 @@ fn welcome(app: &App) -> String {
     text
 }
 
-/// At the bottom of `area`, draws the queued messages to the shown agent, one row for each. Returns the area above
-/// them.
+/// Draws the queued messages to the shown agent at the bottom of `area`, one row for each. Returns the area above these
+/// rows.
 fn queued(app: &App, theme: &Theme, area: Rect, buffer: &mut Buffer) -> Rect {
     let waiting: Vec<&str> = app
         .model
@@ -161,8 +162,8 @@ fn queued(app: &App, theme: &Theme, area: Rect, buffer: &mut Buffer) -> Rect {
         .filter(|q| q.to == app.shown)
         .map(|q| q.text.as_str())
         .collect();
-    // An idle agent reads a message at once, so a message that waits for it is still being sent: its attachments are
-    // read first, and a large image takes a while.
+    // An idle agent reads a message at once. A message that still waits for an idle agent is being sent: the crew first
+    // reads its attachments, which takes a while for a large image.
     let state = if app.holds_crew() && !app.is_running(&app.shown) {
         "sending"
     } else {
@@ -198,8 +199,8 @@ fn queued(app: &App, theme: &Theme, area: Rect, buffer: &mut Buffer) -> Rect {
     rest
 }
 
-/// Draws the unfocused composer as one row that names the recipient and the key that opens the composer. Used if the
-/// screen has few rows.
+/// Draws the composer without focus as a single row, which names the recipient and the key that focuses the composer.
+/// Used if the screen has few rows.
 fn folded(app: &App, theme: &Theme, row: Rect, buffer: &mut Buffer) {
     let key = app.prefs.keymap.key(Context::Panes, Action::Compose);
     let does = if app.role.is_crew() {

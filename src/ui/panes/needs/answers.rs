@@ -1,5 +1,5 @@
-//! Answers that the user sends from the composer, and the texts that the user sends with decisions. A text that cannot
-//! be delivered becomes a draft again.
+//! Answers that the user sends from the composer, and texts that the user sends with decisions on requests. A text that
+//! cannot be delivered becomes a draft again.
 
 use crate::domain::ids::{Name, RequestId};
 use crate::domain::redact;
@@ -16,12 +16,12 @@ use crate::ui::app::key_guard::SETTLE;
 use crate::ui::app::pane_request::PaneRequest;
 use crate::ui::keymap::{Action, Context};
 
-/// Maximum length of the part of an answer that a status message quotes, in characters.
+/// Maximum length of the part of the user's answer that a status message quotes, in characters.
 const QUOTED_MAX: usize = 60;
 
-/// Answers the open question of the shown agent with `words`. Returns `false` if there is no question. If Enter now
-/// does something else with the draft than when the draft was started, sends nothing, explains in a status message what
-/// Enter does now, and returns `true`.
+/// Answers the open question of the shown agent with `words`. Returns `false` if there is no open question. If a
+/// question was opened or closed since the user began the draft, sends nothing, says in a status message what Enter
+/// does now, and returns `true`.
 pub fn answer(app: &mut App, words: &str, out: &mut Vec<Effect>) -> bool {
     if !is_meant(app) {
         return true;
@@ -37,12 +37,13 @@ pub fn answer(app: &mut App, words: &str, out: &mut Vec<Effect>) -> bool {
     true
 }
 
-/// Returns whether Enter still does what it did when the draft was started. If not, a status message explains what
-/// Enter does now, and the next press sends the draft.
+/// Returns whether Enter still does what it did when the user began the draft. If not, a status message says what Enter
+/// does now; the next press of Enter sends the draft.
 fn is_meant(app: &mut App) -> bool {
     let question = answering::question(app).map(|q| q.id.clone());
     if app.input.drafts.answers_question == question {
-        // Ignores a double press: the next Enter counts only after [`SETTLE`].
+        // Ignores the second press of a double press: after the status message, Enter counts again only after
+        // [`SETTLE`].
         let changed_at = app.input.drafts.enter_changed_at;
         return changed_at.is_none_or(|at| app.now.since(at) >= SETTLE);
     }
@@ -64,8 +65,8 @@ fn enter(prefs: &Preferences) -> String {
     prefs.keymap.key(Context::Composer, Action::Send)
 }
 
-/// If the draft is empty, links it to the question that is open now, because the composer's title already says that
-/// Enter answers that question.
+/// Links an empty draft to the question that is open now: the title of the composer already says that Enter answers
+/// this question. Does nothing if the user has begun a draft.
 pub fn sync_empty_draft(app: &mut App) {
     if app.input.composer.is_empty() {
         app.input.drafts.enter_changed_at = None;
@@ -75,8 +76,8 @@ pub fn sync_empty_draft(app: &mut App) {
     }
 }
 
-/// Returns the status message after a text was sent to `to` as a message: a reminder that the message does not answer
-/// the open question of `to`. `None` if `to` has no open question.
+/// Returns the status message after the user has sent a text to `to` as a message while `to` has an open question: the
+/// message does not answer the question. `None` if `to` has no open question.
 pub fn open_question_reminder(app: &App, to: &Name) -> Option<String> {
     let mut cards = app.model.requests.cards();
     let is_open = |r: &Request| {
@@ -88,7 +89,8 @@ pub fn open_question_reminder(app: &App, to: &Name) -> Option<String> {
         .then(|| format!("Sent to {to} as a message. Its question is still open: {key} shows it."))
 }
 
-/// Sends a decision with the user's text `words`, and keeps a copy of the text until its delivery is confirmed.
+/// Sends a decision on a request together with the user's text `words`. Keeps a copy of the text until its delivery is
+/// confirmed.
 pub fn send(app: &mut App, id: &RequestId, verdict: Verdict, words: String, out: &mut Vec<Effect>) {
     if let Some(request) = app.model.requests.get(id)
         && !words.is_empty()
@@ -124,8 +126,8 @@ pub fn decide(
     out.push(Effect::Command(Command::Decide(decision)));
 }
 
-/// Called when a request was closed. If another agent or a policy has decided it before the user's decision arrived,
-/// the text that the user sent with that decision becomes a draft again.
+/// Called when a request was closed. If another agent or a policy decided the request before the user's decision
+/// arrived, the text that the user sent with the decision becomes a draft again.
 pub fn closed(app: &mut App, request: &Request) {
     let Some(sent) = app.input.drafts.sent(&request.id).cloned() else {
         return tell_writer(app, request);
@@ -134,7 +136,8 @@ pub fn closed(app: &mut App, request: &Request) {
     let is_same =
         request.comment == sent.text || request.comment.contains(redact::PLACEHOLDER_START);
     if is_users && !is_same {
-        // The decision came from another window. The event that rejects the decision of this window follows.
+        // The user decided the request in another window. The event that rejects the decision made in this window
+        // follows.
         return;
     }
     app.input.drafts.take_sent(&request.id);
@@ -152,8 +155,8 @@ pub fn closed(app: &mut App, request: &Request) {
     }
 }
 
-/// Called when a request was closed. If the current draft answers the request, tells the user that the question is
-/// closed and that the text stays as a draft.
+/// Called when a request was closed. If the user is writing the answer to it, a status message says that the question
+/// is closed and that the text stays as a draft.
 fn tell_writer(app: &mut App, request: &Request) {
     let is_own = app.input.drafts.answers_question.as_ref() == Some(&request.id);
     if is_own && !app.input.composer.is_empty() {
@@ -163,31 +166,32 @@ fn tell_writer(app: &mut App, request: &Request) {
     }
 }
 
-/// Called when the crew has rejected a decision. If the user sent a text with the decision, the text becomes a draft
-/// again.
+/// Called when the crew has rejected the user's decision on a request. If the user sent a text with the decision, that
+/// text becomes a draft again.
 pub fn restore_rejected(app: &mut App, request: &RequestId, why: &str) {
     if let Some(sent) = app.input.drafts.take_sent(request) {
         restore(app, &sent.to, &sent.text, "Your answer", why);
     }
 }
 
-/// Restores a text whose delivery to `to` failed. A warning gives the reason `why` and says where the text is now.
-/// `what` is what the warning calls the text, such as `Your answer`.
+/// Restores a text that could not be delivered to the agent `to`. A warning says where the text is now and, with `why`,
+/// the reason. `what` is what the warning calls the text, such as `Your answer`.
 pub fn restore(app: &mut App, to: &Name, text: &str, what: &str, why: &str) {
     let returned = app.restore_text(to, text);
     let place = where_restored(&app.prefs, to, returned, what);
     app.note(NoticeLevel::Warn, format!("{why} {place}").trim_end());
 }
 
-/// Turns the user's comment on a request that was closed in the meantime into a draft to `to`, the agent that made the
-/// request. `why` says how the request was closed.
+/// Turns the comment that the user was writing on a request into a draft, because the request was closed in the
+/// meantime. The draft is addressed to `to`, the agent that made the request. `why` is a sentence that says how the
+/// request was closed.
 pub fn return_comment(app: &mut App, to: &Name, text: &str, why: &str) {
     let returned = app.restore_text(to, text);
     let place = where_restored(&app.prefs, to, returned, "What you wrote");
     app.warn(format!("{why} {place}"));
 }
 
-/// Returns a sentence that says how a request was closed by someone else, for example that it was withdrawn.
+/// Returns a sentence that says how a request was closed without the user, for example that it was withdrawn.
 pub fn why_closed(request: &Request) -> String {
     let by = one_line(&request.decided_by);
     match request.status {

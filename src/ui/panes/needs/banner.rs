@@ -1,4 +1,4 @@
-//! The banner: one line that announces the open requests while "Needs you" is hidden.
+//! The banner: one line that announces the open requests while the pane "Needs you" is hidden.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -12,11 +12,11 @@ use crate::ui::panes::needs::NeedsPane;
 use crate::ui::text::{fit, width};
 use crate::ui::theme::Theme;
 
-/// Minimum width of a request's subject in the banner, in columns. With less room, the subject is omitted.
+/// Minimum width of a request's subject in the banner, in columns. If there is less room, the subject is omitted.
 const ABOUT_LEAST: usize = 12;
 
 impl NeedsPane {
-    /// Draws the line that announces the selected request while the pane is hidden, with its subject if there is room.
+    /// Draws the banner with the selected request and, if there is room, the subject of the request.
     pub fn draw_banner(&self, app: &App, theme: &Theme, row: Rect, buffer: &mut Buffer) {
         let Some((_, request)) = self.selected_request(app) else {
             return;

@@ -11,8 +11,8 @@ use crate::ui::keymap::{Action, Context};
 use crate::ui::text::width;
 use crate::ui::widgets::placed::{PlacedPart, place};
 
-/// Returns the buttons that fit into the last row of a request's card, most important first. Empty if the pane does not
-/// have the focus or the request was answered.
+/// Returns the buttons of a request's card that fit into `row`, the last row of the card, most important first. Empty
+/// if the pane does not have the focus or the request was already answered.
 pub fn buttons(app: &App, request: &Request, row: Rect) -> Vec<PlacedPart<Button>> {
     let is_open = app.focus == Focus::Pane(Pane::Needs);
     if !is_open || app.model.requests.is_answered(&request.id) {
@@ -31,8 +31,8 @@ pub fn buttons(app: &App, request: &Request, row: Rect) -> Vec<PlacedPart<Button
     place(row, shown)
 }
 
-/// Returns the keys of a question's choices: as a range such as `1-3` if they are the consecutive numbers from 1 on,
-/// otherwise one by one.
+/// Returns the keys that choose among the `count` choices of a question: as a range such as `1-3` if the keys are the
+/// numbers from 1 on, otherwise each key.
 pub fn choice_keys(prefs: &Preferences, count: usize) -> String {
     let key = |number| prefs.keymap.key(Context::Choices, Action::Choose(number));
     let keys: Vec<String> = (1..=count).map(key).collect();

@@ -1,5 +1,5 @@
-//! The card of a request in the "Needs you" pane. Its height determines the pane's height. Plans are rendered as
-//! Markdown; everything else is shown verbatim.
+//! The card of a request in the pane "Needs you". The height of the card determines the height of the pane. Plans are
+//! rendered as Markdown; all other requests are shown verbatim.
 
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
@@ -13,19 +13,21 @@ use crate::ui::text::{command_text, wrap, wrap_first_lines};
 use crate::ui::theme::Theme;
 use crate::ui::widgets::scrollbar::Scrollbar;
 
-/// Maximum number of request headings shown above the card.
+/// Maximum number of requests whose headings are shown above the card.
 const LISTED_MAX: usize = 3;
-/// Maximum number of agents that the card names because they have sent the same request.
+/// Maximum number of agents that the card names as having sent the same request. Further agents are only counted.
 const OTHERS_MAX: usize = 6;
-/// Minimum number of visible rows of the request's text. With less room, the choices scroll together with the text.
+/// Minimum number of visible rows for the text of the request. If fewer are left beside the choices, the choices scroll
+/// together with the text.
 const TEXT_MIN: usize = 2;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CardLineKind {
-    /// Details in one line: the working directory, other agents with the same request, and whether the lead may decide.
+    /// A line of the details: the working directory, other agents with the same request, and whether the lead may
+    /// decide.
     Detail,
     Body,
-    /// A line of the choice with this number, counted from 1. The first line of a choice begins with the number.
+    /// A line of the choice with this number, counted from 1. The first line of each choice begins with its number.
     Choice(usize),
 }
 
@@ -34,21 +36,22 @@ pub type CardLine = (CardLineKind, Line<'static>);
 /// The card of the selected request: the lines that scroll, and the choices that stay visible above the buttons.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Card {
-    /// The details and the body of the request, which scroll. If `pinned` is empty, the choices follow.
+    /// The lines that scroll: the details and the body of the request, followed by the choices if `pinned` is empty.
     pub lines: Vec<CardLine>,
-    /// The number of rows in which `lines` scrolls.
+    /// The number of rows on the screen in which `lines` scrolls.
     pub room: usize,
-    /// The choices, if there is room for all of them and for some text. Otherwise empty; the choices are then at the
-    /// end of `lines`.
+    /// The lines of the choices, if there is room for all of them and for some text. Otherwise empty: the choices are
+    /// then at the end of `lines`.
     pub pinned: Vec<CardLine>,
 }
 
-/// Returns the area of the text in a pane with the frame `area`.
+/// Returns the area for text in a pane with the frame `area`.
 pub fn inside(area: Rect) -> Rect {
     frame_layout::inside(area).inner(frame_layout::BESIDE_TEXT)
 }
 
-/// Lays out the card of the selected request. `height` includes the rows of the headings and the buttons.
+/// Lays out the card of the selected request for a text width of `width` columns. `height` is the number of rows inside
+/// the frame, including the headings and the buttons.
 pub fn card(pane: &NeedsPane, model: &CrewModel, width: u16, height: u16, theme: &Theme) -> Card {
     let Some((_, request)) = pane.selected_request(model) else {
         return Card::default();
@@ -58,7 +61,7 @@ pub fn card(pane: &NeedsPane, model: &CrewModel, width: u16, height: u16, theme:
     let rows = usize::from(height.saturating_sub(listed(model) + 1));
     if choices.len() + TEXT_MIN.min(lines.len()) <= rows {
         let mut choices = choices;
-        // Adds a blank line before the buttons if everything still fits without scrolling.
+        // Adds a blank line before the buttons if nothing needs to scroll even with that line.
         if !choices.is_empty() && lines.len() + choices.len() + 1 < rows {
             choices.push((CardLineKind::Detail, Line::default()));
         }
@@ -82,16 +85,16 @@ pub fn card(pane: &NeedsPane, model: &CrewModel, width: u16, height: u16, theme:
 pub struct CardLayout {
     /// The rows with the headings of the open requests.
     pub list: Rect,
-    /// The area in which [`Card::lines`] scrolls.
+    /// The area in which [`Card::lines`] is shown and scrolls.
     pub text: Rect,
-    /// The choices that stay visible above the buttons: the area of [`Card::pinned`].
+    /// The area of [`Card::pinned`], the choices that stay visible above the buttons.
     pub pinned: Rect,
-    /// The buttons; `None` if there is no row for them.
+    /// The row of the buttons; `None` if there is no row left for them.
     pub buttons: Option<Rect>,
     /// The visible rows of the choices, each with the number of its choice.
     pub choices: Vec<(Rect, usize)>,
     pub card: Card,
-    /// The number of lines scrolled off at the top.
+    /// The number of lines of [`Card::lines`] that are scrolled off the top.
     pub top: usize,
 }
 
@@ -150,7 +153,7 @@ pub struct Reading {
     pub is_at_end: bool,
     /// The number of characters that are hidden because long comments in the command are folded.
     pub folded: usize,
-    /// The number of bytes that were cut from the middle of the command because it is too long.
+    /// The number of bytes that are cut from the middle of the command because the command is too long to show.
     pub cut: usize,
 }
 
@@ -173,20 +176,21 @@ pub fn reading(pane: &NeedsPane, model: &CrewModel, area: Option<Rect>) -> Optio
     })
 }
 
-/// Returns the number of rows for the headings of the open requests, including the heading of the selected one.
+/// Returns the number of rows for the headings of the open requests, at most `LISTED_MAX`. The heading of the selected
+/// request is one of them.
 pub fn listed(model: &CrewModel) -> u16 {
     u16::try_from(model.requests.len().min(LISTED_MAX)).unwrap_or(0)
 }
 
-/// Returns the number of rows that the card needs inside its frame. If that is more than `most`, the result is inexact,
-/// but above `most`.
+/// Returns the number of rows that the headings, the card and its buttons need inside the frame of the pane. If more
+/// than `most` rows are needed, the result may be too small, but is still greater than `most`.
 pub fn height(pane: &NeedsPane, model: &CrewModel, width: u16, most: u16) -> u16 {
     let lines = pane.selected_request(model).map_or(0, |(_, request)| {
         let theme = Theme::default();
         let text = text(model, request, width, usize::from(most), &theme);
         text.len() + choices(request, width, &theme).len()
     });
-    // Adds the row of the buttons, and the blank lines before it and before the choices.
+    // Adds one row for the buttons, a blank row before the buttons and, if there are choices, one before the choices.
     let blanks = pane
         .selected_request(model)
         .map_or(1, |(_, r)| 1 + usize::from(!r.choices.is_empty()));
@@ -194,8 +198,8 @@ pub fn height(pane: &NeedsPane, model: &CrewModel, width: u16, most: u16) -> u16
     lines.saturating_add(listed(model))
 }
 
-/// Renders the details and the body of a request, wrapped to `width`. To save work, may omit lines of the body after
-/// the first `enough`.
+/// Renders the details and the body of a request, wrapped to `width` columns. To save work, lines of the body after the
+/// first `enough` may be missing.
 pub fn text(
     model: &CrewModel,
     request: &Request,

@@ -1,5 +1,5 @@
-//! The card of a request above the composer: its heading, the first lines of its text, and the choices. The composer's
-//! title names the keys.
+//! The card above the composer with the request that the user can answer from the composer: its heading, the first
+//! lines of its text, and the choices. The keys are named in the composer's title.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Margin, Rect};
@@ -17,11 +17,11 @@ use crate::ui::text::{command_text, fit, longest_fitting, width};
 use crate::ui::theme::Theme;
 use crate::ui::widgets::placed::PlacedPart;
 
-/// Maximum number of rows of the text and the choices together. The card is higher only if the choices alone need more
-/// rows.
+/// Maximum number of rows for the text and the choices together. More rows are used only if the choices alone need
+/// them.
 const ROWS_MAX: u16 = 9;
-/// Minimum width of the card's heading, in columns. If there is less room, the hint to the right of the heading is
-/// shortened.
+/// Minimum width of the card's heading, in columns. The hint to the right of the heading is shortened or omitted to
+/// keep this width.
 const HEADING_LEAST: usize = 30;
 
 struct CompactCard {
@@ -32,13 +32,13 @@ struct CompactCard {
 
 fn card(model: &CrewModel, request: &Request, inside: Rect, theme: &Theme) -> CompactCard {
     let rows = usize::from(inside.height);
-    // More lines than fit are rendered, because blank ones are dropped below.
+    // More lines than fit are rendered, because blank lines are removed afterwards.
     let enough = rows * 2 + 8;
     let text = card::text(model, request, inside.width, enough, theme);
     let (details, body): (Vec<CardLine>, Vec<CardLine>) =
         (text.into_iter()).partition(|(kind, _)| *kind == CardLineKind::Detail);
     let is_cut = body.len() >= enough;
-    // The details, such as the directory, matter for what would be run, not for the answer to a question.
+    // The details, such as the directory, are omitted for a question: they say where something would be run.
     let details = details
         .into_iter()
         .filter(|_| request.kind != RequestKind::Question);
@@ -53,8 +53,8 @@ fn card(model: &CrewModel, request: &Request, inside: Rect, theme: &Theme) -> Co
     CompactCard { lines, is_whole }
 }
 
-/// Returns the number of rows that the card wants, including its heading. `area` is the space that the card shares with
-/// the conversation.
+/// Returns the number of rows that the card needs, including its heading. `area` is the space that the card shares with
+/// the conversation; the card takes about a third of its height at most, unless the choices need more.
 pub fn height(model: &CrewModel, request: &Request, area: Rect) -> u16 {
     let choices = card::choices(request, card::inside(area).width, &Theme::default()).len();
     let choices = u16::try_from(choices).unwrap_or(u16::MAX);
@@ -67,7 +67,7 @@ pub fn height(model: &CrewModel, request: &Request, area: Rect) -> u16 {
     1 + u16::try_from(lines).unwrap_or(rows)
 }
 
-/// Returns the area of the lines below the heading, in a card with the area `area`.
+/// Returns the area for the lines below the heading, in a card that covers `area`.
 fn inside(area: Rect) -> Rect {
     let below = Rect {
         y: area.y + 1.min(area.height),
@@ -84,7 +84,7 @@ pub fn shows_all(model: &CrewModel, request: &Request, area: Rect) -> bool {
     !is_folded && card(model, request, inside(area), &Theme::default()).is_whole
 }
 
-/// Draws the card of the request that is answered from the composer.
+/// Draws the card of the request that the user can answer from the composer. Draws nothing if there is no such request.
 pub fn draw(app: &App, theme: &Theme, area: Rect, buffer: &mut Buffer) {
     let Some(request) = answering::request(app) else {
         return;
@@ -113,8 +113,8 @@ pub fn draw(app: &App, theme: &Theme, area: Rect, buffer: &mut Buffer) {
     }
 }
 
-/// Returns a hint with the key that shows what the card leaves out: the rest of the request, and other requests. The
-/// hint has a long and a short form; both are empty if the card leaves out nothing.
+/// Returns a hint with the key that shows what is not on the card: the rest of the request, and other requests. The
+/// hint has a long and a short form. Both are empty if the card shows everything.
 fn elsewhere(app: &App, is_whole: bool, request: &Request) -> [String; 2] {
     let others = app
         .model
@@ -131,8 +131,8 @@ fn elsewhere(app: &App, is_whole: bool, request: &Request) -> [String; 2] {
     [long, format!(" more: {key} ")]
 }
 
-/// Adds the mouse targets of the card: the whole card, which focuses the composer, and above it the choices, as long as
-/// a digit key would choose one.
+/// Adds the mouse targets of the card. A click on the card focuses the composer; a click on a choice chooses it, as
+/// long as a digit key would do the same. The choices are added first and thus take precedence.
 pub fn targets(app: &App, area: Rect, out: &mut Vec<PlacedPart<Hit>>) {
     let mut put = |at, what| out.push(PlacedPart { at, what });
     if let (Some(request), true) = (answering::request(app), answering::takes_choice(app)) {

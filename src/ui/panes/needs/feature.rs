@@ -24,7 +24,7 @@ use crate::ui::widgets::list::{first_row, step};
 use crate::ui::widgets::placed::PlacedPart;
 use crate::ui::widgets::scrollbar::Scrollbar;
 
-/// Minimum height of the pane with its frame, in rows, if the column has room for it.
+/// Minimum height of the pane including its frame, in rows, if its screen column has that many rows.
 const HEIGHT_MIN: u16 = 6;
 
 impl PaneFeature for NeedsPane {
@@ -33,8 +33,8 @@ impl PaneFeature for NeedsPane {
         None
     }
 
-    /// Adds the headings of the requests as mouse targets. While the pane has the focus, the choices and buttons of the
-    /// selected request are targets, too.
+    /// Adds the headings of the requests as mouse targets. While the pane has the focus, also adds the choices and
+    /// buttons of the selected request.
     fn targets(&self, app: &App, area: Rect, out: &mut Vec<PlacedPart<Hit>>) {
         let inside = card::inside(area);
         let Some((at, request)) = self.selected_request(app) else {
@@ -87,8 +87,8 @@ impl PaneFeature for NeedsPane {
         }
     }
 
-    /// Returns `true` only for the second click on a request, because opening it shows the agent's conversation and
-    /// leaves this pane.
+    /// Returns `true` only for the second click on a request, because opening a request leaves this pane and shows the
+    /// conversation of the agent that made the request.
     fn opens(&self, _app: &App, _row: usize, is_second: bool) -> bool {
         is_second
     }
@@ -145,8 +145,8 @@ impl PaneFeature for NeedsPane {
         })
     }
 
-    /// Selects another request. Without the preview, the same keys scroll the card; the preview shows the whole
-    /// request.
+    /// Selects another request. While no preview is open, the same keys scroll the card instead. A preview shows the
+    /// whole request.
     fn step_preview(&mut self, app: &mut App, area: Option<Rect>, by: Scroll) {
         match by {
             Scroll::LineDown => self.neighbour(app, area, Way::Forward),
@@ -204,8 +204,8 @@ impl PaneFeature for NeedsPane {
         })
     }
 
-    /// Returns the labels "answer" and "decline" for the keys of a question. Other requests use the labels of the key
-    /// table.
+    /// Returns the labels "answer" and "decline" for the keys that decide a question. Other requests use the labels of
+    /// the key table.
     fn hint(&self, app: &App, binding: &KeyBinding) -> Option<String> {
         if binding.context != Context::In(Pane::Needs) || !app.is_in_panes() {
             return None;
@@ -259,7 +259,7 @@ impl PaneFeature for NeedsPane {
         if before == after {
             return;
         }
-        // A key can be meant for an earlier card only if a card was visible or this pane had the focus.
+        // The next key can be meant for an earlier request only if a request was visible or this pane had the focus.
         let is_another = before.is_some() || app.focus == Focus::Pane(Pane::Needs);
         self.since = if is_another {
             app.now

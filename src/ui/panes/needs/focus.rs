@@ -1,4 +1,4 @@
-//! Moves the focus to "Needs you" and back.
+//! Moves the focus to the pane "Needs you" and back.
 
 use crate::domain::ids::Name;
 use crate::domain::request::Request;
@@ -10,9 +10,9 @@ use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::panes::needs::NeedsPane;
 
 impl NeedsPane {
-    /// Selects the oldest open request and focuses the pane. Keys that approve take effect at once: the delay against
-    /// accidental approval is needed only if a request appears by itself. Shows a status message if no request is open.
-    /// Does nothing while the user writes a comment.
+    /// Selects the oldest open request and focuses the pane. Keys that approve take effect at once, because the delay
+    /// against accidental approval is needed only if a request appears without a key press. Shows a status message if
+    /// no request is open. Does nothing while the user writes a comment.
     pub fn focus_oldest(&mut self, app: &mut App) {
         if app.model.requests.is_empty() {
             app.say_nothing_waits();
@@ -32,9 +32,9 @@ impl NeedsPane {
     }
 }
 
-/// Called after request `last` has changed. If this pane has the focus and no request is open any more, calls
-/// [`return_focus`]. If the user decided `last` and the agent that asked is running, the focus first stays here for at
-/// most [`HOLD`]. Returns `false` if the focus is not affected.
+/// Called after request `last` has changed. If this pane has the focus and no request is open any more, moves the focus
+/// back with [`return_focus`]: at once or, if the user decided `last` and the agent that made it is still running,
+/// after at most [`HOLD`]. Otherwise, does nothing and returns `false`.
 pub fn after_decision(app: &mut App, last: &Request) -> bool {
     let is_last = app.model.requests.is_empty()
         && app.focus == Focus::Pane(Pane::Needs)
@@ -54,9 +54,9 @@ pub fn after_decision(app: &mut App, last: &Request) -> bool {
     true
 }
 
-/// Checks whether the focus must still stay in this pane after [`after_decision`]. If the agent that asked has stopped
-/// or the time is over, calls [`return_focus`]. If the user has left the pane or a request has arrived, the focus stays
-/// where it is.
+/// Ends the delay that [`after_decision`] has started. If the time is over or the agent that made the request has
+/// stopped, moves the focus back with [`return_focus`], but not while a popup is open. If the user has left the pane or
+/// a new request has arrived, only ends the delay.
 pub fn end_hold(app: &mut App) {
     let Some(hold) = &app.keys.guard.hold else {
         return;
@@ -71,8 +71,8 @@ pub fn end_hold(app: &mut App) {
     }
 }
 
-/// Moves the focus from this pane back to the part of the screen that had it before. Does nothing if this pane does not
-/// have the focus.
+/// Moves the focus from this pane back to the part of the screen that had the focus before. Does nothing if another
+/// part of the screen has the focus.
 pub fn return_focus(app: &mut App) {
     if app.focus != Focus::Pane(Pane::Needs) {
         return;

@@ -1,4 +1,4 @@
-//! The "Needs you" pane: the requests that wait for the user.
+//! The pane "Needs you": the requests that wait for a decision of the user.
 
 pub(in crate::ui) mod answers;
 mod banner;
@@ -21,24 +21,24 @@ use crate::ui::model::CrewModel;
 
 #[derive(Debug, Default)]
 pub struct NeedsPane {
-    /// The selected request; `None` selects the oldest one.
+    /// The selected request. `None` means the oldest one.
     pub selected: Option<RequestId>,
-    /// When the selection last moved to another request without a key press. For a short time after that, keys that
-    /// approve are ignored, because they were meant for the previous request. 0 if no delay is needed.
+    /// The time at which the selection last moved to another request without a key press. For a short time after that,
+    /// keys that approve are ignored, because the user may have meant the previous request. 0 if no delay is needed.
     pub since: Timestamp,
     /// Number of lines of the selected request that are scrolled off the top.
     scroll: usize,
-    /// The request whose end the user has seen. A permission request can be approved only after that.
+    /// The request whose end the user has seen. The user can approve a permission request only after that.
     seen_to_end: Option<RequestId>,
-    /// The permission request for which the user was warned that parts of it are folded or truncated.
+    /// The permission request for which a warning has said that parts of it are folded or cut.
     warned_incomplete: Option<RequestId>,
-    /// The selected request before the current event.
+    /// The request that was selected before the current event.
     before: Option<RequestId>,
 }
 
 impl NeedsPane {
-    /// Returns the index of the selected card and its first request (identical requests share a card). `None` if no
-    /// request is open.
+    /// Returns the index of the selected card and the first request on it; identical requests share a card. `None` if
+    /// no request is open.
     pub fn selected_request<'a>(&self, model: &'a CrewModel) -> Option<(usize, &'a Request)> {
         let selected = self.selected.as_ref();
         let at = selected
@@ -47,9 +47,9 @@ impl NeedsPane {
         model.requests.at(at).map(|r| (at, r))
     }
 
-    /// Returns whether the user has seen all of request `id` in this pane, or was warned about the parts that are
-    /// folded or cut. Always false if another request is selected. `area` is the pane's frame; `None` if the pane is
-    /// not visible.
+    /// Returns whether the user has seen all of permission request `id` in this pane and was warned about the parts
+    /// that are folded or cut. Always true for other kinds of requests, and false if another request is selected.
+    /// `area` is the pane's frame; `None` if the pane is not visible.
     pub fn has_read(&self, model: &CrewModel, area: Option<Rect>, id: &RequestId) -> bool {
         if self.selected_id(model).as_ref() != Some(id) {
             return false;
@@ -65,7 +65,7 @@ impl NeedsPane {
         self.selected_request(model).map(|(_, r)| r.id.clone())
     }
 
-    /// Selects a request and shows it from its first line.
+    /// Selects a request and scrolls its card to the first line.
     fn show(&mut self, id: RequestId) {
         self.selected = Some(id);
         self.scroll = 0;

@@ -1,4 +1,4 @@
-//! Needs you: what each key does with each kind of request.
+//! The pane "Needs you": what each key does for each kind of request.
 
 use pretty_assertions::assert_eq;
 
@@ -59,7 +59,8 @@ fn truncated_permission_needs_second_press() {
     assert_eq!(press(&mut state, "a"), [yes]);
 }
 
-/// A selected permission request with a folded comment, in a window of `width` columns.
+/// Returns a screen of `width` columns with a selected permission request, part of which is a folded comment, and that
+/// request.
 fn folded(width: u16) -> (UiState, Request) {
     let mut asked = permission("r1");
     asked.body = format!("bash\n$ echo hello # {}\nrm -rf gone", "x".repeat(3000));
@@ -81,7 +82,7 @@ fn double_press_keeps_notice_of_folded_text() {
     }
     let yes = decision(&asked, Verdict::Approve, "");
     assert_eq!(press(&mut state, "a"), [yes]);
-    // The notice about folded comments is gone, because it asked for this key press.
+    // The warning about folded comments is gone, because it asked for this key press.
     let text = picture(&state);
     assert!(!text.contains("of comments are folded"), "{text}");
 }
@@ -224,7 +225,7 @@ fn identical_requests_share_card_and_decision() {
         press(&mut state, "alt+w a"),
         [decision(&one, Verdict::Approve, "")]
     );
-    // The second request is also being answered: no key decides it again.
+    // The second request is being answered too, so no key decides it again.
     apply_events(&mut state, vec![done(one)]);
     assert_eq!(press(&mut state, "a r A"), []);
     apply_events(&mut state, vec![done(two)]);
@@ -260,7 +261,8 @@ fn team_permission_uses_chosen_scope() {
         let mut state = waiting(100, 30, vec![asked("r1", "alice", PUSH, 0.0)]);
         assert_eq!(press(&mut state, keys), expected, "{keys}");
     }
-    // A permission that can only be granted once, and requests of other kinds.
+    // For a permission that can only be granted once, and for requests of other kinds, the key for the whole team opens
+    // no picker.
     let mut once = asked("r1", "alice", "kill $PID", 0.0);
     if let Some(call) = &mut once.call {
         call.scopes.clear();
@@ -325,7 +327,7 @@ fn lead_requests_are_last_and_not_counted() {
         text.contains("the lead may decide this") && !text.contains("1 needs you"),
         "{text}"
     );
-    // The user can still decide it.
+    // The user can decide a request that the lead may decide.
     assert_eq!(
         press(&mut state, "esc 6 a"),
         [decision(&leads, Verdict::Approve, "")]
@@ -342,7 +344,7 @@ fn lead_requests_are_last_and_not_counted() {
     assert_eq!(state.title(), "crewdeck (1 needs you) · parser");
     press(&mut state, "esc w");
     assert_eq!(state.panes.needs.selected, Some(own.id));
-    // A rule decides at once, without the user.
+    // A request that a rule decides is decided at once, without the user.
     let mut ruled = plan("r3", "1. go");
     ruled.approver = Approver::Auto;
     let events = vec![EventKind::Team(TeamEvent::RequestChanged {

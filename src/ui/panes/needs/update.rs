@@ -19,7 +19,7 @@ use crate::ui::popups::scopes::ScopeChoices;
 const NEEDS: Context = Context::In(Pane::Needs);
 
 impl NeedsPane {
-    /// Approves or rejects the selected request, or the one whose comment is open.
+    /// Approves or rejects the request whose comment the user is writing, otherwise the selected request.
     pub fn decide(
         &mut self,
         app: &mut App,
@@ -70,9 +70,9 @@ impl NeedsPane {
         }
     }
 
-    /// Returns whether the user has seen the whole permission request, so that it may be approved. If not, explains
-    /// what to do. If parts are folded or truncated, warns the user once; after that, the request counts as seen. Other
-    /// kinds of requests always count as seen.
+    /// Returns whether the user has seen the whole permission request, so that it may be approved. If not, shows a
+    /// status message that says what to do. If parts are folded or cut, warns the user once; after that, the request
+    /// counts as seen. Other kinds of requests always count as seen.
     fn was_read(&mut self, app: &mut App, area: Option<Rect>, id: &RequestId) -> bool {
         let is_selected = self.selected_request(app).is_some_and(|(_, r)| r.id == *id);
         if !is_selected {
@@ -80,7 +80,7 @@ impl NeedsPane {
             if kind != Some(RequestKind::Permission) {
                 return true;
             }
-            // Another card was visible: show this one before the request can be approved.
+            // Another request was visible, so this one is shown first. The user can approve it with a later key press.
             self.show(id.clone());
             self.since = app.now;
             warn_about(
@@ -114,15 +114,15 @@ impl NeedsPane {
             let text = format!("{what}. Press {yes} again to approve without reading them.");
             warn_about(app, id, text);
             self.warned_incomplete = Some(id.clone());
-            // Prevents a double press from approving.
+            // The second press of a double press must not approve the request.
             self.since = app.now;
             return false;
         }
         true
     }
 
-    /// Returns whether the request has been visible for at least [`SETTLE`], so that the key press was meant for it. If
-    /// not, shows a status message, unless one about this request is already shown.
+    /// Returns whether the request has been visible for at least [`SETTLE`], so that the key press was meant for this
+    /// request. If not, shows a status message, unless one about this request is already shown.
     fn has_settled(&self, app: &mut App, id: &RequestId) -> bool {
         let since = self.since;
         let is_new = since.0 > 0.0 && app.now.since(since) < SETTLE;
@@ -138,7 +138,8 @@ impl NeedsPane {
         !is_new
     }
 
-    /// Opens the picker of the scopes for which the whole team can get the permission that is requested.
+    /// Opens the picker for how much the whole team may do without asking: the scopes that the selected permission
+    /// request offers.
     pub fn choose_scope(&mut self, app: &mut App, area: Option<Rect>) {
         let Some((_, request)) = self.selected_request(app) else {
             app.say_nothing_waits();
@@ -174,13 +175,13 @@ impl NeedsPane {
         }
     }
 
-    /// Opens the comment field for the selected request, or the answer field for a question.
+    /// Opens the comment field for the selected request. For a question, this is the field for the answer.
     pub fn comment(&self, app: &mut App) {
         self.open_comment(app, |_| String::new());
     }
 
-    /// Opens the comment field and edits its text in `$EDITOR`. For a plan, the text starts with the plan, so that the
-    /// user can send back a changed plan as the comment.
+    /// Opens the comment field for the selected request and edits its text in `$EDITOR`. For a plan, the text starts
+    /// with the plan, so that the user can send back a changed plan as the comment.
     pub fn edit_comment(&self, app: &mut App, out: &mut Vec<Effect>) {
         self.open_comment(app, |request| match request.kind {
             RequestKind::Plan => format!("The plan as I want it:\n\n{}", request.body),
@@ -201,7 +202,7 @@ impl NeedsPane {
     }
 }
 
-/// Shows a warning about a request as the status message until the request is answered or closed.
+/// Shows a warning about a request in the status message. The warning stays until the request is answered or closed.
 fn warn_about(app: &mut App, id: &RequestId, text: String) {
     let about = id.clone();
     app.warn(text);

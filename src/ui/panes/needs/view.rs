@@ -1,4 +1,4 @@
-//! Draws "Needs you": the open requests, the selected one in detail, and its buttons.
+//! Draws the pane "Needs you": the headings of the open requests, and the selected request with its buttons.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -31,7 +31,7 @@ fn placeholder(app: &App) -> String {
     format!("No open requests. Plans, questions and permissions appear here; {key} opens them.")
 }
 
-/// Draws the headings of the requests, the selected request and, always on the last row, its buttons.
+/// Draws the headings of the requests, the text of the selected request and, on the last row, its buttons.
 pub fn draw(pane: &NeedsPane, app: &App, theme: &Theme, area: Rect, buffer: &mut Buffer) {
     let selected = pane.selected_request(app);
     let mut titles = Titles {
@@ -60,14 +60,14 @@ pub fn draw(pane: &NeedsPane, app: &App, theme: &Theme, area: Rect, buffer: &mut
     let first = list::first_row(app.model.requests.len(), at, card::listed(app));
     let listed = app.model.requests.cards().enumerate().skip(first);
     for ((place, other), row) in listed.zip(places.list.rows()) {
-        // Requests that the lead can decide are less prominent.
+        // Requests that the lead can decide, too, are less prominent.
         let (shape, style) = match (place == at, is_for_lead(other)) {
             (true, false) => ("◆", theme.waiting),
             (true, true) => ("◆", theme.text),
             (false, _) => ("◇", theme.dim),
         };
         let columns = usize::from(row.width).saturating_sub(2);
-        // The text takes precedence over the time.
+        // The time is shown only if the text of the heading leaves enough columns free.
         let words = sentence::heading(other, &app.model.board, columns);
         let when = format!(" {}", format_time(other.created_at, &app.prefs.zone));
         let when = if width(&words) + width(&when) > columns {
@@ -90,12 +90,12 @@ pub fn draw(pane: &NeedsPane, app: &App, theme: &Theme, area: Rect, buffer: &mut
     }
     let thumb = frame::thumb(app, Pane::Needs, theme);
     frame::scrollbar(places.bar(area), thumb, buffer);
-    // The mark is on the border, because over the text it would hide a line of the request.
+    // The number of hidden lines is drawn on the border, because inside the pane it would hide a line of the request.
     let shown = places.top + usize::from(places.text.height);
     let below = places.card.lines.len().saturating_sub(shown);
     let key = |by| app.prefs.keymap.key(Context::Panes, Action::Move(by));
     let (down, up) = (key(Scroll::LineDown), key(Scroll::LineUp));
-    // The keys scroll the card only while the pane has the focus; in a preview they select the next card.
+    // The keys scroll the card only while the pane has the focus. In a preview, they select the next request.
     let has_keys = app.focus == Focus::Pane(Pane::Needs) && app.popups.is_empty();
     let is_unread =
         request.kind == RequestKind::Permission && pane.seen_to_end.as_ref() != Some(&request.id);

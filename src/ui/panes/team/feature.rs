@@ -171,7 +171,8 @@ impl PaneFeature for TeamPane {
     }
 
     fn before_event(&mut self, app: &App, _event: &EventKind) {
-        // `None` selects the first row. The event may change the first row, so select its agent explicitly.
+        // `None` means that the first row is selected. The event may put another agent there, so the current agent is
+        // selected explicitly.
         if app.focus == Focus::Pane(Pane::Team) && self.selected.is_none() {
             self.selected = self.selected_member(app).map(|(_, name)| name);
         }

@@ -1,4 +1,4 @@
-//! The figures in the team's rows (context usage, tokens, cost, time) and the headings above them.
+//! The figures in the rows of the team pane (context usage, tokens, cost, time) and the headings above them.
 
 use ratatui::text::Span;
 
@@ -11,20 +11,21 @@ use crate::ui::panes::team::sort::TeamSort;
 use crate::ui::text::{age, count, dollars, pad};
 use crate::ui::theme::Theme;
 
-/// Minimum width of a row, in columns, to show long activity bars and the cost.
+/// Minimum width of a row, in columns, to show the cost and the long form of the activity bars.
 pub const COST_FROM: usize = 100;
-/// Minimum width of a row, in columns, to show the unit "tok".
+/// Minimum width of a row, in columns, to show the unit "tok" after the number of tokens.
 const UNIT_FROM: usize = 76;
 /// Minimum width of a row, in columns, to show the context usage.
 pub const CONTEXT_FROM: usize = 46;
-/// Minimum width of a row, in columns, to show the tokens and the time.
+/// Minimum width of a row, in columns, to show the tokens and the time of the current activity.
 const TOKENS_FROM: usize = 60;
 
-/// The heading of the name column, with a trailing blank that reserves the width of the sort mark.
+/// The heading of the name column. Its trailing blank reserves the width of the mark that is shown if the list is
+/// sorted by name.
 pub const NAME_HEADING: &str = "agent ";
 
-/// Returns the width of the activity column: enough for `task_update` on a narrow row, and for the longest tool name on
-/// a wide one.
+/// Returns the width of the activity column: in a narrow row, enough for `task_update`; in a wide row, enough for the
+/// longest tool name.
 pub fn words_width(columns: usize) -> usize {
     if columns < 90 { 11 } else { 14 }
 }
@@ -48,8 +49,8 @@ impl FigureStyle {
     }
 }
 
-/// Returns the figures of an agent, right-aligned: context usage, tokens, cost and the time of the current activity, as
-/// far as the row has room for them.
+/// Returns the figures of an agent, right-aligned: context usage, tokens, cost and the time of the current activity.
+/// Figures for which a row of `columns` columns has no room are omitted.
 pub fn figures(
     app: &App,
     agent: Option<&AgentView>,
@@ -61,14 +62,14 @@ pub fn figures(
         return String::new();
     };
     let context = agent.context_share().map_or_else(String::new, |share| {
-        // Three digits and the percent sign could shift the other columns.
+        // Values with three digits and a percent sign could shift the other columns.
         let share = if share > 99 {
             "99+".into()
         } else {
             format!("{share}%")
         };
         let about = if agent.window_is_assumed { "~" } else { "" };
-        // The cell is padded to four columns or more, so the mark does not change its width.
+        // The mark `~` does not widen the cell, which is padded to at least four columns.
         format!("{about}{share}")
     });
     let tokens = match agent.usage.total() {
@@ -101,7 +102,8 @@ pub fn figures(
     parts.join("  ")
 }
 
-/// Returns context, tokens, cost and time in columns of fixed width, as far as the row has room for them.
+/// Returns context usage, tokens, cost and time in columns of fixed width. Figures for which a row of `columns` columns
+/// has no room are omitted.
 fn in_columns(cells: [&str; 4], has_cost: bool, columns: usize) -> String {
     let [context, tokens, cost, time] = cells;
     let mut parts = Vec::new();

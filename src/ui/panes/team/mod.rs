@@ -18,12 +18,12 @@ use crate::ui::panes::team::sort::TeamSort;
 use crate::ui::text::terms::FilterTerms;
 use crate::ui::widgets::cut::cut_top;
 
-/// Minimum width of the list, in columns, to show headings.
+/// Minimum width of the list, in columns, to show the headings of its columns.
 const HEADINGS_FROM: u16 = 48;
 
 #[derive(Debug)]
 pub struct TeamPane {
-    /// The selected agent; `None` selects the first row.
+    /// The selected agent. `None` means the agent in the first row.
     pub selected: Option<Name>,
     pub filter: ListFilter,
     pub sort: TeamSort,
@@ -49,8 +49,8 @@ impl Default for TeamPane {
 }
 
 impl TeamPane {
-    /// Returns the rows that match the filter: the lead's subagents, then the teammates, each followed by its
-    /// subagents.
+    /// Returns the rows that match the filter: first the subagents of the lead, then the teammates, each followed by
+    /// its subagents.
     pub fn rows<'a>(&self, model: &'a CrewModel) -> Vec<TeamRow<'a>> {
         let words = self.filter.words();
         let mut rows = self.unfiltered_rows(model);
@@ -79,8 +79,8 @@ impl TeamPane {
     pub fn places(&self, model: &CrewModel, inside: Rect) -> TeamListLayout {
         let (filter, list) = self.filter.areas(inside);
         let rows = self.rows(model).len();
-        // Headings are shown if a row is free for them, or if the list is sorted, because the mark in a heading says by
-        // what.
+        // Headings are shown if a row is free for them. They are also shown if the list is sorted, because a mark in a
+        // heading shows by which column.
         let is_free = rows > 0 && rows < usize::from(list.height);
         let is_sorted = self.sort != TeamSort::default() && list.height > 1;
         let has_headings = list.width >= HEADINGS_FROM && (is_free || is_sorted);
@@ -125,8 +125,8 @@ pub enum TeamRow<'a> {
     Subagent(Name),
 }
 
-/// Returns the text, in lower case, that the filter searches: the name, the role of a teammate or the prompt of a
-/// subagent, and the task.
+/// Returns the text of a row that the filter searches, in lower case: the agent's name, its role (or the prompt of a
+/// subagent), and its task.
 pub fn about(model: &CrewModel, row: &TeamRow) -> String {
     let name = row.name();
     let role = match row {

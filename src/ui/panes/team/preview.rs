@@ -10,8 +10,8 @@ use crate::ui::model::{board as model_board, style};
 use crate::ui::text::{fit, wrap};
 use crate::ui::theme::Theme;
 
-/// Returns the activity of an agent with its details, such as the reason of a failure, and below it the agent's task.
-/// Without a task, shows the role of the agent, or the prompt of a subagent, instead.
+/// Returns the lines about an agent: its activity with details, such as the reason of a failure, and below that its
+/// task. If the agent has no task, its role is shown instead, or the prompt of a subagent.
 pub fn lines(app: &App, name: &Name, columns: usize, theme: &Theme) -> Vec<Line<'static>> {
     let activity = app.activity(name);
     let (shape, words, style) = style::activity(&activity, app.now, theme);

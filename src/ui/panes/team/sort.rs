@@ -9,11 +9,11 @@ use crate::ui::model::CrewModel;
 /// their parent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum TeamSort {
-    /// In the order in which the teammates joined.
+    /// The order in which the teammates joined.
     #[default]
     Joined,
     Name,
-    /// First teammates that wait, have failed or are stuck, then those at work, then idle ones.
+    /// First teammates that need the user, have failed or are stuck, then those at work, then idle ones.
     State,
     /// The fullest context first.
     Context,
@@ -24,7 +24,8 @@ pub enum TeamSort {
 }
 
 impl TeamSort {
-    /// Returns the next order, for a key that cycles through all of them. Cost is skipped while no cost is known.
+    /// Returns the order that follows this one, for a key that cycles through all orders. The order by cost is skipped
+    /// while no cost is known.
     pub fn next(self, model: &CrewModel) -> TeamSort {
         match self {
             TeamSort::Joined => TeamSort::Name,
@@ -48,7 +49,7 @@ impl TeamSort {
         }
     }
 
-    /// Returns all teammates in this order, with those that have shut down last.
+    /// Returns all teammates in this order. Those that have shut down are last.
     pub fn members(self, model: &CrewModel) -> Vec<&Member> {
         let mut rows: Vec<&Member> = model.team.members.iter().collect();
         let agent = |member: &Member| model.agents.get(&member.name);

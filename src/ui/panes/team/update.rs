@@ -1,4 +1,4 @@
-//! Requests to the selected teammate: shutdown, kill and status.
+//! The user's requests to the selected teammate (shutdown, kill, status report), and the order of the list.
 
 use crate::domain::ids::Name;
 use crate::domain::team::MemberStatus;
@@ -44,8 +44,8 @@ impl TeamPane {
         app.say(format!("Team sorted by {by}."));
     }
 
-    /// Returns the selected teammate. If the list is empty, or the selected agent is a subagent or has shut down, shows
-    /// a status message and returns `None`.
+    /// Returns the selected teammate. If the list is empty, a subagent is selected, or the selected teammate has shut
+    /// down, says so in a status message and returns `None`.
     fn selected_at_work(&self, app: &mut App) -> Option<Name> {
         let Some((_, member)) = self.selected_member(app) else {
             app.say_while("No teammates yet.", |app| app.model.team.members.is_empty());

@@ -22,10 +22,10 @@ use crate::ui::theme::Theme;
 use crate::ui::widgets::list;
 use crate::ui::widgets::scrollbar::Scrollbar;
 
-/// Minimum width of a row, in columns, to show the activity bars. A narrower row needs their columns for the task.
+/// Minimum width of a row, in columns, to show the activity bars. In a narrower row, the task needs their columns.
 const ACTIVITY_BARS_FROM: usize = 70;
-/// Minimum room, in columns, for a tool's argument or the reason why an agent waits, including the blanks before it.
-/// With less room, the argument or reason is omitted.
+/// Minimum width of a tool's argument or of the reason why an agent waits, in columns, including the blanks before it.
+/// If there is less room, the argument or reason is omitted.
 const ARGUMENT_MIN: usize = 10;
 
 const PLACEHOLDER: &str =
@@ -96,7 +96,8 @@ pub fn draw(pane: &TeamPane, app: &App, theme: &Theme, area: Rect, buffer: &mut 
     }
 }
 
-/// The number of columns that the name and the task of a row share, and how many each of them needs.
+/// The widths in one row of the list, in terminal columns: `columns` is what the name and the task share; `name` and
+/// `task` are what each of them needs.
 #[derive(Clone, Copy)]
 struct SharedColumns {
     columns: usize,
@@ -104,7 +105,7 @@ struct SharedColumns {
     task: usize,
 }
 
-/// Returns the width of the name column, in terminal columns. All rows have the same width, chosen so that as little
+/// Returns the width of the name column, in terminal columns. It is the same for all rows and chosen so that as little
 /// text as possible is truncated.
 fn name_width(app: &App, members: &[TeamRow<'_>], inside: usize, style: FigureStyle) -> usize {
     let least = match inside {
@@ -124,7 +125,7 @@ fn name_width(app: &App, members: &[TeamRow<'_>], inside: usize, style: FigureSt
                 (prompt, String::new())
             }
         };
-        // The columns of the symbol, and of the blank after each cell.
+        // The fixed parts of the row: the symbol, and a blank after each cell.
         let used = 5 + words_width(columns) + width(&pulse) + right;
         SharedColumns {
             columns: columns.saturating_sub(used),
@@ -136,9 +137,9 @@ fn name_width(app: &App, members: &[TeamRow<'_>], inside: usize, style: FigureSt
     least_truncating_width(&rows, least)
 }
 
-/// Returns the width of the name column at which the least text is truncated in all rows together. A truncated terminal
-/// column of a name counts as much as two of a task. The result is at least `least`, unless all names are shorter. It
-/// is at most half of the shared columns of each row, or more as long as the row's task still fits.
+/// Returns the width of the name column, in terminal columns, that truncates the least text in all rows together. A cut
+/// column of a name counts as much as two cut columns of a task. The result is at least `least`, unless all names are
+/// shorter. In each row, the name gets at most half of the shared columns, or more if the task of that row still fits.
 fn least_truncating_width(rows: &[SharedColumns], least: usize) -> usize {
     let longest = rows.iter().map(|r| r.name).max().unwrap_or(0);
     let allowed = |r: &SharedColumns| r.columns.saturating_sub(r.task).max(r.columns / 2);
@@ -201,8 +202,8 @@ fn row(
     ]
 }
 
-/// Returns a space and the activity bars of an agent. Empty if the row is narrow, or as long as no teammate has been
-/// active.
+/// Returns a space followed by the activity bars of an agent. Empty if the row is narrow, or as long as none of the
+/// teammates has been active.
 fn pulse(app: &App, agent: Option<&AgentView>, columns: usize) -> String {
     let slices = match columns {
         0..ACTIVITY_BARS_FROM => return String::new(),
@@ -220,7 +221,7 @@ fn pulse(app: &App, agent: Option<&AgentView>, columns: usize) -> String {
     format!(" {bars}")
 }
 
-/// Returns the total tokens and cost of all agents, including the lead and those that have shut down.
+/// Returns the total tokens and cost of all agents, including the lead and agents that have shut down.
 fn sum(model: &CrewModel, theme: &Theme) -> Vec<Span<'static>> {
     let tokens = model.agents.tokens();
     if tokens == 0 {
@@ -234,7 +235,7 @@ fn sum(model: &CrewModel, theme: &Theme) -> Vec<Span<'static>> {
     vec![Span::styled(text, theme.dim)]
 }
 
-/// Renders the row of a subagent, which is shown below its parent.
+/// Renders the row of a subagent, which is shown below the row of its parent.
 fn subagent(
     app: &App,
     name: &Name,
@@ -276,8 +277,8 @@ fn task(model: &CrewModel, member: &Member) -> String {
     )
 }
 
-/// Returns the text and style of the task column. If the agent is stuck or has failed, the text is the reason;
-/// otherwise it is the task, followed by details of the activity if there is room.
+/// Returns the text and style of the task column. If the agent is stuck or has failed, the text is the reason.
+/// Otherwise it is the task, followed by details of the activity if there is room.
 fn about(
     model: &CrewModel,
     member: &Member,
@@ -287,7 +288,7 @@ fn about(
 ) -> (String, ratatui::style::Style) {
     let task = task(model, member);
     match activity {
-        // Too few columns are left for the details of the activity.
+        // The task leaves too few columns for the details of the activity.
         Activity::Tool { .. } | Activity::Backoff { .. } | Activity::Queued { .. }
             if width(&task) + ARGUMENT_MIN > room =>
         {
@@ -352,14 +353,14 @@ mod tests {
             all.iter().map(row).collect()
         };
         for (all, expected) in [
-            // Everything fits.
+            // All names and tasks fit.
             (&[(5, 10), (7, 33)][..], 7),
             (&[(30, 10), (5, 9)], 30),
-            // A long name beside a long task gets half of the row.
+            // A long name with a long task gets half of the row.
             (&[(30, 60)], 20),
-            // One long name does not narrow many tasks.
+            // One long name does not cut the tasks of many rows.
             (&[(30, 3), (5, 40), (5, 40), (5, 40)], 12),
-            // It narrows one task, and others only by their free columns.
+            // The long name cuts one task; in the other rows it takes only free columns.
             (&[(30, 3), (28, 3), (5, 40)], 20),
             (&[], 0),
         ] {

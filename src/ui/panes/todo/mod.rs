@@ -13,25 +13,27 @@ use crate::ui::widgets::list::first_row;
 
 #[derive(Debug, Default)]
 pub struct TodoListPane {
-    /// The index of the selected item; `None` selects the item in progress.
+    /// The index of the selected item. `None` means the item in progress.
     pub selected: Option<usize>,
-    /// The text of the selected item before the current event, by which the item is found again.
+    /// The text of the item that was selected before the current event. After the event, the item with this text is
+    /// selected.
     before: Option<String>,
-    /// The focus, the zoomed pane and the tab as they were before the user switched to the list, to restore them.
+    /// The focus, the full-screen pane and the tab as they were before the user switched to the list. They are restored
+    /// when the user switches back.
     before_toggle: Option<(Focus, Option<Pane>, Pane)>,
 }
 
 impl TodoListPane {
-    /// Returns the index of the selected item; without a selection, that of the item in progress, or else 0. `None` if
-    /// the list is empty.
+    /// Returns the index of the selected item. If no item is selected, returns the index of the item in progress, or 0
+    /// if none is in progress. `None` if the list is empty.
     pub fn selected_row(&self, app: &App) -> Option<usize> {
         let last = app.shown_todo().len().checked_sub(1)?;
         let selected = self.selected.map(|at| at.min(last));
         Some(selected.unwrap_or_else(|| current_todo(app)))
     }
 
-    /// Returns the index of the first visible item. Without a selection, the list is scrolled only as far as necessary
-    /// to show the item in progress.
+    /// Returns the index of the first visible item in a list of `height` rows. If no item is selected, the list is
+    /// scrolled only as far as needed to show the item in progress.
     pub fn first_row(&self, app: &App, height: u16) -> usize {
         let len = app.shown_todo().len();
         if let Some(at) = self.selected {
@@ -57,7 +59,8 @@ fn todo_is_done(app: &App) -> bool {
     !items.is_empty() && items.iter().all(is_done)
 }
 
-/// Returns the progress of the shown todo list, such as `2/4`; `None` without a list.
+/// Returns the number of completed items and of all items in the shown todo list, such as `2/4`; `None` if the list is
+/// empty.
 pub fn todo_progress(app: &App) -> Option<String> {
     let list = &app.model.agents.get(&app.shown)?.todo;
     (!list.items().is_empty()).then(|| format!("{}/{}", list.done(), list.items().len()))

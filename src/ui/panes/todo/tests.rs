@@ -8,7 +8,7 @@ use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::shell::layout::layout;
 use crate::ui::{Effect, UiState};
 
-/// Returns whether the todo list is visible, the focus, and the saved setting.
+/// Presses `keys`. Returns whether the todo list is then visible, the focus, and the setting that was saved, if any.
 fn after(state: &mut UiState, keys: &str) -> (bool, Focus, Option<TodoPane>) {
     let done = press(state, keys);
     let kept = done.iter().find_map(|d| {
@@ -32,11 +32,11 @@ fn todo_list_toggles_from_anywhere() {
         ("ctrl+t", (false, Focus::Composer, hidden)),
         ("ctrl+t", (true, Focus::Composer, shown)),
         ("esc 3 ctrl+t", (false, board, hidden)),
-        // The key of the pane shows the hidden list as long as it has the focus.
+        // With the key that focuses its pane, the hidden list is visible as long as it has the focus.
         ("2", (true, todo, None)),
         ("ctrl+t", (false, Focus::Pane(Pane::Lead), hidden)),
         ("3 ctrl+t", (true, board, shown)),
-        // Full screen shows only one pane.
+        // While the board fills the screen, the list is shown in its place.
         ("3 ctrl+t", (true, todo, None)),
         ("ctrl+t", (false, board, None)),
     ] {

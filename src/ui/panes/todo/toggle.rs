@@ -10,9 +10,9 @@ use crate::ui::keymap::{Action, Context};
 use crate::ui::panes::todo::TodoListPane;
 
 impl TodoListPane {
-    /// Shows or hides the todo list next to the conversation, and saves the choice. If the list would fill the screen
-    /// or a tab, instead switches to the list, or back to what was visible before. `is_visible` says whether the list
-    /// is on the screen.
+    /// Shows or hides the todo list next to the conversation, and saves the choice. On a screen where the list would
+    /// fill the screen or a tab instead, switches to the list, or back to what was visible before. `is_visible` says
+    /// whether the list is on the screen.
     pub fn toggle(&mut self, app: &mut App, is_visible: bool, out: &mut Vec<Effect>) {
         if !app.popups.is_empty() {
             return;
@@ -27,7 +27,7 @@ impl TodoListPane {
         }
         let has_keys = app.focus == Focus::Pane(Pane::Todo);
         if !is_visible && app.arrangement.screen.shows_todo() && !app.shown_todo().is_empty() {
-            // The pane is hidden because there are too few rows, but is visible while it has the focus.
+            // The pane is hidden because there are too few rows. It becomes visible when it gets the focus.
             return navigation::focus(app, Pane::Todo);
         }
         app.arrangement.screen.todo = if is_visible {
@@ -50,7 +50,7 @@ impl TodoListPane {
         out.push(Effect::SaveScreen(app.arrangement.screen));
     }
 
-    /// Shows the list in place of another pane, and stores the focus for [`TodoListPane::switch_back`].
+    /// Shows the todo list in place of another pane, and stores the current focus for [`TodoListPane::switch_back`].
     fn switch_to(&mut self, app: &mut App) {
         self.before_toggle = Some((app.focus, app.arrangement.zoom, app.arrangement.tab));
         let has_tab = matches!(app.focus, Focus::Pane(p) if Pane::TABS.contains(&p));
@@ -59,12 +59,12 @@ impl TodoListPane {
             navigation::focus(app, Pane::Todo);
             app.arrangement.zoom = zoom;
         } else {
-            // The composer keeps the focus; only the tab changes.
+            // Only the tab changes; the composer keeps the focus.
             app.arrangement.tab = Pane::Todo;
         }
     }
 
-    /// Hides the list and restores the focus that [`TodoListPane::switch_to`] has stored.
+    /// Hides the todo list and restores the focus that [`TodoListPane::switch_to`] has stored.
     fn switch_back(&mut self, app: &mut App) {
         let before = self.before_toggle.take();
         let (focus, zoom, tab) = before.unwrap_or((Focus::Pane(Pane::Lead), None, Pane::Board));
@@ -81,7 +81,7 @@ impl TodoListPane {
     }
 }
 
-/// Returns whether the todo list would fill the screen or a tab if it were shown.
+/// Returns whether the todo list, if it were shown, would fill the whole screen or a tab.
 fn fills_screen_or_tab(app: &App) -> bool {
     let is_tab =
         class(app.size) == SizeClass::Middle && app.arrangement.screen.layout == PaneLayout::Wall;

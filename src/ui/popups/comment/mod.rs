@@ -1,4 +1,4 @@
-//! The popup in which the user writes a comment on a request, or the answer to a question.
+//! The popup in which the user writes a comment on a request or the answer to a question.
 
 use crate::ui::model::CrewModel;
 use ratatui::buffer::Buffer;
@@ -24,20 +24,20 @@ use crate::ui::widgets::cut::cut_top;
 use crate::ui::widgets::placed::PlacedPart;
 
 const WIDTH_MAX: u16 = 72;
-/// Maximum number of visible rows of the text.
+/// Maximum number of visible rows of the comment or answer.
 const ROWS_MAX: u16 = 6;
 
-/// The popup with the text of a comment or answer.
+/// The popup with the comment or answer that the user is writing.
 #[derive(Debug)]
 pub struct CommentPopup {
     pub request: RequestId,
     pub text: Composer,
-    /// Whether the comment is finished, so that the next key approves or rejects the request.
+    /// Whether the user has finished the comment, so that the next key approves or rejects the request.
     is_deciding: bool,
 }
 
 impl CommentPopup {
-    /// Creates the popup with `text` as the beginning of the comment.
+    /// Creates the popup for `request`. The comment begins with `text`, which the user can edit.
     pub fn new(request: RequestId, text: &str) -> CommentPopup {
         let mut composer = Composer::default();
         composer.set(text);
@@ -52,8 +52,8 @@ impl CommentPopup {
         model.requests.is_question(&self.request)
     }
 
-    /// Returns the area of the text in a popup at `area`: below the row that names the request, and above a blank row
-    /// and the buttons.
+    /// Returns the area for the comment in a popup that covers `area`. Above it is the row that names the request;
+    /// below it are a blank row and the row of the buttons.
     fn written_area(area: Rect) -> Rect {
         let (_, below) = cut_top(inside(area), 1);
         Rect {
@@ -65,8 +65,8 @@ impl CommentPopup {
 
 fn area(screen: Rect) -> Rect {
     let columns = WIDTH_MAX.min(screen.width.saturating_sub(4));
-    // The popup is at the bottom and its text at most a sixth as high as the screen, so that the card of the request
-    // stays readable.
+    // The popup is at the bottom of the screen, and at most a sixth of the screen is for the comment, so that the card
+    // of the request stays readable.
     let rows = (screen.height / 6).clamp(1, ROWS_MAX);
     bottom_centered(screen, columns, rows + 5)
 }
@@ -123,7 +123,7 @@ impl Popup for CommentPopup {
 
     fn act(&mut self, app: &mut App, action: Action, _out: &mut Vec<Effect>) -> Next {
         match action {
-            // An answer to a question needs no verdict.
+            // The answer to a question is sent at once, because it needs no approval or rejection.
             Action::Accept if self.is_answer(app) => return Next::Run(Action::Approve),
             Action::Accept => self.is_deciding = true,
             Action::Back if self.is_deciding => self.is_deciding = false,

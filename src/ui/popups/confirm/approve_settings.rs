@@ -1,5 +1,5 @@
-//! The dialog that confirms approving what the setup page shows, because a single key pressed by
-//! accident must not approve them.
+//! The dialog that confirms the approval of the project settings on the setup page. A single key pressed by accident
+//! must not approve settings.
 
 use crate::ui::app::App;
 use crate::ui::app::effect::Effect;

@@ -12,7 +12,8 @@ use crate::ui::model::CrewModel;
 use crate::ui::model::board::branches;
 use crate::ui::popups::confirm::Question;
 
-/// Maximum number of tasks that the dialog names as not included in a merge of all branches.
+/// Maximum number of tasks that the dialog names as not part of a merge of all branches. Further ones are not
+/// mentioned.
 const WAITING_MAX: usize = 3;
 
 #[derive(Debug)]
@@ -117,11 +118,12 @@ impl Question for MergeTask {
     }
 }
 
-/// Sends the command that merges all branches that can be merged now, if there are at least two.
+/// Sends the command that merges all branches that can be merged now. Does nothing if there are fewer than two.
 fn merge_all(app: &mut App, out: &mut Vec<Effect>) -> Next {
     let tasks = branches::to_merge(app).as_ref().clone();
     if tasks.len() < 2 {
-        // A single branch is merged with `y` instead. There is no branch left if another window has merged them.
+        // The user merges a single branch with `y` instead. No branch is left if the user has merged them in another
+        // window.
         return Next::Stay;
     }
     let (text, merging) = (format!("Merging {} branches…", tasks.len()), tasks.clone());

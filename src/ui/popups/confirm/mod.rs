@@ -1,4 +1,4 @@
-//! Confirmations: the dialog, and one file for each question.
+//! Confirmation dialogs: the dialog itself, and one file for each question.
 
 pub(in crate::ui) mod approve_settings;
 pub(in crate::ui) mod clear;
@@ -49,26 +49,27 @@ pub trait Question: Debug + 'static {
         }
     }
 
-    /// Does what the user has confirmed. The dialog then closes.
+    /// Does what the user has confirmed. The dialog closes afterwards.
     fn confirmed(&self, app: &mut App, out: &mut Vec<Effect>);
 
     fn context(&self) -> Context {
         Context::Confirm
     }
 
-    /// Runs an action of the dialog other than confirming and cancelling, such as that of an additional button.
+    /// Runs an action that is neither confirming nor cancelling, such as the action of an additional button. Returns
+    /// what happens to the dialog.
     fn act(&self, _app: &mut App, _action: Action, _out: &mut Vec<Effect>) -> Next {
         Next::Pass
     }
 
-    /// Returns why the question no longer applies; `None` if it still applies. A question that no longer applies closes
-    /// the dialog.
+    /// Returns the reason if the question no longer applies; the dialog then closes. `None` if the question still
+    /// applies.
     fn outdated(&self, _app: &App) -> Option<String> {
         None
     }
 }
 
-/// A dialog whose text, buttons and effect come from the question `Q`.
+/// A dialog with the text and buttons of the question `Q`. Confirming the question has the effect that `Q` defines.
 #[derive(Debug)]
 pub struct Confirmation<Q>(pub Q);
 
@@ -125,7 +126,7 @@ impl<Q: Question> Popup for Confirmation<Q> {
         self.0.buttons(app)
     }
 
-    /// Returns `Some(false)` for an action that has no button now.
+    /// Returns `Some(false)` for an action without a button in the dialog, which therefore has no effect now.
     fn offers(&self, app: &App, action: Action) -> Option<bool> {
         let mut buttons = self.0.buttons(app).iter();
         (!buttons.any(|(a, _)| *a == action)).then_some(false)

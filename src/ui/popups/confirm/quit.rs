@@ -40,7 +40,7 @@ impl Question for Quit {
     }
 }
 
-/// Returns a sentence that says what quitting would stop; `None` if it would stop nothing.
+/// Returns a sentence with the number of agents and jobs that quitting would stop; `None` if it would stop none.
 pub fn what_would_stop(app: &App) -> Option<String> {
     let agents = match app.at_stake() {
         0 => None,

@@ -11,7 +11,7 @@ use crate::ui::popups::confirm::{Question, send};
 #[derive(Debug)]
 pub struct ReleaseTask {
     pub task: TaskId,
-    /// The owner when the dialog was opened.
+    /// The owner of the task at the time when the dialog was opened.
     pub from: Name,
 }
 
@@ -54,7 +54,7 @@ impl Question for ReleaseTask {
     }
 }
 
-/// Sends the command that releases a task if `from` is still its owner.
+/// Sends the command that releases a task. If `from` is no longer the owner of the task, the command changes nothing.
 pub fn release(app: &mut App, task: TaskId, from: Name, out: &mut Vec<Effect>) {
     let words = format!("Releasing {task}…");
     send(app, words, TaskCommand::Release { task, from }, out);

@@ -1,4 +1,4 @@
-//! The dialogs that confirm removing the worktree of a task. If work would be lost, a second dialog names it.
+//! The dialogs that confirm the removal of a task's worktree. If work would be lost, a second dialog lists that work.
 
 use crate::domain::ids::TaskId;
 use crate::domain::text::{escape_control_chars, one_line};
@@ -12,26 +12,27 @@ use crate::ui::model::CrewModel;
 use crate::ui::model::board::branches;
 use crate::ui::popups::confirm::{Confirmation, Question};
 
-/// The result of checking a worktree before its removal.
+/// What the crew has reported about a worktree that the user wants to remove.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct WorktreeCheck {
     task: TaskId,
-    /// The work that would be lost.
+    /// The work that would be lost. It includes unmerged commits, which stay on the branch of the worktree.
     losses: Losses,
-    /// The formatted size on disk.
+    /// The size of the worktree on disk, formatted with its unit.
     size: String,
 }
 
-/// The dialog that asks whether to remove the worktree. If work would be lost, [`LoseWork`] asks again.
+/// The dialog that asks whether to remove the worktree. If the user confirms and work would be lost, the dialog
+/// [`LoseWork`] follows.
 #[derive(Debug)]
 pub struct RemoveWorktree(WorktreeCheck);
 
-/// The dialog that follows [`RemoveWorktree`] if work would be lost: asks whether to remove the worktree anyway.
+/// The dialog that follows [`RemoveWorktree`] if work would be lost. It asks whether to remove the worktree anyway.
 #[derive(Debug)]
 pub struct LoseWork(WorktreeCheck);
 
-/// Called when the crew has reported what removing the worktree would lose: opens the dialog [`RemoveWorktree`], unless
-/// the user is doing something else by now.
+/// Called when the crew has reported what would be lost by removing a worktree. Opens the dialog [`RemoveWorktree`],
+/// unless the user has opened a popup in the meantime.
 pub fn ask(app: &mut App, task: TaskId, losses: &Losses, size: &str) {
     if !app.is_in_panes() {
         return;
@@ -112,7 +113,7 @@ fn tree(model: &CrewModel, id: TaskId) -> String {
     task.map_or_else(String::new, |task| one_line(&task.worktree))
 }
 
-/// Sends the command that removes a worktree, with the losses that the user has seen and confirmed.
+/// Sends the command that removes a worktree. The command contains the losses that the user has seen and confirmed.
 fn remove(app: &mut App, check: &WorktreeCheck, out: &mut Vec<Effect>) {
     let (task, confirmed) = (check.task, check.losses.clone());
     let text = format!("Removing the worktree of {task}…");

@@ -7,12 +7,12 @@ use crate::ui::keymap::Context;
 use crate::ui::popups::confirm::quit::what_would_stop;
 use crate::ui::popups::confirm::{Confirmation, Question};
 
-/// Holds the id of the session to resume; `None` for a new session.
+/// The question whether to leave the current session. Holds the id of the session to resume; `None` for a new session.
 #[derive(Debug)]
 pub struct StartSession(pub Option<String>);
 
-/// Resumes the session with id `session`, or starts a new one if it is `None`. Asks first if that would stop agents or
-/// jobs.
+/// Resumes the session with id `session`, or starts a new session if `session` is `None`. If that would stop agents or
+/// jobs, asks for confirmation first.
 pub fn start(app: &mut App, session: Option<String>, out: &mut Vec<Effect>) {
     if what_would_stop(app).is_some() {
         open_popup(app, Confirmation(StartSession(session)));

@@ -1,4 +1,5 @@
-//! Token usage and cost of each agent, including its subagents, most expensive first.
+//! Token usage and cost of each agent, most expensive agent first. The usage of subagents counts for the agent that
+//! started them.
 
 use std::collections::BTreeMap;
 
@@ -11,9 +12,10 @@ use crate::ui::model::costs::Used;
 /// The usage of one agent and its subagents.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Account {
-    /// The agent; `None` for the one row that sums up all agents that have left the team and are no longer in memory.
+    /// The agent. `None` for the row that sums up all agents that have left the team and are no longer in memory; there
+    /// is at most one such row.
     pub name: Option<Name>,
-    /// The number of subagents whose usage is included. If `name` is `None`: the number of agents that the row sums up.
+    /// The number of subagents whose usage is included. If `name` is `None`, the number of agents that the row sums up.
     pub others: usize,
     pub used: Used,
     /// Whether the agent has left the team.
@@ -34,8 +36,8 @@ impl Accounts {
         self.sum.cost.is_some()
     }
 
-    /// Returns the share of `used` in the total, in thousandths: of the cost if prices are known, otherwise of the
-    /// tokens.
+    /// Returns the share of `used` in the total, in thousandths. It is the share of the cost if prices are known,
+    /// otherwise the share of the tokens.
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // 0 to 1000
     pub fn share(&self, used: &Used) -> u64 {
         match (self.sum.cost, used.cost) {
@@ -50,7 +52,8 @@ impl Accounts {
     }
 }
 
-/// Returns the usage of the lead, the teammates and agents that left. A subagent's usage counts for its parent.
+/// Returns the usage of the lead, of the teammates and of agents that have left the team. The usage of a subagent
+/// counts for its parent.
 pub fn accounts(model: &CrewModel) -> Accounts {
     let mut all: BTreeMap<Name, (usize, Used)> = BTreeMap::new();
     for name in model.present() {

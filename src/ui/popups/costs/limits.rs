@@ -1,5 +1,5 @@
-//! The limits section of the cost panel: running and queued calls, back-off, and the budgets of the team and each
-//! agent.
+//! The section of the cost panel about limits: running and queued calls, back-off, the budgets of the team and of each
+//! agent, and a note if prices are unknown.
 
 use ratatui::style::Style;
 use ratatui::text::Span;
@@ -15,7 +15,7 @@ use crate::ui::popups::costs::accounts::{Account, Accounts};
 use crate::ui::text::{pad, wrap};
 use crate::ui::theme::Theme;
 
-/// The share of a budget, in percent, from which on its usage is highlighted.
+/// Usage of a budget, in percent, from which on the budget is highlighted.
 const NEAR: u64 = 80;
 /// The width of the label at the start of each line, in columns.
 const HEADS: usize = 12;
@@ -106,7 +106,7 @@ fn percent(used: f64, allowed: f64) -> u64 {
     (used / allowed.max(f64::MIN_POSITIVE) * 100.0).clamp(0.0, 999.0) as u64
 }
 
-/// Formats an amount without the word "tokens", for text such as "16.1M of 2.0M tokens".
+/// Formats an amount of tokens or dollars without the word "tokens", for a text such as "16.1M of 2.0M tokens".
 fn bare(budget: UsageBudget, amount: f64) -> String {
     let shown = budget.format_amount(amount);
     shown.trim_end_matches(" tokens").to_string()
@@ -128,8 +128,8 @@ fn of_team(model: &CrewModel, sum: &Used, budget: UsageBudget) -> Option<(String
     Some((words, share))
 }
 
-/// Describes the budget that each agent has, and names the agent that has used the largest share of its budget. Returns
-/// the text and that share in percent.
+/// Describes the budget that every agent has, and names the agent that has used the largest share of its budget.
+/// Returns the text and this share in percent.
 fn of_agents(model: &CrewModel, accounts: &Accounts, budget: UsageBudget) -> Option<(String, u64)> {
     let base = model.limits.budgets.limit(budget)?;
     let shares = accounts
@@ -161,7 +161,8 @@ fn of_agents(model: &CrewModel, accounts: &Accounts, budget: UsageBudget) -> Opt
     ))
 }
 
-/// Returns how much of its own budget an agent has used, in percent, or `None` if it has no such budget.
+/// Returns how much of its budget an agent has used, in percent. `None` if `budget` is a budget of the team, or if the
+/// agent has no such budget.
 pub fn of_agent(model: &CrewModel, account: &Account, budget: UsageBudget) -> Option<u64> {
     if budget.is_of_team() {
         return None;

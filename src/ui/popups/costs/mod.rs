@@ -1,4 +1,4 @@
-//! The cost panel: usage by agent and by task, running calls, back-off and budgets. Pure.
+//! The cost panel: usage by agent and by task, running model calls, back-off and budgets. Pure.
 
 mod accounts;
 mod limits;
@@ -26,7 +26,7 @@ const WIDTH_MAX: u16 = 112;
 #[derive(Debug, Clone, PartialEq)]
 pub struct CostLine {
     pub spans: Vec<Span<'static>>,
-    /// What `Enter` opens. Only a line with a target can be selected.
+    /// The agent or task that `Enter` opens. A line without a target cannot be selected.
     pub target: Option<CostTarget>,
 }
 
@@ -46,9 +46,9 @@ impl CostLine {
     }
 }
 
-/// Returns all lines of the panel, with the rows of the tables in the order `sort`.
+/// Returns all lines of the panel. The rows of its tables are in the order `sort`.
 pub fn lines(app: &App, sort: CostSort, theme: &Theme) -> Vec<CostLine> {
-    // The first column is for the selection mark.
+    // The first column is reserved for the selection mark.
     let columns = usize::from(width(app.size).saturating_sub(5));
     let mut accounts = accounts::accounts(app);
     sort.sort_accounts(&mut accounts.all);
@@ -91,8 +91,8 @@ fn width(screen: Rect) -> u16 {
     WIDTH_MAX.min(screen.width.saturating_sub(4))
 }
 
-/// Returns the area of the panel and the index of its first visible line. The selected line is always visible. If it is
-/// the last selectable line, the lines below it are visible too, as far as there is room.
+/// Returns the area of the panel and the index of its first visible line, so that the selected line is visible. If the
+/// selected line is the last one that can be selected, the lines below it are visible too, as far as there is room.
 pub fn place(screen: Rect, view: &CostsPopup, lines: &[CostLine]) -> PopupListLayout {
     let most = screen.height.saturating_sub(4);
     let area = centered(
@@ -105,7 +105,8 @@ pub fn place(screen: Rect, view: &CostsPopup, lines: &[CostLine]) -> PopupListLa
     let at = if lines.iter().skip(at + 1).any(|l| l.target.is_some()) {
         at
     } else {
-        // If the last selectable line is selected, scrolls to the end, so that the lines below it can be read.
+        // If the last line that can be selected is selected, scrolls to the end, so that the user can read the lines
+        // below it.
         lines.len().saturating_sub(1)
     };
     let first = first_row(lines.len(), at, list.height);

@@ -1,4 +1,4 @@
-//! The cost panel as a popup: its selection, and what it opens.
+//! The cost panel as a popup: its keys, its selection, and opening the selected agent or task.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -20,7 +20,7 @@ use crate::ui::widgets::list;
 
 #[derive(Debug, Default)]
 pub struct CostsPopup {
-    /// The target of the selected line; `None` selects the first line with a target.
+    /// The target of the selected line. `None` means the first line that has a target.
     selected: Option<CostTarget>,
     pub sort: CostSort,
 }
@@ -37,7 +37,7 @@ pub fn open(app: &mut App) {
 }
 
 impl CostsPopup {
-    /// Returns the index of the selected line, or `None` if no line can be selected.
+    /// Returns the index of the selected line; `None` if the panel has no line that can be selected.
     pub fn row(&self, lines: &[CostLine]) -> Option<usize> {
         let wanted = self.selected.as_ref();
         let is_it = |line: &CostLine| wanted.is_some() && line.target.as_ref() == wanted;
@@ -45,14 +45,14 @@ impl CostsPopup {
         lines.iter().position(is_it).or_else(first)
     }
 
-    /// Returns the target of the selected line; `None` if no line can be selected.
+    /// Returns the target of the selected line; `None` if the panel has no line that can be selected.
     pub fn target(&self, app: &App) -> Option<CostTarget> {
         let lines = lines(app, self.sort, &Theme::default());
         let row = self.row(&lines)?;
         lines.into_iter().nth(row)?.target
     }
 
-    /// Selects the line with this target. `None` keeps the current selection.
+    /// Selects the line with this target. If `target` is `None`, keeps the current selection.
     fn take(&mut self, target: Option<CostTarget>) {
         self.selected = target.or(self.selected.take());
     }
@@ -76,7 +76,6 @@ impl CostsPopup {
         self.take(targets.into_iter().nth(to));
     }
 
-    /// Opens the selected agent or task.
     fn show(&self, app: &mut App) -> Next {
         match self.target(app) {
             Some(CostTarget::Agent(name)) => {
@@ -151,7 +150,8 @@ impl Popup for CostsPopup {
     }
 
     fn before_event(&mut self, app: &App) {
-        // `None` selects the first line. The event may add lines above it, so select the current one explicitly.
+        // `None` means that the first line with a target is selected. The event may add lines above it, so the current
+        // line is selected explicitly.
         if self.selected.is_none() {
             self.selected = self.target(app);
         }

@@ -1,4 +1,4 @@
-//! The order of the rows in the cost panel.
+//! The order of the rows in the tables of the cost panel.
 
 use std::cmp::Reverse;
 
@@ -21,7 +21,7 @@ pub enum CostSort {
 }
 
 impl CostSort {
-    /// Returns the next order, for a key that cycles through all of them.
+    /// Returns the order that follows this one, for a key that cycles through all orders.
     pub fn next(self) -> CostSort {
         match self {
             CostSort::Share => CostSort::Name,
@@ -31,8 +31,8 @@ impl CostSort {
         }
     }
 
-    /// Sorts `rows` in this order. They must already be sorted by cost, which remains the order of rows with equal
-    /// values. In the order by name, the row that sums up earlier agents stays last.
+    /// Sorts `rows` in this order. The rows must already be sorted by cost; rows with equal values stay in that order.
+    /// In the order by name, the row that sums up agents that are no longer in memory stays last.
     pub fn sort_accounts(self, rows: &mut [Account]) {
         match self {
             CostSort::Name => {
@@ -44,8 +44,7 @@ impl CostSort {
         }
     }
 
-    /// Sorts `rows` in this order. They must already be sorted by cost, which remains the order of rows with equal
-    /// values.
+    /// Sorts `rows` in this order. The rows must already be sorted by cost; rows with equal values stay in that order.
     pub fn sort_tasks(self, rows: &mut [(TaskId, Used)]) {
         match self {
             CostSort::Name => rows.sort_by_key(|(id, _)| *id),
@@ -55,8 +54,8 @@ impl CostSort {
         }
     }
 
-    /// Returns the number by which rows are sorted in this order. In an order that is not numeric, and in the order by
-    /// cost, it is 0 for all rows.
+    /// Returns the number of a row by which it is sorted in this order. The result is 0 for all rows if the order is by
+    /// cost or not by a number.
     fn figure(self, used: &Used) -> u64 {
         match self {
             CostSort::Share | CostSort::Name => 0,

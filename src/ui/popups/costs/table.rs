@@ -1,4 +1,5 @@
-//! The tables of the cost panel: one row per agent with a total, one row per task. Narrow panels show fewer columns.
+//! The tables of the cost panel: one with a row per agent and a total, one with a row per task. A narrow panel shows
+//! fewer columns.
 
 use ratatui::style::Style;
 use ratatui::text::Span;
@@ -16,16 +17,16 @@ use crate::ui::text;
 use crate::ui::text::{count, dollars, fit, pad, width};
 use crate::ui::theme::Theme;
 
-/// Maximum number of tasks in the table. A line below the table gives the number of omitted tasks.
+/// Maximum number of tasks in the table of tasks. A line below the table says how many tasks are omitted.
 const TASKS_SHOWN: usize = 100;
-/// The width of the bar that shows a share, in columns.
+/// The width of the bar that shows the share in the total, in terminal columns.
 const BAR: usize = 10;
-/// Maximum width of the name column, in columns.
+/// Maximum width of the column with the names, in terminal columns.
 const NAMES_MAX: usize = 28;
-/// Minimum width of the name column, in columns.
+/// Minimum width of the column with the names, in terminal columns.
 const NAMES_MIN: usize = 14;
 
-/// A column to the right of the names: a number, or the bar that shows the share.
+/// A column to the right of the names: a number, or the bar that shows the share in the total.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Column {
     Calls,
@@ -43,7 +44,7 @@ enum Column {
 
 use Column::{Bar, Budget, Cached, Calls, Cost, Input, Output, Read, Share, Tokens, Written};
 
-/// The sets of columns, widest first. The table has the first set that fits.
+/// The sets of columns that a table can have, widest first. A table has the first set that fits.
 const FORMS: [&[Column]; 5] = [
     &[
         Calls, Input, Read, Written, Output, Cost, Budget, Share, Bar,
@@ -71,7 +72,7 @@ impl Column {
         }
     }
 
-    /// Returns the width of the column, including the space before it.
+    /// Returns the width of the column in terminal columns, including the space before it.
     fn width(self) -> usize {
         match self {
             Calls => 6,
@@ -88,7 +89,7 @@ impl Column {
     fn cell(self, used: &Used, share: u64, budget: Option<u64>) -> String {
         let usage = &used.usage;
         match self {
-            // Journals of older versions have no call counts, so the number is unknown.
+            // Journals of older versions contain no number of calls, so the number is unknown.
             Calls if used.calls == 0 && usage.total() > 0 => "–".into(),
             Calls => used.calls.to_string(),
             Input => count(usage.input),
@@ -107,8 +108,9 @@ impl Column {
     }
 }
 
-/// Draws a bar for `share` thousandths, with at least one filled cell if the share is not 0. It uses line characters
-/// like the board's progress bar: block characters would look wrong on the highlighted row.
+/// Returns a bar for `share` thousandths. If the share is not 0, at least one cell of the bar is filled. The bar
+/// consists of line characters, like the board's progress bar, because block characters would look wrong in the
+/// highlighted row.
 fn bar(share: u64) -> String {
     let cells = usize::try_from(share).unwrap_or(1000) * BAR;
     let full = (cells + 500) / 1000;
@@ -116,8 +118,8 @@ fn bar(share: u64) -> String {
     format!("{}{}", "━".repeat(full), "┄".repeat(BAR - full))
 }
 
-/// Returns the widest set of columns that fits beside the names. The cost column is omitted if no price is known, and
-/// the budget column if agents have no budget.
+/// Returns the widest set of columns that fits beside the names. The column of costs is omitted if no price is known,
+/// and the column of budgets if agents have no budget.
 fn form(model: &CrewModel, accounts: &Accounts, columns: usize) -> Vec<Column> {
     let has_budget = [UsageBudget::AgentTokens, UsageBudget::AgentCost]
         .iter()
@@ -138,7 +140,7 @@ fn columns_width(form: &[Column]) -> usize {
     form.iter().map(|c| c.width()).sum()
 }
 
-/// Formats the numeric columns of a row.
+/// Formats the columns of a row to the right of its name.
 fn figures(
     form: &[Column],
     used: &Used,
@@ -163,7 +165,7 @@ fn figures(
         .collect()
 }
 
-/// Returns the row of column headings. The heading of the column by which the table is sorted has a mark.
+/// Returns the row with the headings of the columns. The heading of the column by which the table is sorted has a mark.
 fn heads(title: &str, names: usize, form: &[Column], sort: CostSort, theme: &Theme) -> CostLine {
     let mark = |is_here: bool| if is_here { "▾" } else { "" };
     let mut out = pad(&format!("  {}{title}", mark(sort == CostSort::Name)), names);
@@ -181,7 +183,7 @@ fn heads(title: &str, names: usize, form: &[Column], sort: CostSort, theme: &The
     CostLine::plain(vec![Span::styled(out, theme.dim)])
 }
 
-/// Returns the table of agents: a heading, one row per agent, and the total.
+/// Returns the table of agents: headings, one row per agent, and the total.
 pub fn agents(
     app: &App,
     accounts: &Accounts,
@@ -216,7 +218,7 @@ pub fn agents(
         });
     }
     let mut sum = vec![Span::styled(pad("  all", names), theme.title)];
-    // The share of the total is always 100%, so a bar would say nothing.
+    // The total is always 100%, so its row has no bar.
     let form: Vec<Column> = form.into_iter().filter(|c| *c != Bar).collect();
     sum.extend(figures(&form, &accounts.sum, 1000, None, theme.text, theme));
     out.push(CostLine::plain(sum));
@@ -233,7 +235,7 @@ fn shape(app: &App, account: &Account, theme: &Theme) -> (&'static str, Style) {
     }
 }
 
-/// Returns the name of the agent and the number of its subagents, whose usage is included.
+/// Returns the name of an agent, followed by the number of subagents whose usage is included.
 fn label(account: &Account) -> String {
     let of = |n: usize, one: &str, more: &str| format!("{n} {}", if n == 1 { one } else { more });
     match (&account.name, account.others) {
@@ -243,7 +245,7 @@ fn label(account: &Account) -> String {
     }
 }
 
-/// Returns the table of tasks: a heading, one row per task with usage, and a row for usage outside tasks. Empty if no
+/// Returns the table of tasks: headings, one row per task with usage, and a row for usage outside tasks. Empty if no
 /// task has usage.
 pub fn tasks(
     model: &CrewModel,

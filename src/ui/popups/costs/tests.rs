@@ -47,12 +47,12 @@ fn calls_count_for_the_open_task_of_the_agent_or_its_parent() {
     apply_events(
         &mut state,
         vec![
-            // The count grows by one call, which is added, then by two at once. Those are ignored, because one of them
-            // was made before this screen was opened.
+            // The number of calls first grows by one: this call is counted for the task. Then it grows by two at once:
+            // these are ignored, because one of them was made before this screen was opened.
             used(bob.clone(), total(100), known.calls + 1, Some(1.0)),
             used(bob.clone(), total(900), known.calls + 3, Some(2.0)),
             used(Name::subagent(&bob, 1), 50, 1, None),
-            // carol has no task.
+            // carol has no task, so her usage counts for none.
             used(name("carol"), 70, 1, None),
         ],
     );
@@ -62,7 +62,7 @@ fn calls_count_for_the_open_task_of_the_agent_or_its_parent() {
         .of(task)
         .unwrap()
         .since(before.of(task).unwrap_or_default());
-    // Usage that the fixture counts as output is counted as input here.
+    // The fixture has reported this usage as output. Here it is reported as input, so it counts as an increase.
     let expected = 100 + 50 + known.usage.output;
     assert_eq!((counted.usage.total(), counted.calls), (expected, 2));
 }
@@ -91,7 +91,7 @@ fn lines_fit_and_the_selection_is_visible_at_every_size() {
             let place = place(state.size, &view, &lines);
             let seen = place.first..place.first + usize::from(place.list.height);
             assert!(seen.contains(&at), "{wide}x{high}: {at} not in {seen:?}");
-            // One column is for the selection mark.
+            // One column is reserved for the selection mark.
             let room = usize::from(place.list.width) - 1;
             for line in &lines {
                 let taken: usize = line.spans.iter().map(|s| columns_of(&s.content)).sum();

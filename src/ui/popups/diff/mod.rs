@@ -15,15 +15,14 @@ use crate::ui::theme::Theme;
 pub struct DiffPage {
     task: TaskId,
     changes: Changes,
-    /// The index of the file at the top of the view; the title names this file.
+    /// The index of the file at the top of the visible part. The title names this file.
     pub file: usize,
-    /// The rows of the last rendering, with the width and theme that they are for. A cache that does not affect what is
-    /// drawn.
+    /// A cache of the last rendering: its width in columns, its theme and its rows. It does not affect what is drawn.
     rendered: RefCell<Option<(usize, Theme, Vec<PagerRow>)>>,
 }
 
-/// Opens the diff of a task's branch, in place of any open diff. If there are no changes, shows a status message
-/// instead.
+/// Opens the diff of a task's branch and closes any other open diff. If the branch has no changes, shows a status
+/// message instead.
 pub fn open(app: &mut App, task: TaskId, stat: &str, text: &str, untracked: &[String]) {
     let changes = Changes::new(stat, text, untracked);
     if changes.is_empty() {
@@ -78,7 +77,7 @@ impl Page for DiffPage {
     }
 
     fn copied(&self) -> Option<Copied> {
-        // Git's own output, without line numbers, so that other programs can read it.
+        // The output of git is copied without line numbers, so that other programs can read it.
         Some(match escape_control_chars(self.changes.text()) {
             text if text.is_empty() => Copied::Nothing,
             text => Copied::Text("the diff".into(), text),

@@ -18,16 +18,16 @@ use crate::ui::widgets::list::first_row;
 
 const WIDTH_MAX: u16 = 140;
 const HEIGHT_MAX: u16 = 42;
-/// Minimum height inside the border, in rows, to show the full text of the selected line below the list.
+/// Minimum height of the area inside the border, in rows, to show the full text of the selected line below the list.
 const WHOLE_FROM: u16 = 9;
 
 #[derive(Debug, Default)]
 pub struct EventLogPopup {
-    /// The [`LogLine`](crate::ui::model::event_log::LogLine) number of the selected line; `None` selects the newest
-    /// line, and follows new ones.
+    /// The number of the selected [`LogLine`](crate::ui::model::event_log::LogLine). `None` means that the newest line
+    /// is selected, also when newer lines arrive.
     pub selected: Option<u64>,
     filter: LineInput,
-    /// Whether the filter is being typed.
+    /// Whether the user is typing the filter.
     pub is_typing: bool,
 }
 
@@ -35,19 +35,19 @@ pub fn open(app: &mut App) {
     open_once(app, EventLogPopup::default());
 }
 
-/// The areas of the event log popup. An optional area is `None` if it is not shown.
+/// The areas of the event log popup. An optional area is `None` if it is not visible.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EventLogLayout {
     /// The row of the filter input.
     pub search: Option<Rect>,
-    /// The row with the note that older lines are missing.
+    /// The row with the note that older lines are no longer in memory.
     pub cut: Option<Rect>,
     pub rows: PopupListLayout,
     /// A separator and the full text of the selected line.
     pub whole: Option<Rect>,
 }
 
-/// Computes the layout for `len` lines, of which the one at index `row` is selected.
+/// Computes the layout for `len` log lines, of which the one at index `row` is selected.
 pub fn place(app: &App, view: &EventLogPopup, len: usize, row: usize) -> EventLogLayout {
     let screen = app.size;
     let width = WIDTH_MAX.min(screen.width.saturating_sub(4));

@@ -1,12 +1,12 @@
-//! The filter language of the event log: words, `who:NAME`, `kind:mail`, `!` alone for warnings and errors, and `!`
-//! before a term to exclude it.
+//! The filter language of the event log: words, `who:NAME` and `kind:mail`. A `!` alone matches warnings and errors; a
+//! `!` before a term excludes what the term matches.
 
 use std::fmt;
 
 use crate::ui::model::event_log::{LogLine, Topic};
 use crate::ui::text::terms::{Term, terms};
 
-/// A parsed filter. A line matches the filter if it matches all terms.
+/// A parsed filter. A line matches the filter if it matches every term.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct EventLogQuery {
     terms: Vec<LogTerm>,
@@ -30,7 +30,7 @@ enum LogCondition {
 /// An invalid term, which the filter ignores.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum EventLogQueryError {
-    /// A term with an unknown key. Holds the key.
+    /// A term with an unknown key, such as `foo:bar`. Holds the key.
     Key(String),
     /// A term `kind:…` that names no topic. Holds the word after the colon.
     Kind(String),
@@ -49,7 +49,8 @@ impl fmt::Display for EventLogQueryError {
 }
 
 impl EventLogQuery {
-    /// Parses `text`. A key without a value matches every line, because the user is still typing.
+    /// Parses `text`. A term that consists of a key without a value matches every line, because the user is still
+    /// typing the value.
     pub fn new(text: &str) -> EventLogQuery {
         let mut out = EventLogQuery::default();
         for term in terms(text) {

@@ -32,7 +32,7 @@ impl EventLogPopup {
         self.filter = LineInput::default();
     }
 
-    /// Returns whether the filter contains the term `!`, which shows only warnings and errors.
+    /// Returns whether the filter contains the term `!`, with which only warnings and errors are shown.
     pub fn is_trouble_only(&self) -> bool {
         self.filter.text().split_whitespace().any(|w| w == "!")
     }
@@ -48,20 +48,21 @@ impl EventLogPopup {
         lines.filter(|l| query.matches(l)).collect()
     }
 
-    /// Returns the index in `rows` of the selected line: the newest one if no line is selected. `None` if `rows` is
-    /// empty.
+    /// Returns the index of the selected line in `rows`. If no line is selected, the newest one counts as selected.
+    /// `None` if `rows` is empty.
     pub fn row(&self, rows: &[&LogLine]) -> Option<usize> {
         let newest = rows.len().checked_sub(1)?;
         let Some(number) = self.selected else {
             return Some(newest);
         };
-        // If the selected line was dropped or filtered out, the next line takes its place.
+        // If the selected line is no longer in memory or filtered out, the next newer line counts as selected.
         let at = rows.iter().position(|l| l.number == number);
         at.or_else(|| rows.iter().position(|l| l.number > number))
             .or(Some(newest))
     }
 
-    /// Selects the row at index `at` of `rows`. If it is the newest row, the selection follows new lines.
+    /// Selects the line at index `at` of `rows`. If this is the newest line, the selection moves to new lines when they
+    /// arrive.
     fn select_in(&mut self, rows: &[&LogLine], at: usize) {
         let is_newest = at + 1 >= rows.len();
         let line = rows.get(at).filter(|_| !is_newest);
@@ -73,13 +74,14 @@ impl EventLogPopup {
         rows.get(self.row(&rows)?).copied()
     }
 
-    /// Selects the row at index `at`. If it is the newest row, the selection follows new lines.
+    /// Selects the line at index `at` of the list. If this is the newest line, the selection moves to new lines when
+    /// they arrive.
     pub(super) fn select_row(&mut self, model: &CrewModel, at: usize) {
         let rows = self.rows(model);
         self.select_in(&rows, at);
     }
 
-    /// Moves the selection. If it reaches the newest line, it follows new lines.
+    /// Moves the selection. Once it is on the newest line, it moves to new lines when they arrive.
     pub(super) fn scroll(&mut self, app: &App, by: Scroll) {
         let rows = self.rows(app);
         let Some(at) = self.row(&rows) else { return };
@@ -88,7 +90,8 @@ impl EventLogPopup {
         self.select_in(&rows, list::step(at, rows.len(), by, page));
     }
 
-    /// Adds the term `!`, which shows only warnings and errors, to the filter, or removes it.
+    /// Adds the term `!` to the filter, so that only warnings and errors are shown, or removes the term if the filter
+    /// already contains it.
     pub(super) fn toggle_problems_only(&mut self) {
         let words: Vec<&str> = self.filter.text().split_whitespace().collect();
         let is_there = words.contains(&"!");

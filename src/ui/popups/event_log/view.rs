@@ -1,4 +1,4 @@
-//! Draws the event log: one line per event, newest last, and the full text of the selected one below.
+//! Draws the event log: one line per event, newest last, and below the list the full text of the selected line.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -20,12 +20,12 @@ use crate::ui::theme::Theme;
 use crate::ui::widgets::area::centered;
 use crate::ui::widgets::scrollbar::Scrollbar;
 
-/// Minimum width of the popup, in columns, to show the topic of a line beside its symbol.
+/// Minimum width of the popup, in columns, to show the word for a line's topic in addition to the symbol.
 const KIND_FROM: u16 = 84;
 /// Width of the column with the topic, in columns.
 const KIND: usize = 9;
 
-/// Draws the event log. Returns the position of the text cursor while the filter is typed.
+/// Draws the event log. Returns the position of the text cursor while the user types the filter.
 pub fn draw(
     app: &App,
     view: &EventLogPopup,
@@ -89,7 +89,7 @@ fn title(model: &CrewModel, view: &EventLogPopup, shown: usize) -> String {
     "Event log".into()
 }
 
-/// Returns the note above the first line, which says where older events are.
+/// Returns the note above the oldest line in memory, which says where the older events are.
 fn cut(model: &CrewModel) -> String {
     let most = count(LINES_MAX as u64);
     match model.journal_path() {
@@ -139,7 +139,8 @@ fn spans(
     out
 }
 
-/// Returns the symbol and style of a line: those of the severity for warnings and errors, otherwise those of the topic.
+/// Returns the symbol and style of a line. For warnings and errors they depend on the severity, for other lines on the
+/// topic.
 fn look(line: &LogLine, theme: &Theme) -> (&'static str, Style) {
     match (line.severity, line.topic) {
         (LogSeverity::Warn, _) => ("▲", theme.warn),
@@ -169,8 +170,8 @@ fn shape(topic: Topic) -> &'static str {
     }
 }
 
-/// Returns the text that follows the topic of the selected line: the `who:` filter terms that match the line, and what
-/// Enter opens.
+/// Returns the text that follows the topic of the selected line: the `who:` terms with which the filter finds the line,
+/// and what Enter opens.
 fn about(prefs: &Preferences, line: &LogLine) -> String {
     let key = prefs.keymap.key(Context::EventLog, Action::Open);
     let who = line.who.iter().map(|who| format!(" who:{who}"));
@@ -185,7 +186,8 @@ fn about(prefs: &Preferences, line: &LogLine) -> String {
     who.chain([shows]).collect()
 }
 
-/// Draws the full text of the selected line, or the first error in the filter text.
+/// Draws the area below the list: the full text of the selected line or, if the filter is invalid, the first error in
+/// the filter.
 fn whole(
     prefs: &Preferences,
     view: &EventLogPopup,
@@ -218,7 +220,7 @@ fn whole(
             Line::styled(format!(" {line}"), style).render(row, buffer);
         }
     }
-    // The filter terms that match the line and what Enter opens, if there is a row for them.
+    // If a row is left, it shows the terms with which the filter finds the line, and what Enter opens.
     if let (Some(row), Some(line)) = (rows.next(), selected) {
         let words = format!(" kind:{}{}", line.topic.word(), about(prefs, line));
         Line::styled(fit(&words, columns), theme.dim).render(row, buffer);

@@ -1,5 +1,4 @@
-//! The help: all key bindings, those of the current contexts first. It can be filtered, and the selected key can be
-//! run.
+//! The help: all key bindings, those of the current contexts first. The user can filter them and run the selected one.
 
 mod rows;
 #[cfg(test)]
@@ -29,25 +28,25 @@ use crate::ui::widgets::scrollbar::Scrollbar;
 
 #[derive(Debug)]
 pub struct HelpPopup {
-    /// The key contexts in which the help was opened.
+    /// The key contexts that were in effect when the help was opened.
     contexts: Vec<Context>,
-    /// Number of rows that are scrolled off the top.
+    /// Number of rows that are scrolled off the top of the help.
     scroll: usize,
     /// The index of the selected entry among the entries that match the filter.
     pub selected: usize,
     filter: LineInput,
-    /// Whether the filter is being typed.
+    /// Whether the user is typing the filter.
     is_typing: bool,
 }
 
-/// The rows of the help, and which of them are visible.
+/// The rows of the help that match the filter, and the visible part: its first row and its height in rows.
 struct VisibleHelp {
     rows: Vec<HelpRow>,
     first: usize,
     height: usize,
 }
 
-/// Opens the help, with the keys of `contexts` first.
+/// Opens the help. The keys of `contexts` are listed first.
 pub fn open(app: &mut App, contexts: Vec<Context>) {
     let help = HelpPopup {
         contexts,
@@ -64,7 +63,8 @@ impl HelpPopup {
         rows(&app.prefs, &self.contexts, &self.filter, width, theme)
     }
 
-    /// Returns the area of the rows in a popup at `area`, and the index of the first visible row.
+    /// Returns the area for the rows in a popup that covers `area`, and the index of the first visible row. `len` is
+    /// the number of rows.
     fn list(&self, area: Rect, len: usize) -> (Rect, usize) {
         let inside = area::inside(area);
         let above = u16::from(self.is_typing).min(inside.height);
@@ -98,15 +98,15 @@ impl HelpPopup {
         self.filter = LineInput::default();
     }
 
-    /// Returns the entry with index `at` among the shown entries.
+    /// Returns the entry with index `at` among the entries that match the filter.
     pub fn entry(&self, app: &App, at: usize) -> Option<HelpEntry> {
         let seen = self.visible(app);
         let mut entries = seen.rows.iter().filter_map(|row| row.entry);
         entries.find(|entry| entry.at == at)
     }
 
-    /// Runs the action of the selected entry. If the action was not available where the help was opened, shows a status
-    /// message that says where its key works.
+    /// Runs the action of the selected entry. If its key did not work where the help was opened, a status message says
+    /// where the key works.
     fn run(&self, app: &mut App) -> Next {
         let Some(entry) = self.entry(app, self.selected) else {
             return Next::Stay;

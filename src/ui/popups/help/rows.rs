@@ -1,5 +1,5 @@
-//! The rows of the help: all key bindings, those of the current contexts first. The bindings are entries that can be
-//! selected. Pure.
+//! The rows of the help: all key bindings, those of the current contexts first. Each binding is an entry that the user
+//! can select. Pure.
 
 use ratatui::text::{Line, Span};
 
@@ -32,29 +32,30 @@ fn listed_contexts() -> impl Iterator<Item = Context> {
 #[derive(Debug)]
 pub struct HelpRow {
     pub line: Line<'static>,
-    /// The entry that the line belongs to; `None` for headings and blank lines.
+    /// The entry that the row belongs to; `None` for headings and blank rows.
     pub entry: Option<HelpEntry>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HelpEntry {
-    /// The index among the shown entries, from 0.
+    /// The index of the entry among the entries that match the filter, from 0.
     pub at: usize,
     pub effect: EntryEffect,
 }
 
-/// What choosing an entry does in the context where the help was opened.
+/// What happens when the user chooses an entry of the help.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EntryEffect {
-    /// Runs this action.
+    /// Runs this action, because its key worked where the help was opened.
     Here(Action),
-    /// Nothing, because the key works only in this other context. Also holds the description of the key.
+    /// Runs nothing, because the key works only in this context, where the help was not opened. Also holds the
+    /// description of the key.
     There(Context, &'static str),
-    /// Nothing; the entry is not a key.
+    /// Runs nothing, because the entry describes a text to type, not a key.
     Nothing,
 }
 
-/// Returns the rows of the help whose key or description matches `search`, with the headings of their contexts.
+/// Returns the rows of the help whose key or description matches `search`, below the headings of their contexts.
 pub fn rows(
     prefs: &Preferences,
     contexts: &[Context],
@@ -83,7 +84,7 @@ pub fn rows(
                 help_row((&keys, binding.words), entry, width, theme, &mut rows);
             }
         }
-        // The keys of the empty composer come first in the section of the composer.
+        // In the section of the composer, the keys of the empty composer come first.
         match context {
             Context::EmptyComposer => empty_composer = rows,
             Context::Composer => {
@@ -155,7 +156,7 @@ fn help_row(
             entry: Some(entry),
         });
     };
-    // Keys that are wider than their column get a row of their own.
+    // Keys that are wider than their column get a row of their own, above the description.
     let mut head = format!("  {keys}");
     if columns(&head) >= column {
         push(Line::styled(head, key));
@@ -181,8 +182,8 @@ fn section(out: &mut Vec<HelpRow>, title: &str, rows: Vec<HelpRow>, theme: &Them
     out.extend(rows);
 }
 
-/// Returns the index of the entry to which `by` moves the selection from entry `at`, in a view of `page` rows. Line
-/// keys move by entries, page keys by rows.
+/// Returns the index of the entry that is selected after the scroll key `by`, if entry `at` was selected before. Line
+/// keys move by entries; page keys move by the `page` visible rows.
 pub fn step(rows: &[HelpRow], at: usize, by: Scroll, page: usize) -> usize {
     let last = rows.iter().filter_map(|row| row.entry).map(|e| e.at).max();
     let last = last.unwrap_or(0);
@@ -203,16 +204,16 @@ pub fn step(rows: &[HelpRow], at: usize, by: Scroll, page: usize) -> usize {
     below.map_or(last, |entry| entry.at)
 }
 
-/// Returns the indexes of the first and last row of entry `at`.
+/// Returns the indexes of the first and the last row of entry `at`.
 fn lines(rows: &[HelpRow], at: usize) -> Option<(usize, usize)> {
     let is = |row: &HelpRow| row.entry.is_some_and(|entry| entry.at == at);
     let first = rows.iter().position(is)?;
     Some((first, rows.iter().rposition(is)?))
 }
 
-/// Returns the index of the first visible row after scrolling just far enough from `first`, the current one, to show
-/// entry `at`. If the entry is the first of its section, the heading above it is shown too. `page` is the number of
-/// visible rows.
+/// Returns the index of the first visible row after scrolling just far enough to show entry `at`. If the entry is the
+/// first of its section, the heading above it is shown too. `first` is the index of the first visible row before
+/// scrolling; `page` is the number of visible rows.
 pub fn reveal(rows: &[HelpRow], at: usize, first: usize, page: usize) -> usize {
     let Some((from, to)) = lines(rows, at) else {
         return 0;

@@ -15,7 +15,7 @@ fn after(size: (u16, u16), keys: &str) -> UiState {
     state
 }
 
-/// Returns the screen some time after `keys`, and the status message.
+/// Returns the screen two minutes after `keys`, and the status message directly after them.
 fn later(keys: &str) -> (String, Option<String>) {
     let mut state = after((160, 45), keys);
     let said = state.status.take().map(|message| message.text);
@@ -37,7 +37,7 @@ fn enter_runs_selected_entry_in_original_context() {
         ("esc 4 ? / \"next lay\" enter enter", "esc 4 ="),
         ("esc 4 ? / \"/skills\" enter enter", "esc 4 S"),
         ("f1 / \"next pane\" enter enter", "tab"),
-        // Over another popup the action belongs to that popup.
+        // If the help is open over another popup, the action is run in that popup.
         ("esc p f1 / \"end the search\" enter enter", "esc p esc"),
         ("esc ? enter", "esc enter"),
     ];
@@ -67,7 +67,7 @@ fn entry_of_other_context_says_where_it_works() {
         assert_eq!(said.as_deref(), Some(expected), "{keys}");
         assert!(screen.contains("╭ Keys"), "{keys}:\n{screen}");
     }
-    // Without matches nothing is selected.
+    // If no entry matches the filter, Enter does nothing.
     let (screen, said) = later("esc 3 ? / \"no such key\" enter enter");
     assert_eq!(said, None);
     assert!(screen.contains("No matches"));

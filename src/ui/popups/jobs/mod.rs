@@ -22,10 +22,10 @@ use crate::ui::widgets::area::{PopupListLayout, centered, height_with_border, in
 use crate::ui::widgets::list::first_row;
 use crate::ui::widgets::scrollbar::Scrollbar;
 
-/// Maximum width of the column with the agents' names, in columns.
+/// Maximum width of the column with the names of the agents, in columns.
 const NAMES_MAX: usize = 12;
 
-/// Draws the popup. `row` is the index of the selected row.
+/// Draws the popup with the background jobs. `row` is the index of the selected job.
 pub fn draw(app: &App, row: usize, theme: &Theme, screen: Rect, buffer: &mut Buffer) {
     let jobs = app.model.jobs.listed();
     let title = match app.model.jobs.running() {
@@ -78,7 +78,8 @@ pub fn draw(app: &App, row: usize, theme: &Theme, screen: Rect, buffer: &mut Buf
     }
 }
 
-/// Returns the lines below the list: the job's command and the end of its output, in at most `rows` lines.
+/// Returns the lines below the list: the command of the selected job and the end of its output, together at most `rows`
+/// lines.
 fn output(job: &Job, (columns, rows): (usize, usize), theme: &Theme) -> Vec<Line<'static>> {
     let command = wrap(
         &format!("$ {}", escape_control_chars(&job.command)),
@@ -132,7 +133,7 @@ fn line(
     ]
 }
 
-/// Returns the symbol and style that show whether a job runs, and how it has ended.
+/// Returns the symbol and style that show whether a job is running or how it ended.
 fn look(job: &Job, theme: &Theme) -> (&'static str, Style) {
     match job.ended.as_ref().map(|(_, end)| end) {
         None => ("●", theme.working),
@@ -150,10 +151,10 @@ fn look(job: &Job, theme: &Theme) -> (&'static str, Style) {
 /// Maximum width of the popup, in columns.
 pub const JOBS_WIDTH: u16 = 120;
 
-/// Maximum number of rows of the job list. The rest of the popup shows the output of the selected job.
+/// Maximum number of rows of the job list. The rows of the popup below it show the output of the selected job.
 pub const JOBS_MAX: usize = 8;
 
-/// Returns the width of the popup, including its border.
+/// Returns the width of the popup in columns, including its border.
 pub fn jobs_width(screen: Rect) -> u16 {
     JOBS_WIDTH.min(screen.width.saturating_sub(4))
 }
@@ -161,13 +162,13 @@ pub fn jobs_width(screen: Rect) -> u16 {
 pub const NO_JOBS: &str = "No background jobs. Agents start one with background_run for long tasks: \
                            builds, test suites, servers.";
 
-/// Returns the lines of [`NO_JOBS`], wrapped to the width of the popup.
+/// Returns [`NO_JOBS`], wrapped into lines of the width of the popup.
 pub fn no_jobs(screen: Rect) -> Vec<String> {
     wrap(NO_JOBS, usize::from(jobs_width(screen).saturating_sub(4)))
 }
 
-/// Returns the layout of the popup with `len` jobs, of which the one at index `row` is selected. Without jobs, the
-/// popup is only as high as the text of [`NO_JOBS`].
+/// Returns the layout of the popup for `len` jobs, of which the one at index `row` is selected. If there are no jobs,
+/// the popup is only as high as [`NO_JOBS`].
 pub fn place(screen: Rect, row: usize, len: usize) -> PopupListLayout {
     let height = match len {
         0 => height_with_border(no_jobs(screen).len()),

@@ -45,7 +45,7 @@ impl JobsPopup {
         jobs.get(self.row).or(jobs.last()).copied()
     }
 
-    /// Kills the selected background job. If it has already ended, says so in a status message.
+    /// Kills the selected background job. If the job has already ended, a status message says how.
     fn kill(&self, app: &mut App, out: &mut Vec<Effect>) {
         let Some(job) = self.selected(app).cloned() else {
             return;

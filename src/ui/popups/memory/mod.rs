@@ -1,4 +1,5 @@
-//! The project memory that agents were given, as a list; Enter opens the text of a file.
+//! The popup with the project memory that agents were given: a list of files. Enter opens the text of the selected
+//! file.
 
 use ratatui::layout::Rect;
 use ratatui::text::Line;
@@ -15,15 +16,15 @@ use crate::ui::theme::Theme;
 
 const ROWS_MAX: u16 = 16;
 
-/// The list of files.
+/// The content of the list: the files of the project memory.
 #[derive(Debug)]
 pub struct MemoryChoices(MemoryReport);
 
-/// The text of a file, as agents were given it.
+/// The page with the text of a file of the project memory, as agents were given it.
 #[derive(Debug)]
 pub struct MemoryPage(GivenFile);
 
-/// Opens the list.
+/// Opens the list of the files in `report`.
 pub fn open(app: &mut App, report: &MemoryReport) {
     open_once(app, Picker::new(MemoryChoices(report.clone()), 0));
 }
@@ -32,7 +33,7 @@ fn clean(text: &str) -> String {
     one_line(&escape_control_chars(text))
 }
 
-/// Returns the file, and the file that imports it.
+/// Returns the path of a file, followed by the path of the file that imports it, if any.
 fn named(file: &GivenFile) -> String {
     match &file.imported_by {
         Some(by) => format!("{} (from {})", clean(&file.path), clean(by)),
@@ -40,7 +41,7 @@ fn named(file: &GivenFile) -> String {
     }
 }
 
-/// Says how much of a file agents are given.
+/// Returns the size of a file and how much of it agents are given.
 fn given(file: &GivenFile) -> String {
     if file.given < file.size {
         format!("{}, cut to {}", bytes(file.size), bytes(file.given))
@@ -50,7 +51,7 @@ fn given(file: &GivenFile) -> String {
 }
 
 impl Choices for MemoryChoices {
-    /// The index of a file; beyond them, of a file that was not read.
+    /// An index into the files that were read, followed by the files that were not read.
     type Item = usize;
 
     const TIP: &'static str = "What all agents were told about the project, in this order";
@@ -149,7 +150,7 @@ mod tests {
         press(&mut state, "down enter");
         let shown = picture(&state);
         assert!(shown.contains("Run `make` first.␛[2J"), "{shown}");
-        // Closing the text leads back to the list; a file that was not read has no text.
+        // Closing the text of a file leads back to the list. A file that was not read has no text to open.
         press(&mut state, "esc G");
         press(&mut state, "end enter");
         assert!(!top_popup(&state).is_empty());

@@ -1,5 +1,5 @@
-//! The pager: a popup with a text that can be scrolled and searched. Each such popup implements [`Page`] in a folder of
-//! its own.
+//! The pager: a popup with a text that the user can scroll and search. Each such popup implements [`Page`] in a folder
+//! of its own.
 
 mod feature;
 pub(in crate::ui) mod search;
@@ -29,9 +29,9 @@ const WIDTH_MAX: u16 = 96;
 
 const NO_MATCH: &str = "No matches in this text.";
 
-/// The content of a pager.
+/// The content of a pager: its title, its text and, optionally, its sections.
 pub trait Page: Debug + 'static {
-    /// The description of the popup for the tour line.
+    /// The description of the popup that the tour of the demo shows.
     const TIP: &'static str;
 
     fn title(&self, app: &App) -> String;
@@ -39,17 +39,18 @@ pub trait Page: Debug + 'static {
     /// Returns the rows of the text, at most `width` columns wide.
     fn rows(&self, app: &App, width: usize, theme: &Theme) -> Vec<PagerRow>;
 
-    /// Returns what the action `Copy` puts on the clipboard; `None` to copy the lines of the page.
+    /// Returns what the action `Copy` puts on the clipboard; `None` to copy the whole text of the page.
     fn copied(&self) -> Option<Copied> {
         None
     }
 
-    /// Returns the times whose age the page shows now or later, so that the screen is redrawn when an age changes.
+    /// Returns the times whose age the page shows, now or when they are older. When a shown age changes, the screen is
+    /// redrawn.
     fn ages(&self, _app: &App) -> Vec<ShownAge> {
         Vec::new()
     }
 
-    /// Returns the key contexts that take precedence over [`Context::Reader`].
+    /// Returns key contexts whose keys take precedence over those of [`Context::Reader`].
     fn contexts(&self) -> &'static [Context] {
         &[]
     }
@@ -59,58 +60,58 @@ pub trait Page: Debug + 'static {
         false
     }
 
-    /// Called after scrolling to a row: makes the section at that row the current one.
+    /// Called after scrolling: makes the section at the row with index `_line` the current one.
     fn reached(&mut self, _rows: &[PagerRow], _line: usize) {}
 
-    /// Returns whether the line is the heading of the current section.
+    /// Returns whether the row is the heading of the current section.
     fn is_current(&self, _row: &PagerRow) -> bool {
         false
     }
 
-    /// Returns the index of the first line of the section that `action` leads to, for example the next file. If there
-    /// is none, tells the user and returns `None`.
+    /// Returns the index of the first row of the section to which `_action` leads, for example the next file. If there
+    /// is no such section, shows a status message and returns `None`.
     fn section(&self, _app: &mut App, _action: Action, _rows: &[PagerRow]) -> Option<usize> {
         None
     }
 
-    /// Returns whether [`Page::section`] would return a line for `action`; `None` if `action` does not move between
-    /// sections.
+    /// Returns whether there is a section to which `_action` leads; `None` if `_action` does not move between sections.
     fn has_section(&self, _action: Action) -> Option<bool> {
         None
     }
 
-    /// Returns the number of the part, such as a file of a diff, to which a click on the row scrolls. `None` if the row
-    /// cannot be clicked.
+    /// Returns the number of the part, such as a file of a diff, to which a click on this row scrolls. `None` if a
+    /// click on the row has no effect.
     fn part(&self, _row: &PagerRow) -> Option<usize> {
         None
     }
 
-    /// Returns the index of the first row of the part with this number, see [`Page::part`].
+    /// Returns the index of the first row of the part with this number. [`Page::part`] returns the numbers.
     fn line_of_part(&self, _part: usize, _rows: &[PagerRow]) -> Option<usize> {
         None
     }
 
-    /// Returns the action of `key` if the text of the page tells the user to press this key and the pager itself does
-    /// not bind the key.
+    /// Returns the action of `_key` if the text of the page recommends this key to the user and the pager does not bind
+    /// it.
     fn recommended(&self, _prefs: &Preferences, _key: &str) -> Option<Action> {
         None
     }
 
-    /// Called before each event: remembers the item that the page shows, because the event may change its position.
+    /// Called before each event. Remembers the item that the page shows, because the event may change its position in a
+    /// list.
     fn before_event(&mut self, _app: &App) {}
 
-    /// Called after each event: shows the item that [`Page::before_event`] remembered.
+    /// Called after each event. Makes the page show the item that [`Page::before_event`] has remembered.
     fn after_event(&mut self, _app: &App) {}
 }
 
-/// A line of a pager's text, with the data for the search and for the navigation between files.
+/// A row of a pager's text, with data for the search and for moving between files.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PagerRow {
     pub line: Line<'static>,
-    /// The number of spans at the start of the line that are decoration (line numbers, signs, continuation marks). The
-    /// search skips them.
+    /// The number of spans at the start of the row that are decoration, such as line numbers, signs and continuation
+    /// marks. The search skips these spans.
     pub margin: usize,
-    /// The role of the line in navigation between the files of a diff, if any.
+    /// The role of the row when the user moves between the files of a diff; `None` if it has none.
     pub file_mark: Option<FileMark>,
 }
 
@@ -139,7 +140,7 @@ impl From<PageRow> for PagerRow {
     }
 }
 
-/// Converts lines to rows without decoration, so that the search covers each whole line.
+/// Converts lines to rows that have no decoration, so that the search covers the whole of each line.
 pub fn text_rows(lines: Vec<Line<'static>>) -> Vec<PagerRow> {
     lines.into_iter().map(PagerRow::from).collect()
 }
@@ -147,38 +148,39 @@ pub fn text_rows(lines: Vec<Line<'static>>) -> Vec<PagerRow> {
 #[derive(Debug)]
 pub struct Pager<P> {
     pub page: P,
-    /// Number of lines that are scrolled off the top.
+    /// Number of rows that are scrolled off the top.
     pub scroll: usize,
     pub search: LineInput,
-    /// Whether the search text is being typed.
+    /// Whether the user is typing the search text.
     pub is_typing: bool,
-    /// The index of the current match, from 0. Values past the end mean the last match.
+    /// The index of the current match, from 0. If it is greater than the index of the last match, the last match is the
+    /// current one.
     current: usize,
-    /// The scroll position when the search began.
+    /// The value of `scroll` when the user began to type the search text.
     origin: usize,
 }
 
-/// The rows of a text, and which of them are visible.
+/// The rows of a text and the visible part: the index of its first row and its height in rows.
 struct PagerRows {
     rows: Vec<PagerRow>,
     first: usize,
     height: usize,
 }
 
-/// Returns the maximum area of a pager. A shorter text gets a lower popup.
+/// Returns the largest area that a pager can cover. A pager with a short text covers fewer rows.
 pub fn area(screen: Rect) -> Rect {
     let width = WIDTH_MAX.min(screen.width.saturating_sub(4));
     let height = screen.height.saturating_sub(4).min(40);
     centered(screen, width, height)
 }
 
-/// Returns the maximum width of a line in a pager, in columns: that of the area inside the border.
+/// Returns the maximum width of a row in a pager, in columns: the width of the area inside the border.
 pub fn text_width(screen: Rect) -> usize {
     area(screen).width.saturating_sub(4).max(1).into()
 }
 
-/// Returns the index of the first visible line for the scroll position `scroll`, in a pager with `height` rows inside
-/// its border and a text of `len` lines.
+/// Returns the index of the first visible row for the scroll position `scroll`, in a pager with `height` rows inside
+/// its border and a text of `len` rows.
 pub fn first_line(scroll: usize, len: usize, height: u16) -> usize {
     scroll.min(len.saturating_sub(height.into()))
 }
@@ -195,7 +197,7 @@ impl<P: Page> Pager<P> {
         }
     }
 
-    /// Returns whether a search is active or its text is being typed.
+    /// Returns whether a search is active or the user is typing its text.
     pub fn is_searching(&self) -> bool {
         self.is_typing || !self.search.text().is_empty()
     }
@@ -204,7 +206,7 @@ impl<P: Page> Pager<P> {
         self.page.rows(app, text_width(app.size), theme)
     }
 
-    /// Returns the area of a pager whose text has `lines` lines. The popup is no higher than its text.
+    /// Returns the area of a pager whose text has `lines` rows. The pager is at most as high as its text needs.
     fn area(screen: Rect, lines: usize) -> Rect {
         let most = area(screen);
         centered(
@@ -214,7 +216,8 @@ impl<P: Page> Pager<P> {
         )
     }
 
-    /// Returns the area of the lines, and the index of the first visible one.
+    /// Returns the area for the text in a pager that covers `area`, and the index of the first visible row. `len` is
+    /// the number of rows of the text.
     fn list(&self, area: Rect, len: usize) -> (Rect, usize) {
         let list = area::inside(area);
         (list, first_line(self.scroll, len, list.height))
@@ -247,8 +250,8 @@ impl<P: Page> Pager<P> {
         }
     }
 
-    /// Called after scrolling: makes the section at the top of the view the current one, or the last section if the end
-    /// of the text is in view.
+    /// Called after scrolling. Makes the section at the top of the visible part the current one or, if the end of the
+    /// text is visible, the last section.
     fn scrolled(&mut self, app: &App) {
         if !self.page.has_sections() {
             return;
@@ -263,14 +266,14 @@ impl<P: Page> Pager<P> {
         self.page.reached(&seen.rows, line);
     }
 
-    /// Scrolls so that `line` is at the top, as far as the length of the text allows.
+    /// Scrolls so that the row with index `line` is at the top, as far as the length of the text allows.
     fn scroll_to(&mut self, line: usize, seen: &PagerRows) {
         self.page.reached(&seen.rows, line);
         self.scroll = line.min(seen.rows.len().saturating_sub(seen.height));
     }
 
-    /// Scrolls to the match that `choose` selects. `choose` gets the matches and the index of the first visible line.
-    /// It returns the index of a match and the step to report to the user. Returns that step.
+    /// Scrolls to the match that `choose` selects. `choose` is called with the matches and the index of the first
+    /// visible row; it returns the index of the match, and what to report to the user. This report is returned.
     fn go_to(
         &mut self,
         app: &App,
@@ -286,7 +289,7 @@ impl<P: Page> Pager<P> {
         self.scroll = if (seen.first..seen.first + seen.height).contains(&line) {
             seen.first
         } else {
-            // Leaves a third of the page above the match as context.
+            // Shows the match a third of the page below the top, so that the text before it is visible too.
             let most = seen.rows.len().saturating_sub(seen.height);
             line.saturating_sub(seen.height / 3).min(most)
         };
@@ -295,13 +298,13 @@ impl<P: Page> Pager<P> {
         step
     }
 
-    /// Opens the search field with the previous search text.
+    /// Opens the search field, which contains the previous search text.
     fn begin_search(&mut self) {
         self.is_typing = true;
         self.origin = self.scroll;
     }
 
-    /// Closes the search field and keeps the search active. Tells the user if there is no match.
+    /// Closes the search field; the search stays active. If nothing matches, a status message says so.
     fn finish_search_input(&mut self, app: &mut App) {
         self.is_typing = false;
         if self.search.text().trim().is_empty() {
@@ -313,7 +316,7 @@ impl<P: Page> Pager<P> {
         }
     }
 
-    /// Ends the search. If the search text was still being typed, scrolls back to where the search began.
+    /// Ends the search. If the user was still typing the search text, scrolls back to where the search began.
     fn end_search(&mut self) {
         if self.is_typing {
             self.scroll = self.origin;
@@ -322,7 +325,7 @@ impl<P: Page> Pager<P> {
         self.search = LineInput::default();
     }
 
-    /// Goes to the next or previous match; wraps around.
+    /// Goes to the next or previous match. The search continues at the other end of the text.
     fn next_match(&mut self, app: &mut App, way: Way) {
         if !self.is_searching() {
             return tell_how_to_search(app);

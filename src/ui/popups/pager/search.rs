@@ -1,4 +1,4 @@
-//! Search in a pager: finds the matches and tracks the current one. No I/O.
+//! Search in the text of a pager: finds the matches and the current one. No I/O.
 
 use ratatui::text::Span;
 
@@ -12,32 +12,34 @@ use crate::ui::transcript::{MatchStep, Needle, SearchMatch, find_matches};
 pub struct SearchResults {
     /// The matches, from top to bottom.
     pub hits: Vec<SearchMatch>,
-    /// Index of the current match; 0 if there is none.
+    /// The index of the current match in `hits`; 0 if there are no matches.
     pub current: usize,
 }
 
 impl SearchResults {
-    /// Returns the 1-based number of the current match and the number of matches; (0, 0) if there is none.
+    /// Returns the number of the current match, counted from 1, and the number of all matches; (0, 0) if there are
+    /// none.
     pub fn count(&self) -> (usize, usize) {
         let all = self.hits.len();
         ((self.current + 1).min(all), all)
     }
 
-    /// Returns the line in which match `nth` begins.
+    /// Returns the index of the row in which the match with index `nth` begins.
     pub fn line(&self, nth: usize) -> usize {
         let part = self.hits.get(nth).and_then(|hit| hit.parts.first());
         part.map_or(0, |(line, _, _)| *line)
     }
 
-    /// Returns the index of the first match at or below line `from`, or of the last match above it.
+    /// Returns the index of the first match in row `from` or below. If all matches are above that row, returns the
+    /// index of the last one.
     pub fn nearest(&self, from: usize) -> usize {
         let at = (0..self.hits.len()).position(|nth| self.line(nth) >= from);
         at.unwrap_or(self.hits.len().saturating_sub(1))
     }
 }
 
-/// Returns the matches of `words` in `rows`; none if `words` is empty. `current` is the index of the current match; if
-/// it is past the end, the last match is the current one.
+/// Returns the matches of `words` in `rows`; none if `words` is empty. `current` is the index of the current match. If
+/// it is greater than the index of the last match, the last match is the current one.
 pub fn search_rows(words: &str, current: usize, rows: &[pager::PagerRow]) -> SearchResults {
     let hits = Needle::new(words).map_or_else(Vec::new, |needle| {
         let rows: Vec<Row> = rows.iter().map(plain_row).collect();
@@ -56,7 +58,8 @@ fn plain_row(row: &pager::PagerRow) -> Row {
     }
 }
 
-/// Shows a status message if the search wrapped around, or the message `nothing` if there is no match.
+/// Shows a status message if the search continued at the other end of the text. If there is no match, the message is
+/// `nothing`.
 pub fn tell_match(app: &mut App, step: MatchStep, way: Way, nothing: &str) {
     match (step, way) {
         (MatchStep::Moved, _) => {}

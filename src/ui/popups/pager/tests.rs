@@ -10,7 +10,7 @@ use crate::ui::popups::task_page::TaskPage;
 use crate::ui::tests::scenes::work::diff_of_files;
 use crate::ui::{ColorDepth, Effect, Msg, Theme, ThemeName, UiState, update};
 
-/// A long open diff with "word" in lines 9, 19, … 59, counted from 0.
+/// Returns a screen with a long diff, in which "word" is in the lines 9, 19, … 59, counted from 0.
 fn diff(width: u16, height: u16) -> UiState {
     let mut state = busy(width, height);
     press(&mut state, "esc 3");
@@ -29,7 +29,7 @@ fn diff(width: u16, height: u16) -> UiState {
     state
 }
 
-/// Returns the first visible line.
+/// Returns the index of the first visible row.
 fn scroll(state: &UiState) -> usize {
     fn of<P: Page>(state: &UiState) -> Option<usize> {
         Some(state.popups.top::<Pager<P>>()?.scroll)
@@ -49,7 +49,7 @@ fn diff_search_goes_through_matches() {
     press(&mut state, "/ \"word\"");
     shows(&state, "/word 1/6");
     assert_eq!(scroll(&state), 0);
-    // Characters are text while the search is typed, and keys again after Enter.
+    // While the search text is typed, characters are text. After Enter, they are keys again.
     press(&mut state, "\"n\"");
     shows(&state, "/wordn no match");
     press(&mut state, "backspace enter n n");
@@ -76,7 +76,7 @@ fn search_starts_at_view_and_returns_on_end() {
     press(&mut state, "esc");
     assert_eq!((scroll(&state), state.popups.len()), (from, 1));
     press(&mut state, "/ \"word\" enter");
-    // The nearest match below the first visible line.
+    // The current match is the first one below the top of the visible part.
     shows(&state, "/word 3/6");
     press(&mut state, "esc");
     assert_eq!(state.popups.len(), 1, "the search ends first");
@@ -112,7 +112,7 @@ fn current_match_is_highlighted_differently() {
         };
         let y = (0..area.height).find(|y| row(*y).contains(text)).unwrap();
         let x = row(y).chars().position(|c| c == '+').unwrap();
-        // The styles of the sign before the word, and of the first and the last character of the word.
+        // Returns three styles: of the sign before the word, and of the first and the last character of the word.
         [x, x + 1, x + 4].map(|x| buffer[(u16::try_from(x).unwrap(), y)].style())
     };
     for (text, found) in [("Word 9", theme.found), ("Word 19", theme.found_here)] {
@@ -141,7 +141,7 @@ fn every_pager_is_searchable() {
         press(&mut state, keys);
         state
     };
-    // On the heap, since five screens are large.
+    // The screens are on the heap, because five of them are too large for the stack.
     let cases = vec![
         ("message", messages, "needle"),
         ("task", at("esc 3 enter"), "header"),
@@ -162,7 +162,7 @@ fn every_pager_is_searchable() {
     }
 }
 
-/// Returns the file named in the diff's title.
+/// Returns the file that the title of the diff names.
 fn file(state: &UiState) -> String {
     let screen = picture(state);
     let title = screen.lines().find(|l| l.contains("Changes of task #1"));
@@ -201,12 +201,12 @@ fn diff_is_navigated_by_file() {
     assert_eq!(scroll(&state), from);
     press(&mut state, "[");
     assert_eq!(file(&state), all[3]);
-    // After scrolling, the file at the top is current; at the end the last one, at the start the first.
+    // At the start of the text, the first file is the current one; at its end, the last file.
     press(&mut state, "g");
     assert_eq!(file(&state), "1/6 src/header.rs");
     press(&mut state, "G");
     assert_eq!(file(&state), all[4]);
-    // A match makes its file current.
+    // The file that contains the current match becomes the current file.
     press(&mut state, "/ \"fn old\" enter");
     assert_eq!(file(&state), all[3]);
     press(&mut state, "]");

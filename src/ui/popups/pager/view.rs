@@ -13,7 +13,7 @@ use crate::ui::theme::Theme;
 use crate::ui::transcript::VisibleRows;
 use crate::ui::widgets::scrollbar::Scrollbar;
 
-/// Draws a pager. Returns the position of the text cursor while the search is typed.
+/// Draws a pager. Returns the position of the text cursor while the user types the search text.
 pub fn draw<P: Page>(
     app: &App,
     pager: &Pager<P>,

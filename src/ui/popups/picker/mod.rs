@@ -1,5 +1,5 @@
-//! The picker: a popup with a list to choose from, and a search. Each such popup implements [`Choices`] in a file of
-//! its own.
+//! The picker: a popup with a list that the user can search and choose from. Each such popup implements [`Choices`] in
+//! a file of its own.
 
 mod view;
 
@@ -24,34 +24,34 @@ use crate::ui::widgets::list::{PAGE, first_row, step};
 const WIDTH_MAX: u16 = 76;
 const HEIGHT_MAX: u16 = 20;
 
-/// The content of a picker.
+/// The content of a picker: its title and its rows, and what choosing a row does.
 pub trait Choices: Debug + 'static {
-    /// What the user chooses: the value behind a row.
+    /// The value behind a row, which the user chooses with that row.
     type Item: Debug + Clone + PartialEq + 'static;
-    /// The description of the popup for the tour line.
+    /// The description of the popup that the tour of the demo shows.
     const TIP: &'static str;
 
     fn title(&self, app: &App) -> String;
 
-    /// Returns all rows, before the search filters them.
+    /// Returns all rows. The picker then shows those that match the search text.
     fn rows(&self, app: &App) -> Vec<PickerRow<Self::Item>>;
 
-    /// Called when the user has chosen `item`. Returns what happens to the picker then.
+    /// Called when the user has chosen `item`. Returns whether the picker then closes or stays open.
     fn choose(&mut self, app: &mut App, item: Self::Item, out: &mut Vec<Effect>) -> Next;
 
-    /// Returns the item that the search text `typed` itself stands for, or `None` if it stands for none. Called only if
-    /// no row matches the text.
+    /// Returns the item that the user can choose by typing `_typed` as the search text, although no row matches that
+    /// text. `None` if there is none.
     fn item_of(&self, _typed: &str) -> Option<Self::Item> {
         None
     }
 
-    /// Matches a row's text against the search text `typed`. Rows are shown in the order of their scores, best first;
-    /// rows with equal scores keep their order.
+    /// Matches the text of a row against the search text `typed`. Rows with a higher score are shown first; rows with
+    /// equal scores keep their order.
     fn find(&self, typed: &str, text: &str) -> Option<FuzzyMatch> {
         fuzzy::fuzzy_match(typed, text)
     }
 
-    /// Returns the key contexts that take precedence over [`Context::Picker`].
+    /// Returns key contexts whose keys take precedence over those of [`Context::Picker`].
     fn contexts(&self) -> &'static [Context] {
         &[]
     }
@@ -60,23 +60,22 @@ pub trait Choices: Debug + 'static {
         centered(screen, width(screen), height(screen, HEIGHT_MAX))
     }
 
-    /// Returns whether the panes below the picker are dimmed.
+    /// Returns whether the panes behind the picker are dimmed.
     fn dims(&self) -> bool {
         true
     }
 
-    /// Returns the text that is shown if the list is empty, because no row matches the search text or there are no
-    /// rows.
+    /// Returns the text that is shown in place of rows if there are none or none matches the search text `_typed`.
     fn none_matches(&self, _app: &App, _typed: &str) -> String {
         "No matches.".into()
     }
 
-    /// Returns the index of the row to select when the first rows arrive in an empty list; `None` for the first row.
+    /// Returns the index of the row to select when an empty list gets its first rows; `None` to select the first row.
     fn first_selected(&self, _app: &App) -> Option<usize> {
         None
     }
 
-    /// Returns the request that the choice concerns, if any. The picker is closed when the request is closed.
+    /// Returns the request that the choice concerns, if any. When that request is closed, the picker is closed too.
     fn request(&self) -> Option<&RequestId> {
         None
     }
@@ -87,17 +86,18 @@ pub fn width(screen: Rect) -> u16 {
     WIDTH_MAX.min(screen.width.saturating_sub(4))
 }
 
-/// Returns the height of a picker, including its border and search line: at most `most` rows, and less on a low screen.
+/// Returns the height of a picker in rows, including its border and search line: at most `most`, and at most the height
+/// of the screen minus 4.
 pub fn height(screen: Rect, most: u16) -> u16 {
     screen.height.saturating_sub(4).min(most)
 }
 
 /// Returns the area of a picker with `rows` rows, of which at most `most` are visible. The picker is only as high as
-/// its rows, so that much of the screen stays visible.
+/// its rows need, so that much of the screen stays visible.
 pub fn low_area(screen: Rect, rows: usize, most: u16) -> Rect {
     let rows = u16::try_from(rows).unwrap_or(u16::MAX).clamp(1, most);
-    // The rest of the screen stays visible, so the picker takes the whole width rather than leave unreadable strips
-    // beside it.
+    // The panes behind the picker stay visible. On a narrow screen, the picker takes the whole width, because the
+    // strips beside it would be too narrow to read.
     let width = whole_or(screen, width(screen));
     centered(screen, width, height(screen, rows + 4))
 }
@@ -106,7 +106,7 @@ pub fn low_area(screen: Rect, rows: usize, most: u16) -> Rect {
 pub struct Picker<C: Choices> {
     pub choices: C,
     search: LineInput,
-    /// The index of the selected row among those that match the search.
+    /// The index of the selected row, counted among the rows that match the search.
     pub row: usize,
     /// The item that was selected before the current event.
     remembered: Option<C::Item>,
@@ -122,7 +122,8 @@ impl<C: Choices> Picker<C> {
         }
     }
 
-    /// Returns the rows that match the search, best match first. Without a search, returns all rows in their own order.
+    /// Returns the rows that match the search, best match first. Without a search text, returns all rows in their
+    /// order.
     pub fn rows(&self, app: &App) -> Vec<PickerRow<C::Item>> {
         let mut scored: Vec<(i32, PickerRow<C::Item>)> = self
             .choices
@@ -145,7 +146,7 @@ impl<C: Choices> Picker<C> {
         Some(row.item)
     }
 
-    /// Returns the layout: `len` matching rows below the search line and a blank line.
+    /// Returns the layout of the picker for `len` matching rows. They are below the search line and a blank row.
     fn place(&self, app: &App, screen: Rect, len: usize) -> PopupListLayout {
         let area = self.choices.area(app, screen);
         let inside = inside(area);

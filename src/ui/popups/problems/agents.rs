@@ -13,8 +13,8 @@ use crate::ui::text::age;
 use crate::ui::text::aging::ShownAge;
 use crate::ui::theme::Theme;
 
-/// How long an agent may keep running after its shutdown was approved before it is listed as a problem. The crew sends
-/// a notice after the same time.
+/// Time that an agent has to end after its shutdown was approved. An agent that still runs after it is listed as a
+/// problem. The crew sends a notice after the same time.
 const OVERDUE_AFTER: Duration = Duration::from_secs(120);
 
 /// Returns the problems with agents that are present.
@@ -26,8 +26,8 @@ pub fn problems(app: &App) -> Vec<Problem> {
         .collect()
 }
 
-/// Returns the times since which agents may become a problem: when a shutdown was approved, and when an activity
-/// started.
+/// Returns the times from which on an agent may become a problem: when its shutdown was approved, and when its current
+/// activity began.
 pub fn ages(model: &CrewModel) -> Vec<ShownAge> {
     let mut out = Vec::new();
     for name in model.present() {
@@ -58,7 +58,7 @@ fn busy_since(model: &CrewModel, name: &Name) -> Option<Timestamp> {
     since.filter(|s| s.0 > 0.0)
 }
 
-/// Reports an agent that is still running after an approved shutdown.
+/// Returns a problem if an agent is still running although its shutdown was approved some time ago.
 fn overdue(app: &App, name: &Name) -> Option<Problem> {
     let asked = app.model.event_log.shutdown_approved_at(name)?;
     let passed = app.now.since(asked);
@@ -106,7 +106,7 @@ fn agent(app: &App, name: &Name) -> Option<Problem> {
                 "{panes.focus_team}, then {team.nudge} nudges it; {everywhere.interrupt} stops the shown agent",
             )
         }
-        // An agent that needs the user has an open request, which is listed as a problem of its own.
+        // An agent that needs the user has an open request, and the request is listed as a problem.
         Activity::NeedsYou { .. } | Activity::Idle | Activity::Gone => return None,
     };
     Some(Problem {

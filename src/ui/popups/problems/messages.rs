@@ -10,8 +10,8 @@ use crate::ui::popups::problems::{Problem, ProblemSeverity, STALLED_AFTER};
 use crate::ui::text::age;
 use crate::ui::text::aging::ShownAge;
 
-/// Returns the unread messages by recipient, without those to the user: the name of the recipient, the number of
-/// messages, and the time of the oldest one.
+/// Returns for each recipient with unread messages, except the user: the name, the number of unread messages, and the
+/// time of the oldest one.
 fn unread(model: &CrewModel) -> Vec<(String, usize, Timestamp)> {
     let mut unread: Vec<(String, usize, Timestamp)> = Vec::new();
     for traced in model
@@ -21,7 +21,7 @@ fn unread(model: &CrewModel) -> Vec<(String, usize, Timestamp)> {
     {
         let (to, at) = (one_line(&traced.message.to), traced.message.timestamp);
         match unread.iter_mut().find(|(who, ..)| *who == to) {
-            // Messages are in order of time, so the first one is the oldest.
+            // Messages are ordered by time, so the first one found is the oldest.
             Some((_, count, _)) => *count += 1,
             None => unread.push((to, 1, at)),
         }
@@ -34,7 +34,7 @@ fn is_here(to: &str, present: &[Name]) -> bool {
     present.iter().any(|n| n.as_str().eq_ignore_ascii_case(to))
 }
 
-/// Returns the times of the oldest unread message of each recipient on the team.
+/// Returns for each recipient on the team the time of the oldest unread message.
 pub fn ages(model: &CrewModel) -> Vec<ShownAge> {
     let present = model.present();
     let mut all = unread(model);
@@ -44,7 +44,8 @@ pub fn ages(model: &CrewModel) -> Vec<ShownAge> {
     all.into_iter().map(age).collect()
 }
 
-/// Returns problems for messages to recipients who are not on the team, and for messages that are unread for too long.
+/// Returns a problem for each recipient who is not on the team, and for each recipient whose oldest message has been
+/// unread for too long.
 pub fn problems(app: &App) -> Vec<Problem> {
     let present = app.present();
     let inboxes = unread(app).into_iter();

@@ -23,14 +23,14 @@ use crate::ui::text::aging::ShownAge;
 use crate::ui::text::{fit, wrap};
 use crate::ui::theme::Theme;
 
-/// Maximum number of listed problems. If there are more, the least severe are omitted.
+/// Maximum number of listed problems. If there are more, the least severe ones are omitted.
 pub const PROBLEMS_MAX: usize = 100;
 
-/// Maximum width of a request's summary, in columns.
+/// Maximum width of the summary of a request, in columns.
 const ABOUT_MAX: usize = 120;
 
-/// How long an agent may be busy with one activity before it counts as stalled, and how long a message may be unread
-/// before it is listed as a problem.
+/// Time after which an agent that is busy with one activity counts as stalled, and after which an unread message is
+/// listed as a problem.
 const STALLED_AFTER: Duration = Duration::from_secs(300);
 
 #[derive(Debug)]
@@ -68,14 +68,14 @@ impl Page for ProblemsPage {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
     pub severity: ProblemSeverity,
-    /// What is wrong and why, in one line.
+    /// What is wrong and why, on one line.
     pub cause: String,
-    /// What to do. Names of actions in braces, such as `{team.open}`, are replaced by their keys: see
+    /// What the user can do. Names of actions in braces, such as `{team.open}`, are replaced by their keys with
     /// [`KeyMap::expand_keys`](crate::ui::keymap::KeyMap::expand_keys).
     pub help: &'static str,
 }
 
-/// The severity of a problem, worst first.
+/// The severity of a problem. The most severe one is first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ProblemSeverity {
     NeedsUser,
@@ -109,7 +109,7 @@ pub fn problems(app: &App) -> Vec<Problem> {
     out
 }
 
-/// Summarizes a request in one line. Its card in "Needs you" has the details.
+/// Summarizes a request on one line. The pane "Needs you" shows its details.
 fn asked_for(request: &Request) -> String {
     let who = one_line(&sentence::request(request));
     match sentence::about(request) {
@@ -118,8 +118,8 @@ fn asked_for(request: &Request) -> String {
     }
 }
 
-/// Returns the times whose age is shown in a problem or makes something a problem later. The screen is redrawn when
-/// such an age changes.
+/// Returns the times whose age a problem shows, or from which on something may become a problem. When such an age
+/// changes, the screen is redrawn.
 pub(in crate::ui) fn ages(model: &CrewModel) -> Vec<ShownAge> {
     agents::ages(model)
         .into_iter()
@@ -127,7 +127,7 @@ pub(in crate::ui) fn ages(model: &CrewModel) -> Vec<ShownAge> {
         .collect()
 }
 
-/// Renders the problems for the popup: the cause and the help of each, `width` columns wide.
+/// Renders the cause and the help of each problem, `width` columns wide.
 pub fn lines(app: &App, width: usize, theme: &Theme) -> Vec<Line<'static>> {
     let all = problems(app);
     if all.is_empty() {
@@ -137,7 +137,7 @@ pub fn lines(app: &App, width: usize, theme: &Theme) -> Vec<Line<'static>> {
     let mut out = Vec::new();
     let mut push = |text: &str, head: (&'static str, Style), style: Style| {
         for (i, line) in wrap(text, width.saturating_sub(2)).into_iter().enumerate() {
-            // Only the first line has the symbol.
+            // Only the first line of a problem has the symbol.
             let head = match i {
                 0 => vec![Span::styled(head.0, head.1), Span::raw(" ")],
                 _ => vec![Span::raw("  ")],

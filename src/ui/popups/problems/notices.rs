@@ -1,21 +1,22 @@
-//! Problems that the notices in the event log report and that are not resolved yet: unreadable or damaged files, merge
+//! Problems that notices in the event log report and that are not resolved yet: unreadable or damaged files, and merge
 //! conflicts. Pure.
 //!
-//! The notices are recognized by their text, so these constants must match the texts of the crew.
+//! The notices are recognized by the constants in this file, so these must match the texts that the crew writes.
 
 use crate::domain::task::TaskStatus;
 use crate::ui::model::CrewModel;
 use crate::ui::model::event_log::{About, LogLine, Topic};
 use crate::ui::popups::problems::{Problem, ProblemSeverity};
 
-/// The texts by which two kinds of notices are recognized: that a file cannot be read, and that it can be read again.
+/// The texts by which notices about unreadable files are recognized: that a file cannot be read, and that it can be
+/// read again.
 const UNREADABLE_TEXT: (&str, &str) = (" cannot be read", " can be read again");
-/// The word by which a notice about a damaged file is recognized. All such notices must contain it.
+/// The word by which a notice about a damaged file is recognized. Every such notice must contain it.
 const DAMAGED: &str = "damaged";
 /// The text by which a notice about a merge conflict is recognized.
 const CONFLICT_TEXT: &str = " does not merge into ";
 
-/// Returns the problems found in the event log.
+/// Returns the problems that notices in the event log report.
 pub fn problems(model: &CrewModel) -> Vec<Problem> {
     let mut out: Vec<Problem> = Vec::new();
     for line in model.event_log.lines().filter(|l| l.severity.is_trouble()) {
@@ -24,7 +25,7 @@ pub fn problems(model: &CrewModel) -> Vec<Problem> {
             Topic::Worktree => conflict(model, line),
             _ => None,
         };
-        // The same notice may occur several times.
+        // The same notice may occur several times in the log.
         out.extend(found.filter(|p| !out.contains(p)));
     }
     out

@@ -1,4 +1,5 @@
-//! Problems with tasks: no owner present, no teammate who can claim them, missing blockers, unmerged branches. Pure.
+//! Problems with tasks: the owner has left, no teammate can claim the task, a blocker is missing, a branch is unmerged.
+//! Pure.
 
 use crate::domain::graph::{ATTEMPTS_MAX, Claimer, tags_match};
 use crate::domain::ids::{Name, TaskId};
@@ -127,8 +128,8 @@ fn what_waits(model: &CrewModel, id: TaskId) -> String {
     }
 }
 
-/// Returns the tags of a task as text if no teammate has all of them. `None` if the task has no tags or a teammate has
-/// them.
+/// Returns the tags of a task as text if no teammate has all of them. `None` if a teammate has them all or the task has
+/// no tags.
 fn unknown_tags(model: &CrewModel, task: &Task) -> Option<String> {
     if task.tags.is_empty() {
         return None;
@@ -141,7 +142,8 @@ fn unknown_tags(model: &CrewModel, task: &Task) -> Option<String> {
     (!claimers.any(|c| fits(&c))).then(|| one_line(&task.tags.join(" and ")))
 }
 
-/// Returns the owner who released the task, if that agent has left the team and nothing has happened to the task since.
+/// Returns the last owner of a task that was released, if that owner has left the team and the task has not changed
+/// since.
 fn released_by_departed(model: &CrewModel, task: &Task, present: &[Name]) -> Option<String> {
     let last = model.history.of(task.id).next().map(|(_, step)| step);
     match last {
@@ -150,7 +152,8 @@ fn released_by_departed(model: &CrewModel, task: &Task, present: &[Name]) -> Opt
     }
 }
 
-/// Reports unmerged branches. They are not a problem while an agent is busy, because the lead may still merge them.
+/// Returns a problem if branches can be merged but are not. They are no problem while an agent is busy, because the
+/// lead may still merge them.
 fn unmerged(model: &CrewModel) -> Option<Problem> {
     let all = branches::to_merge(model);
     if all.is_empty() || model.busy() > 0 {
@@ -173,7 +176,7 @@ fn unmerged(model: &CrewModel) -> Option<Problem> {
     })
 }
 
-/// Reports ready tasks if there are no teammates to claim them.
+/// Returns a problem if tasks are ready but there are no teammates to claim them.
 fn no_teammates(model: &CrewModel) -> Option<Problem> {
     if model.team.present().next().is_some() || model.busy() > 0 {
         return None;

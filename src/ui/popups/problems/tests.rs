@@ -1,4 +1,4 @@
-//! Tests of which problems are listed, and when they disappear.
+//! Tests of which problems are listed and when they are no longer listed.
 
 use pretty_assertions::assert_eq;
 
@@ -174,7 +174,7 @@ fn unclaimable_and_released_tasks_are_problems() {
         listed_problems(&state),
         [(ProblemSeverity::Stuck, tags.into())]
     );
-    // Bob leaves and its task is released.
+    // bob leaves the team, and its task is released.
     let mut next = board.clone();
     next.release(TaskId(3), &name("bob"), Timestamp(NOON))
         .unwrap();
@@ -188,7 +188,7 @@ fn unclaimable_and_released_tasks_are_problems() {
         (ProblemSeverity::Waits, gone.into()),
     ];
     assert_eq!(listed_problems(&state), expected);
-    // A new claim solves the problem; the fifth attempt is a problem again.
+    // When the task is claimed again, the problem is gone. The fifth claim of the task is a problem again.
     let mut last = next.clone();
     for attempt in 0..4 {
         last.claim(TaskId(3), &claimer("alice"), Timestamp(NOON))
@@ -301,7 +301,7 @@ fn unreadable_files_and_conflicts_are_problems_until_solved() {
         listed_problems(&state),
         [(ProblemSeverity::Failed, damaged.into())]
     );
-    // A merge conflict, the task that resolves it, and the merge.
+    // First the merge conflict, then the task that resolves it, then the merge.
     let mut state = started(100, 30);
     let mut board = TaskGraph::default();
     task(&mut board, 1, &[], "");

@@ -1,4 +1,4 @@
-//! The MCP servers as a popup: their states, and the end of the log of the selected one.
+//! The popup with the MCP servers: the state of each server, and the end of the log of the selected one.
 
 mod view;
 
@@ -21,7 +21,6 @@ pub struct ServersPopup {
     row: usize,
 }
 
-/// Opens the list of MCP servers.
 pub fn open(app: &mut App) {
     open_once(app, ServersPopup::default());
 }

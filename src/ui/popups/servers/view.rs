@@ -20,11 +20,10 @@ use crate::ui::widgets::scrollbar::Scrollbar;
 
 /// Maximum width of the popup, in columns.
 const WIDTH: u16 = 120;
-/// Maximum number of rows of the list. The rest of the popup shows the selected server.
+/// Maximum number of rows of the list. The rows of the popup below it show details of the selected server.
 const ROWS_MAX: usize = 10;
-/// Maximum width of the column with the names, in columns.
+/// Maximum width of the column with the names of the servers, in columns.
 const NAMES_MAX: usize = 24;
-/// The text that is shown if there are no servers.
 const NO_SERVERS: &str =
     "No MCP servers. Add one with crewdeck mcp add, or list servers in .mcp.json.";
 
@@ -39,7 +38,7 @@ fn no_servers(screen: Rect) -> Vec<String> {
     )
 }
 
-/// Returns the layout of the popup with `len` servers and `row` selected.
+/// Returns the layout of the popup for `len` servers, of which the one at index `row` is selected.
 pub fn place(screen: Rect, row: usize, len: usize) -> PopupListLayout {
     let height = match len {
         0 => height_with_border(no_servers(screen).len()),
@@ -59,7 +58,7 @@ pub fn place(screen: Rect, row: usize, len: usize) -> PopupListLayout {
     }
 }
 
-/// Draws the popup; `row` is the selected row.
+/// Draws the popup. `row` is the index of the selected server.
 pub fn draw(app: &App, row: usize, theme: &Theme, screen: Rect, buffer: &mut Buffer) {
     let all = app.model.servers.all();
     let row = row.min(all.len().saturating_sub(1));
@@ -154,7 +153,7 @@ fn clean(text: &str) -> String {
     one_line(&escape_control_chars(text))
 }
 
-/// Returns what the user can do about the state of a server; `None` if nothing needs to be done.
+/// Returns what the user can do to make a server work; `None` if there is nothing to do.
 fn remedy(server: &ServerStatus, keymap: &KeyMap) -> Option<String> {
     let key = |action| keymap.key(Context::Servers, action);
     match &server.state {
@@ -180,8 +179,9 @@ fn remedy(server: &ServerStatus, keymap: &KeyMap) -> Option<String> {
     }
 }
 
-/// Returns the lines below the list: source and target of the server, its last error, what to do, and the end of its
-/// log. `log` is `None` if it was not requested yet; `columns` and `rows` are the size of the area.
+/// Returns the lines below the list for the selected server: its source and target, its last error, what the user can
+/// do, and the end of its log. `log` is `None` if the log was not requested yet. `columns` and `rows` are the size of
+/// the area.
 fn details(
     server: &ServerStatus,
     log: Option<&str>,

@@ -1,4 +1,5 @@
-//! The list of skills: what agents can load, where each skill comes from, and which skill files are broken.
+//! The lines of the popup with the skills: what agents can load, where each skill comes from, and which skill files are
+//! broken.
 
 use ratatui::text::{Line, Span};
 
@@ -19,8 +20,7 @@ const EXAMPLE: [&str; 5] = [
     "Instructions for the agent.",
 ];
 
-/// Returns the lines of the popup, `width` columns wide: first broken skill files, then the skills, then how to add a
-/// skill.
+/// Returns the lines of the popup, `width` columns wide: broken skill files, then the skills, then how to add a skill.
 pub fn lines(book: &SkillCatalog, width: usize, theme: &Theme) -> Vec<Line<'static>> {
     let mut out = Vec::new();
     for broken in &book.broken {

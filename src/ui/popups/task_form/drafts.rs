@@ -1,15 +1,15 @@
-//! Task forms that are not on the screen: drafts, and sent forms that the board has neither accepted nor rejected yet.
-//! No I/O.
+//! Task forms that are not on the screen: drafts, and forms that were sent to the board and neither accepted nor
+//! rejected yet. No I/O.
 
 use crate::domain::ids::TaskId;
 use crate::protocol::TaskCommand;
 use crate::ui::app::popup::PopupMemory;
 use crate::ui::popups::task_form::form::TaskForm;
 
-/// Maximum number of drafts, and of sent forms that the board has neither accepted nor rejected yet.
+/// Maximum number of drafts, and also of sent forms that the board has neither accepted nor rejected yet.
 pub const FORMS_MAX: usize = 8;
 
-/// The drafts and the sent forms, which are not on the screen. Both lists are ordered from oldest to newest.
+/// The task forms that are not on the screen. The drafts and the sent forms are each ordered from oldest to newest.
 #[derive(Debug, Default)]
 pub struct TaskForms {
     drafts: Vec<TaskForm>,
@@ -18,7 +18,8 @@ pub struct TaskForms {
 }
 
 impl TaskForms {
-    /// Stores a form that was closed before it was saved. Beyond [`FORMS_MAX`] drafts, the oldest is dropped.
+    /// Stores a form that the user closed without saving. If there are more than [`FORMS_MAX`] drafts then, the oldest
+    /// one is dropped.
     pub fn store_draft(&mut self, form: TaskForm) {
         self.drafts.push(form);
         if self.drafts.len() > FORMS_MAX {
@@ -32,7 +33,8 @@ impl TaskForms {
         Some(self.drafts.remove(at))
     }
 
-    /// Returns whether [`FORMS_MAX`] sent forms wait for an answer of the board, so that no more can be sent.
+    /// Returns whether [`FORMS_MAX`] sent forms wait for the board to accept or reject them, so that no further form
+    /// can be sent.
     pub fn is_full(&self) -> bool {
         self.sent.len() >= FORMS_MAX
     }
@@ -43,7 +45,7 @@ impl TaskForms {
     }
 
     /// Removes the oldest sent form of task `id`, or of a new task if `id` is `None`, because the board has accepted
-    /// it. Returns whether there was one.
+    /// it. Returns whether there was such a form.
     pub fn accept(&mut self, id: Option<TaskId>) -> bool {
         let at = self.sent.iter().position(|(form, _)| form.id == id);
         at.map(|at| self.sent.remove(at)).is_some()
@@ -62,7 +64,7 @@ impl TaskForms {
 }
 
 impl PopupMemory for TaskForms {
-    /// Turns all sent forms into drafts, because the board will not answer them any more.
+    /// Turns all sent forms into drafts, because the board will neither accept nor reject them any more.
     fn answers_will_not_come(&mut self) {
         for (form, _) in std::mem::take(&mut self.sent) {
             self.store_draft(form);

@@ -16,7 +16,7 @@ pub enum FormField {
     #[default]
     Subject,
     Description,
-    /// IDs of the tasks that block this one.
+    /// Numbers of the tasks that block this one.
     BlockedBy,
     /// Tags a teammate must have to claim the task.
     Tags,
@@ -39,7 +39,7 @@ impl FormField {
         }
     }
 
-    /// Returns the placeholder that explains an empty field.
+    /// Returns the placeholder that an empty field shows to explain what to type.
     pub fn example(self) -> &'static str {
         match self {
             FormField::Subject => "one line: what to do",
@@ -56,10 +56,10 @@ pub struct TaskForm {
     pub id: Option<TaskId>,
     /// The field with the keyboard focus.
     pub field: FormField,
-    /// The reason why the form or its command was rejected; empty if there is none.
+    /// The reason why the form is invalid or the board has rejected it; empty if there is none.
     pub error: String,
-    /// The task as it was when the form was opened. Only fields that differ from it are saved, so that changes that
-    /// others have made in the meantime are kept.
+    /// The task as it was when the form was opened. Only fields whose text has changed since are saved, so that changes
+    /// that others have made in the meantime are kept.
     opened: Option<Task>,
     subject: Composer,
     description: Composer,
@@ -68,7 +68,6 @@ pub struct TaskForm {
 }
 
 impl TaskForm {
-    /// Creates an empty form for a new task.
     pub fn new() -> TaskForm {
         TaskForm::default()
     }
@@ -103,13 +102,13 @@ impl TaskForm {
         }
     }
 
-    /// Returns the focused field, for a change of its text. Clears the error.
+    /// Returns the text of the focused field for an edit, and clears the error of the form.
     pub fn input_to_edit(&mut self) -> &mut Composer {
         self.error.clear();
         self.focused_input()
     }
 
-    /// Returns the focused field, for input that may leave its text unchanged. Keeps the error.
+    /// Returns the text of the focused field for input that may leave it unchanged. The error of the form stays.
     pub fn focused_input(&mut self) -> &mut Composer {
         match self.field {
             FormField::Subject => &mut self.subject,
@@ -119,7 +118,7 @@ impl TaskForm {
         }
     }
 
-    /// Moves the focus by `by` fields, wrapping around.
+    /// Moves the focus by `by` fields. After the last field follows the first one.
     pub fn cycle_focus(&mut self, by: isize) {
         let all = FormField::ALL;
         let count = all.len().cast_signed();
@@ -134,7 +133,7 @@ impl TaskForm {
             .all(|f| self.input(*f).text().trim().is_empty())
     }
 
-    /// Adds a task to the blockers, or removes it if it already is a blocker.
+    /// Adds a task to the blockers in the form, or removes it from them.
     pub fn toggle_blocker(&mut self, id: TaskId) {
         self.error.clear();
         let text = self.waits.text();
@@ -180,7 +179,8 @@ impl TaskForm {
             a.iter().copied().filter(|id| !b.contains(id)).collect()
         };
         let mut unblock = is_other(&before.blocked_by, &blocked_by);
-        // Blockers that were completed or deleted in the meantime are no longer on the task, so they need no removal.
+        // Blockers that were completed or deleted in the meantime no longer block the task, so they need not be
+        // removed.
         unblock.retain(|id| now.blocked_by.contains(id));
         let edit = TaskEdit {
             subject: (subject != one_line(&before.subject)).then_some(subject),
@@ -199,14 +199,14 @@ impl TaskForm {
     }
 }
 
-/// Splits the text of a list field at commas and blanks.
+/// Splits the text of a field with several values at commas and white space.
 fn list_words(text: &str) -> impl Iterator<Item = &str> {
     text.split([',', ' ', '\t', '\n'])
         .filter(|word| !word.is_empty())
 }
 
-/// Parses task numbers, separated by commas or blanks, and removes duplicates. Returns an error message if a word is
-/// not a task number.
+/// Parses task numbers that are separated by commas or white space, and removes duplicates. Returns an error message if
+/// a word is not a task number.
 fn task_numbers(text: &str, board: &TaskGraph) -> Result<Vec<TaskId>, String> {
     let mut out = Vec::new();
     for word in list_words(text) {

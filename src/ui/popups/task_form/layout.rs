@@ -1,4 +1,4 @@
-//! The layout of the task form: its fields, and where their text is drawn.
+//! The layout of the task form: the areas of its fields and of their texts.
 
 use ratatui::layout::Rect;
 
@@ -11,36 +11,37 @@ use crate::ui::widgets::cut::{cut_left, cut_top};
 const WIDTH_MAX: u16 = 72;
 /// Maximum height of the form, in rows, including its border.
 const ROWS_MAX: u16 = 18;
-/// Width of the field names in a form, in columns.
+/// Width of the column with the names of the fields, in columns.
 const NAME_WIDTH: u16 = 14;
-/// Maximum number of rows of a single-line field; longer text wraps.
+/// Maximum number of rows of a single-line field, into which a long text wraps.
 const LINE_ROWS: u16 = 3;
-/// Minimum number of rows of the description.
+/// Minimum number of rows of the field for the description.
 const DESCRIPTION_ROWS: u16 = 3;
-/// Maximum number of rows of the error text.
+/// Maximum number of rows in which the error of the form is shown.
 const ERROR_ROWS: usize = 3;
 
 /// Returns the area of the form, including its border.
 pub fn area(screen: Rect) -> Rect {
     let columns = WIDTH_MAX.min(screen.width.saturating_sub(4));
-    // Leaves the status line, the tabs and the two lines at the bottom visible.
+    // The status line, the tabs and the two lines at the bottom of the screen stay visible.
     let rows = ROWS_MAX.min(screen.height.saturating_sub(4));
     centered(screen, columns, rows)
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct FormLayout {
-    /// The fields and their areas, field names included.
+    /// The fields, each with its area. The area includes the name of the field.
     pub fields: Vec<(FormField, Rect)>,
-    /// The error text, wrapped into rows.
+    /// The error of the form, wrapped into rows; empty if there is none.
     pub error_lines: Vec<String>,
     pub error: Rect,
 }
 
-/// Lays out the task form. Single-line fields get as many rows as their text needs; the description gets the rest.
+/// Lays out the task form. Single-line fields get as many rows as their text needs; the description gets the remaining
+/// rows.
 pub fn fields(screen: Rect, form: &TaskForm) -> FormLayout {
     let inner = inside(area(screen));
-    // The last two rows hold a blank row and the buttons.
+    // The last two rows of the form are a blank row and the row of the buttons.
     let room = inner.height.saturating_sub(2);
     let count = FormField::ALL.len();
     let mut wrong = wrap(&form.error, usize::from(inner.width));
@@ -98,7 +99,7 @@ mod tests {
     #[test]
     fn single_line_field_grows_with_its_text() {
         let words = "Measure how long the reader takes for each of the versions of the format. ";
-        // Screen size, repetitions of the text, and the expected heights of the fields.
+        // Each case: the size of the screen, how often the text is repeated, and the expected heights of the fields.
         for ((width, height), times, expected) in [
             ((160, 45), 0, [1, 11, 1, 1]),
             ((160, 45), 1, [2, 10, 1, 1]),

@@ -22,12 +22,12 @@ pub use crate::ui::popups::task_form::drafts::FORMS_MAX;
 use crate::ui::popups::task_form::drafts::TaskForms;
 use crate::ui::popups::task_form::form::TaskForm;
 
-/// Opens the form for a new task, with the user's draft if there is one.
+/// Opens the form for a new task. If the user has a draft of a new task, opens that draft.
 pub fn add(app: &mut App) {
     open(app, None, TaskForm::new);
 }
 
-/// Opens the form that edits a task, with the user's draft of the edit if there is one.
+/// Opens the form that edits a task. If the user has a draft of this edit, opens that draft.
 pub fn edit(app: &mut App, id: TaskId) {
     let board = app.model.board.clone();
     open(app, Some(id), || {
@@ -40,12 +40,12 @@ fn open(app: &mut App, id: Option<TaskId>, make: impl FnOnce() -> TaskForm) {
     open_popup(app, draft.unwrap_or_else(make));
 }
 
-/// Calls `change` with the drafts and sent forms, and returns the result of `change`.
+/// Calls `change` with the task forms that are not on the screen, and returns the result of `change`.
 fn forms<R>(app: &mut App, change: impl FnOnce(&mut TaskForms) -> R) -> R {
     app.popups.with_kept(change)
 }
 
-/// Keeps a form that was closed without saving as a draft, unless it is empty or unchanged.
+/// Keeps a form that the user closed without saving as a draft, unless the form is empty or unchanged.
 fn keep_draft(app: &mut App, form: TaskForm) {
     let is_changed = form
         .to_command(&app.model.board)
@@ -58,7 +58,7 @@ fn keep_draft(app: &mut App, form: TaskForm) {
     forms(app, |forms| forms.store_draft(form));
 }
 
-/// Sends the command of the form if it is valid. Otherwise the form shows the error.
+/// Sends the command of the form if the form is valid. Otherwise, the form shows the error.
 fn submit(form: &mut TaskForm, app: &mut App, out: &mut Vec<Effect>) -> Next {
     match form.to_command(&app.model.board) {
         Err(why) => form.error = why,
@@ -93,8 +93,8 @@ pub fn toggle_blocker(app: &mut App, selected: Option<TaskId>) {
     }
 }
 
-/// Handles the event that the board has accepted the user's action `act` on a task. If a form was sent for that action,
-/// removes the form and selects the task on the board.
+/// Called when the board has accepted the user's action `act` on a task. If the action came from a form, removes the
+/// form and selects the task on the board.
 pub fn confirmed(app: &mut App, task: TaskId, act: &UserAction) {
     let (id, words) = match act {
         UserAction::Added => (None, format!("{task} added.")),
@@ -107,8 +107,8 @@ pub fn confirmed(app: &mut App, task: TaskId, act: &UserAction) {
     }
 }
 
-/// Handles the rejection of `command`, if it was sent by a form. The form reopens with the reason, or becomes a draft
-/// if the user is busy elsewhere.
+/// Called when the crew has rejected `command`. If a form sent the command, the form reopens with the reason, or
+/// becomes a draft if a popup or the composer has the focus.
 pub fn rejected(app: &mut App, command: &TaskCommand, why: &str) {
     let Some(mut form) = forms(app, |forms| forms.take_rejected(command)) else {
         return;
@@ -124,13 +124,13 @@ pub fn rejected(app: &mut App, command: &TaskCommand, why: &str) {
     }
 }
 
-/// Returns whether there are no drafts and no sent forms that the board has neither accepted nor rejected.
+/// Returns whether there are no drafts, and no sent forms that the board has neither accepted nor rejected.
 #[cfg(test)]
 pub fn is_clear(app: &mut App) -> bool {
     forms(app, |forms| forms.is_clear())
 }
 
-/// Returns the status message which says that a draft was kept and which key reopens it.
+/// Returns the status message that says that a draft was kept, and which key reopens it.
 fn kept(prefs: &Preferences, id: Option<TaskId>) -> String {
     let action = match id {
         None => Action::AddTask,

@@ -1,4 +1,4 @@
-//! The task form: typing, submitting, rejected forms and drafts.
+//! The task form: typing, sending, rejected forms and drafts.
 
 use pretty_assertions::assert_eq;
 
@@ -68,7 +68,7 @@ fn task_form_submits_and_shows_errors() {
         ),
         ("e tab tab ctrl+u enter", vec![edit(no_wait)], false),
         ("e ctrl+t enter", vec![], false),
-        // Other keys do not discard the text.
+        // Keys that lead to other parts of the screen do not discard the text of the form.
         ("t \"Draw\" alt+w", vec![], true),
         ("t \"Draw\" ctrl+p", vec![], true),
     ] {
@@ -113,7 +113,7 @@ fn rejected_form_reopens_with_reason() {
     apply_events(&mut state, vec![refused(1)]);
     let shown = picture(&state);
     assert!(shown.contains("New task") && shown.contains("Draw") && shown.contains(&why));
-    // An accepted form does not return; a rejection of something else changes nothing.
+    // A form that the board has accepted does not reopen. The rejection of another command does not change forms.
     press(&mut state, "enter");
     let task = TaskId(7);
     let act = UserAction::Added;
@@ -127,7 +127,7 @@ fn rejected_form_reopens_with_reason() {
     assert!(state.popups.is_empty() && task_form::is_clear(&mut state));
     press(&mut state, "t");
     assert!(!picture(&state).contains("Draw"));
-    // A paste into a single-line field becomes one line.
+    // Text with several lines that is pasted into a single-line field becomes one line.
     crate::ui::update(&mut state, crate::ui::Msg::Paste("a\nb\n".into()));
     assert!(picture(&state).contains("a b"));
     crate::ui::update(&mut state, crate::ui::Msg::Edited("c\nd\n".into()));
@@ -151,7 +151,7 @@ fn rejected_form_stays_draft_while_user_is_busy() {
             said, "the disk is full. Draft kept; t reopens it.",
             "{keys}"
         );
-        // Neither draft replaces the other.
+        // Both drafts are kept.
         press(&mut state, "esc esc 3 t");
         let shown = picture(&state);
         assert!(shown.contains("Draw") && shown.contains("the disk is full"));

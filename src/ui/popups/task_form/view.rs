@@ -37,7 +37,7 @@ pub fn draw(
     cursor
 }
 
-/// Draws a field. Returns the position of the text cursor in it.
+/// Draws a field. Returns the position of the text cursor in this field.
 fn part(
     form: &TaskForm,
     field: FormField,
@@ -53,7 +53,7 @@ fn part(
     };
     let own = form.input(field);
     let place = layout::words(area);
-    // Rendering a line styles the whole row of its area, so the name gets an area of its own.
+    // The name has an area of its own, because rendering a line styles the whole row of its area.
     let names = Rect {
         width: place.x - area.x,
         ..area
@@ -68,7 +68,7 @@ fn part(
     for (text, row) in window.rows.iter().zip(place.rows()) {
         Line::styled(text.as_str(), theme.text).render(row, buffer);
     }
-    // If there is a row below the name, it says on which sides the text continues.
+    // If the field has more than one row, the last row below the name says on which sides the text continues.
     if names.height > 1 {
         let last = Rect {
             y: names.bottom() - 1,

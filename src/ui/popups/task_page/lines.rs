@@ -1,4 +1,4 @@
-//! The lines of a task: status, description, dependencies and history.
+//! The lines of the page of a task: status, description, dependencies and history.
 
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
@@ -16,13 +16,13 @@ use crate::ui::text::{
 };
 use crate::ui::theme::Theme;
 
-/// Maximum number of blockers, and of blocked tasks, that the page lists.
+/// Maximum number of blockers that the page lists, and of tasks that the task blocks.
 const EDGES_MAX: usize = 50;
 
-/// Maximum number of history entries shown.
+/// Maximum number of history entries that the page lists.
 const STEPS_MAX: usize = 40;
 
-/// Width of the column with the field names, in columns.
+/// Width of the column with the names of the fields, in columns.
 const NAMES: usize = 12;
 
 /// Renders the subject, status, fields and history of a task, `width` columns wide.
@@ -111,7 +111,7 @@ pub fn lines(app: &App, task: &Task, width: usize, theme: &Theme) -> Vec<Line<'s
     let on_board =
         |places: &[usize]| -> Vec<TaskId> { places.iter().filter_map(|p| index.id(*p)).collect() };
     let mut before = on_board(index.blockers(place));
-    // A blocker that is not on the board has no index, but still blocks the task.
+    // A blocker that is not on the board is not in the index, but still blocks the task.
     let missing = task
         .blocked_by
         .iter()
@@ -130,7 +130,7 @@ pub fn lines(app: &App, task: &Task, width: usize, theme: &Theme) -> Vec<Line<'s
     out
 }
 
-/// Adds the history of the task, newest first.
+/// Adds the history of a task to the page, newest entry first.
 fn history(app: &App, task: &Task, width: usize, theme: &Theme, out: &mut Vec<Line<'static>>) {
     let mut steps = app.model.history.of(task.id);
     let newest: Vec<_> = steps.by_ref().take(STEPS_MAX).collect();
@@ -161,7 +161,7 @@ fn history(app: &App, task: &Task, width: usize, theme: &Theme, out: &mut Vec<Li
     out.push(Line::styled(older, theme.dim));
 }
 
-/// Returns a time of day and how long ago it was; empty if unknown.
+/// Returns the time of day of `at` and how long ago that was; empty if `at` is unknown.
 fn when(app: &App, at: Timestamp) -> String {
     if at.0 <= 0.0 {
         return String::new();

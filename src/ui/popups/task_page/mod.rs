@@ -21,7 +21,7 @@ impl TaskPage {
     }
 }
 
-/// Returns the times whose age the page of task `id` shows.
+/// Returns the times whose age the page of task `id` shows. When such an age changes, the screen is redrawn.
 pub(in crate::ui) fn ages(model: &CrewModel, id: TaskId) -> Vec<ShownAge> {
     let Some(task) = model.board.get(id) else {
         return Vec::new();

@@ -1,4 +1,5 @@
-//! The picker of the theme. The selected theme is previewed; closing the picker restores the saved one.
+//! The picker of the theme. While it is open, the screen is drawn in the selected theme. If the picker is closed
+//! without a choice, the screen is drawn in the saved theme again.
 
 #[cfg(test)]
 mod tests;
@@ -19,7 +20,7 @@ const ROWS_MAX: u16 = 10;
 #[derive(Debug)]
 pub struct ThemeChoices;
 
-/// Opens the picker with the current theme selected.
+/// Opens the picker with the saved theme selected.
 pub fn open(app: &mut App) {
     let all = ThemeChoice::all(&app.prefs.own_themes);
     let row = all.iter().position(|theme| *theme == app.prefs.theme);
@@ -27,21 +28,24 @@ pub fn open(app: &mut App) {
 }
 
 impl App {
-    /// Returns the theme in use: the selected one while the picker is open, otherwise the saved one.
+    /// Returns the theme in which the screen is drawn: while the picker is open, the selected theme, otherwise the
+    /// saved one.
     pub fn theme(&self) -> ThemeChoice {
         let picker = self.popups.find::<Picker<ThemeChoices>>();
         let previewed = picker.and_then(|picker| picker.selected(self));
         previewed.unwrap_or_else(|| self.prefs.theme.clone())
     }
 
-    /// Sets the saved theme, which an open theme picker hides behind its preview.
+    /// Sets the saved theme. While the theme picker is open, the screen is still drawn in the theme that is selected
+    /// there.
     pub fn set_theme(&mut self, theme: impl Into<ThemeChoice>) {
         self.prefs.theme = theme.into();
         self.apply_image_drawing();
         self.dirty = true;
     }
 
-    /// Returns whether the theme is the default one. The theme that fits the terminal's background may then replace it.
+    /// Returns whether the saved theme is the default one. If so, the theme may be replaced by the one that fits the
+    /// background of the terminal.
     pub fn has_default_theme(&self) -> bool {
         self.prefs.theme == ThemeChoice::default()
     }
@@ -83,7 +87,7 @@ impl Choices for ThemeChoices {
     }
 
     fn area(&self, app: &App, screen: Rect) -> Rect {
-        // A low popup, so that the previewed theme is visible around it.
+        // The picker has few rows, so that the user sees the selected theme on the panes around it.
         let all = ThemeChoice::all(&app.prefs.own_themes);
         low_area(screen, all.len(), ROWS_MAX)
     }

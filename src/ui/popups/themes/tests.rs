@@ -1,4 +1,4 @@
-//! Themes on whole screens: preview, apply, cancel, and complete redrawing.
+//! Themes on whole screens: preview, choosing, cancelling, and complete redrawing.
 
 use std::sync::Arc;
 
@@ -38,7 +38,8 @@ fn theme_is_previewed_and_restored_by_escape() {
         (dark.clone(), vec![dark.clone()])
     );
     assert!(state.popups.is_empty());
-    // The list opens on the current theme; a search selects too, and without a match the saved theme is shown.
+    // The picker opens with the saved theme selected. A search selects a theme too; without a match, the screen has the
+    // saved theme.
     assert_eq!(seen(&mut state, "T"), (dark.clone(), none.clone()));
     assert_eq!(seen(&mut state, "\"zzz\""), (dark.clone(), none.clone()));
     assert_eq!(seen(&mut state, "enter"), (dark.clone(), none.clone()));
@@ -72,7 +73,7 @@ fn slash_command_and_palette_open_themes() {
     }
 }
 
-/// Draws the state in its current theme, with all colours.
+/// Draws the screen in its current theme, with 24-bit colours.
 fn shown(state: &UiState) -> Buffer {
     cells(state, &Theme::of(&state.theme(), ColorDepth::True))
 }
@@ -133,7 +134,7 @@ fn custom_themes_are_offered_and_previewed() {
         saved(&press(&mut state, "enter")),
         vec![ThemeChoice::Custom(own)]
     );
-    // The list opens on the custom theme; the last row is the last custom theme.
+    // The picker opens with the custom theme selected. The last row is the last custom theme.
     press(&mut state, "T");
     assert_eq!(state.theme().word(), "dusk");
     press(&mut state, "up");

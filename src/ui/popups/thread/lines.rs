@@ -1,4 +1,4 @@
-//! The lines of a message thread: all messages between two parties, oldest first, with time and delivery status. Pure.
+//! The lines of a message thread: the messages between two parties, oldest first, with time and delivery status. Pure.
 
 use ratatui::text::{Line, Span};
 
@@ -11,17 +11,17 @@ use crate::ui::text::aging::ShownAge;
 use crate::ui::text::{age, fit, format_time_with_seconds, width as columns, wrap};
 use crate::ui::theme::Theme;
 
-/// Maximum number of messages shown. They include the opened message and those around it.
+/// Maximum number of messages that the popup shows: the opened message and those before and after it.
 pub const THREAD_MAX: usize = 100;
 
-/// The rendered messages between two parties, of which one message is opened.
+/// The rendered messages between two parties. The user has opened one of them.
 pub struct Thread {
     pub lines: Vec<Line<'static>>,
     /// The index of the first line of the opened message.
     pub opened: usize,
 }
 
-/// Returns the title of the thread: both parties and the number of messages.
+/// Returns the title of the popup: both parties and the number of messages between them.
 pub fn title(model: &CrewModel, traced: &TrackedMessage) -> String {
     let (from, to) = (one_line(&traced.message.from), one_line(&traced.message.to));
     match model.messages.thread(traced).count() {
@@ -30,8 +30,8 @@ pub fn title(model: &CrewModel, traced: &TrackedMessage) -> String {
     }
 }
 
-/// Returns the sending times of the unread messages in the thread of message `number`, because the screen shows for how
-/// long each has been unread.
+/// Returns the sending times of the unread messages in the thread of message `number`. The popup shows for how long
+/// each message has been unread.
 pub(in crate::ui) fn ages(model: &CrewModel, number: u64) -> Vec<ShownAge> {
     let Some(traced) = model.messages.get(number) else {
         return Vec::new();
@@ -45,8 +45,8 @@ pub(in crate::ui) fn ages(model: &CrewModel, number: u64) -> Vec<ShownAge> {
         .collect()
 }
 
-/// Returns the number of older messages that are not shown, and the shown messages: at most [`THREAD_MAX`], around
-/// `traced`.
+/// Returns the messages that the popup shows: `traced` and messages before and after it, at most [`THREAD_MAX`] in
+/// total. The first value is the number of older messages that are not shown.
 fn around<'a>(
     model: &'a CrewModel,
     traced: &'a TrackedMessage,
@@ -98,7 +98,7 @@ pub fn lay_out(app: &App, traced: &TrackedMessage, width: usize, theme: &Theme) 
     thread
 }
 
-/// Renders a message. The opened message has a mark.
+/// Renders a message. The message that the user has opened has a mark.
 fn one(
     app: &App,
     traced: &TrackedMessage,

@@ -13,14 +13,14 @@ pub(in crate::ui) use crate::ui::popups::thread::lines::{ages, lay_out, title};
 use crate::ui::text::aging::ShownAge;
 use crate::ui::theme::Theme;
 
-/// The page with the messages between the two parties of a message.
+/// The page with all messages between the sender and the recipient of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ThreadPage {
     /// The number of the opened message in the log of messages.
     pub number: u64,
 }
 
-/// Opens a message in its thread, scrolled to the message. Earlier messages are above.
+/// Opens the popup with the thread of a message, scrolled to that message. Earlier messages are above it.
 pub fn open(app: &mut App, number: u64) {
     let traced = app.model.messages.get(number);
     let width = text_width(app.size);

@@ -1,4 +1,4 @@
-//! Message threads opened from the inbox: order and scrolling. Their appearance is covered by the scenes.
+//! Message threads that are opened from the inbox: order and scrolling. The scenes check how they look.
 
 use pretty_assertions::assert_eq;
 
@@ -18,7 +18,7 @@ const SAID: [&str; 4] = [
     "好的 👍 Tell me when the table of blocks is there.",
 ];
 
-/// Messages between two agents, with another thread interleaved.
+/// Returns a screen with `count` messages between two agents. Messages of another thread were sent in between.
 pub fn writing(width: u16, height: u16, count: usize) -> UiState {
     let mut state = busy(width, height);
     for i in 0..count {

@@ -1,4 +1,4 @@
-//! Every popup, key context, pane and layout has a scene: this fails, or does not compile, until a new one has.
+//! Every popup, key context, pane and layout has a scene. If one has none, a test fails or does not compile.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -12,8 +12,8 @@ use crate::ui::keymap::Context;
 use crate::ui::tests::scenes::{SIZES, Shows, scenes, screens};
 use crate::ui::{Pane, SessionRole};
 
-/// Defines a function that returns the name of a value, and the list of all names. The macro's `match` must be
-/// exhaustive.
+/// Defines a function that returns the name of a value, and a constant with all names. The `match` in the function is
+/// exhaustive, so a new variant does not compile until it is listed.
 macro_rules! named {
     ($function:ident, $all:ident, $of:ty, $($pattern:pat => $name:literal),* $(,)?) => {
         fn $function(of: &$of) -> &'static str {
@@ -23,7 +23,7 @@ macro_rules! named {
     };
 }
 
-/// Returns the names of all types that are a popup, or the content of one.
+/// Returns the names of all types that are a popup or the content of a popup.
 fn popup_types() -> BTreeSet<String> {
     let mut folders = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join("src/ui")];
     let mut out = BTreeSet::new();
@@ -107,7 +107,7 @@ fn every_popup_and_key_context_has_a_scene() {
         let state = (scene.make)(width, height);
         popups.extend(popup_kinds(&state).pop());
         contexts.extend(state.contexts().iter().map(context));
-        // The preview and its pane are both visible.
+        // A preview is a popup beside its pane, so its scenes show the whole screen.
         let is_peek = top_popup(&state) == "Peek";
         let is_popup = scene.shows == Shows::Popup || is_peek;
         assert_eq!(

@@ -1,8 +1,8 @@
-//! Snapshot tests of the screen: one snapshot per scene, at three sizes, with text and styles. A changed snapshot is a
-//! visible change. `coverage.rs` checks that everything has a scene.
+//! Snapshot tests of the screen: one snapshot per scene, with text and styles at three sizes. If a snapshot changes,
+//! the user sees a change. `coverage.rs` checks that every popup, key context, pane and layout has a scene.
 //!
-//! Parts that are not drawn alone on a screen have their snapshots beside their code: graphs, Markdown, conversations,
-//! the board pane, and the setup page (`app/onboarding`).
+//! Parts that are not drawn alone on a screen have snapshots beside their code: graphs, Markdown, conversations, the
+//! board pane, and the setup page (`app/onboarding`).
 
 mod coverage;
 mod panes;
@@ -14,31 +14,32 @@ pub mod work;
 
 use crate::ui::UiState;
 
-/// One screen size of each class.
+/// Columns and rows of one screen of each size class.
 pub const SIZES: [(u16, u16); 3] = [(160, 45), (100, 30), (70, 20)];
 
-/// The part of the screen that a scene shows. The smaller it is, the fewer snapshots a change affects.
+/// The part of the screen that the snapshot of a scene shows. The smaller this part is, the fewer snapshots a change
+/// affects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Shows {
     /// The whole screen.
     Screen,
-    /// One pane and the hints.
+    /// One pane and the hint line.
     Pane(crate::ui::Pane),
-    /// The popup and the hints.
+    /// The popup and the hint line.
     Popup,
 }
 
-/// A screen for a snapshot.
+/// A screen of which the tests store snapshots.
 pub struct Scene {
     pub name: String,
     pub shows: Shows,
     pub sizes: Vec<(u16, u16)>,
-    /// Makes the screen for a size.
+    /// Makes the screen with a number of columns and rows.
     pub make: Box<dyn Fn(u16, u16) -> UiState>,
 }
 
 impl Scene {
-    /// Creates a scene at [`SIZES`].
+    /// Creates a scene with the sizes [`SIZES`].
     pub fn new(name: &str, shows: Shows, make: impl Fn(u16, u16) -> UiState + 'static) -> Scene {
         Scene {
             name: name.into(),
@@ -48,7 +49,7 @@ impl Scene {
         }
     }
 
-    /// Returns the scene at other sizes.
+    /// Replaces the sizes of the scene.
     pub fn at(mut self, sizes: &[(u16, u16)]) -> Scene {
         self.sizes = sizes.to_vec();
         self

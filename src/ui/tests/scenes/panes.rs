@@ -1,4 +1,4 @@
-//! Scenes of each pane: empty, typical, overfull, and with a filter or search.
+//! Scenes of each pane: empty, with a usual amount of content, with more than fits, and with a filter or a search.
 
 use crate::protocol::{EventKind, TeamEvent};
 use crate::ui::fixture::{apply_events, board_event, busy, press, started};
@@ -6,16 +6,16 @@ use crate::ui::panes::board::tests::{board, random};
 use crate::ui::tests::scenes::{Scene, Shows, scene_data, work};
 use crate::ui::{Pane, UiState};
 
-/// How full a pane is.
+/// The amount of content in a pane.
 #[derive(Debug, Clone, Copy)]
 enum Fill {
     Empty,
     Ordinary,
-    /// More than fits.
+    /// More content than fits into the pane.
     Overfull,
 }
 
-/// Returns the additional events for a fill level.
+/// Returns the events that give a pane this amount of content, in addition to those of the usual screen.
 fn besides(pane: Pane, fill: Fill) -> Vec<EventKind> {
     match (fill, pane) {
         (Fill::Empty | Fill::Ordinary, _) => vec![],
@@ -35,7 +35,7 @@ fn pane(pane: Pane, fill: Fill, width: u16, height: u16) -> UiState {
     };
     apply_events(&mut state, besides(pane, fill));
     press(&mut state, &format!("esc {}", pane.number()));
-    // The middle of a long list, so that both directions are visible.
+    // Selects an item in the middle of a long list, so that the list continues above and below the visible part.
     let keys = match (fill, pane) {
         (Fill::Overfull, Pane::Team | Pane::Todo) => "j j j j j j",
         (Fill::Overfull, Pane::Inbox) => "k k k",
@@ -148,7 +148,7 @@ pub fn scenes() -> Vec<Scene> {
     all
 }
 
-/// A pane after additional events and keys.
+/// Returns a scene of a pane after additional events and keys.
 fn with(name: &'static str, of: Pane, events: fn() -> Vec<EventKind>, keys: &'static str) -> Scene {
     Scene::new(name, Shows::Pane(of), move |width, height| {
         let mut state = busy(width, height);
@@ -158,7 +158,7 @@ fn with(name: &'static str, of: Pane, events: fn() -> Vec<EventKind>, keys: &'st
     })
 }
 
-/// Filtered lists, while the filter is typed and after.
+/// Returns scenes of lists with a filter: while the filter is typed, and afterwards.
 fn filtered() -> Vec<Scene> {
     vec![
         with("pane_team_filter", Pane::Team, Vec::new, "esc 4 /"),

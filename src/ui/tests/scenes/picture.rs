@@ -1,4 +1,5 @@
-//! Renders a scene for a snapshot: for each size the text, followed by one style character per cell.
+//! Renders a scene for a snapshot: for each size the text, followed by one character per cell that stands for its
+//! style.
 
 use std::fmt::Write as _;
 
@@ -12,7 +13,7 @@ use crate::ui::tests::scenes::{Scene, Shows};
 use crate::ui::text::width;
 use crate::ui::theme::test_theme;
 
-/// Returns the snapshot of a scene and a legend of its style characters.
+/// Returns the snapshot of a scene, followed by a legend of the style characters.
 pub fn of(scene: &Scene) -> String {
     let mut out = String::new();
     let mut all_styles = String::new();
@@ -32,7 +33,7 @@ pub fn of(scene: &Scene) -> String {
     out + &test_theme::legend(&all_styles)
 }
 
-/// Returns the areas of the screen that a scene shows.
+/// Returns the areas of the screen that the snapshot of a scene shows.
 fn shown(scene: &Scene, state: &UiState, buffer: &Buffer) -> Vec<Rect> {
     let layout = layout(state, buffer.area);
     let seen = match scene.shows {
@@ -44,7 +45,7 @@ fn shown(scene: &Scene, state: &UiState, buffer: &Buffer) -> Vec<Rect> {
     vec![seen, layout.hints]
 }
 
-/// Returns the area of the popup, if there is one.
+/// Returns the area of the popup on the screen; `None` if no popup is open.
 fn popup(buffer: &Buffer) -> Option<Rect> {
     let mut over = buffer
         .area
@@ -55,14 +56,14 @@ fn popup(buffer: &Buffer) -> Option<Rect> {
     Some(over.fold(one(first.x, first.y), |all, at| all.union(one(at.x, at.y))))
 }
 
-/// Returns the text of some areas, without trailing blanks.
+/// Returns the text in the areas `places`, without trailing blanks.
 pub fn words(buffer: &Buffer, places: &[Rect]) -> String {
     let mut out = String::new();
     for row in places.iter().flat_map(|place| place.rows()) {
         let mut line = String::new();
         let mut hidden = 0;
         for at in row.columns() {
-            // The cell after a wide character is not drawn.
+            // The cell after a wide character belongs to that character.
             if hidden > 0 {
                 hidden -= 1;
                 continue;
@@ -77,7 +78,7 @@ pub fn words(buffer: &Buffer, places: &[Rect]) -> String {
     out
 }
 
-/// Returns one style character per cell.
+/// Returns the styles in the areas `places`, as one character per cell.
 fn styles(buffer: &Buffer, places: &[Rect]) -> String {
     let mut out = String::new();
     for row in places.iter().flat_map(|place| place.rows()) {

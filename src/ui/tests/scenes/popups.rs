@@ -77,19 +77,20 @@ fn models() -> Vec<EventKind> {
     vec![EventKind::Crew(CrewEvent::ModelsListed { names })]
 }
 
-/// More agents and tasks than fit, budgets almost used up, calls in the queue.
+/// Returns the events for a full cost panel: more agents and tasks than fit, budgets that are almost used up, and
+/// queued calls.
 fn costs() -> Vec<EventKind> {
     let mut all = scene_data::large_team();
     all.extend(work::spending());
     all
 }
 
-/// A working teammate with output.
+/// Returns the events of a teammate that is working and has written output.
 fn working() -> Vec<EventKind> {
     work::conversation_of(&name("alice"))
 }
 
-/// A plan longer than the preview.
+/// Returns the event of a plan that is longer than the preview.
 fn long_request() -> Vec<EventKind> {
     let steps: Vec<String> = (1..=60)
         .map(|n| format!("{n}. Step {n} of the plan."))
@@ -98,7 +99,7 @@ fn long_request() -> Vec<EventKind> {
     vec![EventKind::Team(TeamEvent::RequestChanged { request })]
 }
 
-/// The preview of a pane's selection.
+/// Returns a scene with the preview of a pane's selected item.
 fn peek(name: &'static str, events: fn() -> Vec<EventKind>, keys: &'static str) -> Scene {
     Scene::new(name, Shows::Screen, move |width, height| {
         let mut state = busy(width, height);
@@ -108,7 +109,7 @@ fn peek(name: &'static str, events: fn() -> Vec<EventKind>, keys: &'static str) 
     })
 }
 
-/// A popup over a working team.
+/// Returns a scene with a popup over the panes of a working team.
 fn over(name: &'static str, events: fn() -> Vec<EventKind>, keys: &'static str) -> Scene {
     Scene::new(name, Shows::Popup, move |width, height| {
         let mut state = busy(width, height);
@@ -118,7 +119,7 @@ fn over(name: &'static str, events: fn() -> Vec<EventKind>, keys: &'static str) 
     })
 }
 
-/// A popup over a screen without content.
+/// Returns a scene with a popup over a screen without tasks, messages and requests.
 fn without(name: &'static str, keys: &'static str) -> Scene {
     Scene::new(name, Shows::Popup, move |width, height| {
         let mut state = started(width, height);
@@ -262,7 +263,8 @@ fn wait_of_lead() -> Vec<EventKind> {
     vec![AgentEvent::TurnStarted.of(name("lead"))]
 }
 
-/// The picker of sessions: with many tasks, without any, and with a long first prompt.
+/// Returns a scene with the picker of sessions: one session with many tasks, one without tasks, and one with a long
+/// first prompt.
 fn sessions(name: &'static str, keys: &'static str) -> Scene {
     Scene::new(name, Shows::Popup, move |width, height| {
         let mut state = busy(width, height);
@@ -291,7 +293,7 @@ fn sessions(name: &'static str, keys: &'static str) -> Scene {
     })
 }
 
-/// The search in earlier messages, two of which are of earlier sessions.
+/// Returns a scene with the search in the user's earlier messages, two of which are from earlier sessions.
 fn history(name: &'static str, keys: &'static str) -> Scene {
     Scene::new(name, Shows::Popup, move |width, height| {
         let mut state = busy(width, height);
@@ -335,7 +337,7 @@ fn doctor() -> Scene {
     })
 }
 
-/// The diff of a task's branch.
+/// Returns a scene with the diff of a task's branch.
 fn changes(name: &'static str, diff: fn() -> EventKind, keys: &'static str) -> Scene {
     Scene::new(name, Shows::Popup, move |width, height| {
         let mut state = busy(width, height);
@@ -346,7 +348,7 @@ fn changes(name: &'static str, diff: fn() -> EventKind, keys: &'static str) -> S
     })
 }
 
-/// The event log of a crew with events of several kinds.
+/// Returns a scene with the event log after events of several kinds.
 fn log(name: &'static str, keys: &'static str) -> Scene {
     Scene::new(name, Shows::Popup, move |width, height| {
         let mut state = eventful(width, height);
@@ -355,7 +357,7 @@ fn log(name: &'static str, keys: &'static str) -> Scene {
     })
 }
 
-/// Several problems at once: a failed agent, a silent one, unread messages, a damaged file.
+/// Returns a scene with several problems at once: a failed agent, a stalled agent, unread messages, and a damaged file.
 fn long_waiting() -> Scene {
     Scene::new("popup_problems_many", Shows::Popup, |width, height| {
         let mut state = busy(width, height);
@@ -375,7 +377,7 @@ fn long_waiting() -> Scene {
     })
 }
 
-/// A message in its thread, with another thread interleaved.
+/// Returns a scene with a message in its thread. Messages of another thread were sent in between.
 fn thread(name: &'static str, keys: &'static str) -> Scene {
     Scene::new(name, Shows::Popup, move |width, height| {
         let mut state = writing(width, height, 4);
@@ -384,7 +386,7 @@ fn thread(name: &'static str, keys: &'static str) -> Scene {
     })
 }
 
-/// A board on which the user owns a task, with one task selected.
+/// Returns a scene with a board on which the task `id` is selected and the user owns the task `own`.
 fn by_hand(
     name: &'static str,
     shows: Shows,
@@ -399,7 +401,7 @@ fn by_hand(
     })
 }
 
-/// The dialog before a worktree is removed, with and without losses.
+/// Returns a scene with the dialog that confirms the removal of a worktree. `is_lost` says whether work would be lost.
 fn removal(name: &'static str, is_lost: bool, keys: &'static str) -> Scene {
     Scene::new(name, Shows::Popup, move |width, height| {
         let mut state = on(width, height, 2);
@@ -410,7 +412,7 @@ fn removal(name: &'static str, is_lost: bool, keys: &'static str) -> Scene {
     })
 }
 
-/// Merged and unmerged tasks, with one selected.
+/// Returns a scene with merged and unmerged tasks, one of which is selected.
 fn merging(name: &'static str, shows: Shows, keys: &'static str) -> Scene {
     Scene::new(name, shows, move |width, height| {
         let mut state = on(width, height, 2);

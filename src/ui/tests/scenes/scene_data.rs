@@ -1,4 +1,4 @@
-//! Additional data for the scenes: more of everything than fits.
+//! Data for the scenes in which a pane or popup has more content than fits.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use crate::protocol::{AgentEvent, EventKind, TeamEvent};
 use crate::ui::fixture::{NOON, mail_message, name, permission, plan, question};
 use crate::ui::tests::background_work::sent;
 
-/// A todo list of maximum length.
+/// Returns the event of a todo list with the maximum number of items.
 pub fn long_todo() -> EventKind {
     let texts = [
         "Read what is there",
@@ -54,7 +54,7 @@ pub fn done_todo() -> EventKind {
     .of(Name::lead())
 }
 
-/// Every agent activity, once each.
+/// Returns every activity that an agent can have, once each.
 fn activities() -> Vec<Activity> {
     let all = vec![
         Activity::Thinking,
@@ -83,7 +83,7 @@ fn activities() -> Vec<Activity> {
         Activity::Gone,
     ];
     for activity in &all {
-        // A new activity does not compile until it is added here.
+        // This `match` does not compile until a new activity is added here.
         match activity {
             Activity::Thinking
             | Activity::Tool { .. }
@@ -100,7 +100,7 @@ fn activities() -> Vec<Activity> {
     all
 }
 
-/// A team larger than its pane, with every activity.
+/// Returns the events of a team that is larger than its pane, with every activity.
 pub fn large_team() -> Vec<EventKind> {
     let names = [
         "alice",
@@ -168,7 +168,7 @@ pub fn large_team() -> Vec<EventKind> {
     out
 }
 
-/// Messages of every kind, more than fit.
+/// Returns messages of every kind, more than fit into the inbox.
 pub fn many_messages() -> Vec<EventKind> {
     let words = [
         "Which byte order has the header?",
@@ -201,7 +201,7 @@ pub fn many_messages() -> Vec<EventKind> {
     (0..60).map(one).collect()
 }
 
-/// A permission request for `command`, with scopes.
+/// Returns a permission request of the agent `who` for `command`, with scopes for the whole team.
 pub fn asked(id: &str, who: &str, command: &str, after: f64) -> Request {
     let mut request = permission(id);
     request.from = name(who);
@@ -225,7 +225,7 @@ pub fn asked(id: &str, who: &str, command: &str, after: f64) -> Request {
     request
 }
 
-/// The same long command requested by several agents.
+/// Returns the events in which several agents request permission for the same long command.
 pub fn same_asked_by(names: &[&str]) -> Vec<EventKind> {
     let ask = |(at, who): (u32, &&str)| {
         asked(
@@ -241,14 +241,14 @@ pub fn same_asked_by(names: &[&str]) -> Vec<EventKind> {
         .collect()
 }
 
-/// A plan that the lead can also decide.
+/// Returns the event of a plan that the lead can also decide.
 pub fn the_leads() -> Vec<EventKind> {
     let mut request = plan("r8", "1. Read the header.\n2. Write the tests.");
     request.approver = Approver::Lead;
     vec![EventKind::Team(TeamEvent::RequestChanged { request })]
 }
 
-/// A plan in Markdown.
+/// Returns the event of a plan that is written in Markdown.
 pub fn written_plan() -> Vec<EventKind> {
     let body = "## Plan\n\nThe **lexer** comes first, `parse.rs` after it:\n\n1. Read the *header*, which is two bytes \
         and says how many blocks there are.\n2. Write the tests:\n   - one for each `Kind`\n   - one that **fails**\n\n\
@@ -258,7 +258,7 @@ pub fn written_plan() -> Vec<EventKind> {
     vec![EventKind::Team(TeamEvent::RequestChanged { request })]
 }
 
-/// A small team with long names.
+/// Returns the events of a small team whose agents have long names.
 pub fn long_names() -> Vec<EventKind> {
     let mut team = Team {
         team_name: "parser".into(),
@@ -276,7 +276,7 @@ pub fn long_names() -> Vec<EventKind> {
     vec![EventKind::Team(TeamEvent::RosterChanged { team })]
 }
 
-/// Two running subagents of the lead.
+/// Returns the events of two running subagents of the lead.
 pub fn subagents() -> Vec<EventKind> {
     let name = |n| Name::subagent(&Name::lead(), n);
     let mut out = sent(&name(1), "u1", SubagentKind::Explore, "find the tests");
@@ -294,7 +294,7 @@ pub fn long_command() -> String {
     format!("git push origin main && {}", tags.join(" && "))
 }
 
-/// More requests than fit; the first is taller than the screen.
+/// Returns the events of more requests than fit into their pane. The first one is higher than the screen.
 pub fn many_requests() -> Vec<EventKind> {
     let steps: Vec<String> = (1..60)
         .map(|n| format!("{n}. Read block {n} and write what it holds."))
@@ -318,7 +318,7 @@ pub fn many_requests() -> Vec<EventKind> {
         .collect()
 }
 
-/// A question whose choices need more rows than available.
+/// Returns a question whose choices need more rows than there are.
 pub fn long_question() -> Request {
     question(
         "q1",
@@ -333,7 +333,8 @@ pub fn long_question() -> Request {
     )
 }
 
-/// Session permissions.
+/// Returns the event with two session permissions: for all commands that begin with certain words, and for one exact
+/// command.
 pub fn rules() -> EventKind {
     let rule = |number, scope| SessionPermission {
         number,

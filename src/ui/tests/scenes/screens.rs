@@ -20,10 +20,10 @@ use crate::ui::replay::Player;
 use crate::ui::tests::scenes::{Scene, Shows, scene_data, work};
 use crate::ui::{Msg, SessionRole, UiState, begin_replay, update};
 
-/// The smallest screen, one size of each class, and a large one.
+/// Columns and rows of the smallest screen, of one screen of each size class, and of a large screen.
 const LAYOUTS_AT: [(u16, u16); 5] = [(60, 16), (70, 20), (100, 30), (160, 45), (240, 60)];
 
-/// The sizes at which a request is answered from the composer.
+/// Columns and rows of the screens on which the user answers a request from the composer.
 const ANSWERS_AT: [(u16, u16); 4] = [(80, 24), (100, 30), (120, 35), (160, 45)];
 
 fn laid_out(arrangement: PaneLayout, width: u16, height: u16) -> UiState {
@@ -33,7 +33,7 @@ fn laid_out(arrangement: PaneLayout, width: u16, height: u16) -> UiState {
         ..ScreenSettings::default()
     });
     match arrangement {
-        // Before any input.
+        // Shows the screen before the first key is pressed.
         PaneLayout::Wall => {}
         PaneLayout::Board | PaneLayout::Focus => {
             press(&mut state, "esc 3");
@@ -67,7 +67,7 @@ fn replay(width: u16, height: u16) -> UiState {
     state
 }
 
-/// Project settings await approval, and `a` was pressed.
+/// Returns a screen on which project settings wait for approval and the user has pressed `a`.
 fn approve_settings(width: u16, height: u16) -> UiState {
     let mut state = started(width, height);
     let mut page = onboarding_page(PageSeverity::Missing);
@@ -80,14 +80,14 @@ fn approve_settings(width: u16, height: u16) -> UiState {
     state
 }
 
-/// The first frame, before any event.
+/// Returns the first screen of crewdeck, before any event.
 fn starting(width: u16, height: u16) -> UiState {
     let mut state = blank(width, height);
     state.set_role(SessionRole::Starting);
     state
 }
 
-/// Returns the scene name of a session role.
+/// Returns the name of the scene that shows a session role.
 pub fn seat_name(seat: SessionRole) -> &'static str {
     match seat {
         SessionRole::Crew => "whole_wall",
@@ -107,7 +107,7 @@ fn seated(seat: SessionRole) -> Scene {
     })
 }
 
-/// The demo with its tips.
+/// Returns a screen of the demo with the tips of its tour.
 fn tour(width: u16, height: u16) -> UiState {
     let demo = busy_events().into_iter().map(|event| match event {
         EventKind::Crew(CrewEvent::Ready(setup)) => {
@@ -121,7 +121,7 @@ fn tour(width: u16, height: u16) -> UiState {
     after_events(width, height, demo.collect())
 }
 
-/// A request of the agent whose conversation is open, after `keys`.
+/// Returns a screen with a request of the agent whose conversation is open, after the keys `keys`.
 fn answering(request: &Request, width: u16, height: u16, keys: &str) -> UiState {
     let mut state = busy(width, height);
     let request = request.clone();
@@ -134,14 +134,14 @@ fn answering(request: &Request, width: u16, height: u16, keys: &str) -> UiState 
     state
 }
 
-/// The composer's completion list after `keys`.
+/// Returns a screen after the keys `keys`, for example with the completion list of the composer.
 fn typed(width: u16, height: u16, keys: &str) -> UiState {
     let mut state = busy(width, height);
     press(&mut state, keys);
     state
 }
 
-/// An unfinished message to a teammate.
+/// Returns a screen on which the user is writing a message to a teammate.
 fn writing(width: u16, height: u16) -> UiState {
     let mut state = busy(width, height);
     press(
@@ -151,7 +151,8 @@ fn writing(width: u16, height: u16) -> UiState {
     state
 }
 
-/// A draft longer than the composer with the cursor in its middle; the branch is shown above.
+/// Returns a screen with a draft that is longer than the composer and has the cursor in its middle. The status line
+/// shows the branch.
 fn long_words(width: u16, height: u16) -> UiState {
     let mut state = busy(width, height);
     let head = CheckedOut::Branch("team/format-v3".into());
@@ -232,7 +233,7 @@ pub fn scenes() -> Vec<Scene> {
             state
         })
         .at(&[(160, 45)]),
-        // Narrow and tall enough for two panes.
+        // A screen that is narrow, but high enough for two panes.
         whole("whole_tall", |width, height| typed(width, height, "esc 4")).at(&[(80, 40)]),
         Scene::new("popup_approve_settings", Shows::Popup, approve_settings),
         whole("whole_first_run", first_run).at(&[(60, 16), (70, 20), (100, 30), (160, 45)]),

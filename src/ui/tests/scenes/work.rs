@@ -1,4 +1,4 @@
-//! The agents' work in the scenes: a conversation with every kind of entry, jobs and diffs.
+//! The work of agents in the scenes: a conversation with every kind of entry, jobs and diffs.
 
 use serde_json::{Value, json};
 
@@ -14,7 +14,7 @@ use crate::protocol::event::TurnEnd;
 use crate::protocol::{AgentEvent, BoardEvent, CrewEvent, EventKind};
 use crate::ui::fixture::{NOON, name};
 
-/// A finished tool call of `agent`.
+/// Returns the events of a finished tool call of `agent`.
 fn called(
     agent: &Name,
     id: &str,
@@ -55,12 +55,12 @@ const ANSWER: &str = "## What was found\n\nThe reader handles **three** of four 
 const DIFF: &str = "--- a/src/header.rs\n+++ b/src/header.rs\n@@ -1,4 +1,5 @@\n use std::io;\n-const MAGIC: u16 = 1;\n\
     +const MAGIC: u32 = 0x4352;\n+const BLOCKS_MAX: usize = 65536; // 块\n fn read() {}\n";
 
-/// A conversation with every kind of entry, longer than the screen.
+/// Returns the events of a conversation of the lead with every kind of entry. It is longer than the screen.
 pub fn long_conversation() -> Vec<EventKind> {
     conversation_of(&Name::lead())
 }
 
-/// The same for the agent `lead`.
+/// Returns the events of a conversation of the agent `lead` with every kind of entry. It is longer than the screen.
 pub fn conversation_of(lead: &Name) -> Vec<EventKind> {
     let said = |text: &str| {
         AgentEvent::AnswerFinished {
@@ -130,7 +130,7 @@ pub fn conversation_of(lead: &Name) -> Vec<EventKind> {
     out
 }
 
-/// Background jobs: one running, the others ended in each possible way.
+/// Returns the events of background jobs: one is running, the others have ended in each possible way.
 pub fn jobs() -> Vec<EventKind> {
     let ends = [
         ("cargo test --workspace", None),
@@ -173,7 +173,7 @@ pub fn jobs() -> Vec<EventKind> {
     out
 }
 
-/// The diff of a task's branch.
+/// Returns the event with the diff of a task's branch.
 pub fn diff() -> EventKind {
     EventKind::Board(BoardEvent::DiffShown {
         task: TaskId(1),
@@ -183,7 +183,7 @@ pub fn diff() -> EventKind {
     })
 }
 
-/// Five new tasks by the lead, one of them rejected, and messages.
+/// Returns the events of five tasks that the lead creates, one of which is rejected, and of messages.
 pub fn written_tasks() -> Vec<EventKind> {
     let lead = Name::lead();
     let mut out = vec![AgentEvent::prompted("Split the work.").of(lead.clone())];
@@ -241,7 +241,7 @@ pub fn written_tasks() -> Vec<EventKind> {
     out
 }
 
-/// A diff of several files, each changed in another way, longer than the screen.
+/// Returns the event with a diff of several files, each changed in another way. The diff is longer than the screen.
 pub fn diff_of_files() -> EventKind {
     let lines: Vec<String> = (1..=30).map(|n| format!("+line {n} of it\n")).collect();
     let lines = lines.concat();
@@ -263,7 +263,7 @@ pub fn diff_of_files() -> EventKind {
     })
 }
 
-/// Token usage with a cache, and budgets, one of them raised.
+/// Returns the events of token usage with cached tokens, and of budgets, one of them raised.
 pub fn spending() -> Vec<EventKind> {
     let used = |agent: Name, input: u64, calls: u64, cost: Option<f64>| {
         AgentEvent::UsageChanged {
@@ -302,7 +302,7 @@ pub fn spending() -> Vec<EventKind> {
             }],
         })),
     ];
-    // Streamed, so that the purpose of each call is known.
+    // Each event reports one more call, so that its usage counts for the task of the agent.
     out.extend((1..=3_u32).map(|n| {
         let many = u64::from(n);
         used(

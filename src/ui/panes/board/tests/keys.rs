@@ -19,7 +19,7 @@ use crate::ui::{Msg, Theme, update};
 
 #[test]
 fn keys_move_along_the_graph() {
-    // 1 blocks 2 and 3, which block 4; 5 blocks 6; 7 and 8 have no edges.
+    // Task 1 blocks 2 and 3, which block 4; 5 blocks 6; 7 and 8 have no edges.
     let edges = [(1, 2), (1, 3), (2, 4), (3, 4), (5, 6)];
     let cases = [
         ("", 1),
@@ -52,7 +52,7 @@ fn keys_move_along_the_graph() {
 #[test]
 fn keys_scroll_the_view_and_a_selection_resets_it() {
     let chain: Vec<(u64, u64)> = (1..30).map(|n| (n, n + 1)).collect();
-    // The keys, and the expected number of tasks left of the view.
+    // Each case: the keys, and the expected number of tasks to the left of the visible part.
     let cases = [
         ("v g", 0),
         ("v g L", 2),
@@ -78,7 +78,8 @@ fn keys_scroll_the_view_and_a_selection_resets_it() {
 
 #[test]
 fn keys_move_along_the_list() {
-    // In progress: 1; below it 2 and 3; below 3 their common dependant 4. Ready: 5; below it 6.
+    // Task 1 is in progress; 2 and 3 are indented below it, and 4, which both block, below 3. Task 5 is ready; 6 is
+    // indented below it.
     let edges = [(1, 2), (1, 3), (2, 4), (3, 4), (5, 6)];
     let order: Vec<u64> = {
         let state = state((160, 45), board(7, &edges, 0));
@@ -133,7 +134,8 @@ fn click_selects_the_task_under_it() {
             let number = format!("#{id} ");
             let found = area(&state).positions().find(|at| {
                 let text = (at.x..(at.x + 3).min(160)).map(|x| picture[(x, at.y)].symbol());
-                // The details line below the graph also holds the number.
+                // The line below the graph that describes the selected task also contains its number, so that line is
+                // left out.
                 text.collect::<String>() == number && at.y + 3 < area(&state).bottom()
             });
             let Some(at) = found else { continue };

@@ -1,4 +1,4 @@
-//! Merging: marks, confirmation, and messages when nothing can be merged.
+//! Merging from the board: marks, confirmation, and messages if nothing can be merged.
 
 use pretty_assertions::assert_eq;
 
@@ -120,7 +120,7 @@ fn unmerged_mark_has_own_shape_and_style_in_every_theme() {
             let state = merging(160, 45);
             let cells = cells(&state, &theme);
             let marks: Vec<_> = cells.content.iter().filter(|c| c.symbol() == "⇡").collect();
-            // One on each unmerged completed node, and one in the title's count.
+            // There is one mark on each node of an unmerged completed task, and one beside the count in the title.
             assert_eq!(marks.len(), 5, "{name:?} {depth:?}");
             for cell in marks {
                 let style = theme.ground.patch(theme.accent);
@@ -148,7 +148,8 @@ fn unmerged_count_equals_marked_tasks() {
     let mut state = merging(160, 45);
     // #7 still counts: #8 resolves the conflict, but only in its own worktree.
     assert_eq!(marks(&state), (5, Some(4)));
-    // #8 has merged the base into the branch of #7. Both tasks now share one branch, which has one mark, on #7.
+    // #8 has merged the base branch into the branch of #7. Both tasks share this branch, which is counted and marked
+    // once, at #7.
     let mut board = state.model.board.as_ref().clone();
     let claimer = Claimer {
         name: name("alice"),
@@ -163,7 +164,7 @@ fn unmerged_count_equals_marked_tasks() {
         .unwrap();
     apply_events(&mut state, vec![board_event(&board)]);
     assert_eq!(marks(&state), (6, Some(5)));
-    // The shared branch can be merged from either task.
+    // The branch that both tasks share can be merged from either task.
     for id in [7, 8] {
         press(&mut state, "esc 3");
         state.panes.board.selected = Some(TaskId(id));

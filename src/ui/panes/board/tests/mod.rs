@@ -22,7 +22,8 @@ use crate::ui::{Msg, Theme, UiState, update};
 
 const SIZES: [(u16, u16); 3] = [(160, 45), (100, 30), (70, 20)];
 
-/// Returns a board of `count` tasks with these edges: the first `done` completed, the next one in progress.
+/// Returns a board of `count` tasks, of which the first `done` are completed and the next one is in progress. In each
+/// edge, the first task blocks the second one.
 pub fn board(count: u64, edges: &[(u64, u64)], done: u64) -> TaskGraph {
     let subjects = [
         "Write the grammar down",
@@ -61,7 +62,7 @@ pub fn board(count: u64, edges: &[(u64, u64)], done: u64) -> TaskGraph {
     board
 }
 
-/// Returns random edges from a fixed seed: each task has up to two earlier tasks as blockers.
+/// Returns random edges for `count` tasks, the same in every run: each task has up to two earlier tasks as blockers.
 pub fn random(count: u64) -> Vec<(u64, u64)> {
     let mut seed = 7_u64;
     let mut next = |below: u64| {
@@ -225,7 +226,7 @@ fn cached_values_are_dropped_when_the_board_changes() {
         (state.panes.board.rows(&state).len(), index(&state).len()),
         (9, 9)
     );
-    // The selection stayed on its task: move both screens to the first one.
+    // The selection has stayed on its task, so both screens are moved to the first task before they are compared.
     press(&mut state, "g");
     let afresh = {
         let mut other = blank(160, 45);

@@ -1,4 +1,4 @@
-//! Tests that owners do not move graph nodes, and of junctions on the critical path.
+//! Tests that owners do not change the positions of graph nodes, and tests of junctions on the critical path.
 
 use pretty_assertions::assert_eq;
 
@@ -47,7 +47,7 @@ fn only_critical_arms_of_a_junction_are_heavy() {
     // The critical path is 1, 2, 4, 5. Task 3 is between 1 and 4, so edges fork at 1 and join at 4.
     let edges = [(1, 2), (1, 3), (2, 4), (3, 4), (4, 5)];
     let shown = pane(&state((160, 45), board(5, &edges, 0)));
-    // At #1 the path goes up and the other edge straight on; at #4 the path comes from above.
+    // At #1, the critical path goes up and the other edge goes straight on. At #4, the critical path comes from above.
     for joint in ["━┹▸", "─┺▸", "━▸"] {
         assert!(shown.contains(joint), "{joint} is missing: {shown}");
     }

@@ -1,4 +1,4 @@
-//! Hints of a task: each key is offered exactly if pressing it is allowed.
+//! The hints for the selected task name a key if, and only if, the key is allowed for the task.
 
 use pretty_assertions::assert_eq;
 
@@ -17,11 +17,11 @@ use crate::ui::shell::hints::hints;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum KeyOutcome {
-    /// A command is sent.
+    /// The key sends a command.
     Done,
-    /// A confirmation is shown.
+    /// The key opens a confirmation.
     Asks,
-    /// Only a status message is shown.
+    /// The key only shows a status message.
     Refused,
 }
 
@@ -58,7 +58,7 @@ fn pressed(mut state: UiState, key: &str) -> KeyOutcome {
     KeyOutcome::Refused
 }
 
-/// Returns whether the board accepts the action; `None` for actions that are not the board's.
+/// Returns whether the board accepts `action` for task `id`; `None` if the board does not decide about this action.
 fn board_does(board: &TaskGraph, id: TaskId, action: Action) -> Option<bool> {
     let (mut board, now) = (board.clone(), Timestamp(NOON));
     if action == Action::Claim {
@@ -73,7 +73,7 @@ fn board_does(board: &TaskGraph, id: TaskId, action: Action) -> Option<bool> {
     }
 }
 
-/// Tasks with worktrees: one removed, one in use again, one never reported.
+/// Returns a screen with tasks whose worktrees were removed, are in use again, or were never reported.
 fn removed() -> UiState {
     let mut state = merging(160, 45);
     let gone = ["task-1", "task-3", "task-4", "task-9"].map(|tree| (tree, BranchState::Gone));
@@ -81,7 +81,7 @@ fn removed() -> UiState {
     state
 }
 
-/// Tasks with unknown owners, and tasks that the user has claimed.
+/// Returns a screen with tasks of unknown owners and tasks that the user has claimed.
 fn strange() -> UiState {
     let state = user_actions_board(160, 45, Some(6));
     let mut board = TaskGraph::default();
@@ -104,7 +104,7 @@ fn strange() -> UiState {
     state
 }
 
-/// The state before the crew has reported its branches.
+/// Returns a screen before the crew has reported the branches.
 fn unreported_jobs() -> UiState {
     let mut board = (*merging(160, 45).board).clone();
     board
@@ -138,8 +138,8 @@ fn hints_offer_exactly_allowed_actions() {
                     let refused = pressed(on(make, id), key) == KeyOutcome::Refused;
                     assert_eq!(does, !refused, "{what}: the board");
                 }
-                // Not hinted although allowed: keys for a worktree that the crew has not reported, and completing a
-                // task without an owner.
+                // Some keys are allowed but have no hint: those for a worktree that the crew has not reported, and the
+                // one for completing a task without an owner.
                 let is_tree =
                     [Action::Merge, Action::Diff, Action::RemoveWorktree].contains(&action);
                 let is_untold = is_tree
@@ -171,7 +171,7 @@ fn removed_worktree_offers_no_actions() {
         let said = state.app.status.map(|f| f.text).unwrap_or_default();
         assert_eq!(said, "The worktree of #1 was removed.", "{key}");
     }
-    // A worktree recreated under the same name exists again.
+    // A worktree that was created again under the same name exists again.
     let mut state = on(&removed, TaskId(9));
     assert!(!offers(&state, Action::RemoveWorktree));
     apply_branches(&mut state, &[("task-9", BranchState::Empty)]);

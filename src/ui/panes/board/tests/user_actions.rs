@@ -14,7 +14,7 @@ use crate::ui::fixture::{
 use crate::ui::panes::board::tests::merging::on as merging_on;
 use crate::ui::{Effect, UiState};
 
-/// A state with a task selected on the board. `own` is claimed by the user.
+/// Returns a screen with task `id` selected on the board. The user has claimed task `own`, if any.
 pub fn at(width: u16, height: u16, own: Option<u64>, id: u64) -> UiState {
     let mut state = user_actions_board(width, height, own);
     press(&mut state, "esc 3");
@@ -47,7 +47,7 @@ fn own_tasks_need_no_confirmation_others_do() {
         (None, 5, "C", vec![claim(5)]),
         (Some(6), 6, "u", vec![release(6, "user")]),
         (Some(6), 6, "d", vec![complete(6)]),
-        // No confirmation for an owner that has shut down.
+        // Releasing the task of an owner that has shut down needs no confirmation.
         (None, 3, "u", vec![release(3, "carol")]),
         (None, 2, "u", none()),
         (None, 2, "u y", vec![release(2, "alice")]),
@@ -140,7 +140,7 @@ fn dialog_closes_when_task_owner_changes() {
     apply_events(&mut state, vec![board_event(&board)]);
     assert!(state.popups.is_empty());
     assert!(picture(&state).contains("#2 now has another owner."));
-    // A task claimed in the meantime is not completed.
+    // A task that an agent has claimed while the confirmation was open is not completed.
     let mut state = at(160, 45, None, 6);
     press(&mut state, "d");
     board
@@ -214,7 +214,7 @@ pub fn losses() -> Losses {
     }
 }
 
-/// The event with the result of a worktree check.
+/// Returns the event with the result of checking the worktree of task `id`.
 pub fn judged(id: u64, losses: Losses) -> EventKind {
     EventKind::Board(BoardEvent::WorktreeInspected {
         task: TaskId(id),
@@ -248,7 +248,7 @@ fn removing_worktree_with_work_asks_twice() {
         assert_eq!(press(&mut state, keys), expected, "{keys}");
         assert_eq!(!state.popups.is_empty(), asks, "{keys}");
     }
-    // Permanent losses are listed separately from what is kept.
+    // The dialog lists what is lost for good separately from what stays on the branch.
     let mut state = merging_on(160, 45, 2);
     apply_events(&mut state, vec![judged(2, losses())]);
     press(&mut state, "y");
@@ -269,7 +269,7 @@ fn removing_worktree_with_work_asks_twice() {
         assert_eq!(press(&mut state, "W"), [], "{id}");
         assert!(picture(&state).contains(words), "{id}");
     }
-    // A result that arrives while the user is busy opens no dialog.
+    // A result that arrives while another popup is open opens no dialog.
     let mut state = merging_on(160, 45, 2);
     press(&mut state, "W t");
     apply_events(&mut state, vec![judged(2, losses())]);

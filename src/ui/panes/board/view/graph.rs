@@ -22,8 +22,8 @@ use crate::ui::panes::board::label::INDENT;
 use crate::ui::text::{fit, pad, width, wrap_first_lines};
 use crate::ui::theme::Theme;
 
-/// Minimum room for an owner's name, in columns, including the space and the `@` before it. With less, the owner is
-/// omitted.
+/// Minimum width of an owner's name, in columns, including the space and the `@` before it. If there is less room, the
+/// owner is omitted.
 const OWNER_MIN: usize = 5;
 
 struct VisibleGraph {
@@ -59,7 +59,8 @@ impl VisibleGraph {
         is_in.then_some((self.area.x + right, self.area.y + down))
     }
 
-    /// Writes the visible part of a text at a graph cell. Returns the column after the text.
+    /// Writes a text that starts at a cell of the graph, as far as it is visible. Returns the graph column after the
+    /// text.
     fn write(
         &self,
         (mut x, y): (usize, usize),
@@ -69,7 +70,7 @@ impl VisibleGraph {
     ) -> usize {
         for grapheme in text.graphemes(true) {
             let wide = width(grapheme);
-            // Characters that are only partly visible are skipped.
+            // A wide character of which only one column is visible is skipped.
             let end = self.place(x + wide.max(1) - 1, y);
             if let (Some((column, row)), Some(_)) = (self.place(x, y), end) {
                 buffer.set_stringn(column, row, grapheme, wide, style);
@@ -98,9 +99,9 @@ fn pointed_at(pane: &BoardPane, app: &App, index: &Index) -> Option<usize> {
     selected(pane, app, index).filter(|_| has_keys)
 }
 
-/// Returns a label for the border that says what the view does not show: the number of nodes beyond each side of the
-/// visible part, and the number of edges that are not drawn because they close a cycle. On the left and right, partly
-/// visible nodes count, too.
+/// Returns the label on the border for what the view does not show: the number of nodes beyond each side of the visible
+/// part, and the number of edges that are not drawn because they close a cycle. A node that the left or right side cuts
+/// off counts as beyond that side.
 pub fn beyond(
     pane: &BoardPane,
     model: &CrewModel,
@@ -157,12 +158,12 @@ pub fn draw(
     let Some(node) = selected.and_then(|at| drawing.nodes.get(at)) else {
         return;
     };
-    // The selection mark is in the column before the node. For nodes of the first layer, that is the blank column to
-    // the left of the graph.
+    // The selection mark is drawn in the column before the node. For nodes of the first layer, this is the blank column
+    // to the left of the graph.
     if let Some((x, y)) = window.place(node.x, node.y) {
         buffer.set_stringn(x.saturating_sub(1), y, "›", 1, theme.accent);
     }
-    // While a popup has the focus, the selected node has only the mark.
+    // While a popup has the focus, the selected node has the mark but no highlighted background.
     if !app.is_in_panes() {
         return;
     }
@@ -173,8 +174,8 @@ pub fn draw(
     }
 }
 
-/// Draws the edges. Those of the selected task and of the critical path are highlighted, those from completed tasks are
-/// dimmed.
+/// Draws the edges. The edges of the selected task and of the critical path are highlighted; edges that start at
+/// completed tasks are dimmed.
 fn lines(
     index: &Index,
     drawing: &Drawing,
@@ -199,14 +200,15 @@ fn lines(
             .iter()
             .take_while(|cell| cell.x < window.right())
         {
-            // Where edges cross, only those drawn on top decide the style: `cell.sources` does not contain the others.
+            // Where edges cross, only the edges that are drawn on top decide the style: `cell.sources` contains only
+            // their start nodes.
             let sources = own.get(&(cell.x, y)).map_or(&[][..], Vec::as_slice);
             let on_path = critical.get(&(cell.x, y));
             let is_critical = on_path.is_some_and(|on| cell.sources.contains(&on.from));
             let style = if sources.iter().any(|s| cell.sources.contains(s)) {
                 theme.accent
             } else if is_critical {
-                // An underline would make the heavy line look broken.
+                // The underline of headings would make the thick line look broken.
                 theme.heading.remove_modifier(Modifier::UNDERLINED)
             } else if cell.sources.iter().all(is_done) {
                 theme.dim
@@ -222,12 +224,12 @@ fn lines(
     }
 }
 
-/// The part of the critical path that is in one cell.
+/// A cell of the drawing through which the critical path runs.
 struct CriticalCell {
-    /// The index of the node where the edge in this cell starts. If several edges share the cell, that of the first
-    /// one.
+    /// The index of the node at which the edge in this cell starts. If several edges of the critical path share the
+    /// cell, this is the start of the first one.
     from: usize,
-    /// The sides of the cell that edges of the critical path reach, as bits.
+    /// The sides of the cell that are reached by edges of the critical path: one bit per side.
     arms: u8,
 }
 
@@ -266,7 +268,7 @@ fn draw_node(
         style::standing(standing, theme)
     };
     let label = label::label(task);
-    // The number is highlighted on the critical path, like its edges.
+    // The number of a task on the critical path is highlighted, like the edges of that path.
     let number = match index.critical_step(at) {
         Some(_) => theme.heading,
         None => style,
@@ -280,8 +282,8 @@ fn draw_node(
     let mut rows = subject_rows(&label.subject, node, width(&head));
     let (last_x, last) = rows.pop().unwrap_or_default();
     let room = node.width.saturating_sub(last_x);
-    // The owner of an open task takes precedence over the end of the subject; that of a completed task is shown only if
-    // there is free room.
+    // The owner of an open task is shown even if the end of the subject must be cut for it. The owner of a completed
+    // task is shown only in columns that the subject leaves free.
     let left = room.saturating_sub(width(&last));
     let most = match standing {
         BoardStatus::Done => left,
@@ -294,7 +296,7 @@ fn draw_node(
         owner if standing == BoardStatus::Done && width(owner) + 2 > most => String::new(),
         owner => fit(&format!(" @{owner}"), most),
     };
-    // The duration is shown only if there is free room.
+    // The duration is shown only in columns that the subject and the owner leave free.
     let took = match standing {
         BoardStatus::InProgress => format!(" {}", app.standing_for(task)),
         BoardStatus::Ready | BoardStatus::Assigned | BoardStatus::Blocked | BoardStatus::Done => {
@@ -323,8 +325,9 @@ fn draw_node(
     window.write((x, y), &owner, by, buffer);
 }
 
-/// Splits a subject into the rows of a node. Returns the start column in the node and the text of each row. `head` is
-/// the width of the symbol and the number, which precede the text in the first row. The last row may be too long.
+/// Splits a subject into the rows of a node. Returns for each row the column in the node at which it starts, and its
+/// text. `head` is the width of the symbol and the number, which precede the text in the first row. The last row holds
+/// the rest of the subject and may be wider than the node.
 fn subject_rows(subject: &str, node: Node, head: usize) -> Vec<(usize, String)> {
     let mut rows = Vec::new();
     let mut rest = subject.to_string();

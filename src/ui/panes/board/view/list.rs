@@ -18,7 +18,7 @@ use crate::ui::text::{fit, pad, width};
 use crate::ui::theme::Theme;
 use crate::ui::widgets::list;
 
-/// Width of the list, in columns, below which rows use short forms.
+/// Rows use short forms if the list is narrower than this number of columns.
 const NARROW: usize = 48;
 
 fn window(pane: &BoardPane, model: &CrewModel, area: Rect) -> (usize, usize) {
@@ -27,7 +27,7 @@ fn window(pane: &BoardPane, model: &CrewModel, area: Rect) -> (usize, usize) {
     (selected, first)
 }
 
-/// Returns the label for the border that gives the selected row, such as `7 of 20`. Empty if all rows are visible.
+/// Returns the label on the border that says which row is selected, such as `7 of 20`. Empty if all rows are visible.
 pub fn position(
     pane: &BoardPane,
     model: &CrewModel,
@@ -47,7 +47,7 @@ pub fn draw(
     buffer: &mut Buffer,
 ) {
     let (selected, first) = window(pane, app, area);
-    // Tasks are sorted by number, so the last number is the longest.
+    // The index sorts tasks by number, so the last task has the longest number.
     let last = index.len().checked_sub(1).and_then(|at| index.id(at));
     let digits = last.map_or(1, |id| id.to_string().len());
     let rows = pane.rows(app);
@@ -71,7 +71,7 @@ fn spans(
         return Vec::new();
     };
     let (shape, words, style) = branches::look(app, task, theme);
-    // A narrow row shows completed and unmerged tasks only by their symbol.
+    // In a narrow row, only the symbol shows that a task is completed or unmerged.
     let is_done = index.standing(row.task) == BoardStatus::Done;
     let words = match words {
         _ if is_done && columns < NARROW => String::new(),
@@ -85,7 +85,8 @@ fn spans(
     };
     let guide = row.guide();
     let columns = columns.saturating_sub(digits + 4);
-    // In a narrow list the symbol replaces " in progress" and " blocked", whatever the depth of the row.
+    // In a narrow list, "in progress" is omitted, because the symbol already says it, and "blocked by" is shortened to
+    // "after". This does not depend on the indentation of the row.
     let words = match (
         words.strip_prefix("in progress "),
         words.strip_prefix("blocked by "),
@@ -129,8 +130,8 @@ fn spans(
     out
 }
 
-/// Returns `word`, followed by the task numbers in `others`, in at most `columns` columns if possible. Numbers that do
-/// not fit are counted, as in `after #4 #5 +3`.
+/// Returns `word`, followed by the task numbers in `others`, in at most `columns` columns if possible. Of the numbers
+/// that do not fit, only the count is shown, as in `after #4 #5 +3`.
 fn waits(word: &str, others: &str, columns: usize) -> String {
     let all: Vec<&str> = others.split(' ').collect();
     let form = |shown: usize| {
@@ -140,7 +141,7 @@ fn waits(word: &str, others: &str, columns: usize) -> String {
             more => format!("{word} {named} +{more}"),
         }
     };
-    // Each number takes at least three columns, which bounds how many can fit.
+    // Each number takes at least three columns, so no more than `columns / 3 + 1` of them can fit.
     let mut forms = (1..=all.len().min(columns / 3 + 1)).rev().map(form);
     let fitting = forms.find(|words| width(words) <= columns);
     fitting.unwrap_or_else(|| form(1))

@@ -25,7 +25,8 @@ use crate::ui::panes::board::{BoardPane, ListReason, Shown, label};
 use crate::ui::text::{fit, longest_fitting, width};
 use crate::ui::theme::Theme;
 
-/// Maximum number of task numbers that follow "unblocks" in the line about the selected task.
+/// Maximum number of tasks that are named after "unblocks" in the line that describes the selected task. Further tasks
+/// are only counted.
 const NEXT_MAX: usize = 4;
 
 pub fn draw(pane: &BoardPane, app: &App, theme: &Theme, area: Rect, buffer: &mut Buffer) {
@@ -36,7 +37,7 @@ pub fn draw(pane: &BoardPane, app: &App, theme: &Theme, area: Rect, buffer: &mut
         Shown::List(_) => list::position(pane, app, places.body, theme),
     };
     let name = title(pane, app, &places.shown);
-    // The corners, the pane's number and the blanks take nine columns.
+    // The two corners, the pane's number and the blanks take nine columns.
     let room = usize::from(area.width).saturating_sub(width(&name) + 9);
     let used: usize = below.iter().map(|s| width(&s.content)).sum();
     let titles = Titles {
@@ -66,7 +67,7 @@ pub fn draw(pane: &BoardPane, app: &App, theme: &Theme, area: Rect, buffer: &mut
             }
         }
         Shown::List(_) if app.model.board.is_empty() => {
-            // Without a filter, the frame has drawn it.
+            // If no filter input is open, `frame::pane` has already drawn the placeholder.
             if places.filter.is_some() {
                 frame::empty(placeholder(app), theme, places.body, buffer);
             }
@@ -108,14 +109,14 @@ fn title(pane: &BoardPane, model: &CrewModel, shown: &Shown) -> String {
     }
 }
 
-/// Returns the label for the border with the number of tasks per status and the number of unmerged tasks, in at most
-/// `room` columns. As far as there is room, each number is followed by the name of the status, which also explains the
+/// Returns the label on the border with the number of tasks per status and the number of unmerged tasks, in at most
+/// `room` columns. As far as there is room, each number is followed by the name of its status, which also explains the
 /// symbols of the graph.
 fn counts(index: &Index, unmerged: usize, room: usize, theme: &Theme) -> Vec<Span<'static>> {
     let total = index.len();
     let done = index.count(BoardStatus::Done);
     let mut long = Vec::new();
-    // The middle form: only the counts that call for action (ready, to merge) keep their words.
+    // The middle form: only the counts that ask the user to act (ready, to merge) keep their words.
     let mut middle = Vec::new();
     let mut short = Vec::new();
     for here in [
@@ -175,7 +176,8 @@ fn draw_filter(filter: &ListFilter, theme: &Theme, area: Rect, buffer: &mut Buff
     }
 }
 
-/// Draws the line that describes the selected task. It has more room than a node of the graph.
+/// Draws the line below the graph that describes the selected task. A node of the graph has less room for the
+/// description.
 fn about(
     pane: &BoardPane,
     app: &App,
@@ -195,7 +197,7 @@ fn about(
     let label = label::label(task);
     let took = app.standing_for(task);
     let is_done = index.standing(place) == BoardStatus::Done;
-    // A completed task blocks nothing.
+    // A completed task no longer blocks other tasks.
     let next = if is_done {
         String::new()
     } else {
@@ -223,7 +225,8 @@ fn about(
         Span::styled("›", theme.accent),
         Span::styled(format!("{shape} "), style),
     ];
-    // The tasks that this one unblocks take precedence over the end of its subject, which its node shows too.
+    // If there is too little room, the end of the subject is cut rather than the tasks that this task unblocks, because
+    // the node shows the subject too.
     let most = columns.saturating_sub(columns / 4);
     let aside = fit(longest_fitting(&forms, most), most);
     let room = columns.saturating_sub(width(&aside) + 1);
@@ -233,7 +236,7 @@ fn about(
 }
 
 /// Describes which tasks become ready when the task at index `place` is completed, and how many other blocked tasks
-/// depend on it.
+/// depend on this task.
 fn next(model: &CrewModel, index: &Index, place: usize) -> String {
     let unlocks = index.id(place).map(|id| unlocks(model, id));
     let unlocks = unlocks.unwrap_or_default();

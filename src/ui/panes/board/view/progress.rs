@@ -8,13 +8,13 @@ use crate::ui::panes::board::progress;
 use crate::ui::text::width;
 use crate::ui::theme::Theme;
 
-/// Maximum length of the bar, in columns.
+/// Maximum length of the progress bar, in columns.
 const BAR_MAX: usize = 40;
-/// Minimum length of the bar, in columns. If there is less room, no bar is drawn.
+/// Minimum length of the progress bar, in columns. If there is less room, no bar is drawn.
 const BAR_MIN: usize = 8;
 
-/// Returns the glyph that represents a status in the bar. The glyphs differ, so that the bar is readable without
-/// colour.
+/// Returns the character that represents a status in the progress bar. The characters differ, so that the bar is
+/// readable without colours.
 fn glyph(standing: BoardStatus) -> &'static str {
     match standing {
         BoardStatus::Done => "━",
@@ -36,7 +36,7 @@ pub fn spans(index: &Index, room: usize, theme: &Theme) -> Vec<Span<'static>> {
         0 => String::new(),
         n => format!("critical path {n}"),
     };
-    // Showing the critical path takes precedence over a longer bar.
+    // The bar is shortened, down to its minimum length, to make room for the critical path.
     let with_path = width(&percent) + 2 + width(&path);
     let path = if path.is_empty() || room < BAR_MIN + with_path {
         String::new()

@@ -13,7 +13,7 @@ use crate::ui::fixture::{
 use crate::ui::keymap::{KeyMap, KeyOverrides};
 use crate::ui::{Effect, Msg, SessionRole, UiState, keys, update};
 
-/// A question from the lead.
+/// Returns a question from the lead.
 fn asked(id: &str, choices: &[&str]) -> Request {
     let mut request = question(id, choices);
     request.from = Name::lead();
@@ -69,7 +69,7 @@ fn enter_answers_open_question() {
         "{text}"
     );
     assert!(!text.contains("answer to lead"), "{text}");
-    // The next text is a message again.
+    // After the answer, the next text is sent as a message.
     assert_eq!(
         press(&mut state, "\"thanks\" enter"),
         [message("lead", "thanks")]
@@ -120,7 +120,7 @@ fn digit_chooses_only_in_an_empty_composer_with_the_focus() {
         let mut state = waiting(std::slice::from_ref(&asked));
         assert_eq!(press(&mut state, keys), [], "{keys}");
     }
-    // Keys that choose in Needs you are text in the composer.
+    // Keys that choose an answer in the pane "Needs you" are text in the composer.
     let custom = KeyOverrides::from([("choices.choose_2".into(), vec!["b".into()])]);
     let mut state = waiting(std::slice::from_ref(&asked));
     state.prefs.keymap = KeyMap::with_overrides(&custom).unwrap().into();
@@ -154,7 +154,7 @@ fn open_questions_are_answered_oldest_first() {
     two.created_at.0 += 60.0;
     two.body = "And which port?".into();
     let mut state = waiting(&[two.clone(), one.clone()]);
-    // Needs you still shows the other one, so a card above the composer has this one.
+    // The pane "Needs you" still shows the other question, so the card above the composer shows this one.
     let text = picture(&state);
     for words in [
         "answer 1 of 2 to lead ──",
@@ -180,13 +180,13 @@ fn message_to_shown_agent_does_not_answer_other_agent() {
         press(&mut state, "\"go on\" enter"),
         [message("lead", "go on")]
     );
-    // A message by name reports that the question stays open.
+    // After a message to the agent by name, the status message says that its question is still open.
     assert_eq!(
         press(&mut state, "\"@alice hello\" enter"),
         [message("alice", "hello")]
     );
     assert!(picture(&state).contains("Its question is still open"));
-    // In the conversation of the agent that asks, the text is the answer.
+    // In the conversation of the agent that asks, text without a name is the answer.
     press(&mut state, "esc 4 enter i");
     assert_eq!(state.shown, name("alice"));
     assert_eq!(
@@ -210,7 +210,7 @@ fn draft_started_before_question_is_not_sent_as_answer() {
         "{text}"
     );
     assert_eq!(state.input.composer.text(), "add a test");
-    // The second press of a double press is ignored.
+    // The second press of a double press sends nothing.
     let soon = Timestamp(state.now.0 + 0.2);
     let enter = keys::parse("enter").unwrap();
     assert_eq!(update(&mut state, Msg::Key(enter, soon)), []);
@@ -269,7 +269,7 @@ fn answer_in_popup_survives_closed_question() {
     assert!(state.popups.is_empty());
     assert_eq!(state.input.composer.text(), "SQLite");
     assert!(picture(&state).contains("What you wrote is back in the composer."));
-    // The same happens if the question is withdrawn while the text is open in an editor.
+    // The text is also restored if the question is withdrawn while the text is open in an editor.
     let mut state = waiting(std::slice::from_ref(&asked));
     press(&mut state, "alt+w e");
     apply_events(&mut state, vec![withdrawn]);
@@ -287,7 +287,7 @@ fn viewer_answers_from_composer_while_crew_runs() {
         press(&mut state, "\"SQLite\" enter"),
         [answers(&asked, "SQLite")]
     );
-    // Without a crew, text only goes to the inbox.
+    // Without a crew, text is not an answer: it can only be sent to the inbox.
     let mut state = waiting(std::slice::from_ref(&asked));
     state.set_role(SessionRole::NoCrew);
     assert!(!picture(&state).contains("answer to lead"));
@@ -306,7 +306,7 @@ fn answering_title_fits_every_width() {
         asked.body = "Which database shall it use? ".repeat(20);
         apply_events(&mut state, vec![changed(&asked)]);
         let text = picture(&state);
-        // The title of the composer, or the card above it, has the question.
+        // The question is in the title of the composer or on the card above it.
         let shown = ["answer to lead: Which data", "◆ lead asks you ──"];
         let title = text.lines().find(|l| shown.iter().any(|s| l.contains(s)));
         assert!(title.is_some(), "{width}x{height}: {text}");

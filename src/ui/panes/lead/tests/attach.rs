@@ -55,7 +55,7 @@ fn files_are_offered_where_a_mention_is_typed() {
         offered(&state),
         ["@src/main.rs", "@\"a man.md\"", "@src/manual/"]
     );
-    // Matches of the shorter query are offered until those of the longer one are there.
+    // The matches of the shorter query are offered until the matches of the longer one have arrived.
     press(&mut state, "\"n\"");
     assert_eq!(offered(&state).len(), 3);
     assert!(picture(&state).contains("Attach"), "{}", picture(&state));
@@ -106,7 +106,7 @@ fn complete_path_closes_the_list_so_that_enter_sends() {
     press(&mut state, "\"@Makefile\"");
     answer(&mut state, "Makefile", &["Makefile", "old/Makefile"]);
     assert_eq!(offered(&state), [] as [String; 0]);
-    // It is a file, not an unknown agent.
+    // The mention names a file, so it is not taken for the name of an unknown agent.
     assert_eq!(
         press(&mut state, "enter"),
         [prompt("lead", "@Makefile", &[("Makefile", true)])]
@@ -289,7 +289,7 @@ fn command_is_shown_with_its_output_and_can_be_stopped() {
         picture(&state)
     );
     assert_eq!(state.keys.interrupted, None);
-    // Nothing runs any more, so the key clears the draft.
+    // No shell command is running any more, so the key clears the draft.
     assert_eq!(press(&mut state, "ctrl+c"), []);
     assert!(state.input.composer.is_empty());
 }

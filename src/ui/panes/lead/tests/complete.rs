@@ -23,7 +23,7 @@ fn completion_list_opens_while_typing_and_closes_without_match() {
     let cases: &[(&str, &[&str])] = &[
         ("\"/com\"", &["/compact"]),
         ("\"/mdl\"", &["/model"]),
-        // An exact match comes first.
+        // A command that matches exactly comes first.
         ("\"/theme\"", &["/theme"]),
         ("\"@\"", &["@alice", "@bob", "@carol"]),
         ("\"@ca\"", &["@carol"]),
@@ -33,7 +33,7 @@ fn completion_list_opens_while_typing_and_closes_without_match() {
         ("\"@alice hello\"", &[]),
         ("\"see /mo\"", &[]),
         ("\"/co\" esc", &[]),
-        // The next character reopens the list.
+        // After Esc, the next character reopens the list.
         ("\"/co\" esc \"mp\"", &["/compact"]),
         ("\"/co\" esc esc", &[]),
         ("\"/co\" f1", &[]),
@@ -64,7 +64,7 @@ fn command_of_a_file_shows_its_arguments() {
     assert!(picture(&state).contains("/fix [issue] [priority] "));
     press(&mut state, "\"12\"");
     assert!(picture(&state).contains("/fix [issue] [priority] "));
-    // A built-in command wins over a file of the same name.
+    // A built-in command takes precedence over a command file of the same name.
     let mut other = started(160, 45);
     other.model.skills = state.model.skills.clone();
     press(&mut other, "\"/team \"");

@@ -1,4 +1,4 @@
-//! Conversation actions: search, prompt navigation, copying.
+//! Actions on the conversation: search, moving between prompts, copying.
 
 use pretty_assertions::assert_eq;
 
@@ -21,7 +21,7 @@ fn search_is_typed_navigated_and_ended() {
     let all = all.unwrap();
     assert!(all > 1);
     assert!(picture(&state).contains(&format!("/t 1/{all}")));
-    // Characters are text while the search is typed, and keys again after Enter.
+    // While the search text is typed, characters are text. After Enter, they are keys again.
     press(&mut state, "backspace \"nN\" ctrl+u \"t\" enter n");
     assert!(picture(&state).contains(&format!("/t 2/{all}")));
     press(&mut state, "N N");
@@ -51,7 +51,7 @@ fn copy_takes_selection_or_menu_choice() {
     assert_eq!(press(&mut state, "Y enter"), copy(&prompt));
     assert_eq!(press(&mut state, "Y \"last answer\" enter"), copy(answer));
     assert!(state.popups.is_empty());
-    // A replay uses the brackets for its speed, so prompts have other keys.
+    // In a replay, the brackets change the speed, so moving between prompts has other keys too.
     assert_eq!(press(&mut state, "f ( y"), copy(&prompt));
     apply_events(
         &mut state,

@@ -17,7 +17,7 @@ use crate::ui::{Effect, Msg, SessionRole, UiState, begin_replay, keys, update};
 
 const SIZES: [(u16, u16); 4] = [(160, 45), (120, 35), (100, 30), (80, 24)];
 
-/// The request as the user has decided it.
+/// Returns the event of a request that the user has decided.
 fn decided(request: &Request, status: RequestStatus, comment: &str) -> EventKind {
     let mut request = request.clone();
     request.status = status;
@@ -26,7 +26,7 @@ fn decided(request: &Request, status: RequestStatus, comment: &str) -> EventKind
     changed(&request)
 }
 
-/// A screen on which the conversation of the asking agent is open, with the focus in the composer.
+/// Returns a screen with the conversation of the agent that made `request`; the composer has the focus.
 fn waiting(request: &Request, (width, height): (u16, u16)) -> UiState {
     let mut state = started(width, height);
     state.open_conversation(&request.target);
@@ -73,7 +73,7 @@ fn each_kind_is_decided_by_key_and_by_command_with_and_without_comment() {
                 "{kind} {keys}"
             );
             assert_eq!(state.input.composer.text(), "", "{keys}");
-            // A second press decides nothing more.
+            // Once the request is decided, further presses send nothing.
             assert_eq!(press(&mut state, "alt+a alt+r"), [], "{keys}");
         }
     }
@@ -113,7 +113,7 @@ fn permission_that_was_not_wholly_visible_is_shown_before_it_is_approved() {
         assert_eq!(state.focus, Focus::Pane(Pane::Needs), "{size:?}");
         assert_eq!(state.input.composer.text(), "ok");
         assert!(picture(&state).contains("Not all of it was visible."));
-        // It counts as read once its end was in view.
+        // The request counts as read once its end was visible.
         assert_eq!(
             press(&mut state, "G i alt+a"),
             [decision(&request, Verdict::Approve, "ok")]
@@ -124,7 +124,7 @@ fn permission_that_was_not_wholly_visible_is_shown_before_it_is_approved() {
             [decision(&request, Verdict::Reject, "")]
         );
     }
-    // Folded comments are named in Needs you first.
+    // If comments are folded, the pane "Needs you" says so before the request can be approved.
     request.body = format!("bash\n$ rm -rf build # {}", "x ".repeat(400));
     let mut state = waiting(&request, (160, 45));
     assert_eq!(press(&mut state, "alt+a"), []);
@@ -170,7 +170,7 @@ fn card_is_above_the_composer_only_where_needs_you_does_not_show_the_request() {
         );
         assert!(text.contains("Alt+a or /approve"), "{text}");
     }
-    // The same while another, older request is open.
+    // The same applies while another, older request is open.
     let mut state = waiting(&request, (160, 45));
     let mut other = question("q0", &[]);
     other.created_at.0 -= 60.0;
@@ -236,12 +236,12 @@ fn decision_stands_in_the_conversation_once() {
         let request = of_kind(kind);
         let mut state = waiting(&request, (160, 45));
         let event = decided(&request, status, "mind the header");
-        // A second report of the same decision adds nothing.
+        // A second event about the same decision adds nothing to the conversation.
         apply_events(&mut state, vec![event.clone(), event]);
         let text = picture(&state);
         assert_eq!(text.matches(expected).count(), 1, "{text}");
     }
-    // What others decided is not the user's decision.
+    // The conversation does not show a decision of the lead as the user's decision.
     let request = of_kind(RequestKind::Plan);
     let mut state = waiting(&request, (160, 45));
     let mut by_lead = request.clone();
@@ -294,7 +294,7 @@ fn click_on_a_choice_of_the_card_answers() {
             modifiers: KeyModifiers::NONE,
         })
     };
-    // From another focus, a click on the card leads to the composer first.
+    // If the composer does not have the focus, a click on the card only focuses the composer.
     press(&mut state, "esc");
     let at = row(&state);
     assert_eq!(update(&mut state, click(at)), []);

@@ -13,7 +13,7 @@ fn message(to: &str, text: &str) -> Effect {
     Effect::Command(Command::prompt(name(to), text))
 }
 
-/// The rejection of the first command.
+/// Returns the event in which the crew rejects the first command.
 fn refused() -> EventKind {
     EventKind::rejected(CommandId(1), "It has shut down.")
 }
@@ -45,14 +45,14 @@ fn each_agent_has_its_own_draft() {
     assert_eq!(shown(&state), ("alice", "to alice".into()));
     assert_eq!(press(&mut state, "enter"), [message("alice", "to alice")]);
     assert!(!picture(&state).contains("draft to"));
-    // The history is shared: a prompt to the lead can be recalled for her.
+    // All agents share one history: a message to the lead can be recalled in the conversation of alice.
     press(&mut state, "up up");
     assert_eq!(shown(&state), ("alice", "to the lead".into()));
 }
 
 #[test]
 fn rejected_message_becomes_draft_of_recipient() {
-    // Addressed by name, or in the agent's conversation.
+    // The message is addressed to alice by name, or sent in her conversation.
     for keys in [
         "\"@alice hello\" enter",
         "esc 4 g enter i \"hello\" enter esc esc i",

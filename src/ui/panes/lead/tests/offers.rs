@@ -20,7 +20,7 @@ fn asks(start: Option<&str>) -> Vec<Effect> {
     vec![Effect::Command(Command::ListOffers { start })]
 }
 
-/// A state in which the server git has listed what it offers.
+/// Returns a screen after the MCP server "git" has listed its resources and prompts.
 fn listed() -> UiState {
     let mut state = started(160, 45);
     apply_events(&mut state, vec![servers(), offers()]);
@@ -36,7 +36,7 @@ fn servers_are_asked_once_and_only_while_something_is_typed_for_them() {
     assert_eq!(press(&mut state, "\"hello\""), []);
     assert_eq!(press(&mut state, "\" @\""), asks(None));
     assert_eq!(press(&mut state, "\"g\""), []);
-    // The server web waits for its approval; the crew checks that again.
+    // The server "web" waits for approval. The command is sent nevertheless, because the crew checks the approval.
     assert_eq!(press(&mut state, "backspace \"web:\""), asks(Some("web")));
     assert!(
         picture(&state).contains("web: needs approval: crewdeck mcp approve web, then restart"),
@@ -96,7 +96,7 @@ fn resource_is_found_by_uri_or_title_and_a_template_is_completed_by_the_user() {
     press(&mut state, "enter");
     assert_eq!(state.input.composer.text(), "@git:commit://");
     press(&mut state, "\"abc\"");
-    // Nothing is left to complete, so that Enter sends.
+    // Nothing is left to complete, so Enter sends the message.
     assert_eq!(offered(&state), [] as [String; 0]);
     let sent = press(&mut state, "enter");
     assert!(

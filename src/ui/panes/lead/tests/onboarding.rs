@@ -1,4 +1,4 @@
-//! The setup page: its keys, when it opens and closes, and that no typed text is lost.
+//! The setup page: its keys, and when it opens and closes. No typed text is lost.
 
 use std::time::Duration;
 
@@ -52,7 +52,7 @@ fn early_keys_on_approval_page_are_ignored() {
         update(state, Msg::Key(keys::parse(name).unwrap(), at))
     };
     let soon = SETTLE / 4;
-    // Type-ahead and key repeat do not approve the page until there is a pause.
+    // Keys that were typed ahead or are repeated do not approve the page. Keys count again after a pause.
     let now = state.now;
     state.show_approval(approval(), now);
     for _ in 0..9 {
@@ -60,11 +60,11 @@ fn early_keys_on_approval_page_are_ignored() {
         assert_eq!(key(&mut state, soon, "w"), []);
     }
     assert!(picture(&state).contains("Key ignored"));
-    // A single key does not approve.
+    // The approval takes two keys: one key alone does not approve.
     assert_eq!(key(&mut state, SETTLE, "a"), []);
     assert_eq!(key(&mut state, SETTLE, "d"), []);
     assert_eq!(key(&mut state, SETTLE, "y"), [Effect::ApproveSettings]);
-    // The page reopens after the file has changed.
+    // The page opens again after a settings file has changed.
     let now = state.now;
     state.show_approval(approval(), now);
     assert_eq!(key(&mut state, soon, "a"), []);
@@ -80,7 +80,7 @@ fn text_typed_without_crew_stays_in_composer() {
     assert_eq!(state.composer_text(), "gred dr");
     assert!(picture(&state).contains("your text stays in the composer. Esc r: check again"));
     assert_eq!(press(&mut state, "esc r"), [Effect::Reload]);
-    // Text sent before the setup page was known returns.
+    // A text that was sent before the problem was known returns to the composer.
     let mut state = fixture::blank(100, 30);
     press(&mut state, "\"do it\" enter");
     assert_eq!(state.composer_text(), "");
@@ -107,7 +107,7 @@ fn setup_page_closes_with_cause_and_hides_no_conversation() {
     for weight in [PageSeverity::Trouble, PageSeverity::Advice] {
         let mut state = started(100, 30);
         state.show_onboarding(fixture::onboarding_page(weight));
-        // The user may be typing, so the focus stays.
+        // The composer keeps the focus, because the user may be typing.
         assert_eq!(state.focus, Focus::Composer);
         assert!(picture(&state).contains(headline));
         assert!(state.is_at_the_beginning());
@@ -119,7 +119,7 @@ fn setup_page_closes_with_cause_and_hides_no_conversation() {
         assert!(!state.is_at_the_beginning());
         assert_eq!(press(&mut state, "esc 1 d r"), []);
     }
-    // Another model clears the earlier model problem; the git problem stays.
+    // If the user chooses another model, the page about the earlier model is removed. The page about git stays.
     let mut state = started(100, 30);
     state.show_onboarding(fixture::onboarding_page(PageSeverity::Advice));
     state.show_onboarding(fixture::onboarding_page(PageSeverity::Trouble));

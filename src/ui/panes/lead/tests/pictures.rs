@@ -46,7 +46,7 @@ fn with_image(width: u16, height: u16, drawing: ImageDrawing) -> UiState {
     state
 }
 
-/// Draws the screen and returns the pictures that it has room for.
+/// Draws the screen and returns the pictures for which it has room.
 fn wanted(state: &UiState) -> Vec<PictureKey> {
     let backend = TestBackend::new(state.size.width, state.size.height);
     let mut terminal = Terminal::new(backend).unwrap();
@@ -81,7 +81,7 @@ fn picture_is_drawn_below_its_label() {
     load(&mut state);
     let after = picture(&state);
     insta::assert_snapshot!("picture_120x35", after);
-    // The rows were there before, so nothing has moved.
+    // The rows of the picture were reserved before it was loaded, so nothing has moved.
     assert_eq!(without_blocks(&after), before);
     let theme = Theme::new(ThemeName::Dark, ColorDepth::True);
     let cells = cells(&state, &theme);
@@ -149,7 +149,7 @@ fn only_the_label_is_shown_without_colours_or_room() {
     assert_eq!(wanted(&state).len(), 1);
     let low = wanted(&state)[0].size;
     assert_eq!((low.columns, low.rows), (40, 6));
-    // A new crew in the same terminal draws pictures, too.
+    // After another crew has started in the same terminal, pictures are drawn too.
     let mut state = with_image(120, 35, ImageDrawing::HalfBlocks);
     state.forget_crew();
     apply_events(&mut state, vec![prompt(FILE), answer("Again.")]);
@@ -168,7 +168,7 @@ fn picture_out_of_view_or_below_a_popup_is_not_loaded() {
     let long = "a line\n\n".repeat(60);
     apply_events(&mut state, vec![answer(&long)]);
     assert_eq!(wanted(&state), []);
-    // A reader who has scrolled up stays at the same place when the picture is dropped and loaded again.
+    // If the user has scrolled up, the view does not move when the picture is dropped and loaded again.
     press(&mut state, "esc 1 g");
     let before = picture(&state);
     let key = wanted(&state)[0].clone();
@@ -212,7 +212,7 @@ fn number_of_pictures_in_memory_is_bounded() {
 fn events_of_older_versions_show_the_label() {
     let json = r#"{"agent":"lead","type":"prompted","text":"see","attachments":["shot.png · 80x24 image"]}"#;
     let event: EventKind = serde_json::from_str(json).unwrap();
-    // Without images the new version writes the same event.
+    // For a prompt without images, the new version writes the same event as the old one.
     assert_eq!(
         serde_json::to_value(&event).unwrap(),
         serde_json::from_str::<serde_json::Value>(json).unwrap()

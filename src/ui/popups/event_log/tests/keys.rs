@@ -1,5 +1,4 @@
-//! The event log: its keys, what Enter opens, and that a replay shows the same log. Its appearance is covered by the
-//! scenes.
+//! The event log: its keys, and what Enter opens. A replay shows the same log. The scenes check how the log looks.
 
 use std::time::Duration;
 
@@ -21,7 +20,7 @@ use crate::ui::popups::pager::Pager;
 use crate::ui::popups::thread::ThreadPage;
 use crate::ui::{Effect, UiState};
 
-/// A crew with events of several kinds, including failures.
+/// Returns a screen after events of several kinds, some of them failures.
 pub fn eventful(width: u16, height: u16) -> UiState {
     let mut state = busy(width, height);
     let notice = |level, text: &str| EventKind::notice(level, text);
@@ -72,7 +71,7 @@ fn keys_select_filter_and_close() {
     press(&mut state, "k");
     let failed = "bob's call failed: no such model. Choose another with m.";
     assert_eq!(selected(&state), failed);
-    // New events do not move the selection, except on the newest line.
+    // New events do not move the selection, unless the newest line is selected.
     apply_events(&mut state, vec![EventKind::Crew(CrewEvent::AllIdle)]);
     assert_eq!(selected(&state), failed);
     press(&mut state, "f");
@@ -125,7 +124,7 @@ fn copied_line_has_time_and_kind() {
     assert_eq!(done, [Effect::Copy(text.into())]);
 }
 
-/// Opens the first line with `words`.
+/// Opens what the first line that contains `words` is about.
 fn enter(state: &mut UiState, words: &str) {
     press(state, &format!("esc @ / \"{words}\" enter enter"));
 }
@@ -135,7 +134,7 @@ fn enter_opens_subject_of_line() {
     let mut state = eventful(100, 30);
     enter(&mut state, "offered again");
     assert!(picture(&state).contains("╭ Task #3 "));
-    // The log is still at the same line.
+    // After Esc, the same line of the log is selected.
     press(&mut state, "esc");
     assert!(selected(&state).contains("offered again"));
     press(&mut state, "esc esc");
@@ -148,7 +147,7 @@ fn enter_opens_subject_of_line() {
         (&state.shown, state.focus),
         (&name("bob"), Focus::Pane(Pane::Lead))
     );
-    // A decided request opens its agent.
+    // For a request that is decided, Enter opens the conversation of the agent that made it.
     press(&mut state, "esc");
     enter(&mut state, "approved bob's plan");
     assert_eq!(state.shown, name("bob"));
@@ -156,7 +155,7 @@ fn enter_opens_subject_of_line() {
     enter(&mut state, "asks you to approve");
     assert!(state.popups.is_empty());
     assert_eq!(state.focus, Focus::Pane(Pane::Needs));
-    // A missing subject is reported.
+    // If there is nothing to open, a status message says so.
     enter(&mut state, "asks you to approve");
     apply_events(
         &mut state,
@@ -199,7 +198,7 @@ fn long_log_says_where_older_events_are() {
     let picture = picture(&state);
     let path = ".crewdeck/sessions/s1/journal.jsonl";
     assert!(picture.contains(path), "{picture}");
-    // Only the end of a long journal is loaded.
+    // At a start with a long journal, only its end is loaded.
     let mut late = blank(100, 30);
     let event = |seq, kind| crate::protocol::Event {
         seq,

@@ -135,7 +135,7 @@ fn model_call_failures_queueing_and_compaction_are_logged() {
         story.does("alice", Activity::Queued { place: 3 }),
         ["model alice's call is queued at position 3"]
     );
-    // Changes of the position are only shown in the team pane.
+    // A change of the position in the call queue is not logged; only the team pane shows it.
     let moved_up = story.does("alice", Activity::Queued { place: 2 });
     assert_eq!(moved_up, Vec::<String>::new());
     let agent = || name("alice");

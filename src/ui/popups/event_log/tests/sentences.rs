@@ -44,7 +44,7 @@ fn task_changes_name_the_actor_and_the_unblocked_tasks() {
         story.board(|b, at| drop(b.bind(TaskId(1), &tree, at))),
         ["worktree wt/task-1 was created for #1 Parse"]
     );
-    // No tool call of an agent explains this change.
+    // No agent has made a tool call that explains this change of the board.
     assert_eq!(
         story.board(|b, at| drop(b.create(TaskId(3), new("Odd", &[]), at))),
         ["task #3 Odd was created externally"]
@@ -84,7 +84,7 @@ fn task_changes_name_the_actor_and_the_unblocked_tasks() {
     for _ in 0..10 {
         story.hears(EventKind::Crew(CrewEvent::AllIdle));
     }
-    // The call is too old to explain it.
+    // The tool call was too long ago to explain this change of the board.
     assert_eq!(
         story.board(|b, at| drop(b.complete(TaskId(2), &name("bob"), at))),
         ["✓task bob completed #2 Join (external change)"]
@@ -115,7 +115,7 @@ fn events_before_the_crew_are_not_logged() {
         story.hears(moved(DeliveryState::Sent)),
         Vec::<String>::new()
     );
-    // A later delivery step of the same message is logged.
+    // A later step in the delivery of the same message is logged.
     assert_eq!(
         story.hears(moved(DeliveryState::Delivered)),
         ["mail alice received lead's message"]
@@ -151,7 +151,7 @@ fn joining_idling_and_leaving_have_a_reason() {
     );
     story.board(|b, at| drop(b.create(TaskId(1), new("Parse", &[]), at)));
     story.does("bob", Activity::Thinking);
-    // A ready task is assigned at once.
+    // The idle agent is not logged, because the ready task is assigned to it at once.
     assert_eq!(story.does("bob", Activity::Idle), Vec::<String>::new());
     story.board(|b, at| drop(b.claim(TaskId(1), &claimer("alice"), at)));
     story.does("bob", Activity::Thinking);
@@ -164,7 +164,7 @@ fn joining_idling_and_leaving_have_a_reason() {
         story.does("alice", Activity::Idle),
         ["team alice is idle: its turn ended with #1 still open"]
     );
-    // The team file does not give the reason; a notice with the reason replaces the line.
+    // The team file does not say why the agent left. A notice with the reason replaces the line.
     let left = story.team(&[("alice", Working), ("dave", Shutdown), ("bob", Shutdown)]);
     assert_eq!(left, ["team bob left the team"]);
     let notice = EventKind::Crew(CrewEvent::Notice {

@@ -1,4 +1,4 @@
-//! Test support: feeds events to a screen one by one.
+//! Test support: applies events to a screen one by one and returns the log lines of each.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::ui::UiState;
 use crate::ui::fixture::{apply_events, blank, name, ready};
 use crate::ui::model::event_log::{LogLine, LogSeverity};
 
-/// A screen that receives events. Each method returns the lines that its event adds to the log.
+/// A screen to which events are applied. Each method returns the lines that its events add to the log.
 pub struct Story {
     pub state: UiState,
     board: TaskGraph,
@@ -93,7 +93,7 @@ impl Story {
     }
 }
 
-/// Formats a line as the tests compare it: severity, topic, text.
+/// Formats a log line as the tests compare it: severity, topic, text.
 pub fn shown(line: &LogLine) -> String {
     let tone = match line.severity {
         LogSeverity::Plain => "",

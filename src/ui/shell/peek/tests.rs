@@ -1,4 +1,4 @@
-//! The preview: what it shows, its keys, and when it closes.
+//! Tests of the preview: its content, its keys, and when it closes.
 
 use crossterm::event::{KeyModifiers, MouseEvent, MouseEventKind};
 use pretty_assertions::assert_eq;
@@ -154,7 +154,7 @@ fn previewed_conversation_scrolls_independently() {
         press(&mut state, "pgup");
         let older = peeked(&state);
         assert_ne!(older, newest);
-        // New output does not scroll it.
+        // New output does not scroll the preview.
         let said = AgentEvent::AnswerFinished {
             text: "One more thing.".into(),
             thinking: String::new(),
@@ -248,15 +248,15 @@ fn empty_pane_has_no_preview() {
 fn preview_lies_beside_list_and_never_covers_it() {
     let body = Rect::new(0, 1, 160, 40);
     let cases = [
-        // The list is in the right column: the preview takes the left one, as close as possible.
+        // The list is in the right column: the preview takes the left column, in the rows next to the list.
         (Rect::new(100, 21, 60, 10), Some(Rect::new(0, 17, 100, 24))),
         // The list is in the left column, and the right one is wide enough.
         (Rect::new(0, 1, 90, 40), Some(Rect::new(90, 1, 70, 40))),
-        // Both sides are too narrow: above the list.
+        // Both sides are too narrow: the preview is above the list.
         (Rect::new(30, 31, 100, 10), Some(Rect::new(30, 7, 100, 24))),
-        // Below the list.
+        // The preview is below the list.
         (Rect::new(30, 1, 100, 10), Some(Rect::new(30, 11, 100, 24))),
-        // Nowhere.
+        // No area outside the list is large enough.
         (body, None),
     ];
     for (list, expected) in cases {

@@ -1,4 +1,4 @@
-//! Applies an event, or the current time, to the state.
+//! Applies a crew event or a new time to the state.
 
 use crate::domain::timestamp::Timestamp;
 use crate::protocol::Event;

@@ -20,8 +20,8 @@ use crate::ui::transcript::Fold;
 use crate::ui::widgets::area::inside;
 use crate::ui::widgets::composer::{PasteResult, TextAreaSize};
 
-/// Sends the message in the composer. If its text is a slash command, returns the action for the caller to run, or
-/// `None` if the command has already been run.
+/// Sends the message in the composer. If the text is a slash command, returns the action that the caller must run for
+/// it, if any.
 pub fn send(app: &mut App, out: &mut Vec<Effect>) -> Option<Action> {
     // A chip stands for a pasted text. It is replaced by that text only after the recipient is known, so that a name in
     // the pasted text does not count as the recipient.
@@ -233,7 +233,7 @@ pub fn report(app: &mut App, pasted: PasteResult) {
 }
 
 /// Does the first of these that applies: closes the popup, interrupts the shown agent, clears the focused draft, quits
-/// if the key was pressed a second time within [`QUIT_WINDOW`], or asks for that second press. Each key press does only
+/// if the key was pressed a second time within `QUIT_WINDOW`, or asks for that second press. Each key press does only
 /// one of these, so that a double press on a draft does not quit.
 pub fn interrupt(app: &mut App, out: &mut Vec<Effect>) {
     if app.close_popup() {

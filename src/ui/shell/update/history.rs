@@ -35,7 +35,7 @@ pub fn search(app: &mut App, out: &mut Vec<Effect>) {
     popup::open(app);
 }
 
-/// Requests the messages of earlier sessions with [`Effect::LoadHistory`], unless they were requested before. If
+/// Requests the messages of earlier sessions with `Effect::LoadHistory`, unless they were requested before. If
 /// `recalls` is true, the composer shows the newest of these messages when they arrive.
 fn request(app: &mut App, recalls: bool, out: &mut Vec<Effect>) {
     if app.input.history == SavedHistory::Unread {

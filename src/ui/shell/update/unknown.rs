@@ -86,8 +86,8 @@ pub fn is_chord(name: &str) -> bool {
 }
 
 /// On a Mac, Option may type a symbol instead of sending an Alt key. If `name` is such a symbol and the Alt key would
-/// have an effect now, shows a message with another key or command for that effect. Shows the message only once per
-/// session. Returns whether it was shown.
+/// have an effect now, shows a message with another key or command for that effect, only the first time. Returns
+/// whether the message was shown.
 pub fn explain_option(state: &mut UiState, contexts: &[Context], name: &str) -> bool {
     let symbol = |(symbol, _): &&(char, char)| name.chars().eq([*symbol]);
     let Some((symbol, base)) = OPTION_SYMBOLS.iter().find(symbol) else {
@@ -133,7 +133,7 @@ fn has_effect(app: &App, action: Action) -> bool {
     }
 }
 
-/// Shows a message, only once, on what replaces the permission modes of similar programs, in which Shift+Tab
+/// The first time, shows a message on what replaces the permission modes of similar programs, in which Shift+Tab
 /// changes the mode.
 pub fn explain_modes(state: &mut UiState) {
     let is_meant = state.focus == Focus::Composer && state.popups.is_empty();

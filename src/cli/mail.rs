@@ -15,7 +15,7 @@ pub enum MailVerb {
     Send {
         /// Recipient: lead, user, or the name of a teammate
         to: String,
-        /// What the recipient reads; one argument, so quote it
+        /// Text of the message, as one argument: put it in quotes
         text: String,
         /// Sender: lead, user, or the name of a teammate
         #[arg(long, value_name = "NAME", default_value = "user")]

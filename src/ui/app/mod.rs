@@ -118,9 +118,9 @@ pub struct KeyState {
     /// Whether the last key has moved the focus from the composer to a pane. If so, the key of that pane does not show
     /// the pane full screen, because the user has not chosen this pane.
     pub left_composer: bool,
-    /// Whether the user was told that Option may type symbols instead of acting as Alt.
+    /// Whether a message has explained that Option may type symbols instead of acting as Alt.
     pub explained_option: bool,
-    /// Whether the user was told that crewdeck has no permission modes.
+    /// Whether a message has explained that crewdeck has no permission modes.
     pub explained_modes: bool,
     /// The focus before the pane "Needs you" got it. This focus is restored when no request is open any more.
     pub before_needs: Option<Focus>,

@@ -36,7 +36,7 @@ pub enum Slash<'a> {
     Command(Action, &'a str),
 }
 
-/// Reads a message as a slash command. A slash followed by lower-case ASCII letters or hyphens is a command. If more
+/// Reads a message as a slash command. A slash followed by lower-case ASCII characters or hyphens is a command. If more
 /// words follow, the message is a command only if the first word is a known command or resembles one.
 pub fn read(text: &str) -> Slash<'_> {
     let (word, argument) = text.split_once(char::is_whitespace).unwrap_or((text, ""));

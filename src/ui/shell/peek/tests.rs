@@ -49,7 +49,7 @@ fn preview_follows_selection_and_opens_item() {
     }
 }
 
-/// A long plan in the preview, with another request behind it.
+/// Returns a state in which a long plan is previewed and another request is open.
 fn peeked_plan(width: u16, height: u16) -> UiState {
     let mut state = busy(width, height);
     let steps: Vec<String> = (1..=90).map(|n| format!("{n}. Step {n} ends.")).collect();
@@ -64,7 +64,7 @@ fn peeked_plan(width: u16, height: u16) -> UiState {
     state
 }
 
-/// Returns the rows of the preview without the scrollbar's column.
+/// Returns the rows of the preview, without the column of the scrollbar.
 fn peeked(state: &UiState) -> Vec<String> {
     let area = layout::layout(state, state.size).peek.unwrap();
     let buffer = cells(state, &Theme::default());
@@ -111,7 +111,7 @@ fn preview_scrolls_and_resets_for_next_item() {
         wheel(&mut state, MouseEventKind::ScrollDown, area);
         assert_eq!(peeked(&state)[0], begin[3]);
         assert_eq!(state.panes.needs.selected, selected);
-        // Another request and back: both start at the beginning.
+        // Selects another request and then the first one again. Each preview starts at its beginning.
         press(&mut state, "k");
         assert_ne!(state.panes.needs.selected, selected);
         press(&mut state, "j");
@@ -167,7 +167,7 @@ fn previewed_conversation_scrolls_independently() {
         assert!(agent.transcript.is_following());
         press(&mut state, &"pgdn ".repeat(40));
         assert!(peeked(&state).concat().contains("One more thing."));
-        // The wheel over the list still moves the selection.
+        // The mouse wheel over the list still moves the selection.
         press(&mut state, "pgup");
         let list = layout::layout(&state, state.size).pane(Pane::Team).unwrap();
         wheel(&mut state, MouseEventKind::ScrollDown, list);
@@ -194,7 +194,7 @@ fn preview_accepts_actions_and_closes_when_empty() {
         vec![crate::ui::fixture::decided(request, "lead")],
     );
     assert!(state.popups.is_empty(), "{:?}", state.popups);
-    // The same happens when the crew of another process ends: no key may reach a hidden preview.
+    // When the crew of another process ends, the preview closes too, because no key may reach a hidden preview.
     let mut state = busy(160, 45);
     press(&mut state, "alt+w space");
     state.end_crew(state.now);

@@ -17,7 +17,7 @@ pub const EXAMPLES: &str = "Examples:
 
 #[derive(Debug, Subcommand)]
 pub enum TaskVerb {
-    /// Add a task to the board; prints it with its number
+    /// Add a task to the board and print the task with its number
     Add {
         /// One line that says what to do
         subject: String,

@@ -11,7 +11,7 @@ pub const EXAMPLES: &str = "Examples:
 
 #[derive(Debug, Subcommand)]
 pub enum WorktreeVerb {
-    /// List all worktrees; shows the uncommitted files, unmerged commits and size of each
+    /// List all worktrees, each with its uncommitted files, unmerged commits and size
     List,
     /// Show what has changed in a worktree since its merge base, committed or not
     Diff {

@@ -213,8 +213,8 @@ fn unmerged_into<'a>(
     }
 }
 
-/// Returns a task as one line: status mark (the same as in learn-claude-code), number, subject, owner, open blockers,
-/// tags and merge status.
+/// Returns a task as one line: the status as a mark, number, subject, owner, open blockers, tags and merge status. The
+/// marks are those of learn-claude-code.
 fn task_line(graph: &TaskGraph, task: &Task, branches: &BTreeMap<String, BranchState>) -> String {
     let mut out = format!("{} {}: {}", task.status.mark(), task.id, task.subject);
     if !task.owner.is_empty() {

@@ -32,8 +32,8 @@ pub fn question(app: &App) -> Option<&Request> {
 }
 
 /// Returns the request that can be answered from the composer: the oldest open question of the agent whose conversation
-/// is open; if there is none, the oldest other open request by or about this agent. Other requests that the lead may
-/// decide do not count.
+/// is open; if there is none, the oldest other open request by or about this agent. A request that the lead may decide
+/// counts only if it is a question.
 pub fn request(app: &App) -> Option<&Request> {
     let is_shown =
         |r: &Request| !is_for_lead(r) && (r.from.same(&app.shown) || r.target.same(&app.shown));

@@ -122,7 +122,7 @@ pub struct KeyState {
     pub explained_option: bool,
     /// Whether a message has explained that crewdeck has no permission modes.
     pub explained_modes: bool,
-    /// The focus before the pane "Needs you" got it. This focus is restored when no request is open any more.
+    /// The focus before it moved to the pane "Needs you". This focus is restored when no request is open any more.
     pub before_needs: Option<Focus>,
 }
 

@@ -17,7 +17,7 @@ pub enum PaneRequest {
 }
 
 impl App {
-    /// Adds a request to the queue of requests to the panes. It is delivered before the current update ends.
+    /// Adds a request to the queue of requests to the panes. The request is delivered before the current update ends.
     pub(in crate::ui) fn ask_panes(&mut self, request: PaneRequest) {
         self.pane_requests.push(request);
     }

@@ -56,7 +56,7 @@ pub fn record_usage(model: &mut CrewModel, agent: &Name, more: Used) {
     }
 }
 
-/// Token usage, calls and cost.
+/// What model calls have used: tokens, number of calls and cost.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Used {
     /// The tokens of each kind, such as input and output.

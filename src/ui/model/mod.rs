@@ -55,7 +55,7 @@ pub struct Queued {
     pub text: String,
 }
 
-/// Maximum number of unread messages of the user that are shown.
+/// Maximum number of unread messages of the user in memory. If there are more, the oldest is no longer shown as queued.
 pub const QUEUED_MAX: usize = 50;
 
 /// Maximum number of model names in the list. Further names are dropped.

@@ -81,7 +81,7 @@ pub fn heading(asked: &Request, board: &TaskGraph, columns: usize) -> String {
 pub fn about(request: &Request) -> Option<String> {
     let mut lines = request.body.lines();
     let line = match request.kind {
-        // The first line of the body names the tool.
+        // The first line of the body names the tool; the second one contains the command.
         RequestKind::Permission => lines.nth(1)?,
         RequestKind::Question => lines.next()?,
         RequestKind::Plan | RequestKind::Budget | RequestKind::Shutdown => return None,

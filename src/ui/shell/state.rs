@@ -68,7 +68,7 @@ impl UiState {
         }
     }
 
-    /// Delivers the queued pane requests to all panes.
+    /// Delivers the queued requests to all panes. Each pane handles those that concern it.
     pub(in crate::ui) fn pass_pane_requests(&mut self) {
         for request in std::mem::take(&mut self.app.pane_requests) {
             for pane in Pane::ALL {

@@ -175,7 +175,7 @@ pub fn tips() -> Vec<Tip> {
             "Next: q, then run crewdeck in your own project",
         )
         .does("q", |_, done| done == [Effect::Quit]),
-        // Requests that wait for the user.
+        // Tips about requests that wait for the user.
         tip(
             asked(RequestKind::Plan),
             "",
@@ -274,7 +274,7 @@ pub fn tips() -> Vec<Tip> {
             "This is alice, live. Esc twice goes back to the lead",
         )
         .does("esc esc", at_lead),
-        // All teammates have shut down.
+        // Tips when all teammates have shut down.
         tip(
             with(without_conflict(0), vec![all_gone()]),
             "alt+4",
@@ -301,7 +301,7 @@ pub fn tips() -> Vec<Tip> {
             "alice has shut down. Esc twice goes back to the lead",
         )
         .does("esc esc", at_lead),
-        // Over a popup.
+        // Tips while a popup is open.
         tip(
             without_conflict(0),
             "f1",

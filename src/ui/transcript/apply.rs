@@ -17,7 +17,7 @@ use crate::ui::transcript::tool_display::USER_COMMAND;
 const PROMPT_MAX: usize = 256 * 1024;
 /// Maximum number of attachments of a prompt that are shown. The crew accepts fewer.
 const LABELS_MAX: usize = 100;
-/// Maximum length of the line of an attachment, in characters.
+/// Maximum length of the line that names an attachment, in characters. A longer line is cut.
 const LABEL_MAX: usize = 500;
 /// Maximum length of the file name of an image, in bytes. An image with a longer name is not shown.
 const FILE_NAME_MAX: usize = 64;

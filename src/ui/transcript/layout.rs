@@ -61,7 +61,7 @@ struct LayoutPart {
     visible_chars: usize,
     /// The state at the end of this part, such as an open list. The next part continues from it.
     continuation: Continuation,
-    /// Column measurements of the first table in the part.
+    /// The widths that the columns of the first table in this part need; `None` if this part contains no table.
     measured: Option<TableMeasure>,
     /// The table layout that all parts of the same table use; `None` if this part shows no table or a whole one.
     shared: Option<TableLayout>,

@@ -34,7 +34,7 @@ pub struct CellLog {
     version: u64,
     /// The number of the selected cell.
     pub selected: Option<u64>,
-    /// How images are drawn.
+    /// How the cells draw images.
     pub drawing: ImageDrawing,
     /// What is searched for; `None` if no search is active.
     needle: Option<Needle>,

@@ -90,7 +90,7 @@ impl Transcript {
         self.zone.clone().unwrap_or(TimeZone::UTC)
     }
 
-    /// Sets how images are drawn.
+    /// Sets how the conversation draws images.
     pub fn set_image_drawing(&mut self, drawing: ImageDrawing) {
         self.log.drawing = drawing;
     }
@@ -129,7 +129,7 @@ impl Transcript {
         self.log.shrink(bytes);
     }
 
-    /// Empties the conversation and ends its search.
+    /// Empties the conversation and ends the search in it.
     pub(super) fn clear(&mut self) {
         self.end_search();
         self.log.clear();

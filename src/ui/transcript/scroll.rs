@@ -44,7 +44,7 @@ pub enum ScrollAnchor {
 /// changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AnchoredRow {
-    /// Number of the cell to which the row belongs.
+    /// Number of the cell to which the row at the top of the view belongs.
     cell: u64,
     /// Index of the row within its cell, counted from 0, if the cell is laid out in `columns` columns.
     line: usize,

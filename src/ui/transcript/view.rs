@@ -32,7 +32,7 @@ impl TranscriptCache {
         &self.placed
     }
 
-    /// Forgets the pictures of the last frame.
+    /// Starts a frame: forgets where the last frame has drawn pictures.
     pub fn begin_frame(&mut self) {
         self.placed.clear();
     }

@@ -21,17 +21,17 @@ const WORDS_MAX: usize = 200;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum HistoryStep {
     Claimed {
-        /// The new owner.
+        /// The new owner of the task.
         by: String,
         /// The number of claims of the task so far, including this one.
         attempt: u32,
     },
     Released {
-        /// The previous owner.
+        /// The owner before the release of the task.
         by: String,
     },
     Completed {
-        /// The owner who completed the task; empty if the task file does not name one.
+        /// The owner who completed the task; empty if the task had no owner.
         by: String,
     },
     /// The last blocker of the task was completed or removed.

@@ -16,8 +16,8 @@ use crate::ui::shell::tour;
 use crate::ui::widgets::composer::{ROWS_MAX, TextAreaSize};
 use crate::ui::widgets::cut::{cut_left, cut_top};
 
-/// Places the focused pane on the whole body, with a line of tabs for the other panes. On narrow screens the layout
-/// `Focus` omits the tabs to save a row.
+/// Places the focused pane on `body`, the area for all panes, with a line of tabs for the other panes. On narrow
+/// screens, the layout `Focus` omits the tabs to save a row.
 pub fn one(state: &UiState, out: &mut Layout, body: Rect) {
     let pane = state.focus.pane();
     let is_bare =
@@ -70,12 +70,12 @@ pub fn only_conversation(state: &UiState, out: &mut Layout, body: Rect) -> bool 
     true
 }
 
-/// Minimum height of the body, in rows, at which a screen of middle width shows all panes at once.
+/// Minimum height, in rows, of the area for all panes at which a screen of middle width shows all of them at once.
 const ALL_PANES_FROM: u16 = 30;
 
-/// Places the conversation with the todo list on the left and the other panes on the right. If the body has fewer than
-/// [`ALL_PANES_FROM`] rows, the right side shows only the pane of the selected tab, and the pane "Needs you" above it
-/// if a request is open.
+/// Places the conversation with the todo list on the left and the other panes on the right. If `body`, the area for all
+/// panes, has fewer than [`ALL_PANES_FROM`] rows, the right side shows only the pane of the selected tab, and above it
+/// the pane "Needs you" if a request is open.
 pub fn middle(state: &UiState, out: &mut Layout, body: Rect) {
     let (left, right) = columns(state, out, body, 58);
     let right = needs(state, out, right);
@@ -124,7 +124,8 @@ fn last_in_column(app: &App) -> Pane {
         .unwrap_or(Pane::Inbox)
 }
 
-/// Places the board in the larger left column, and the conversation with its todo list on the right.
+/// Places the board in the larger left column with other panes below it, and the conversation with the todo list in the
+/// right column.
 pub fn board_first(state: &UiState, out: &mut Layout, body: Rect) {
     let (left, right) = columns(state, out, body, 62);
     let right = needs(state, out, right);
@@ -180,14 +181,14 @@ pub fn stacked(state: &UiState, out: &mut Layout, body: Rect) {
     }
 }
 
-/// Splits the body into two columns. Unless the user moved the border, the left column gets `default` percent of the
-/// width, or less (layout `Wall`) or more (layout `Board`) if the conversation would else be wider than its longest
-/// lines.
+/// Splits `body`, the area for all panes, into two columns. Unless the user moved the border, the left column gets
+/// `default` percent of the width; it gets less (layout `Wall`) or more (layout `Board`) if the conversation would
+/// otherwise be wider than its longest lines.
 fn columns(app: &App, out: &mut Layout, body: Rect, default: u16) -> (Rect, Rect) {
     let percent =
         |share| u16::try_from(u32::from(body.width) * u32::from(share) / 100).unwrap_or(body.width);
     let share = app.arrangement.screen.left(default);
-    // Width of the conversation at which its longest lines fit, with the frame.
+    // Width that the conversation needs for its longest lines, with the frame.
     let needs = TEXT_WIDEST + 2 * (BESIDE_TEXT.horizontal + 1);
     let width = match app.arrangement.screen.layout {
         PaneLayout::Wall if share == default => percent(share).min(needs),
@@ -206,7 +207,7 @@ fn columns(app: &App, out: &mut Layout, body: Rect, default: u16) -> (Rect, Rect
     (left, right)
 }
 
-/// Places one pane on the whole body.
+/// Places one pane on `body`, the area for all panes.
 pub fn alone(state: &UiState, out: &mut Layout, pane: Pane, body: Rect) {
     if pane == Pane::Lead {
         conversation(state, out, body, TodoPlacement::Elsewhere);
@@ -229,7 +230,7 @@ enum TodoPlacement {
 /// lower area, the list is shown only while it has the focus.
 const TODO_AREA_HEIGHT_MIN: u16 = 15;
 
-/// Minimum height of the conversation above a request card, in rows with the conversation's title.
+/// Minimum height of the conversation above a request card, in rows, including the conversation's title line.
 const TALK_MIN: u16 = 4;
 
 /// Places the conversation, the todo list and the composer. Must be called after the pane "Needs you" was placed: the
@@ -327,7 +328,7 @@ fn needs(state: &UiState, out: &mut Layout, column: Rect) -> Rect {
 }
 
 /// Places the line that announces open requests. Omits the line if the pane "Needs you" or a card above the composer
-/// shows a request, or if the tour line describes the request. Returns the rest of the body.
+/// shows a request, or if the tour line describes the request. Returns the rest of `body`, the area for all panes.
 pub fn banner(state: &UiState, out: &mut Layout, body: Rect, pane: Pane) -> Rect {
     let is_told = out.tour.is_some() && tour::is_about_request(state);
     let has_card = pane == Pane::Lead && answering::request(state).is_some();

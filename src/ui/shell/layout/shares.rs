@@ -18,7 +18,7 @@ const STEP: u16 = 4;
 /// The number of rows in a pane, and whether the pane has the focus.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PaneContent {
-    /// Number of rows of the whole content.
+    /// Number of rows that the content of the pane needs.
     pub rows: usize,
     /// Whether the pane has the focus; only then may it get more rows than its share.
     pub has_focus: bool,
@@ -126,14 +126,14 @@ mod tests {
             (40, 10, (3, false), (1, false), [10, 7, 23]),
             (40, 99, (3, false), (0, false), [32, 7, 1]),
             (40, 99, (3, false), (1, false), [21, 7, 12]),
-            // More messages change nothing.
+            // More messages do not change the heights.
             (40, 99, (4, false), (99, false), [21, 7, 12]),
-            // A large team gets at most a third; with the focus, at most half.
+            // A large team gets at most a third of the rows; with the focus, at most half.
             (40, 99, (5, false), (9, false), [17, 11, 12]),
             (40, 99, (50, false), (9, false), [15, 13, 12]),
             (40, 99, (50, true), (9, false), [8, 20, 12]),
             (40, 99, (3, true), (9, false), [21, 7, 12]),
-            // The inbox with the focus.
+            // An inbox that has the focus gets at most half.
             (40, 99, (3, false), (99, true), [13, 7, 20]),
             (40, 99, (3, false), (9, true), [21, 7, 12]),
             // With too few rows for all, the board comes first.

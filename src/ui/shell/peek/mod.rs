@@ -37,7 +37,7 @@ const ROWS: u16 = 24;
 /// Minimum number of rows of another pane to leave visible below the preview. If fewer would be visible, the preview
 /// covers them.
 const EDGE_ROWS: u16 = 3;
-/// Minimum height, with border, of a pane that shares its area with the preview, in rows.
+/// Minimum height in rows, with border, of a pane whose lower part the preview takes.
 const LIST_MIN: u16 = 5;
 
 fn previewed_pane(app: &App) -> Option<Pane> {
@@ -165,7 +165,8 @@ impl PreviewScroll {
         self.first.unwrap_or(peeked.begin).min(most)
     }
 
-    /// Returns the scroll position in the conversation of the previewed agent.
+    /// Returns the scroll position in the conversation of the previewed agent. Used only if the previewed item is an
+    /// agent.
     pub fn place(&self) -> &ScrollAnchor {
         &self.place
     }
@@ -203,9 +204,9 @@ pub fn scrollbar(state: &UiState, area: Rect) -> Option<Scrollbar> {
 /// A scroll movement of the preview. Positions are counted in lines; in a conversation, in units of the scrollbar.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ScrollTo {
-    /// Relative to the current position.
+    /// Scrolls relative to the current position.
     By(Scroll),
-    /// To the position with this much content above the visible part.
+    /// Scrolls to this position: the amount of content above the visible part.
     To(usize),
 }
 

@@ -129,7 +129,7 @@ fn crew_event(app: &mut App, event: &CrewEvent) {
     }
 }
 
-/// Applies changed and removed tasks to the board, and closes the popups that no longer apply to the new board.
+/// Applies changed and removed tasks to the board, and closes the popups that have become outdated.
 fn board_changed(app: &mut App, changed: &[Arc<Task>], removed: &[TaskId]) {
     Arc::make_mut(&mut app.model.board).apply(changed, removed);
     app.close_outdated_popups();

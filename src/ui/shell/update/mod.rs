@@ -41,7 +41,7 @@ use crate::ui::shell::update::press::{paste, press};
 use crate::ui::shell::update::replay::clock;
 pub use crate::ui::shell::update::replay::{begin as begin_replay, recall};
 
-/// An input of [`update`].
+/// An input of [`update`]: a key, the mouse, an event of the crew, the time, or an answer to an effect.
 #[derive(Debug, Clone, PartialEq)]
 #[allow(clippy::large_enum_variant)] // passed on once and never stored
 pub enum Msg {

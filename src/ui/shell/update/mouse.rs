@@ -48,7 +48,7 @@ fn drag(state: &mut UiState, event: MouseEvent, out: &mut Vec<Effect>) {
         _ => !state.is_in_panes(),
     };
     if is_covered {
-        // A popup now covers the dragged element.
+        // The dragged element is no longer on top, because a popup was opened or closed.
         return end_drag(state, out);
     }
     let here = Position::new(event.column, event.row);

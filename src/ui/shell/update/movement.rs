@@ -53,8 +53,8 @@ pub fn cycle(state: &mut UiState, way: Way) {
 }
 
 /// Goes one step back. Does the first of these that applies: closes the popup, clears the filter or search, leaves the
-/// composer, ends full screen, goes back to the conversation of the parent or lead, or returns to the focus before the
-/// pane "Needs you".
+/// composer, ends full screen, goes back to the conversation of the parent or lead, or returns the focus to where it
+/// was before the pane "Needs you" received it.
 pub fn back(state: &mut UiState) {
     if state.close_popup() {
         return;

@@ -8,7 +8,7 @@ use crate::ui::frame::layout::{SizeClass, TALL};
 use crate::ui::keymap::pane::Pane;
 use crate::ui::keymap::{Action, Context};
 
-/// Switches to the next layout and saves it.
+/// Switches to the next layout, saves it, and shows its name.
 pub fn next(app: &mut App, out: &mut Vec<Effect>) {
     let is_low = frame_layout::class(app.size) == SizeClass::Narrow && app.size.height < TALL;
     app.arrangement.screen.layout = match app.arrangement.screen.layout.next() {
@@ -18,7 +18,7 @@ pub fn next(app: &mut App, out: &mut Vec<Effect>) {
         next => next,
     };
     app.arrangement.zoom = None;
-    // The focused pane stays visible.
+    // Selects the tab of the focused pane, so that the pane stays visible.
     if Pane::TABS.contains(&app.focus.pane()) {
         app.arrangement.tab = app.focus.pane();
     }

@@ -1,4 +1,4 @@
-//! The progress line of a replay. A click on the bar seeks.
+//! The progress line of a replay. A click on its bar moves the replay to that position.
 
 use std::time::Duration;
 
@@ -59,7 +59,7 @@ fn bar(player: &Player, row: Rect) -> Rect {
     }
 }
 
-// The length in seconds and the width of the bar are far below 2^53, so the casts lose nothing that matters.
+// The length in seconds and the width of the bar are far below 2^53, so the casts are exact enough to draw a bar.
 #[allow(
     clippy::cast_precision_loss,
     clippy::cast_possible_truncation,

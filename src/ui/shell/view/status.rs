@@ -40,7 +40,7 @@ impl StatusPiece {
         }
     }
 
-    /// Sets the click target.
+    /// Sets the target of a click on this piece.
     fn leads(self, hit: Hit) -> StatusPiece {
         StatusPiece { hit, ..self }
     }
@@ -61,7 +61,7 @@ pub fn draw(app: &App, theme: &Theme, row: Rect, buffer: &mut Buffer) {
     }
 }
 
-/// Returns the pieces of the status line that can be clicked.
+/// Returns the pieces of the status line that can be clicked, each as its area and the target of the click.
 pub fn places(app: &App, row: Rect) -> Vec<PlacedPart<Hit>> {
     let pieces = pieces(app, &Theme::default(), row).into_iter();
     let pressed = pieces.filter(|placed| placed.what.hit != Hit::Nothing);
@@ -129,8 +129,8 @@ fn total(pieces: &[StatusPiece]) -> usize {
     pieces.iter().map(|p| width(&p.text) + 2).sum()
 }
 
-/// Returns the pieces on the left. If `is_short` is true, they have their short texts. The branch name is cut to
-/// `branch` columns.
+/// Returns the pieces on the left of the status line. If `is_short` is true, they have their short texts. The branch
+/// name is cut to `branch` columns.
 fn left(app: &App, theme: &Theme, is_short: bool, branch: usize) -> Vec<StatusPiece> {
     let mut out = vec![StatusPiece::plain(0, "crewdeck".into(), theme.title)];
     let piece = StatusPiece::plain;
@@ -155,8 +155,8 @@ fn left(app: &App, theme: &Theme, is_short: bool, branch: usize) -> Vec<StatusPi
     };
     let project = one_line(setup.project());
     if !project.is_empty() {
-        // The project is more important than the model, which has the same rank, because it tells several windows
-        // apart.
+        // The project comes before the model, which has the same rank, because the user recognizes a window by its
+        // project.
         out.push(piece(7, fit(&project, 24), theme.text));
     }
     // The branch is not shown without a crew, because only a crew reports its changes.

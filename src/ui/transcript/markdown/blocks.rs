@@ -153,7 +153,7 @@ impl Blocks {
         }
     }
 
-    /// Ends the innermost quote or item.
+    /// Ends the innermost quote or list item.
     pub fn end(&mut self) {
         if self.open.len() > 1 {
             self.open.pop();

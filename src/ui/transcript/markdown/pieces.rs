@@ -218,8 +218,8 @@ fn is_plain(line: &str) -> bool {
 }
 
 /// Tracks whether later text may turn characters of a paragraph into markup, such as an opening `*`. If in doubt, the
-/// markup counts as open until the paragraph ends, because rendering the whole paragraph again is only slow, but a cut
-/// at a wrong position is an error.
+/// markup counts as open until the paragraph ends: rendering the whole paragraph again is only slow, but a cut at a
+/// wrong position changes what is drawn.
 #[derive(Default)]
 struct OpenMarkup {
     brackets: usize,

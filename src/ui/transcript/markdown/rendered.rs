@@ -21,6 +21,6 @@ pub struct RenderedPiece {
     /// Number of visible characters up to the end of the piece, including those before the piece.
     pub end_offset: usize,
     pub continuation: Continuation,
-    /// Column measurements of the first table in the piece.
+    /// The widths that the columns of the first table in the piece need; `None` if the piece contains no table.
     pub measured: Option<TableMeasure>,
 }

@@ -2,8 +2,8 @@
 //! each row is drawn as a list of its cells.
 //!
 //! A long table is drawn in pieces that share column widths and rules ([`TableLayout`]). Earlier pieces are drawn again
-//! only if a new row changes these. The widths can change at most once per screen column, which bounds the total work
-//! by the number of rows times the screen width.
+//! only if a new row changes the widths or the rules. The widths can change at most once per screen column, which
+//! bounds the total work by the number of rows times the screen width.
 //!
 //! A row that is still being written is drawn, but not measured until its closing bar has arrived. Otherwise,
 //! unfinished markup would change the column widths back and forth, and the whole table would be drawn again each time.

@@ -2,7 +2,7 @@
 
 use clap::Subcommand;
 
-/// The examples below the help page.
+/// Shown at the end of `crewdeck agents --help`.
 pub const EXAMPLES: &str = "Examples:
   crewdeck agents list
   crewdeck agents show reviewer
@@ -11,9 +11,9 @@ pub const EXAMPLES: &str = "Examples:
 /// The subcommands of `crewdeck agents`.
 #[derive(Debug, Subcommand)]
 pub enum AgentsVerb {
-    /// List the roles; files that cannot be used are named on stderr
+    /// List the roles; role files that cannot be used are reported on stderr
     List,
-    /// Show one role: its file, tools, model, skills, prompt, and problems in its file
+    /// Show a role: its file, tools, model, skills, prompt, and problems in its file
     Show {
         /// Name of the role
         name: String,

@@ -15,7 +15,7 @@ pub enum MailVerb {
     Send {
         /// Recipient: lead, user, or the name of a teammate
         to: String,
-        /// What the recipient reads; one argument, so quote it
+        /// Text of the message, as one argument: put it in quotes
         text: String,
         /// Sender: lead, user, or the name of a teammate
         #[arg(long, value_name = "NAME", default_value = "user")]
@@ -29,7 +29,7 @@ pub enum MailVerb {
         /// Owner of the inbox: lead, user, or the name of a teammate
         name: String,
     },
-    /// Print the messages of an inbox without marking them read; without NAME, count them per inbox
+    /// Print the messages of an inbox without marking them read; without NAME, print the number of messages per inbox
     List {
         /// Owner of the inbox; default: all inboxes
         name: Option<String>,

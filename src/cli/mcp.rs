@@ -2,7 +2,7 @@
 
 use clap::Subcommand;
 
-/// The examples below the help page.
+/// Shown at the end of `crewdeck mcp --help`.
 pub const EXAMPLES: &str = "Examples:
   crewdeck mcp add git -- uvx mcp-server-git --repository .
   crewdeck mcp add docs --url https://docs.example/mcp --header \"X-Token=\\${DOCS_TOKEN}\"
@@ -25,7 +25,7 @@ pub enum McpVerb {
         /// Name of the server
         name: String,
     },
-    /// Add a server to your own, or with --project to .mcp.json of this project
+    /// Add a server to your own servers, or with --project to .mcp.json of this project
     Add {
         /// Name of the server: letters, digits, - and _
         name: String,
@@ -35,13 +35,13 @@ pub enum McpVerb {
         /// Address of a server that is reached by HTTP, instead of a program
         #[arg(long, value_name = "URL", conflicts_with = "command")]
         url: Option<String>,
-        /// Header of each request; ${NAME} in VALUE is an environment variable
+        /// Header that is sent with each request to the server; ${NAME} in VALUE is an environment variable
         #[arg(long = "header", value_name = "NAME=VALUE", conflicts_with = "command", value_parser = parse_pair)]
         headers: Vec<(String, String)>,
-        /// Environment variable of the program; ${NAME} in VALUE is one of yours
+        /// Environment variable of the program; ${NAME} in VALUE is a variable of your environment
         #[arg(long = "env", value_name = "NAME=VALUE", conflicts_with = "url", value_parser = parse_pair)]
         env: Vec<(String, String)>,
-        /// Add it to .mcp.json of this project
+        /// Add the server to .mcp.json of this project
         #[arg(long)]
         project: bool,
     },
@@ -49,11 +49,11 @@ pub enum McpVerb {
     Remove {
         /// Name of the server
         name: String,
-        /// Remove it from .mcp.json of this project, even if you have your own server of that name
+        /// Remove the server from .mcp.json of this project, even if you have your own server of that name
         #[arg(long)]
         project: bool,
     },
-    /// Approve servers of this project: exactly what is shown may then start
+    /// Approve servers of this project, so that they may start exactly as shown
     Approve {
         /// Names of servers; default: all that need approval
         #[arg(conflicts_with = "all")]
@@ -61,7 +61,7 @@ pub enum McpVerb {
         /// Approve all servers that need approval
         #[arg(long)]
         all: bool,
-        /// Do not ask for confirmation; read the list first
+        /// Do not ask for confirmation; use this only after you have read what crewdeck mcp approve shows
         #[arg(long)]
         yes: bool,
     },

@@ -45,10 +45,9 @@ pub struct Cli {
 }
 
 impl Cli {
-    /// Parses the command line. Global options are accepted before and after the subcommand.
+    /// Parses the command line. Global options can be before or after the subcommand.
     ///
-    /// # Errors
-    /// Returns clap's usage error, or the help or version text if the user asked for it.
+    /// # Errors Returns clap's usage error. Also returns the help or the version as an error, if the user asked for it.
     pub fn parse_args(args: impl IntoIterator<Item = OsString>) -> Result<Cli, clap::Error> {
         let mut args: Vec<OsString> = args.into_iter().collect();
         if let Some(at) = resume_without_id(&args)
@@ -77,8 +76,8 @@ impl Cli {
 pub fn command() -> Command {
     let root = Cli::command();
     let global = root.get_arguments().filter(|arg| arg.is_global_set());
-    // clap copies a global option only to subcommands that do not define it themselves. So each subcommand gets a
-    // hidden copy, which takes the place of the visible one.
+    // clap does not copy a global option to a subcommand that defines the same option. So each subcommand gets a hidden
+    // copy, which takes the place of the visible one.
     let hidden: Vec<Arg> = global.map(|arg| arg.clone().hide(true)).collect();
     root.mut_subcommands(|verb| add_hidden_options(verb, &hidden))
 }
@@ -94,11 +93,11 @@ fn add_hidden_options(verb: Command, hidden: &[Arg]) -> Command {
         .mut_subcommands(|child| add_hidden_options(child, hidden))
 }
 
-/// Shown on the help page of each subcommand instead of the global options.
+/// The line on the help page of each subcommand that says where the global options are listed.
 const GLOBAL_HINT: &str = "Global options: see crewdeck --help";
 
-/// Returns the index of `--resume` if a subcommand follows it directly, because clap would take the subcommand's name
-/// for the session id.
+/// Returns the index of `--resume` in `args` if a subcommand follows it directly; else `None`. clap would take the name
+/// of the subcommand for the session id.
 fn resume_without_id(args: &[OsString]) -> Option<usize> {
     let command = command();
     let is_verb = |arg: &OsString| command.get_subcommands().any(|c| arg == c.get_name());
@@ -193,7 +192,7 @@ fn parse_speed(text: &str) -> Result<f64, String> {
 /// Who approves requests of one kind, such as plans.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum ApproverArg {
-    /// You, in the dashboard's "Needs you" list
+    /// You, in the pane "Needs you" of the dashboard
     Ask,
     /// The lead agent, without asking you
     Lead,
@@ -216,14 +215,14 @@ impl From<ApproverArg> for Approver {
 
 #[derive(Debug, Subcommand)]
 pub enum Verb {
-    /// Run the team without the dashboard; ends when the lead has answered and all agents are idle
+    /// Run the team without the dashboard, until the lead has answered and all agents are idle
     #[command(after_help = "Examples:
   crewdeck run \"Fix the failing test\"           text; progress goes to stderr
   crewdeck run --json \"Fix it\" | jq .type       one event per line
   crewdeck run --tool lead \"Update the docs\"    the lead approves tool calls
   crewdeck run --resume \"And now the docs\"      continue the last session")]
     Run {
-        /// What you want done (optional with --demo, or with --resume if work was in progress)
+        /// What the team should do (optional with --demo, or with --resume if work was in progress)
         prompt: Option<String>,
     },
     #[command(flatten)]
@@ -237,14 +236,14 @@ pub enum Verb {
         /// Fix what can be fixed without losing data; asks before each fix
         #[arg(id = "mend", long = "mend")]
         fix: bool,
-        /// Fix without asking
+        /// With --mend: fix without asking
         #[arg(long, requires = "mend")]
         yes: bool,
     },
     /// List, add, remove and approve MCP servers, which give agents more tools
     #[command(subcommand, after_help = mcp::EXAMPLES)]
     Mcp(McpVerb),
-    /// Show what this project brings and needs your approval, and approve it: settings, MCP servers, hooks
+    /// Show the settings, MCP servers and hooks of this project that need your approval, and approve them
     #[command(after_help = trust::EXAMPLES)]
     Trust(trust::Trust),
     /// Replay a recorded session in the dashboard, where you can pause, step and seek; --speed sets the speed
@@ -253,7 +252,7 @@ pub enum Verb {
   crewdeck replay --speed 8
   crewdeck replay 01993c5e                     the session whose id starts with this")]
     Replay {
-        /// Start of the session's id; default: the newest session
+        /// Id of the session, or its start; default: the newest session
         session: Option<String>,
     },
     /// Print a shell completion script

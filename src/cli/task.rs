@@ -17,7 +17,7 @@ pub const EXAMPLES: &str = "Examples:
 
 #[derive(Debug, Subcommand)]
 pub enum TaskVerb {
-    /// Add a task to the board; prints it with its number
+    /// Add a task to the board and print the task with its number
     Add {
         /// One line that says what to do
         subject: String,
@@ -50,7 +50,7 @@ pub enum TaskVerb {
         #[arg(long = "as", value_name = "NAME")]
         name: String,
     },
-    /// Set a task that you own to in progress; claims it if it has no owner
+    /// Set a task that you own to in progress; if it has no owner, claim it
     Start {
         /// Number of the task, as shown by crewdeck task list
         id: TaskRef,
@@ -58,7 +58,7 @@ pub enum TaskVerb {
         #[arg(long = "as", value_name = "NAME")]
         name: String,
     },
-    /// Complete a task, so that the tasks it blocks can be claimed
+    /// Complete a task, so that the tasks that it blocks can be claimed
     Done {
         /// Number of the task, as shown by crewdeck task list
         id: TaskRef,
@@ -70,7 +70,7 @@ pub enum TaskVerb {
     Release {
         /// Number of the task, as shown by crewdeck task list
         id: TaskRef,
-        /// Current owner, or user with --force
+        /// Current owner of the task; with --force: user
         #[arg(long = "as", value_name = "NAME")]
         name: String,
         /// With --as user: take the task from its owner, who is stopped and notified

@@ -10,10 +10,10 @@ pub const EXAMPLES: &str = "Examples:
 
 #[derive(Debug, Clone, Copy, Args)]
 pub struct Trust {
-    /// Ignore all of it from now on instead of approving it
+    /// Do not approve what is shown, and ignore it from now on
     #[arg(long)]
     pub ignore: bool,
-    /// Forget the earlier decision
+    /// Forget the earlier decision, so that crewdeck asks again
     #[arg(long, conflicts_with = "ignore")]
     pub forget: bool,
     /// Do not ask for confirmation; use this only after you have read what crewdeck trust shows

@@ -11,9 +11,9 @@ pub const EXAMPLES: &str = "Examples:
 
 #[derive(Debug, Subcommand)]
 pub enum WorktreeVerb {
-    /// List all worktrees; shows the uncommitted files, unmerged commits and size of each
+    /// List all worktrees, each with its uncommitted files, unmerged commits and size
     List,
-    /// Show what a worktree changes since its merge base, committed or not
+    /// Show what has changed in a worktree since its merge base, committed or not
     Diff {
         /// Name of the worktree, or number of its task
         name: String,
@@ -23,11 +23,11 @@ pub enum WorktreeVerb {
         /// Name of the worktree, or number of its task
         name: String,
     },
-    /// Remove a worktree; refused if it has unmerged work, which is listed (exit status 1)
+    /// Remove a worktree; refused if it has unmerged work, which is then listed (exit status 1)
     Remove {
         /// Name of the worktree, or number of its task
         name: String,
-        /// Remove it even if uncommitted files are lost; commits stay on its branch
+        /// Remove the worktree even if uncommitted files are lost; commits stay on its branch
         #[arg(long)]
         force: bool,
     },

@@ -7,7 +7,7 @@ use crate::cli::AgentsVerb;
 use crate::domain::role::{AgentRole, RoleCatalog};
 use crate::domain::text::clip;
 
-/// Maximum length of a description in the list, in characters.
+/// Maximum length of a role's description in the list of roles, in characters.
 const DESCRIPTION_MAX: usize = 100;
 
 pub fn run(verb: &AgentsVerb, context: &CommandContext<'_>) -> Result<CommandOutcome> {

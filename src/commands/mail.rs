@@ -12,7 +12,7 @@ use crate::domain::mail::{MailKind, MailMessage};
 use crate::domain::timestamp::Timestamp;
 use crate::store::{Mailbox, Roster};
 
-/// Maximum time to wait until another process has finished reading the inbox. Reading usually takes much less.
+/// Maximum time to wait for another process that is reading the same inbox. Reading usually takes much less.
 const READER_WAIT: Duration = Duration::from_secs(5);
 
 pub fn run(verb: &MailVerb, context: &CommandContext<'_>) -> Result<CommandOutcome> {
@@ -52,24 +52,25 @@ pub fn run(verb: &MailVerb, context: &CommandContext<'_>) -> Result<CommandOutco
             let pending = reader.pending()?;
             CommandContext::warn(&pending.notices());
             context.print(&pending.messages, || message_lines(&pending.messages))?;
-            // Print first: a message that was not printed is not acknowledged (guarantee 1 in docs/GUARANTEES.md).
+            // Acknowledges the messages only after they were printed, so that no message is lost (guarantee 1 in
+            // docs/GUARANTEES.md).
             reader.acknowledge(&pending.upto)?;
             Ok(CommandOutcome::Done)
         }
     }
 }
 
-/// One row of the list of inboxes.
+/// One row of the list of inboxes, as printed.
 #[derive(Debug, Serialize)]
 struct InboxSummary {
     name: Name,
-    /// Number of unread messages.
+    /// Number of unread messages in the inbox.
     waiting: usize,
-    /// When the oldest unread message was sent; zero if there is none or its time is unknown.
+    /// When the oldest unread message was sent; 0 if there is none or the time is unknown.
     oldest: Timestamp,
 }
 
-/// Lists the inboxes of the lead, the user, all team members and every other name with unread messages.
+/// Returns the inboxes of the lead, the user and all team members, and those of other names with unread messages.
 fn inboxes(post: &Mailbox, context: &CommandContext<'_>) -> Result<Vec<InboxSummary>> {
     let waiting = post.waiting()?;
     let team = Roster::open(context.root).read()?;
@@ -101,7 +102,7 @@ fn table(inboxes: &[InboxSummary]) -> String {
     lines.join("\n")
 }
 
-/// Parses the name of an inbox owner: the lead, the user, or a current or former team member.
+/// Parses the name of the owner of an inbox: the lead, the user, or a current or former team member.
 fn recipient(text: &str, context: &CommandContext<'_>) -> Result<Name> {
     let name = parse_name(text)?;
     if name.is_lead() || name.is_user() {
@@ -114,7 +115,7 @@ fn recipient(text: &str, context: &CommandContext<'_>) -> Result<Name> {
     }
 }
 
-/// Parses a message type. Rejects an unknown type, because it is probably a typing error.
+/// Parses the type of a message. Rejects an unknown type, because it is probably a typing error.
 fn parse_kind(kind: &str) -> Result<MailKind> {
     if !MailKind::KNOWN.contains(&kind) {
         bail!(

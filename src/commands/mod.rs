@@ -18,12 +18,12 @@ use crate::domain::text::{escape_control_chars, escape_json, one_line};
 use crate::domain::timestamp::Timestamp;
 use crate::store::{self, Roles};
 
-/// What every subcommand gets, independent of its own arguments.
+/// What every subcommand needs in addition to its arguments.
 pub struct CommandContext<'a> {
-    /// The project root, which contains the state folders.
+    /// The root of the project, in which the state folders are.
     pub root: &'a Path,
     pub format: OutputFormat,
-    /// The roles of the project, the user and crewdeck.
+    /// The roles of the project and of the user, and the built-in ones.
     pub roles: Roles,
     pub now: Timestamp,
     pub new_id: fn() -> String,
@@ -38,9 +38,9 @@ pub enum OutputFormat {
 /// The result of a subcommand that did not fail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CommandOutcome {
-    /// The command succeeded (exit status 0).
+    /// The subcommand has done something (exit status 0).
     Done,
-    /// There was nothing to do (exit status 3).
+    /// There was nothing to do, for example no task to claim (exit status 3).
     Nothing,
 }
 
@@ -49,7 +49,7 @@ pub enum CommandOutcome {
 /// # Errors
 /// Returns a one-line error that says what failed and what to do.
 pub fn run(verb: &FileVerb, context: &CommandContext<'_>) -> Result<CommandOutcome> {
-    // The warnings are dropped here; the dashboard and `crewdeck run` show them.
+    // Warnings are not shown here. The dashboard and `crewdeck run` show them.
     store::prepare(context.root)?;
     match verb {
         FileVerb::Task(verb) => task::run(verb, context),
@@ -61,7 +61,7 @@ pub fn run(verb: &FileVerb, context: &CommandContext<'_>) -> Result<CommandOutco
 }
 
 impl CommandContext<'_> {
-    /// Prints `text` or `value`, depending on the output format.
+    /// Prints the result of a subcommand: `value` as JSON or `text`, depending on the output format.
     fn print(&self, value: &impl Serialize, text: impl FnOnce() -> String) -> Result<()> {
         let out = match self.format {
             OutputFormat::Json => escape_json(&serde_json::to_string_pretty(value)?),
@@ -71,24 +71,24 @@ impl CommandContext<'_> {
             return Ok(());
         }
         match writeln!(std::io::stdout().lock(), "{out}") {
-            // The reader closed the pipe (`| head`) and wants no more output.
+            // The program that reads the output, such as `head`, has closed the pipe and wants no more.
             Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
             result => Ok(result?),
         }
     }
 
-    /// Prints notices about state files on stderr, for example that a file cannot be read, or that a damaged file was
+    /// Prints notices about state files to stderr, for example that a file cannot be read or that a damaged file was
     /// renamed.
     fn warn(notices: &[String]) {
         for notice in notices {
-            // A notice that cannot be printed does not fail the subcommand.
+            // If a notice cannot be printed, the subcommand does not fail.
             let notice = one_line(notice);
             let _ = writeln!(std::io::stderr().lock(), "crewdeck: {notice}");
         }
     }
 }
 
-/// Parses a name argument: a teammate's name, `lead` or `user`.
+/// Parses an argument that names an agent or the user: a teammate's name, `lead` or `user`.
 fn parse_name(text: &str) -> Result<Name> {
     Ok(Name::party(text)?)
 }

@@ -86,13 +86,13 @@ pub fn run(verb: &TaskVerb, context: &CommandContext<'_>) -> Result<CommandOutco
             return Ok(CommandOutcome::Done);
         }
     };
-    // Renames damaged task files now, so that later commands do not find them.
+    // Damaged task files are renamed now, so that later commands do not find them.
     CommandContext::warn(&board.set_aside()?);
     context.print(&task, || details(&task, &branches(&[&task], context)))?;
     Ok(CommandOutcome::Done)
 }
 
-/// Releases a task. If it belongs to someone else, the error tells the user about `--force`.
+/// Releases a task. If the user runs the command and the task has another owner, the error mentions `--force`.
 fn release(board: &Board, id: TaskId, name: &Name, context: &CommandContext<'_>) -> Result<Task> {
     match board.release(id, name, context.now) {
         Err(error @ StoreError::Graph(GraphError::OtherOwner(..))) if name.is_user() => {
@@ -102,8 +102,7 @@ fn release(board: &Board, id: TaskId, name: &Name, context: &CommandContext<'_>)
     }
 }
 
-/// Releases a task on behalf of the user although another agent owns it. `name` is who runs the command; fails if that
-/// is not the user.
+/// Takes a task from its owner for the user. `name` is who runs the command; fails if that is not the user.
 fn take_from_owner(
     board: &Board,
     id: TaskId,
@@ -134,14 +133,14 @@ fn resolve_ids(board: &Board, references: &[TaskRef]) -> Result<Vec<TaskId>, Sto
     references.iter().map(|r| board.resolve(r)).collect()
 }
 
-/// Returns the trimmed tags without empty ones, so that `--tag ""` removes all tags.
+/// Returns the tags without blanks around them and without empty ones, so that `--tag ""` removes all tags.
 fn parse_tags(args: &[String]) -> Vec<String> {
     let tags = args.iter().map(|tag| tag.trim());
     let tags = tags.filter(|tag| !tag.is_empty());
     tags.map(str::to_string).collect()
 }
 
-/// Builds the claimer from a name and, for a team member, its tags.
+/// Returns who claims a task: the name and, for a team member, the member's tags.
 fn claimer(name: &str, context: &CommandContext<'_>) -> Result<Claimer> {
     let name = parse_name(name)?;
     let team = Roster::open(context.root).read()?;
@@ -177,7 +176,7 @@ fn list(board: &Board, only_ready: bool, context: &CommandContext<'_>) -> Result
 }
 
 /// Returns the merge status of the worktrees' branches, by worktree name. Runs git only if a completed task has a
-/// worktree. Returns an empty map if there are no worktrees or git fails; a failure prints a warning.
+/// worktree. The result is empty if there are no worktrees or if git fails; the failure is printed as a warning.
 fn branches(tasks: &[&Task], context: &CommandContext<'_>) -> BTreeMap<String, BranchState> {
     let may_be_unmerged = |t: &&Task| t.status == TaskStatus::Completed && !t.worktree.is_empty();
     let has_worktrees = context.root.join(".worktrees/index.json").exists();
@@ -200,8 +199,8 @@ fn branches(tasks: &[&Task], context: &CommandContext<'_>) -> BTreeMap<String, B
     }
 }
 
-/// Returns the base branch into which the branch of a completed task must still be merged; `None` if there is nothing
-/// to merge.
+/// Returns the base branch into which the branch of a completed task must still be merged; `None` if nothing must be
+/// merged.
 fn unmerged_into<'a>(
     task: &Task,
     branches: &'a BTreeMap<String, BranchState>,
@@ -214,7 +213,8 @@ fn unmerged_into<'a>(
     }
 }
 
-/// Formats a task on one line: status mark (as in learn-claude-code), owner, open blockers, tags, merge status.
+/// Returns a task as one line: the status as a mark, number, subject, owner, open blockers, tags and merge status. The
+/// marks are those of learn-claude-code.
 fn task_line(graph: &TaskGraph, task: &Task, branches: &BTreeMap<String, BranchState>) -> String {
     let mut out = format!("{} {}: {}", task.status.mark(), task.id, task.subject);
     if !task.owner.is_empty() {

@@ -33,20 +33,20 @@ pub fn run(verb: &WorktreeVerb, context: &CommandContext<'_>) -> Result<CommandO
     }
 }
 
-/// One row of `list`: the index entry of a worktree and its state on disk.
+/// One row of `crewdeck worktree list`: the index entry of a worktree, and its state on disk.
 #[derive(Serialize)]
 struct WorktreeRow {
     #[serde(flatten)]
     worktree: Worktree,
     on_disk: FolderState,
-    /// Number of uncommitted files.
+    /// Number of uncommitted files in the worktree.
     dirty: usize,
-    /// Number of commits on the worktree's branch that the base branch lacks.
+    /// Number of commits on the worktree's branch that are not on the base branch.
     ahead: u64,
-    /// Whether the base branch has the content of the `ahead` commits under other hashes, for example after a squash
-    /// merge.
+    /// Whether the base branch has the content of the `ahead` commits, even if under other hashes, for example after a
+    /// squash merge.
     merged: ContentStatus,
-    /// The branch or commit that is checked out, if it is not the worktree's own branch.
+    /// The branch or commit that is checked out in the worktree; `None` if it is the worktree's own branch.
     #[serde(skip_serializing_if = "Option::is_none")]
     elsewhere: Option<String>,
     size: DiskUse,
@@ -203,7 +203,7 @@ fn remove(
     Ok(CommandOutcome::Done)
 }
 
-/// Fails if the board has a task in progress in the worktree.
+/// Fails if a task on the board is in progress in the worktree.
 fn check_not_in_use(
     worktrees: &Worktrees,
     tree: &Worktree,

@@ -1,4 +1,4 @@
-//! Decides which request can be answered from the composer: one of the agent whose conversation is open. No I/O.
+//! Decides which request can be answered from the composer: a request of the agent whose conversation is open. No I/O.
 
 use crate::domain::request::{Request, RequestKind};
 use crate::ui::app::App;
@@ -8,7 +8,7 @@ use crate::ui::app::role::SessionRole;
 use crate::ui::keymap::pane::Focus;
 use crate::ui::model::requests::is_for_lead;
 
-/// Returns the open requests for which `is_meant` is true, oldest first. Returns none if an answer could not be sent,
+/// Returns those open requests for which `is_meant` is true, oldest first. Returns none if an answer could not be sent,
 /// for example in a replay.
 fn open(app: &App, is_meant: impl Fn(&Request) -> bool) -> impl Iterator<Item = &Request> {
     let is_heard = app.replay.is_none()
@@ -25,13 +25,15 @@ pub fn questions(app: &App) -> Vec<&Request> {
     open(app, is_question).collect()
 }
 
-/// Returns the question that Enter answers: the oldest open one of the agent whose conversation is open.
+/// Returns the question that a message sent with Enter answers: the oldest open one of the agent whose conversation is
+/// open.
 pub fn question(app: &App) -> Option<&Request> {
     questions(app).first().copied()
 }
 
-/// Returns the request that is answered from the composer: the question that Enter answers, else the oldest open
-/// request by or about the agent whose conversation is open. Requests that the lead may decide do not count.
+/// Returns the request that can be answered from the composer: the oldest open question of the agent whose conversation
+/// is open; if there is none, the oldest other open request by or about this agent. A request that the lead may decide
+/// counts only if it is a question.
 pub fn request(app: &App) -> Option<&Request> {
     let is_shown =
         |r: &Request| !is_for_lead(r) && (r.from.same(&app.shown) || r.target.same(&app.shown));
@@ -39,8 +41,8 @@ pub fn request(app: &App) -> Option<&Request> {
     question(app).or_else(|| open(app, decision).next())
 }
 
-/// Returns whether a digit chooses an answer instead of being typed: the draft is empty and a question with choices is
-/// shown.
+/// Returns whether a digit chooses an answer instead of being typed: the composer has the focus, the draft is empty,
+/// and a question with choices is shown.
 pub fn takes_choice(app: &App) -> bool {
     let has_choices = |request: &Request| !request.choices.is_empty();
     app.focus == Focus::Composer
@@ -49,14 +51,14 @@ pub fn takes_choice(app: &App) -> bool {
         && question(app).is_some_and(has_choices)
 }
 
-/// Returns whether the request above the composer has been shown for at least [`SETTLE`]. Only then can a key be meant
-/// for it.
+/// Returns whether the request above the composer has been shown for at least [`SETTLE`]. Earlier, the user has not
+/// seen the request, so a key is not meant for it.
 pub fn has_settled(app: &App) -> bool {
     let shown = app.keys.guard.shown.as_ref();
     shown.is_none_or(|shown| app.now.since(shown.since) >= SETTLE)
 }
 
-/// Records since when the current request is shown above the composer.
+/// Records which request is shown above the composer now, and if it is a new one, since when.
 pub fn record_shown(app: &mut App) {
     let id = request(app).map(|r| r.id.clone());
     if app.keys.guard.shown.as_ref().map(|shown| &shown.request) != id.as_ref() {
@@ -66,7 +68,8 @@ pub fn record_shown(app: &mut App) {
     }
 }
 
-/// Returns the answer that the typed text gives: a choice if the text is its number, otherwise the text itself.
+/// Returns the answer to `question` that the text `words` stands for: if the text is the number of a choice, counted
+/// from 1, that choice; otherwise the text itself.
 pub fn answer(question: &Request, words: &str) -> String {
     let number = words.parse::<usize>().ok();
     let choice = number.and_then(|n| question.choices.get(n.checked_sub(1)?));

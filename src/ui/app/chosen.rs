@@ -1,4 +1,4 @@
-//! The user's choices for the screen (keys, layout), which stay when the crew's state is reset.
+//! The user's settings for the screen, such as keys and layout. They stay when the state of the crew is reset.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ impl App {
         self.dirty = true;
     }
 
-    /// Returns the key, formatted for display, that opens the oldest request when pressed in the current focus.
+    /// Returns the key that opens the oldest request, given the current focus. The key is formatted for display.
     pub(in crate::ui) fn waiting_key(&self) -> String {
         let context = match self.focus {
             Focus::Composer => Context::Everywhere,

@@ -1,4 +1,5 @@
-//! One draft per agent: the composer holds the draft of the open conversation, the others are stored here. No I/O.
+//! One draft per agent: the composer holds the draft to the agent whose conversation is open; the other drafts are
+//! stored here. No I/O.
 
 use crate::domain::ids::{Name, RequestId};
 use crate::domain::timestamp::Timestamp;
@@ -7,25 +8,26 @@ use crate::ui::app::effect::Effect;
 use crate::ui::app::pane_request::PaneRequest;
 use crate::ui::widgets::composer::Composer;
 
-/// Maximum number of stored drafts. Beyond it, the oldest moves to the message history.
+/// Maximum number of stored drafts. If there are more, the oldest moves to the history of sent messages.
 const DRAFTS_MAX: usize = 200;
-/// Maximum number of answers and comments whose delivery is not confirmed.
+/// Maximum number of sent answers and comments that are stored until the crew confirms them. If there are more, the
+/// oldest is dropped.
 const SENT_MAX: usize = 50;
 
-/// Texts that the user has written and that are not delivered yet, except the draft in the composer.
+/// The texts of the user that are not delivered yet, except the draft in the composer.
 #[derive(Debug, Default)]
 pub struct Drafts {
-    /// Drafts of conversations that are not open, oldest first.
+    /// The drafts to agents whose conversations are not open, oldest first.
     others: Vec<(Name, Draft)>,
     /// The question that the draft in the composer answers; `None` if the draft is a message.
     pub answers_question: Option<RequestId>,
-    /// When Enter last got another effect on the draft: the draft became an answer or a message, or it was restored
-    /// after a failed delivery. For [`SETTLE`](crate::ui::SETTLE) after that time, Enter sends nothing, so that a
-    /// double press does not send the draft.
+    /// When the effect of Enter on the draft last changed: the draft became an answer or a message, or it was restored
+    /// after a failed delivery. For the time [`SETTLE`](crate::ui::SETTLE) after that, Enter sends nothing, because the
+    /// key may have been meant for the earlier effect.
     pub enter_changed_at: Option<Timestamp>,
-    /// Answers and comments in delivery, oldest first.
+    /// The answers and comments that were sent but are not confirmed yet, oldest first.
     sent: Vec<SentText>,
-    /// The request whose comment is open in `$EDITOR`, and the agent that sent the request.
+    /// The request whose comment the user is editing in `$EDITOR`, and the agent that has sent the request.
     pub in_editor: Option<(RequestId, Name)>,
 }
 
@@ -35,11 +37,11 @@ struct Draft {
     answers_question: Option<RequestId>,
 }
 
-/// A comment or answer sent with a decision.
+/// A comment or an answer that was sent together with a decision.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SentText {
     pub request: RequestId,
-    /// The agent that sent the request.
+    /// The agent that has sent the request.
     pub to: Name,
     pub text: String,
 }
@@ -47,19 +49,19 @@ pub struct SentText {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RestoredTo {
     Composer,
-    /// In the draft of a conversation that is not open.
+    /// The text is now the draft to an agent whose conversation is not open.
     Draft,
-    /// In the message history, because another draft to that agent exists.
+    /// The text is in the history of sent messages, because the user has another draft to that agent.
     History,
 }
 
 impl Drafts {
-    /// Iterates over the agents that have a draft and whose conversation is not open.
+    /// Iterates over the agents to which there is a draft, except the one whose conversation is open.
     pub fn others(&self) -> impl Iterator<Item = &Name> {
         self.others.iter().map(|(name, _)| name)
     }
 
-    /// Stores the text of a decision until its result is known.
+    /// Stores the text of a decision until the crew has confirmed or rejected the decision.
     pub fn send(&mut self, sent: SentText) {
         self.sent.push(sent);
         if self.sent.len() > SENT_MAX {
@@ -91,7 +93,7 @@ impl Drafts {
 }
 
 impl App {
-    /// Opens the conversation of `agent`: stores the draft of the previous agent and loads that of `agent`.
+    /// Opens the conversation of `agent`: stores the draft to the agent shown before, and loads the draft to `agent`.
     pub(in crate::ui) fn open_conversation(&mut self, agent: &Name) {
         let is_other = !self.shown.same(agent);
         self.ask_panes(PaneRequest::ConversationOpened { is_other });
@@ -114,14 +116,14 @@ impl App {
         self.input.drafts.enter_changed_at = None;
     }
 
-    /// Restores a text whose delivery to `to` failed: as the draft to that agent, or in the message history if another
-    /// draft exists.
+    /// Restores a text that could not be delivered to the agent `to`. It becomes the draft to that agent, or goes to
+    /// the history of sent messages if there is another draft.
     pub(in crate::ui) fn restore_text(&mut self, to: &Name, text: &str) -> RestoredTo {
         self.dirty = true;
         if self.shown.same(to) {
             if self.input.composer.is_empty() {
                 self.input.composer.set(text);
-                // An Enter pressed immediately after this was not meant for the restored text.
+                // Enter is ignored for a moment, because a press right now is not meant for the restored text.
                 self.input.drafts.answers_question = None;
                 self.input.drafts.enter_changed_at = Some(self.now);
                 return RestoredTo::Composer;
@@ -143,7 +145,7 @@ impl App {
         RestoredTo::History
     }
 
-    /// Returns the unsent text to agent `to`, from the composer or from the stored drafts; empty if there is none.
+    /// Returns the draft to the agent `to`, from the composer or from the stored drafts; empty if there is none.
     pub(in crate::ui) fn draft_to(&self, to: &Name) -> String {
         if self.shown.same(to) {
             return self.input.composer.text();
@@ -154,8 +156,8 @@ impl App {
     }
 }
 
-/// Opens the text of the composer, comment or form in `$EDITOR`. For a comment, also remembers its request, which may
-/// be decided in the meantime.
+/// Opens the text of the composer, comment or form in `$EDITOR`. For a comment, also records the request, because the
+/// request may be decided before the editor ends.
 pub fn edit_outside(app: &mut App, out: &mut Vec<Effect>) {
     let request = app.popups.last().and_then(|popup| popup.request());
     let request = request.and_then(|id| app.model.requests.get(id));

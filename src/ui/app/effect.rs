@@ -1,4 +1,4 @@
-//! Side effects that an update requests and the front end runs.
+//! Side effects that a state update requests. The front end runs them.
 
 use crate::domain::custom_theme::ThemeChoice;
 use crate::domain::screen::ScreenSettings;
@@ -11,11 +11,12 @@ pub enum Effect {
     Quit,
     /// Restores the terminal and suspends the process until the shell resumes it.
     Suspend,
-    /// Opens `$EDITOR` with `App::composer_text`; the result comes back as [`Msg::Edited`](crate::ui::Msg::Edited).
+    /// Opens `$EDITOR` with the text of `App::composer_text`. The edited text comes back as
+    /// [`Msg::Edited`](crate::ui::Msg::Edited).
     EditComposer,
-    /// Reads the messages of earlier sessions. Answered by [`Msg::History`](crate::ui::Msg::History).
+    /// Reads the sent messages of earlier sessions. Answered by [`Msg::History`](crate::ui::Msg::History).
     LoadHistory,
-    /// Ends this session; then resumes the session with this id, or starts a new one.
+    /// Ends this session and resumes the session with this id; `None` starts a new session.
     StartSession(Option<String>),
     /// Lists the sessions of the project. Answered by `UiState::show_sessions`.
     ListSessions,
@@ -27,25 +28,25 @@ pub enum Effect {
         path: String,
         text: String,
     },
-    /// Prints the text to the terminal's scroll-back and waits until the user returns.
+    /// Prints the text to the scroll-back of the terminal, and waits until the user presses Enter to return.
     Print(String),
     /// Opens the text in `$EDITOR`; changes are discarded.
     OpenInEditor(String),
     StartDemo,
-    /// Reloads the settings and looks for a model again.
+    /// Reads the settings again, and looks for a model again.
     Reload,
     /// Runs `git init` if needed and creates the first commit.
     CreateRepository,
-    /// Records the approval of the project settings and starts with them.
+    /// Records that the user approves the settings of the project, and starts with them.
     ApproveSettings,
     StartWithoutSettings,
     Copy(String),
-    /// Turns mouse capture on or off. While it is on, the terminal reports mouse events to crewdeck instead of
-    /// selecting text with them.
+    /// Turns mouse capture on or off. While it is on, the terminal reports mouse events to crewdeck; while it is off,
+    /// the terminal uses the mouse to select text.
     CaptureMouse(bool),
-    /// Calls for the user's attention, even while another window has the focus. Holds the reason in one line.
+    /// Calls for the user's attention even if another window has the focus. The text is the reason, on one line.
     Notify(String),
     SaveTheme(ThemeChoice),
-    /// Saves the pane layout of the project.
+    /// Saves the pane layout for the project.
     SaveScreen(ScreenSettings),
 }

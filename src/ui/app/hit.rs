@@ -13,9 +13,9 @@ pub enum Drag {
     Nothing,
     /// The border between two columns.
     Border,
-    /// The background of a pane. Holds the position of the last mouse event.
+    /// The background of a pane, which follows the mouse. Holds the mouse position at the last event.
     Ground(Pane, Position),
-    /// The position bar of a replay, which occupies this area.
+    /// The progress bar of a replay. Holds the area of the bar.
     Replay(Rect),
     Scrollbar(ScrollTarget, Scrollbar),
 }
@@ -27,11 +27,11 @@ pub enum ScrollTarget {
     Popup,
 }
 
-/// The mouse state between two mouse events.
+/// What the application remembers of the mouse from one event to the next.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Pointer {
     pub drag: Drag,
-    /// The target of the last click. A second click on this target opens what it shows. `None` after a key press.
+    /// The target of the last click. A second click on the same target opens it. `None` after a key press.
     pub clicked: Option<Hit>,
 }
 
@@ -39,45 +39,46 @@ pub struct Pointer {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Hit {
     Nothing,
-    /// The position bar of a replay.
+    /// The progress bar of a replay. Holds the area of the bar.
     Replay(Rect),
     Scrollbar(ScrollTarget, Scrollbar),
     /// The border between two columns.
     Border,
-    /// A tab, or an item of the status line that leads to a pane.
+    /// A tab, or an item of the status line, that focuses this pane.
     Tab(Pane),
-    /// A hint, button or label that triggers this action.
+    /// A hint, button or label that runs this action.
     Button(Action),
-    /// A label that focuses a pane and triggers an action in it.
+    /// A label that focuses this pane and runs this action in it.
     In(Pane, Action),
-    /// A list row of a pane, by its index. On the board also a node of the graph, by the index of its task in the list.
+    /// A list row of a pane, by its index, counted from 0. In the board's graph, the node of the task that has this
+    /// index in the list.
     Row(Pane, usize),
-    /// The background of a pane, which the mouse can drag.
+    /// The background of a pane, which can be dragged with the mouse.
     Ground(Pane),
-    /// A row of the conversation, counted from the first one in view.
+    /// A row of the conversation. Row 0 is the first visible one.
     ConversationRow(usize),
-    /// A part of a pane for which no other variant applies. A click on it only focuses the pane.
+    /// A part of a pane that no other variant describes. A click on it only focuses the pane.
     Pane(Pane),
     Composer,
-    /// A row of the composer's completion list, by its index.
+    /// A row of the composer's completion list, by its index, counted from 0.
     CompletionRow(usize),
-    /// A row of the list in the topmost popup, by its index.
+    /// A row of the list in the topmost popup, by its index, counted from 0.
     PopupRow(usize),
-    /// A clickable part of the topmost popup that is not a list row, by a number that the popup assigned to it.
+    /// A clickable part of the topmost popup other than a list row. The popup has assigned this number to the part.
     PopupPart(usize),
     /// A part of the topmost popup that ignores clicks.
     Popup,
-    /// A part of the screen that no popup covers, while a popup is open.
+    /// A part of the screen beside the open popup.
     BesidePopup,
 }
 
-/// Returns whether the screen shows controls that only the mouse can use, such as close buttons.
+/// Returns whether the screen shows controls for the mouse, such as close buttons.
 pub fn has_mouse(prefs: &Preferences) -> bool {
     prefs.captures_mouse
 }
 
-/// Returns the area and the index of each visible row of a list in the area `list`. The list has `len` rows; row
-/// `first` is the first visible one.
+/// Returns the area and the index of each visible row of a list with `len` rows. `list` is the area of the list, and
+/// `first` is the index of the first visible row.
 pub fn listed(list: Rect, first: usize, len: usize) -> impl Iterator<Item = (Rect, usize)> {
     list.rows().zip(first..len)
 }

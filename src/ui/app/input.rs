@@ -1,4 +1,4 @@
-//! What the user has written: the text in the composer, the drafts and the sent commands.
+//! What the user has written: the text in the composer, the drafts, and the sent commands.
 
 use crate::domain::ids::Name;
 use crate::domain::mention::Mention;
@@ -12,26 +12,27 @@ use crate::ui::widgets::composer::Composer;
 
 #[derive(Debug, Default)]
 pub struct UserInput {
-    /// Holds the draft to the agent whose conversation is open.
+    /// The composer, which holds the draft to the agent whose conversation is open.
     pub composer: Composer,
-    /// The drafts to the other agents, and the question that each draft answers, if any.
+    /// The drafts to the other agents, and for each draft the question that it answers, if any.
     pub drafts: Drafts,
     pub sent_commands: SentCommands,
     pub mentions: Mentions,
     pub history: SavedHistory,
-    /// The last sent message. [`App::take_sent`](crate::ui::app::App::take_sent) returns and removes it.
+    /// The message that was sent last, until [`App::take_sent`](crate::ui::app::App::take_sent) takes it.
     pub sent: Option<String>,
 }
 
 impl UserInput {
-    /// Clears the composer after its text was sent, and stores the text in `sent`.
+    /// Empties the composer after its text was sent, and keeps the text in `sent`.
     pub fn clear_sent(&mut self) {
         self.sent = Some(self.composer.take());
     }
 }
 
 impl App {
-    /// Lists a prompt as queued until its agent reads it. Returns the command that sends the prompt.
+    /// Adds a prompt to the list of queued prompts, in which it stays until its agent reads it. Returns the command
+    /// that sends the prompt.
     pub(in crate::ui) fn queue_prompt(
         &mut self,
         to: Name,
@@ -53,8 +54,8 @@ impl App {
     }
 
     /// Returns the index of the queued message that can be taken back now: the last one to the lead, while the lead
-    /// works and its conversation is shown. Messages to an idle lead and to teammates are delivered at once and cannot
-    /// be taken back.
+    /// works, its conversation is shown and the composer is empty. Other messages cannot be taken back, because they
+    /// are delivered at once.
     pub(in crate::ui) fn recallable(&self) -> Option<usize> {
         let is_free = self.input.composer.is_empty() && self.replay.is_none();
         let waits = self.shown.is_lead() && self.is_running(&self.shown);
@@ -64,14 +65,14 @@ impl App {
     }
 }
 
-/// Whether the messages of earlier sessions are in the composer's history.
+/// Whether the sent messages of earlier sessions are in the history of the composer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum SavedHistory {
     #[default]
     Unread,
-    /// The front end is reading the messages.
+    /// The front end was asked to read the messages and has not returned them yet.
     Requested {
-        /// Whether the user has asked for the previous message; the composer shows it once the messages are loaded.
+        /// Whether the user has asked for the previous message. If so, the composer shows it when the messages arrive.
         recalls: bool,
     },
     Loaded,

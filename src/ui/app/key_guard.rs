@@ -1,27 +1,27 @@
-//! State of the key guard, which keeps a key from acting on something that the user has not seen yet.
+//! State of the key guard, which ignores keys that were meant for something that is no longer focused or shown.
 
 use std::time::Duration;
 
 use crate::domain::ids::{Name, RequestId};
 use crate::domain::timestamp::Timestamp;
 
-/// How long keys are ignored after the focus has moved, or the focused content has changed, without a key press. A
-/// second press of a key that was meant for the previous content must not act on the new content.
+/// Time for which keys are ignored after the focus has moved, or its content has changed, without a key press. A key
+/// that the user pressed for the previous content must not act on the new content.
 pub const SETTLE: Duration = Duration::from_millis(400);
 
-/// How long the focus stays in the empty Needs you pane after the last decision. The agent continues to work then, and
-/// its next request often follows soon.
+/// Time for which the focus stays in the pane "Needs you" after the last request was decided. The agent then continues
+/// to work, and its next request often follows soon.
 pub const HOLD: Duration = Duration::from_secs(5);
 
-/// State for ignoring keys that the user pressed before the focus changed, because they were not meant for the new
-/// focus.
+/// State for ignoring keys that were meant for the previous focus, because the focus has changed without a key press.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct KeyGuard {
-    /// When the focus last moved, or the focused content last changed, without a key press.
+    /// When the focus last moved, or the focused content last changed, without a key press; `None` if keys are not
+    /// ignored.
     pub moved_at: Option<Timestamp>,
-    /// Set while the focus stays in the empty Needs you pane.
+    /// Set while the focus stays in the empty pane "Needs you" after the last decision.
     pub hold: Option<Hold>,
-    /// The request that can be answered from the composer now.
+    /// The request that can be answered from the composer now; `None` if there is none.
     pub shown: Option<ShownRequest>,
 }
 
@@ -29,15 +29,16 @@ pub struct KeyGuard {
 #[derive(Debug, Clone, PartialEq)]
 pub struct ShownRequest {
     pub request: RequestId,
-    /// Since when the request is shown. For [`SETTLE`] after that time, keys that answer the request are ignored.
+    /// When the request was first shown. For the time [`SETTLE`] after that, keys that would answer the request are
+    /// ignored.
     pub since: Timestamp,
 }
 
-/// Why and how long the focus stays in Needs you.
+/// Why and until when the focus stays in the pane "Needs you" although it is empty.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Hold {
-    /// The agent whose request was decided last, and whose next request may follow soon.
+    /// The agent whose request was decided last. Its next request may follow soon.
     pub requester: Name,
-    /// When the focus returns to the previous pane.
+    /// The time at which the focus returns to where it was before.
     pub until: Timestamp,
 }

@@ -1,5 +1,6 @@
-//! The files that the user mentions with `@`, and those that are offered while a mention is typed. No I/O: the front
-//! end searches the files for [`App::file_query`] and answers with [`Msg::Files`](crate::ui::Msg::Files).
+//! The files that the user mentions with `@`, and the files that are offered while a mention is typed. No I/O: the
+//! front end searches for the files that match [`App::file_query`] and returns them as
+//! [`Msg::Files`](crate::ui::Msg::Files).
 
 use std::collections::BTreeSet;
 
@@ -7,35 +8,35 @@ use crate::domain::mention::{self, Mention};
 use crate::ui::app::App;
 use crate::ui::keymap::pane::Focus;
 
-/// Maximum number of remembered paths that are known to exist. Beyond it, further paths are not remembered.
+/// Maximum number of paths that are remembered because they are known to exist. Further paths are not remembered.
 const KNOWN_MAX: usize = 1000;
 
-/// The result of a search for project files by the text after an `@`.
+/// The result of a search for files of the project that match the text after an `@`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FoundFiles {
-    /// The text after the `@`.
+    /// The text after the `@` for which the files were searched.
     pub query: String,
-    /// The best matches, best first.
+    /// The files and directories that match best, best match first.
     pub files: Vec<FileMatch>,
     pub state: FileListState,
 }
 
-/// A file or directory of the project.
+/// A file or directory of the project that matches a mention.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileMatch {
-    /// The path relative to the project. The path of a directory ends in `/`.
+    /// The path, relative to the project. The path of a directory ends with `/`.
     pub path: String,
-    /// The indices, in ascending order, of the characters in `path` that match the query.
+    /// The indices of the characters in `path` that match the query, in ascending order.
     pub marked: Vec<usize>,
 }
 
-/// How complete the list of the project's files is.
+/// Whether the front end knows all files of the project.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FileListState {
-    /// The files are still being read. Matches among the unread files are missing.
+    /// The files are still being read, so matches may be missing.
     Reading,
     Complete,
-    /// The project has more files; only this many were read.
+    /// The project has too many files; only this number was read.
     Cut(usize),
 }
 
@@ -44,13 +45,14 @@ pub enum FileListState {
 pub struct Mentions {
     /// The result of the last search; `None` before the first one.
     found: Option<FoundFiles>,
-    /// Paths that the user chose or typed completely. A message that mentions such a path is refused if the file is
-    /// missing when the message is sent.
+    /// Paths that the user has chosen or typed completely. A message that mentions such a path is refused if the file
+    /// does not exist any more when the message is sent.
     known: BTreeSet<String>,
 }
 
 impl Mentions {
-    /// Stores the search result. If the query is the whole path of a found file, also remembers that path.
+    /// Stores the result of a search. If the text after the `@` is the whole path of a found file, also remembers this
+    /// path.
     pub fn answer(&mut self, found: FoundFiles) {
         if found.files.iter().any(|file| file.path == found.query) {
             self.remember(&found.query);
@@ -58,31 +60,31 @@ impl Mentions {
         self.found = Some(found);
     }
 
-    /// Records that `path` is a file or directory.
+    /// Remembers `path` as that of an existing file or directory.
     pub fn remember(&mut self, path: &str) {
         if self.known.len() < KNOWN_MAX {
             self.known.insert(path.into());
         }
     }
 
-    /// Returns whether `path` is known to be a file or directory.
+    /// Returns whether `path` is remembered as that of an existing file or directory.
     pub fn is_known(&self, path: &str) -> bool {
         self.known.contains(path)
     }
 
-    /// Returns the mentions in the message `text`. If a path that is known to exist is missing when the message is
-    /// sent, the message is refused.
+    /// Returns the mentions in the message `text`. The message is refused if a remembered path does not exist any more
+    /// when the message is sent.
     pub fn of(&self, text: &str) -> Vec<Mention> {
         mention::mentions(text, |path| self.is_known(path))
     }
 
-    /// Returns how complete the list of files is; `None` before the first answer.
+    /// Returns whether the front end knows all files of the project; `None` before the first search result.
     pub fn state(&self) -> Option<FileListState> {
         self.found.as_ref().map(|found| found.state)
     }
 
-    /// Returns the matches for `query`. Until the front end has searched for `query`, returns those matches of the
-    /// previous query for which `still_matches` is true. Empty if the query is the whole path of a file.
+    /// Returns the files that match `query`. Until the front end has searched for `query`, returns those matches of the
+    /// previous query for which `still_matches` is true. Returns none if `query` is the whole path of a file.
     pub fn matches(&self, query: &str, still_matches: impl Fn(&str) -> bool) -> Vec<&FileMatch> {
         let Some(found) = &self.found else {
             return Vec::new();
@@ -99,7 +101,8 @@ impl Mentions {
 }
 
 impl App {
-    /// Returns the text after the `@` that is being typed in the composer, for which the front end searches the files.
+    /// Returns the text after the `@` of the mention that is being typed in the composer; `None` if none is. The front
+    /// end searches for the files that match this text.
     pub fn file_query(&self) -> Option<String> {
         let is_writing =
             self.popups.is_empty() && self.focus == Focus::Composer && self.replay.is_none();
@@ -111,8 +114,8 @@ impl App {
     }
 }
 
-/// Returns pasted text as a mention if it is the path of an image. Terminals paste the path of a dropped file in
-/// quotes, with escaped blanks, or as a `file:` URL.
+/// Returns a mention for a pasted text that is the path of an image; `None` for other texts. Terminals paste the path
+/// of a dropped file in quotes, with escaped blanks, or as a `file:` URL.
 pub fn pasted_image(text: &str) -> Option<String> {
     let text = text.trim();
     let quoted = |quote: char| text.strip_prefix(quote)?.strip_suffix(quote);

@@ -1,4 +1,4 @@
-//! The state of the screen that panes and popups share, as plain data.
+//! The state that panes and popups share, as plain data.
 
 pub(in crate::ui) mod answering;
 pub(super) mod chosen;
@@ -52,10 +52,10 @@ use crate::ui::text::age;
 use crate::ui::theme::ThemeName;
 use crate::ui::transcript::Search;
 
-/// The time within which a second `Ctrl+c` quits.
+/// Time after a first `Ctrl+c` within which a second one quits.
 pub const QUIT_WINDOW: Duration = Duration::from_secs(2);
 
-/// The state that several panes and popups share, and what the crew has reported.
+/// The state that several panes and popups share, with the state of the crew.
 #[derive(Debug)]
 pub struct App {
     pub(in crate::ui) model: CrewModel,
@@ -63,7 +63,8 @@ pub struct App {
     pub(in crate::ui) onboarding: Onboarding,
     pub(in crate::ui) focus: Focus,
     pub(in crate::ui) shown: Name,
-    /// Queued requests to the panes. The shell delivers them before each action and at the end of each update.
+    /// The requests to the panes that are not delivered yet. The shell delivers them before each action and at the end
+    /// of each update.
     pub(in crate::ui) pane_requests: Vec<PaneRequest>,
     pub(in crate::ui) arrangement: PaneArrangement,
     pub(in crate::ui) popups: PopupStack,
@@ -71,7 +72,7 @@ pub struct App {
     pub(in crate::ui) prefs: Preferences,
     pub(in crate::ui) pictures: Pictures,
     pub(in crate::ui) keys: KeyState,
-    /// The replay, if a recording is shown instead of a running crew.
+    /// The replay; `None` if the screen does not show a recording.
     pub(in crate::ui) replay: Option<Box<Player>>,
     pub(in crate::ui) now: Timestamp,
     pub(crate) size: Rect,
@@ -81,46 +82,47 @@ pub struct App {
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct PaneArrangement {
-    /// The pane shown full screen, if any.
+    /// The pane that is shown full screen; `None` if none is.
     pub zoom: Option<Pane>,
-    /// The selected tab: the pane shown in an area that several panes share.
+    /// The selected tab. Its pane is shown in the area that several panes share.
     pub tab: Pane,
-    /// The layout and the sizes that the user chose.
+    /// The layout and the column widths that the user has chosen.
     pub screen: ScreenSettings,
 }
 
 #[derive(Debug, Clone)]
 pub struct Preferences {
-    /// The built-in key bindings with the user's changes applied.
+    /// The key bindings: the built-in ones with the user's changes.
     pub keymap: Arc<KeyMap>,
-    /// Whether crewdeck receives mouse events; otherwise the terminal selects text with them.
+    /// Whether the terminal reports mouse events to crewdeck. If not, the terminal uses the mouse to select text.
     pub captures_mouse: bool,
-    /// The saved theme. [`App::theme`] returns the theme in use, which may be a preview.
+    /// The theme from the settings. [`App::theme`] returns the theme in use, which may be a preview of another theme.
     pub theme: ThemeChoice,
     pub own_themes: Vec<Arc<CustomTheme>>,
-    /// The time zone in which times of day are shown.
+    /// The time zone in which times are shown.
     pub zone: TimeZone,
 }
 
-/// State that earlier keys leave for the next key.
+/// What earlier keys have left behind for the next key.
 #[derive(Debug, Clone, Default)]
 pub struct KeyState {
-    /// The first key of a two-key sequence such as `ctrl+x e`, until the second key is pressed.
+    /// The first key of a two-key sequence such as `ctrl+x e`, while the second key is awaited.
     pub prefix: Option<String>,
-    /// When `Ctrl+c` was pressed and offered to quit at a second press within [`QUIT_WINDOW`].
+    /// When the user pressed `Ctrl+c` and was asked to press it again to quit; `None` if a press would not quit. Valid
+    /// for [`QUIT_WINDOW`].
     pub quit_armed: Option<Timestamp>,
-    /// The agent that was asked to stop and has not stopped yet.
+    /// The agent that the user has interrupted and that has not stopped yet.
     pub interrupted: Option<Name>,
-    /// Keeps keys from acting on something that the user has not seen yet.
+    /// The key guard, which ignores keys that were meant for something that is no longer focused or shown.
     pub guard: KeyGuard,
-    /// Whether the last key moved the focus from the composer to a pane. If so, the key of that pane focuses it instead
-    /// of showing it full screen, because the user has not chosen this pane.
+    /// Whether the last key has moved the focus from the composer to a pane. If so, the key of that pane does not show
+    /// the pane full screen, because the user has not chosen this pane.
     pub left_composer: bool,
-    /// Whether crewdeck has explained to the user that Option may type symbols instead of acting as Alt.
+    /// Whether a message has explained that Option may type symbols instead of acting as Alt.
     pub explained_option: bool,
-    /// Whether crewdeck has explained to the user that there are no permission modes.
+    /// Whether a message has explained that crewdeck has no permission modes.
     pub explained_modes: bool,
-    /// The focus before "Needs you" got the focus. It is restored when no request is open any more.
+    /// The focus before it moved to the pane "Needs you". This focus is restored when no request is open any more.
     pub before_needs: Option<Focus>,
 }
 
@@ -186,7 +188,7 @@ impl App {
         self.apply_image_drawing();
     }
 
-    /// Tells the conversations how images are drawn: as the terminal can, or not at all with the theme without colours.
+    /// Sets how conversations draw images: as the terminal can, or as labels only if the theme has no colours.
     pub(in crate::ui) fn apply_image_drawing(&mut self) {
         let is_mono = self.prefs.theme == ThemeChoice::BuiltIn(ThemeName::Mono);
         let drawing = if is_mono {
@@ -197,7 +199,7 @@ impl App {
         self.model.agents.set_image_drawing(drawing);
     }
 
-    /// Applies news about a picture.
+    /// Handles the news that a picture was loaded, could not be loaded, or was removed from memory.
     pub(in crate::ui) fn update_picture(&mut self, news: PictureUpdate) {
         match news {
             PictureUpdate::Loaded(key, picture) => self.pictures.insert(key, picture),
@@ -207,12 +209,13 @@ impl App {
         self.dirty = true;
     }
 
-    /// Gives a command its id. The front end calls this once for each command that it sends.
+    /// Assigns an id to a command, by which a rejection names the command. The front end calls this once for each
+    /// command that it sends.
     pub fn assign_id(&mut self, command: Command) -> SentCommand {
         self.input.sent_commands.assign_id(command)
     }
 
-    /// Returns the text of the composer, comment or form field, for `$EDITOR`.
+    /// Returns the text to edit in `$EDITOR`: that of the open comment or form field, or else of the composer.
     pub fn composer_text(&self) -> String {
         let written = self.popups.last().and_then(|popup| popup.text());
         written.unwrap_or(&self.input.composer).text()
@@ -224,7 +227,7 @@ impl App {
         agent.map_or(&[], |a| a.todo.items())
     }
 
-    /// Returns how long a task has had its current status, as `12m`; empty if that is unknown.
+    /// Returns how long a task has had its current status, such as `12m`; empty if that is unknown.
     pub(in crate::ui) fn standing_for(&self, task: &Task) -> String {
         let since = self.model.history.since(task);
         since.map_or_else(String::new, |at| age(self.now.since(at)))
@@ -235,23 +238,23 @@ impl App {
         std::mem::take(&mut self.dirty)
     }
 
-    /// Returns and removes the message that the user has sent last, for the history on disk.
+    /// Returns the message that the user has sent last, and removes it. The caller saves it in the history on disk.
     pub fn take_sent(&mut self) -> Option<String> {
         self.input.sent.take()
     }
 
-    /// Returns the session that this process runs; `None` in a viewer, and before the crew has started.
+    /// Returns the id of the session whose crew this process runs; `None` in a viewer, and before the crew has started.
     pub fn own_session(&self) -> Option<&str> {
         let setup = self.model.setup.as_ref().filter(|_| self.role.is_crew())?;
         Some(&setup.session)
     }
 
-    /// Records whether the terminal reports mouse events to crewdeck. Does not change the terminal.
+    /// Records whether the terminal reports mouse events to crewdeck. Does not change the mode of the terminal.
     pub fn set_mouse_capture(&mut self, is_on: bool) {
         self.prefs.captures_mouse = is_on;
     }
 
-    /// Returns the title for the terminal window: the program, the number of requests that need the user, and the
+    /// Returns the title of the terminal window: the program, the number of requests that the user must decide, and the
     /// project.
     pub fn title(&self) -> String {
         let name = if self.role.is_crew() {
@@ -271,7 +274,7 @@ impl App {
 }
 
 impl CrewModel {
-    /// Returns what agent `name` is doing, such as thinking, running a tool or waiting for the user.
+    /// Returns what the agent `name` is doing, such as thinking, running a tool or waiting for the user.
     pub(in crate::ui) fn activity(&self, name: &Name) -> Activity {
         self.agents.activity(name, &self.team)
     }
@@ -282,7 +285,8 @@ impl CrewModel {
         std::iter::once(Name::lead()).chain(members).collect()
     }
 
-    /// Returns whether agent `name` is in a turn, runs a command or waits for the user, so that it can be interrupted.
+    /// Returns whether the agent `name` is in a turn, runs a command or waits for the user, and can therefore be
+    /// interrupted.
     pub(in crate::ui) fn is_running(&self, name: &Name) -> bool {
         let in_turn = self.agents.get(name).is_some_and(|a| a.in_turn);
         let activity = self.activity(name);
@@ -296,7 +300,7 @@ impl CrewModel {
             || matches!(activity, Activity::NeedsYou { .. })
     }
 
-    /// Returns how many of the present agents are in a busy [`Activity`].
+    /// Returns the number of busy agents among the lead and the teammates.
     pub(in crate::ui) fn busy(&self) -> usize {
         let busy = |name: &&Name| self.activity(name).is_busy();
         self.present().iter().filter(busy).count()

@@ -1,5 +1,5 @@
-//! The setup page: what prevents the first prompt, what that means, and the next step. It is shown in the conversation
-//! pane while the conversation is empty, and disappears when the problem is solved. Pure.
+//! The setup page: it says what prevents the first prompt, what that means, and what to do next. It is shown in place
+//! of the lead's conversation while that is empty, and disappears when the problem is solved. Pure.
 
 use crate::domain::ids::Name;
 use crate::domain::text::{clip, one_line};
@@ -14,25 +14,26 @@ use crate::ui::keymap::{Action, Context};
 use crate::ui::model::CrewModel;
 use crate::ui::text::width;
 
-/// Maximum number of steps on a setup page. Further steps are not shown.
+/// Maximum number of steps on a setup page. Further steps are left out.
 const STEPS_MAX: usize = 40;
-/// Maximum length of a text on a setup page, in characters. Longer texts are truncated.
+/// Maximum length of a text on a setup page, in characters. A longer text is cut.
 const WORDS_MAX: usize = 2000;
-/// Maximum size of a prompt that is restored after a failure, in bytes.
+/// Maximum length, in bytes, of a prompt that returns to the composer if the model does not answer it. A longer prompt
+/// is not kept.
 const PROMPT_MAX: usize = 256 * 1024;
 
 /// The content of a setup page.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OnboardingPage {
-    /// A page replaces an earlier one with the same severity.
+    /// How severe the problem is. There is at most one page of each severity; a new one replaces the old one.
     pub severity: PageSeverity,
-    /// What is wrong or recommended, in one sentence.
+    /// What is wrong, or what is recommended, in one sentence.
     pub cause: String,
-    /// The consequence for the user; may be empty.
+    /// What the problem means for the user; may be empty.
     pub consequence: String,
     /// What the user can do, easiest first.
     pub steps: Vec<String>,
-    /// Actions that crewdeck offers, each with a key.
+    /// The actions that the page offers, each with a key.
     pub offers: Vec<OfferedAction>,
 }
 
@@ -49,7 +50,7 @@ pub enum PageSeverity {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OfferedAction {
     pub action: Action,
-    /// The label next to the key.
+    /// The label of the action, shown next to its key.
     pub words: String,
 }
 
@@ -60,21 +61,21 @@ impl OfferedAction {
     }
 }
 
-/// The current setup pages, and the user's last prompt to the lead, which returns to the composer if the model fails to
+/// The current setup pages, and the last prompt to the lead. The prompt returns to the composer if the model fails to
 /// answer it.
 #[derive(Debug, Default)]
 pub struct Onboarding {
-    /// The pages, at most one of each severity, most severe first.
+    /// The setup pages, at most one of each severity, most severe first.
     pages: Vec<OnboardingPage>,
-    /// The prompt of the lead's current turn; empty once the lead has answered for the first time.
+    /// The prompt of the lead's current turn. Empty once the lead has given its first answer.
     pending_prompt: String,
-    /// The address that the API key is sent to, if it is not the vendor's.
+    /// The address to which the API key is sent, if that is not a server of the provider's vendor.
     key_address: Option<String>,
 }
 
 impl App {
-    /// Shows a setup page in place of one with the same severity. If no crew is running, queued prompts return to the
-    /// composer and submitted task forms become drafts again.
+    /// Shows a setup page instead of the one with the same severity. If the page says that no crew is running, queued
+    /// prompts return to the composer or become drafts, and task forms that were sent become drafts again.
     pub fn show_onboarding(&mut self, page: OnboardingPage) {
         let line = |text: &str| clip(&one_line(text), WORDS_MAX);
         let page = OnboardingPage {
@@ -94,7 +95,7 @@ impl App {
                 self.restore_text(&to, &own.join("\n"));
             }
             self.popups.answers_will_not_come();
-            // Keep the focus if the user is typing: text must not become key commands.
+            // The focus stays if the user is typing, so that the typed text is not taken for keys of a pane.
             if self.input.composer.is_empty()
                 && self.focus == Focus::Composer
                 && self.popups.is_empty()
@@ -110,8 +111,8 @@ impl App {
         self.dirty = true;
     }
 
-    /// Shows a setup page that needs approval. Starts the key guard at `now`, so that keys typed before the page was
-    /// visible do not approve it.
+    /// Shows a setup page that asks for approval. Keys are ignored for a moment after `now`, so that a key pressed
+    /// before the page was visible does not approve anything.
     pub fn show_approval(&mut self, page: OnboardingPage, now: Timestamp) {
         self.show_onboarding(page);
         if self.focus != Focus::Composer {
@@ -119,43 +120,44 @@ impl App {
         }
     }
 
-    /// Sets the address that is shown as the recipient of the API key, because it is not the vendor's.
+    /// Sets the address that is shown as the recipient of the API key. Called if that is not a server of the provider's
+    /// vendor.
     pub fn set_key_address(&mut self, address: &str) {
         self.onboarding.key_address = Some(clip(&one_line(address), WORDS_MAX));
         self.dirty = true;
     }
 
-    /// Returns the address that the API key is sent to, if it is not the vendor's.
+    /// Returns the address to which the API key is sent; `None` if that is a server of the provider's vendor.
     pub(in crate::ui) fn key_address(&self) -> Option<&str> {
         self.onboarding.key_address.as_deref()
     }
 
-    /// Returns whether a restart would lose nothing: a setup page is shown, no prompt is queued, no popup is open and
-    /// no agent is busy.
+    /// Returns whether crewdeck can be restarted without a loss: a setup page is shown, no prompt is queued, no popup
+    /// is open and no agent is busy.
     pub fn is_at_the_beginning(&self) -> bool {
         let is_idle = self.model.queued.is_empty() && self.popups.is_empty() && self.busy() == 0;
         self.onboarding_page().is_some() && is_idle
     }
 
-    /// Returns the draft to the lead, to be kept across a restart.
+    /// Returns the draft to the lead. The caller keeps it across a restart.
     pub fn draft(&self) -> String {
         self.draft_to(&Name::lead())
     }
 
-    /// Restores a draft after a restart.
+    /// Restores the draft to the lead after a restart.
     pub fn set_draft(&mut self, text: &str) {
         self.input.composer.set(text);
     }
 
-    /// Returns the most severe setup page. Returns `None` in a replay, and if a crew is running and the lead's
-    /// conversation has an entry.
+    /// Returns the most severe setup page that applies; `None` in a replay. If a crew is running, pages apply only
+    /// until the lead's conversation has an entry.
     pub fn onboarding_page(&self) -> Option<&OnboardingPage> {
         let page = self.onboarding.pages.first()?;
         let counts = page.severity == PageSeverity::Missing || !has_spoken(self);
         (counts && self.replay.is_none()).then_some(page)
     }
 
-    /// Returns the causes of all setup pages except recommendations; none if no page applies.
+    /// Returns the causes of all setup pages that report a problem; none if no page applies.
     pub(in crate::ui) fn onboarding_causes(&self) -> impl Iterator<Item = &str> {
         let pages = self
             .onboarding_page()
@@ -167,7 +169,7 @@ impl App {
             .map(|page| page.cause.as_str())
     }
 
-    /// Removes the setup page about the previous model after the user has chosen another one.
+    /// Removes the setup page about the previous model. Called when the user has chosen another model.
     pub(in crate::ui) fn remove_model_page(&mut self) {
         let before = self.onboarding.pages.len();
         self.onboarding
@@ -178,15 +180,15 @@ impl App {
         }
     }
 
-    /// Stores a prompt to the lead until the end of the turn, unless the lead has answered before. See
-    /// [`App::handle_turn_end`].
+    /// Stores a prompt to the lead until the turn ends, unless the lead has answered before. [`App::handle_turn_end`]
+    /// returns it to the composer if the turn fails.
     pub(in crate::ui) fn remember_prompt(&mut self, agent: &Name, text: &str) {
         if agent.is_lead() && !has_answered(self) && text.len() <= PROMPT_MAX {
             self.onboarding.pending_prompt = text.to_string();
         }
     }
 
-    /// Handles the end of a turn. If the turn failed and the model has never answered, the prompt returns to the
+    /// Handles the end of a turn. If the turn failed and the lead's model has never answered, returns the prompt to the
     /// composer, so that the user does not have to type it again.
     pub(in crate::ui) fn handle_turn_end(&mut self, agent: &Name, end: &TurnEnd) {
         if !agent.is_lead() {
@@ -210,27 +212,27 @@ impl App {
             let text = format!(
                 "The lead did not answer. Your message is back in the composer, {key} sends it again."
             );
-            // The message disappears once the text is sent or changed.
+            // The message disappears when the user sends or changes the text.
             let back = self.input.composer.text();
             self.say_while(text, move |state| state.input.composer.text() == back);
         }
     }
 }
 
-/// Returns whether the lead's conversation has any entry.
+/// Returns whether the lead's conversation has an entry.
 fn has_spoken(model: &CrewModel) -> bool {
     let lead = model.agents.get(&Name::lead());
     lead.is_some_and(|a| a.has_entries)
 }
 
-/// Returns whether the lead's model has ever answered in this session.
+/// Returns whether the lead's model has answered at least once in this session.
 fn has_answered(model: &CrewModel) -> bool {
     let lead = model.agents.get(&Name::lead());
     lead.is_some_and(|a| !a.last_answer.is_empty() || a.usage != Usage::default())
 }
 
-/// Records prompts to the lead and the ends of its turns, so that a prompt that the model failed to answer returns to
-/// the composer.
+/// Stores prompts to the lead and handles the ends of the lead's turns, so that a prompt that the model failed to
+/// answer returns to the composer.
 pub fn on_event(app: &mut App, event: &EventKind) {
     if let EventKind::Agent {
         agent,
@@ -247,7 +249,7 @@ pub fn on_event(app: &mut App, event: &EventKind) {
     }
 }
 
-/// Returns why `action` is unavailable because no crew is running; `None` if it is available.
+/// Returns why `action` is not available because no crew is running; `None` if it is available.
 pub fn refuses(app: &App, action: Action) -> Option<String> {
     let is_the_crews = matches!(
         action,
@@ -258,14 +260,15 @@ pub fn refuses(app: &App, action: Action) -> Option<String> {
         .then(|| format!("No crew is running yet. {}", keys_line(app)))
 }
 
-/// Returns the setup page that is drawn in place of the lead's empty conversation, if any.
+/// Returns the setup page that is drawn in place of the lead's conversation; `None` if that has entries or no page
+/// applies.
 pub fn drawn(app: &App) -> Option<&OnboardingPage> {
     let page = app.onboarding_page().filter(|_| app.shown.is_lead());
     page.filter(|_| !has_spoken(app))
 }
 
-/// Returns whether keys that the setup page offers have an effect now: the lead's conversation has the focus, and no
-/// popup or search takes the keys.
+/// Returns whether the keys that the setup page offers work now: the lead's conversation has the focus, and no popup
+/// and no search takes the keys.
 pub fn has_keys(app: &App) -> bool {
     let here = app.focus == Focus::Pane(Pane::Lead) && app.shown.is_lead();
     here && app.popups.is_empty() && !app.is_searching() && app.onboarding_page().is_some()
@@ -276,8 +279,8 @@ pub fn offers(app: &App, action: Action) -> bool {
     page.is_some_and(|p| p.offers.iter().any(|o| o.action == action))
 }
 
-/// Returns the keys that a setup page offers, with their labels. If the page does not have the focus, each key is
-/// preceded by the key that focuses the page.
+/// Returns the keys that a setup page offers, with their labels. If the lead's conversation does not have the focus,
+/// the key that moves the focus to it comes before each key.
 pub fn keys(app: &App, page: &OnboardingPage) -> Vec<(String, String)> {
     let before = if has_keys(app) {
         String::new()
@@ -300,7 +303,7 @@ pub fn keys(app: &App, page: &OnboardingPage) -> Vec<(String, String)> {
     .collect()
 }
 
-/// Returns the keys and labels that the setup page offers, in one line.
+/// Returns the keys that the setup page offers, with their labels, in one line.
 pub fn keys_line(app: &App) -> String {
     let Some(page) = app.onboarding_page() else {
         return String::new();
@@ -310,8 +313,8 @@ pub fn keys_line(app: &App) -> String {
     keys.collect::<Vec<_>>().join(", ")
 }
 
-/// Returns a one-line form of the setup page, at most `columns` wide if possible. It is shown above the hints while the
-/// conversation is not empty and therefore hides the page.
+/// Returns the setup page in one line, if possible at most `columns` wide. The line is shown above the key hints while
+/// the lead's conversation has entries, because the page itself is not shown then.
 pub fn line(app: &App, columns: usize) -> Option<String> {
     let page = app.onboarding_page().filter(|_| has_spoken(app))?;
     let keys = keys_line(app);

@@ -1,23 +1,23 @@
-//! Requests to the panes from popups and the shared state, which must not depend on the panes.
+//! Requests to the panes. Popups and the shared state use them, because they must not depend on the panes.
 
 use crate::domain::ids::{RequestId, TaskId};
 use crate::ui::app::App;
 
-/// A request to all panes. A pane ignores the requests that do not concern it.
+/// A request that is sent to all panes. A pane ignores a request that does not concern it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PaneRequest {
     SelectTask(TaskId),
     SelectRequest(RequestId),
-    /// Select an open request and show it from its first line.
+    /// Selects an open request, and shows it from its first line.
     ShowRequest(RequestId),
     ConversationOpened {
-        /// False if the opened conversation was already shown.
+        /// False if the same conversation was already shown.
         is_other: bool,
     },
 }
 
 impl App {
-    /// Queues a request to the panes. They get it before the current update ends.
+    /// Adds a request to the queue of requests to the panes. The request is delivered before the current update ends.
     pub(in crate::ui) fn ask_panes(&mut self, request: PaneRequest) {
         self.pane_requests.push(request);
     }

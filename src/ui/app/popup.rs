@@ -1,4 +1,5 @@
-//! The trait that every popup implements, and opening and closing popups. The popups are in the folder `popups`.
+//! The trait that every popup implements, and opening and closing popups. The popups themselves are in the folder
+//! `popups`.
 
 use std::any::Any;
 use std::fmt::Debug;
@@ -26,163 +27,169 @@ use crate::ui::widgets::scrollbar::Scrollbar;
 /// The position of the text cursor on the screen; `None` if no text is being typed.
 pub type TextCursor = Option<Position>;
 
-/// A popup over the panes, with its state. Only the topmost popup is drawn and receives input.
+/// A popup above the panes, with its state. Only the topmost popup is drawn and receives input.
 ///
-/// A popup changes only its own state and the shared [`App`]; it does not depend on panes. To do anything else, it
-/// returns a [`Next`] or an effect. Inside [`App::with_popup`], a popup must not remove popups from the stack.
+/// A popup changes only its state and the shared [`App`]; it does not depend on panes. For everything else, it returns
+/// a [`Next`] or an effect. Inside [`App::with_popup`], a popup must not remove popups from the stack.
 pub trait Popup: Any + Debug {
-    /// Returns the context whose key bindings apply while the popup is open.
+    /// Returns the context whose key bindings apply while the popup is on top.
     fn context(&self) -> Context;
 
     fn draw(&self, app: &App, theme: &Theme, screen: Rect, buffer: &mut Buffer) -> TextCursor;
 
     fn targets(&self, app: &App) -> Targets;
 
-    /// Returns the tip of the tour line about the popup. It says what the popup shows; the keys are in the hint line.
+    /// Returns the tip about the popup for the tour line. It says what the popup shows; the hint line names the keys.
     fn tip(&self, app: &App) -> String;
 
-    /// Runs an action, if the popup handles it; else returns [`Next::Pass`].
+    /// Runs `action` if the popup handles it; otherwise returns [`Next::Pass`].
     fn act(&mut self, _app: &mut App, _action: Action, _out: &mut Vec<Effect>) -> Next {
         Next::Pass
     }
 
     fn select(&mut self, _app: &App, _row: usize) {}
 
-    /// Handles a drag of the scrollbar. `first` is the new first visible line, `row` the row to select.
+    /// Handles a drag of the scrollbar. `first` is the line that becomes the first visible one. In a list, `row` is the
+    /// row to select.
     fn jump(&mut self, app: &App, _first: usize, row: usize) {
         self.select(app, row);
     }
 
-    /// Handles a click at the screen position `at` on the [`Hit::PopupPart`] with the number `part`.
+    /// Handles a click at the screen position `at` on the part of the popup with the number `part`, a
+    /// [`Hit::PopupPart`].
     fn press(&mut self, _app: &mut App, _part: usize, _at: Position) -> Next {
         Next::Stay
     }
 
-    /// Returns the action that a second click on the selected row triggers.
+    /// Returns the action of a second click on the selected row.
     fn click_again(&self) -> Action {
         Action::Accept
     }
 
-    /// Returns whether the popup is a text, which the mouse wheel scrolls by several lines. In a list, the wheel moves
-    /// the selection by one row per notch.
+    /// Returns whether the popup shows a text, which the mouse wheel scrolls by several lines at once. In a list, the
+    /// wheel moves the selection by one row.
     fn is_text(&self) -> bool {
         false
     }
 
-    /// Called before the user closes the popup.
+    /// Called when the user closes the popup, before it is removed.
     fn closing(&mut self, _app: &mut App) {}
 
-    /// Returns the contexts in which keys are looked up before [`Popup::context`].
+    /// Returns further contexts whose key bindings apply. They come before [`Popup::context`].
     fn more_contexts(&self) -> &'static [Context] {
         &[]
     }
 
-    /// Returns whether the panes below are dimmed. A popup about something visible beside it does not dim them.
+    /// Returns whether the panes below are dimmed. They are not if the popup is about something that is visible beside
+    /// it.
     fn dims(&self) -> bool {
         true
     }
 
-    /// Returns whether keys still reach the pane below.
+    /// Returns whether keys that the popup does not use reach the pane below.
     fn shares_keys(&self) -> bool {
         false
     }
 
-    /// Returns whether the popup holds text of the user that must not be lost.
+    /// Returns whether the popup contains text of the user that must not be lost.
     fn holds_text(&self) -> bool {
         false
     }
 
-    /// Returns the request that the popup is about. When the request closes, the popup closes too.
+    /// Returns the request that the popup is about. When the request is closed, the popup closes too.
     fn request(&self) -> Option<&RequestId> {
         None
     }
 
-    /// Returns the actions and labels of the buttons in the last row of a dialog; none if the popup has no buttons.
+    /// Returns the buttons in the last row of a dialog, each as an action and a label; none if the popup has no
+    /// buttons.
     fn buttons(&self, _app: &App) -> &'static [(Action, &'static str)] {
         &[]
     }
 
-    /// Returns whether `action` has an effect now; `None` if the popup does not handle it.
+    /// Returns whether `action` would have an effect now; `None` if the popup does not handle it.
     fn offers(&self, _app: &App, _action: Action) -> Option<bool> {
         None
     }
 
-    /// Returns the label of `action` in the hint line, where it differs from the one in the key table.
+    /// Returns the label of `action` for the hint line; `None` if it is the one in the keymap.
     fn hint(&self, _app: &App, _action: Action) -> Option<&'static str> {
         None
     }
 
-    /// Returns the action of a key that the popup's text recommends but the popup does not bind. The key closes all
-    /// popups and then runs the action.
+    /// Returns the action of a key that the popup does not bind, but that the text of the popup recommends. Such a key
+    /// closes all popups and then runs the action.
     fn recommended(&self, _prefs: &Preferences, _key: &str) -> Option<Action> {
         None
     }
 
-    /// Returns what the action `Copy` puts on the clipboard while the popup is on top.
+    /// Returns what the action `Copy` copies to the clipboard while the popup is on top.
     fn copied(&self, _app: &App) -> Copied {
         Copied::Below
     }
 
-    /// Returns the ages, such as `5m`, that the popup shows now or later. The screen is redrawn when one of them
-    /// changes.
+    /// Returns the ages, such as `5m`, that the popup shows now or may show later. When one of them changes, the screen
+    /// is drawn again.
     fn ages(&self, _app: &App) -> Vec<ShownAge> {
         Vec::new()
     }
 
-    /// Returns whether the popup shows a time that changes every second.
+    /// Returns whether the popup shows a number of seconds, so that it must be drawn every second.
     fn counts_seconds(&self, _app: &App) -> bool {
         false
     }
 
-    /// Returns why the popup no longer applies after a change of the board or its branches, or `None` if it still does.
-    /// An outdated popup is closed.
+    /// Returns why the popup is outdated after a change of the board or of its branches; `None` if it is not. An
+    /// outdated popup is closed.
     fn outdated(&self, _app: &App) -> Option<String> {
         None
     }
 
-    /// Called on the topmost popup before an event: remembers the selected item, whose position the event may change.
+    /// Called on the topmost popup before an event is applied. Remembers the selected item, whose row the event may
+    /// change.
     fn before_event(&mut self, _app: &App) {}
 
-    /// Called on the topmost popup after an event: selects the item that [`Popup::before_event`] remembered.
+    /// Called on the topmost popup after an event was applied. Selects the item that [`Popup::before_event`] has
+    /// remembered.
     fn after_event(&mut self, _app: &App) {}
 
-    /// Returns the text input that receives typed characters; `None` if the popup has none with the focus.
+    /// Returns the focused text field, which receives typed characters; `None` if the popup has none.
     fn text_input(&mut self) -> Option<TextInput<'_>> {
         None
     }
 
-    /// Returns the multi-line text with the focus, which `$EDITOR` can edit.
+    /// Returns the focused multi-line text, which the user can edit in `$EDITOR`; `None` if the popup has none.
     fn text(&self) -> Option<&Composer> {
         None
     }
 
-    /// Returns the area of [`Popup::text`]; `None` if it is not visible.
+    /// Returns the area of the text from [`Popup::text`]; `None` if it is not visible.
     fn text_area(&self, _app: &App) -> Option<Rect> {
         None
     }
 
-    /// Called after the text in [`Popup::text_input`] was edited.
+    /// Called after the text of [`Popup::text_input`] was edited.
     fn text_changed(&mut self, _app: &App) {}
 }
 
-/// What happens after an input was passed to a popup.
+/// The answer of a popup to an input: what happens next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use]
 pub enum Next {
-    /// There is no popup, or it does not handle the input.
+    /// No popup is open, or the popup does not handle the input.
     Pass,
     /// The popup has handled the input and stays open.
     Stay,
     Close,
     CloseAll,
-    /// The popup stays open and the action runs.
+    /// The popup stays open, and the caller runs the action.
     Run(Action),
-    /// The popup closes, then the action runs.
+    /// The popup closes, and the caller then runs the action.
     CloseAndRun(Action),
 }
 
 impl Next {
-    /// Returns the action to run after the popup has handled the input, if any.
+    /// Returns the action that the caller must run, if any.
     pub fn action(self) -> Option<Action> {
         match self {
             Next::Run(action) | Next::CloseAndRun(action) => Some(action),
@@ -191,12 +198,12 @@ impl Next {
     }
 }
 
-/// The text input that receives typed text: one of a popup, or the composer.
+/// The text field that receives typed text: one of a popup, or the composer.
 #[derive(Debug)]
 pub enum TextInput<'a> {
-    /// A single line: a search or a filter.
+    /// A single line, such as a search or a filter.
     Line(&'a mut LineInput),
-    /// A text that can have several rows.
+    /// A text that can take several rows on the screen.
     Area {
         text: &'a mut Composer,
         /// Whether the text may contain line breaks.
@@ -205,7 +212,8 @@ pub enum TextInput<'a> {
 }
 
 impl TextInput<'_> {
-    /// Returns `text` in the form that this input accepts: without line breaks if the input is a single line.
+    /// Returns `text` in the form in which it is inserted into this text field: on one line if the field can take
+    /// several rows but no line breaks, else unchanged.
     pub fn fit(&self, text: &str) -> String {
         if let TextInput::Area {
             is_multiline: false,
@@ -219,21 +227,21 @@ impl TextInput<'_> {
     }
 }
 
-/// The text that the action `Copy` puts on the clipboard.
+/// What the action `Copy` copies to the clipboard.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Copied {
-    /// What is copied, such as `the diff`, for the status message; then the text itself.
+    /// The name of the copied text for the status message, such as `the diff`, and the text itself.
     Text(String, String),
     Nothing,
-    /// The selection of the pane below.
+    /// The selection of the focused pane below the popup.
     Below,
 }
 
 #[derive(Debug)]
 pub struct Targets {
-    /// The popup with its frame.
+    /// The area of the popup with its frame.
     pub area: Rect,
-    /// The areas of the popup's buttons and rows, each with what a click on it hits.
+    /// The areas of the popup's buttons and rows, each with the target of a click on it.
     pub inside: Vec<PlacedPart<Hit>>,
     pub bar: Option<Scrollbar>,
     /// The target of a click outside the popup.
@@ -241,7 +249,7 @@ pub struct Targets {
 }
 
 impl Targets {
-    /// Returns no targets; a click outside closes the popup.
+    /// Returns targets without buttons and rows. A click outside closes the popup.
     pub fn none() -> Targets {
         Targets {
             area: Rect::default(),
@@ -251,7 +259,7 @@ impl Targets {
         }
     }
 
-    /// Returns the targets of a list of `len` rows. A click outside closes the popup.
+    /// Returns the targets of a list with `len` rows, one for each visible row. A click outside closes the popup.
     pub fn list(place: PopupListLayout, len: usize) -> Targets {
         let rows = listed(place.list, place.first, len);
         Targets {
@@ -268,12 +276,12 @@ impl Targets {
     }
 }
 
-/// Opens a popup, unless the maximum number of popups is open.
+/// Opens a popup. Does nothing if the maximum number of popups is open.
 pub fn open(app: &mut App, popup: impl Popup) {
     app.popups.push(Box::new(popup));
 }
 
-/// Opens a popup, unless one of the same type is open.
+/// Opens a popup. Does nothing if a popup of the same type is open.
 pub fn open_once<P: Popup>(app: &mut App, popup: P) {
     if app.popups.find::<P>().is_none() {
         open(app, popup);
@@ -281,8 +289,8 @@ pub fn open_once<P: Popup>(app: &mut App, popup: P) {
 }
 
 impl App {
-    /// Lets the topmost popup handle an input, and closes popups as the returned [`Next`] says. Returns [`Next::Pass`]
-    /// if no popup is open.
+    /// Lets the topmost popup handle an input with `handle`, and closes popups as the returned [`Next`] says. Returns
+    /// [`Next::Pass`] if no popup is open.
     pub fn with_popup(&mut self, handle: impl FnOnce(&mut dyn Popup, &mut App) -> Next) -> Next {
         let Some((at, mut popup)) = self.popups.lend() else {
             return Next::Pass;
@@ -296,7 +304,7 @@ impl App {
         next
     }
 
-    /// Lets the topmost popup save its text, then closes it. Returns whether there was a popup.
+    /// Lets the topmost popup save its text, then closes the popup. Returns whether a popup was open.
     pub fn close_popup(&mut self) -> bool {
         let next = self.with_popup(|popup, app| {
             popup.closing(app);
@@ -305,17 +313,17 @@ impl App {
         next != Next::Pass
     }
 
-    /// Returns whether any open popup holds text of the user that must not be lost.
+    /// Returns whether an open popup contains text of the user that must not be lost.
     pub(in crate::ui) fn is_commenting(&self) -> bool {
         self.popups.iter().any(Popup::holds_text)
     }
 
-    /// Returns whether keys go to the panes: no popup is open, or only the preview.
+    /// Returns whether keys reach the panes: no popup is open, or only the preview is.
     pub(in crate::ui) fn is_in_panes(&self) -> bool {
         self.popups.last().is_none_or(Popup::shares_keys)
     }
 
-    /// Closes all popups that no longer apply. Tells the user why the first of them was closed.
+    /// Closes all outdated popups, and shows a status message on why the first of them was closed.
     pub fn close_outdated_popups(&mut self) {
         let why: Vec<Option<String>> = self.popups.iter().map(|p| p.outdated(self)).collect();
         let mut outdated = why.iter();

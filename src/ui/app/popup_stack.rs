@@ -1,4 +1,4 @@
-//! The stack of open popups, and state that outlives a popup.
+//! The stack of open popups, and the state that is kept after a popup is closed.
 
 use std::any::Any;
 use std::fmt::Debug;
@@ -11,20 +11,20 @@ use crate::ui::app::popup::{Popup, Targets, TextCursor};
 use crate::ui::keymap::Context;
 use crate::ui::theme::Theme;
 
-/// Maximum number of stacked popups. Beyond it, no popup is opened.
+/// Maximum number of popups that are open at the same time. Further popups are not opened.
 pub const POPUPS_MAX: usize = 4;
 
-/// State that outlives a popup, such as a draft. The next popup of the same type uses it again.
+/// State of a popup that is kept after it is closed, such as a draft. The next popup of the same type uses it.
 pub trait PopupMemory: Any + Debug {
-    /// Called when the crew will not answer the commands that were sent so far.
+    /// Called when the crew will not answer the commands that were sent so far, for example because it has ended.
     fn answers_will_not_come(&mut self);
 }
 
-/// The open popups, the topmost last: at most [`POPUPS_MAX`].
+/// The open popups, the topmost last, at most [`POPUPS_MAX`].
 #[derive(Debug, Default)]
 pub struct PopupStack {
     open: Vec<Box<dyn Popup>>,
-    /// State that outlives popups, one value per type.
+    /// The state that is kept after popups are closed, one value per type.
     kept: Vec<Box<dyn PopupMemory>>,
 }
 
@@ -50,7 +50,7 @@ impl PopupStack {
         Some(self.open.last_mut()?.as_mut())
     }
 
-    /// Returns the topmost popup if its type is `P`.
+    /// Returns the topmost popup if it is of the type `P`.
     pub fn top<P: Popup>(&self) -> Option<&P> {
         (self.last()? as &dyn Any).downcast_ref()
     }
@@ -59,7 +59,7 @@ impl PopupStack {
         (self.last_mut()? as &mut dyn Any).downcast_mut()
     }
 
-    /// Returns the topmost popup of type `P`, even if other popups cover it.
+    /// Returns the topmost popup of the type `P`, even if popups of other types are above it.
     pub fn find<P: Popup>(&self) -> Option<&P> {
         let mut all = self.iter().rev();
         all.find_map(|popup| (popup as &dyn Any).downcast_ref())
@@ -71,7 +71,7 @@ impl PopupStack {
         }
     }
 
-    /// Removes the topmost popup. [`App::close_popup`] also lets the popup save its text first.
+    /// Removes the topmost popup without saving its text. [`App::close_popup`] lets the popup save its text first.
     pub fn pop(&mut self) {
         self.open.pop();
     }
@@ -84,35 +84,34 @@ impl PopupStack {
         self.open.retain(|popup| keeps(popup.as_ref()));
     }
 
-    /// Removes every popup of type `P`, including covered ones.
+    /// Removes all popups of the type `P`, even if others are above them.
     pub fn close_all<P: Popup>(&mut self) {
         self.retain(|popup| !(popup as &dyn Any).is::<P>());
     }
 
-    /// Removes the topmost popup temporarily, so that the popup can change the `App` that owns the stack. A placeholder
-    /// takes its place.
+    /// Removes the topmost popup for as long as it handles an input, because it can then change the `App` that contains
+    /// the stack. Returns its index and the popup. A placeholder takes its place.
     pub(super) fn lend(&mut self) -> Option<(usize, Box<dyn Popup>)> {
         let popup = self.open.last_mut()?;
         let lent = std::mem::replace(popup, Box::new(Placeholder));
         Some((self.open.len() - 1, lent))
     }
 
-    /// Puts a popup returned by [`PopupStack::lend`] back at its index `at`, in place of the placeholder.
+    /// Puts the popup that [`PopupStack::lend`] has returned back to its index `at`, in place of the placeholder.
     pub(super) fn put_back(&mut self, at: usize, popup: Box<dyn Popup>) {
         if let Some(place) = self.open.get_mut(at) {
             *place = popup;
         }
     }
 
-    /// Calls [`PopupMemory::answers_will_not_come`] on all state that outlives popups.
+    /// Calls [`PopupMemory::answers_will_not_come`] for all state that is kept after popups are closed.
     pub fn answers_will_not_come(&mut self) {
         for kept in &mut self.kept {
             kept.answers_will_not_come();
         }
     }
 
-    /// Calls `change` with the state of type `T` that outlives the popups. If there is none yet, creates the default
-    /// state first.
+    /// Calls `change` with the kept state of the type `T`, which is the default if there is none yet.
     pub fn with_kept<T: PopupMemory + Default, R>(
         &mut self,
         change: impl FnOnce(&mut T) -> R,
@@ -128,7 +127,7 @@ impl PopupStack {
     }
 }
 
-/// Replaces a popup in the stack while the popup handles an input.
+/// Takes the place of a popup in the stack while the popup handles an input.
 #[derive(Debug)]
 pub(super) struct Placeholder;
 

@@ -1,4 +1,4 @@
-//! The role of this dashboard: it runs the crew, or views a crew that runs in another process.
+//! The role of this dashboard: whether the crew runs in this process or in another one.
 
 use crate::ui::app::onboarding::Onboarding;
 use crate::ui::app::{App, KeyState};
@@ -11,21 +11,23 @@ pub enum SessionRole {
     /// The crew runs in this process.
     #[default]
     Crew,
-    /// The crew is starting in this process; earlier output may still be loading.
+    /// The crew is starting in this process. Earlier events may still be loading.
     Starting,
-    /// The crew runs in another process, which has this id, if it is known.
+    /// A viewer, a dashboard that only watches: the crew runs in another process. Holds the id of that process, if
+    /// known.
     Viewer(Option<u32>),
     /// The process that ran the crew has ended, and this process is taking over its crew.
     Taking,
-    /// The crew was taken over from the process with this id. Reset to [`SessionRole::Crew`] by the user's first
-    /// action.
+    /// This process has taken over the crew from the process with this id, if known. The first action of the user
+    /// changes the role to [`SessionRole::Crew`].
     Taken(Option<u32>),
     /// The process that ran the crew has ended, and its crew could not be taken over.
     NoCrew,
 }
 
 impl SessionRole {
-    /// Returns the status line's text in a long and a short form; `None` if the crew runs or starts in this process.
+    /// Returns the text about the role for the status line, in a long and a short form; `None` if the crew runs or
+    /// starts in this process.
     pub fn status_label(self) -> Option<(String, String)> {
         let pair = |whole: &str, short: &str| Some((whole.to_string(), short.to_string()));
         match self {
@@ -40,8 +42,8 @@ impl SessionRole {
         }
     }
 
-    /// Returns the message that refuses `action`, because only the process that runs the crew can do it; `None` if the
-    /// action is available here.
+    /// Returns the message that says that `action` is available only in the process that runs the crew; `None` if it is
+    /// available here.
     pub(in crate::ui) fn refuses(self, action: Action) -> Option<String> {
         let is_the_crews = matches!(
             action,
@@ -76,8 +78,8 @@ impl SessionRole {
         }
     }
 
-    /// Returns a hint for a viewer, for a window without a crew, or after a takeover, in the longest form that fits
-    /// into `columns`; `None` in all other roles.
+    /// Returns a tip about the role for the tour line, in the longest form that fits into `columns`. Returns `None`
+    /// unless this is a viewer, a window without a crew, or a window that has just taken over a crew.
     pub(in crate::ui) fn line(self, columns: usize) -> Option<String> {
         let own = |texts: &[&str]| texts.iter().map(|t| (*t).to_string()).collect();
         let texts: Vec<String> = match self {
@@ -109,8 +111,8 @@ impl SessionRole {
         fits.or(texts.last()).cloned()
     }
 
-    /// Returns the text that the quit prompt adds if quitting does not end a crew; it may be empty. Returns `None` if
-    /// quitting ends a crew.
+    /// Returns the end of the message that asks the user to confirm quitting, if quitting does not end a crew; may be
+    /// empty. Returns `None` if quitting ends a crew.
     pub(in crate::ui) fn quit_suffix(self) -> Option<&'static str> {
         match self {
             SessionRole::Viewer(_) => Some(" The crew keeps running."),
@@ -126,17 +128,17 @@ impl SessionRole {
 }
 
 impl App {
-    /// Returns whether quitting ends the shown crew. It does not in a viewer or a replay.
+    /// Returns whether quitting ends the shown crew. False in a viewer, which only watches a crew, and in a replay.
     pub(in crate::ui) fn holds_crew(&self) -> bool {
         self.role.is_crew() && self.replay.is_none()
     }
 
-    /// Returns how many busy agents quitting would stop.
+    /// Returns the number of busy agents that quitting would stop.
     pub(in crate::ui) fn at_stake(&self) -> usize {
         if self.holds_crew() { self.busy() } else { 0 }
     }
 
-    /// Returns how many background jobs quitting would end.
+    /// Returns the number of background jobs that quitting would end.
     pub(in crate::ui) fn jobs_at_stake(&self) -> usize {
         if self.holds_crew() {
             self.model.jobs.running()
@@ -150,15 +152,15 @@ impl App {
         self.role = role;
     }
 
-    /// Removes the takeover message after the user's first action.
+    /// Removes the message that a crew was taken over. Called at the user's first action.
     pub fn dismiss_takeover(&mut self) {
         if let SessionRole::Taken(_) = self.role {
             self.set_role(SessionRole::Crew);
         }
     }
 
-    /// Resets everything that events have reported, and keeps what the user wrote or chose. For every new field of
-    /// [`App`], decide here whether it is reset or kept.
+    /// Resets everything that comes from events, and keeps what the user has written or chosen. A new field of [`App`]
+    /// must be reset or kept here.
     pub fn forget_crew(&mut self) {
         let mut event_log = std::mem::take(&mut self.model.event_log);
         event_log.forget_crew();

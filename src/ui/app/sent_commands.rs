@@ -4,13 +4,13 @@ use std::collections::VecDeque;
 
 use crate::protocol::{Command, CommandId, CommandIds, SentCommand};
 
-/// Maximum number of commands kept. The crew never has that many commands queued and running, so every rejected command
-/// is still found here. If one were not, its text could not be restored, and only the reason of the rejection would be
+/// Maximum number of sent commands in memory. The crew never has that many commands queued and running, so a rejected
+/// command is always found. Otherwise its text could not be restored, and only the reason of the rejection would be
 /// shown.
 const COMMANDS_MAX: usize = 300;
 
-/// The last [`COMMANDS_MAX`] commands, oldest first. An accepted command stays until newer ones displace it, because
-/// the crew does not report accepted commands by id.
+/// The last commands, oldest first, at most [`COMMANDS_MAX`]. An accepted command stays until newer ones replace it,
+/// because the crew does not report that a command was accepted.
 #[derive(Debug, Default)]
 pub struct SentCommands {
     ids: CommandIds,
@@ -18,7 +18,7 @@ pub struct SentCommands {
 }
 
 impl SentCommands {
-    /// Assigns an id to a command and keeps a copy of it.
+    /// Assigns an id to a command and stores a copy of the command.
     pub fn assign_id(&mut self, command: Command) -> SentCommand {
         let sent = self.ids.assign(command);
         self.commands.push_back(sent.clone());
@@ -28,7 +28,7 @@ impl SentCommands {
         sent
     }
 
-    /// Removes and returns the command with that id; `None` if it is not known.
+    /// Removes the command with this id and returns it; `None` if the id is not known.
     pub fn take(&mut self, id: CommandId) -> Option<Command> {
         let at = self.commands.iter().position(|sent| sent.id == id)?;
         self.commands.remove(at).map(|sent| sent.command)

@@ -1,4 +1,4 @@
-//! The status message in place of the key hints: how long it stays, and when it becomes outdated.
+//! The status message in the row of the key hints: how long it is shown, and when it is outdated.
 
 use std::fmt;
 use std::time::Duration;
@@ -10,31 +10,31 @@ use crate::protocol::event::NoticeLevel;
 use crate::ui::app::App;
 use crate::ui::keymap::pane::Pane;
 
-/// Maximum length of a notice in the status line, in characters.
+/// Maximum length of a notice that is shown as a status message, in characters. A longer notice is cut.
 pub const NOTICE_MAX: usize = 2000;
-/// How long a status message stays unless a key press or another message removes it earlier.
+/// Time after which a status message disappears, unless a key press or another message removes it earlier.
 const MESSAGE_TIME: Duration = Duration::from_secs(5);
-/// Minimum time for which an informational message stays, even if a key is pressed. Warnings and errors stay three
-/// times as long.
+/// Minimum time for which an informational status message stays even if a key is pressed. Warnings and errors stay
+/// three times as long.
 const MESSAGE_TIME_MIN: Duration = Duration::from_millis(1500);
 
-/// A status message in place of the key hints.
+/// A status message, shown in the row of the key hints.
 #[derive(Debug)]
 pub struct StatusMessage {
     pub level: NoticeLevel,
-    /// The text, on one line.
+    /// The text of the message, on one line.
     pub text: String,
-    /// When the message is removed, even if no key was pressed.
+    /// The time at which the message disappears even if no key is pressed.
     pub until: Timestamp,
-    /// The request that the message warns about, if any.
+    /// The request that the message warns about; `None` if it does not warn about a request.
     pub request: Option<RequestId>,
-    /// Set if the message says that this pane has nothing to preview. The message is removed once the pane has
-    /// something.
+    /// The pane of which the message says that it has nothing to preview. The message is removed once the pane has
+    /// something to preview. `None` for other messages.
     pub nothing_in: Option<Pane>,
     holds: Holds,
 }
 
-/// The condition under which a message stays true; `None` for a message about a past event, which stays true forever.
+/// The condition under which a status message is true. `None` for a message about a past event, which stays true.
 struct Holds(Option<Box<Condition>>);
 
 type Condition = dyn Fn(&App) -> bool + Send + Sync;
@@ -46,7 +46,7 @@ impl fmt::Debug for Holds {
 }
 
 impl StatusMessage {
-    /// Returns whether the message was shown long enough that the next key may remove it.
+    /// Returns whether the message was shown for so long that the next key may remove it.
     pub fn is_read(&self, now: Timestamp) -> bool {
         let least = match self.level {
             NoticeLevel::Info => MESSAGE_TIME_MIN,
@@ -57,12 +57,13 @@ impl StatusMessage {
 }
 
 impl App {
-    /// Shows a status message about an event. For the current state use `say_while`.
+    /// Shows a status message about something that has happened. A message about the current state uses `say_while`.
     pub fn say(&mut self, text: impl Into<String>) {
         self.show_message(NoticeLevel::Info, &text.into());
     }
 
-    /// Shows a warning about an event. Key presses remove it later than a message of [`App::say`].
+    /// Shows a warning about something that has happened. It stays longer than a message of [`App::say`] when keys are
+    /// pressed.
     pub fn warn(&mut self, text: impl Into<String>) {
         self.show_message(NoticeLevel::Warn, &text.into());
     }
@@ -79,7 +80,7 @@ impl App {
         self.dirty = true;
     }
 
-    /// Shows a status message about the current state; it is removed as soon as `holds` returns `false`.
+    /// Shows a status message about the current state. It is removed as soon as `holds` returns `false`.
     pub(in crate::ui) fn say_while(
         &mut self,
         text: impl Into<String>,
@@ -89,7 +90,7 @@ impl App {
         self.keep_message_while(holds);
     }
 
-    /// Removes the current status message as soon as `holds` returns `false`.
+    /// Makes the current status message disappear as soon as `holds` returns `false`.
     pub(in crate::ui) fn keep_message_while(
         &mut self,
         holds: impl Fn(&App) -> bool + Send + Sync + 'static,
@@ -99,7 +100,8 @@ impl App {
         }
     }
 
-    /// Shows `text`, the reason why something cannot be done now, for as long as `why` returns the same reason.
+    /// Shows `text`, the reason why something is not possible now. The message is removed as soon as `why` returns
+    /// another reason or none.
     pub(in crate::ui) fn say_why(
         &mut self,
         text: String,
@@ -109,17 +111,17 @@ impl App {
         self.say_while(text, move |state| why(state).as_ref() == Some(&reason));
     }
 
-    /// Says that no request is open, for as long as that is true.
+    /// Shows the message that no request is open, until one is.
     pub(in crate::ui) fn say_nothing_waits(&mut self) {
         self.say_while("No open requests.", |state| state.model.requests.is_empty());
     }
 
-    /// Says that the board is empty, for as long as that is true.
+    /// Shows the message that the board is empty, until it has a task.
     pub(in crate::ui) fn say_no_task(&mut self) {
         self.say_while("No tasks yet.", |state| state.model.board.is_empty());
     }
 
-    /// Removes a message whose condition no longer holds.
+    /// Removes the current message if its condition is no longer true.
     pub(in crate::ui) fn withdraw_stale(&mut self) {
         let is_stale =
             |message: &StatusMessage| message.holds.0.as_ref().is_some_and(|holds| !holds(self));
@@ -129,8 +131,8 @@ impl App {
         }
     }
 
-    /// Shows a notice, which the event log also records. Since it is not caused by a key, it does not replace a more
-    /// severe message that is still unread.
+    /// Shows a notice, which is also in the event log. A notice does not replace a more severe message before the user
+    /// had time to read it, because no key of the user has caused the notice.
     pub(in crate::ui) fn note(&mut self, level: NoticeLevel, text: &str) {
         let weighs_more =
             |message: &StatusMessage| message.level > level && !message.is_read(self.now);

@@ -1,5 +1,5 @@
-//! The user's actions on tasks, and why an action is refused. The rules are those of the task graph; the messages name
-//! the keys. Pure.
+//! What the user may do with tasks, and why an action is refused. The rules are those of the task graph; the messages
+//! name the keys that help. Pure.
 
 use crate::domain::graph::{Claimer, GraphError};
 use crate::domain::ids::{Name, TaskId};
@@ -9,11 +9,11 @@ use crate::ui::app::App;
 use crate::ui::model::CrewModel;
 use crate::ui::text::display_name;
 
-/// An action that the user can do with a task and that the rules of the board can refuse.
+/// An action of the user on a task. The rules of the board can refuse it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TaskAction {
     Claim,
-    /// The owner is removed; others can claim the task.
+    /// Removes the owner, so that others can claim the task.
     Release,
     Complete,
 }
@@ -23,17 +23,18 @@ pub fn is_own(task: &Task) -> bool {
     task.is_open_for(Name::user().as_str())
 }
 
-/// Returns the owner of `task`, or `None` if there is none or its name is not a valid member name.
+/// Returns the owner of `task`; `None` if it has none, or if the name of the owner is not valid.
 pub fn owner(task: &Task) -> Option<Name> {
     Name::party(&task.owner).ok()
 }
 
-/// Returns whether `owner` is currently on the team.
+/// Returns whether `owner` is a present member of the team.
 pub fn owner_is_here(model: &CrewModel, owner: &Name) -> bool {
     model.present().iter().any(|name| name.same(owner))
 }
 
-/// Returns why the user cannot do `action` with `task` now, or `None` if it is allowed according to the events so far.
+/// Returns why `action` on `task` is not possible for the user now, according to the events so far; `None` if it is
+/// possible.
 pub fn why_not(app: &App, task: &Task, action: TaskAction) -> Option<String> {
     let id = task.id;
     let refused = match action {
@@ -57,8 +58,8 @@ pub fn why_not(app: &App, task: &Task, action: TaskAction) -> Option<String> {
     Some(app.prefs.keymap.expand_keys(&refusal_message(task, &error)))
 }
 
-/// Returns why a dialog that asks to confirm `action` no longer applies, or `None` if it still does. `from` is the
-/// owner of the task at the time when the dialog was opened.
+/// Returns why a dialog that asks the user to confirm `action` is outdated; `None` if it is not. `from` is the owner
+/// that the task had when the dialog was opened.
 pub fn outdated(app: &App, id: TaskId, action: TaskAction, from: Option<&Name>) -> Option<String> {
     let Some(task) = app.model.board.get(id) else {
         return Some(format!("{id} is no longer on the board."));
@@ -69,14 +70,15 @@ pub fn outdated(app: &App, id: TaskId, action: TaskAction, from: Option<&Name>) 
     why_not(app, task, action).or_else(|| is_other.then(other))
 }
 
-/// Returns why the user cannot edit task `id`, or `None` if it can be edited.
+/// Returns why the user cannot edit the task `id`; `None` if it can be edited.
 pub fn why_no_edit(model: &CrewModel, id: TaskId) -> Option<String> {
     let task = model.board.get(id)?;
     let is_done = task.status == TaskStatus::Completed;
     is_done.then(|| format!("Cannot edit {id}: it is completed."))
 }
 
-/// Returns why the worktree of task `id` cannot be removed now, or `None` if it can, according to the events so far.
+/// Returns why the worktree of the task `id` cannot be removed now, according to the events so far; `None` if it can be
+/// removed.
 pub fn why_no_removal(model: &CrewModel, id: TaskId) -> Option<String> {
     let tree = &model.board.get(id)?.worktree;
     let mut tasks = model.board.tasks();
@@ -94,8 +96,8 @@ pub fn why_no_removal(model: &CrewModel, id: TaskId) -> Option<String> {
     ))
 }
 
-/// Returns the message for a refused action. The keys that help are placeholders such as `{board.release}`, which
-/// `KeyMap::expand_keys` replaces.
+/// Returns the message for a refused action. It contains a placeholder such as `{board.release}` for each key that
+/// helps; `KeyMap::expand_keys` replaces the placeholders.
 fn refusal_message(task: &Task, error: &GraphError) -> String {
     let id = task.id;
     if let GraphError::Completed(_) = error {

@@ -21,26 +21,26 @@ use crate::ui::model::pulse::Pulse;
 use crate::ui::pictures::ImageDrawing;
 use crate::ui::transcript::Transcript;
 
-/// Maximum number of agents in memory, including those that have left.
+/// Maximum number of agents in memory, including those that have left the team.
 pub const AGENTS_MAX: usize = 1024;
 
-/// Maximum total size of the conversations of all agents except the lead, in bytes. With 15 teammates this is about
-/// half an hour of continuous output of each. Beyond it, the longest conversation loses its oldest entries. The lead's
-/// conversation has a separate limit.
+/// Maximum total size of the conversations of all agents except the lead, in bytes. With 15 teammates, this is about
+/// half an hour of continuous output of each. If the conversations are larger, the longest one loses its oldest
+/// entries. The lead's conversation has a separate limit.
 const OTHERS_MAX: usize = 12 * 1024 * 1024;
 
 /// Maximum length of a subagent's prompt in memory, in characters. A longer prompt is cut.
 const SUBAGENT_PROMPT_MAX: usize = 200;
 
-/// Maximum size in bytes of an agent's last answer, which is stored for the key that copies it. A longer answer is cut
-/// in the middle.
+/// Maximum length of an agent's last answer, in bytes, which is stored so that a key can copy it. A longer answer is
+/// cut in the middle.
 const LAST_ANSWER_MAX: usize = 256 * 1024;
 
 #[derive(Debug, Default)]
 pub struct AgentView {
     pub transcript: Transcript,
     pub todo: TodoList,
-    /// The current activity; `None` before the first activity event.
+    /// What the agent is doing now; `None` before the first event about its activity.
     pub activity: Option<Activity>,
     /// When the current activity began.
     pub since: Timestamp,
@@ -48,30 +48,30 @@ pub struct AgentView {
     pub usage: Usage,
     /// The number of model calls, including those of earlier agents with the same name.
     pub calls: u64,
-    /// The current size of the context, in tokens.
+    /// The current number of tokens in the model's context.
     pub context: u64,
     /// The size of the model's context window in tokens, if known.
     pub window: Option<u64>,
-    /// Whether the window size is guessed from the model's name.
+    /// Whether the size of the context window is only guessed from the model's name.
     pub window_is_assumed: bool,
     /// The cost in US dollars, if known, including that of earlier agents with the same name.
     pub cost: Option<f64>,
-    /// The usage of earlier agents with the same name.
+    /// The part of the usage that belongs to earlier agents with the same name.
     earlier: Used,
-    /// The usage of this agent's subagents that were dropped from memory.
+    /// The usage of those subagents of this agent that were dropped from memory.
     pub past_subagents: Used,
     pub last_answer: String,
     /// The prompt of a subagent, in one line; empty for other agents.
     pub subagent_prompt: String,
-    /// The colour of a subagent's name, if its role sets one.
+    /// The colour of a subagent's name; `None` if its role sets none.
     pub color: Option<RoleColor>,
-    /// The recent activity, for the activity bars.
+    /// The recent answers and tool calls, for the activity bars.
     pub pulse: Pulse,
     pub has_entries: bool,
     pub in_turn: bool,
-    /// The user's shell command that is running in the conversation, if any.
+    /// The user's shell command that is running in the conversation; `None` if there is none.
     pub user_command: Option<CallId>,
-    /// The number of turns and compactions of the agent that have ended.
+    /// The number of turns and compactions of the agent that have ended so far.
     pub ended: u64,
 }
 
@@ -149,9 +149,9 @@ impl AgentView {
         }
     }
 
-    /// Updates the usage from `so_far`, the total that the agent itself reports. A total that is lower than before, or
-    /// that changed without an additional call, comes from a new agent with the same name. The usage until then is kept
-    /// as that of earlier agents.
+    /// Updates the usage from `so_far`, the total that the agent reports. If this total is lower than the one before,
+    /// or has changed without an additional call, it comes from a new agent with the same name. The usage until then is
+    /// then kept as that of earlier agents.
     fn update_usage(&mut self, so_far: Used) {
         let own = self.used().since(self.earlier);
         let (before, tokens) = (own.usage.total(), so_far.usage.total());
@@ -164,7 +164,7 @@ impl AgentView {
         (self.usage, self.calls, self.cost) = (all.usage, all.calls, all.cost);
     }
 
-    /// Returns the agent's usage, without that of its subagents.
+    /// Returns the agent's usage, without that of its subagents, and with that of earlier agents with the same name.
     pub fn used(&self) -> Used {
         Used {
             usage: self.usage,
@@ -173,8 +173,8 @@ impl AgentView {
         }
     }
 
-    /// Returns the used share of the model's context window in percent, at most 999; `None` if the window size is
-    /// unknown.
+    /// Returns how much of the model's context window is used, in percent, at most 999; `None` if the size of the
+    /// window is unknown.
     pub fn context_share(&self) -> Option<u64> {
         let window = self.window.filter(|w| *w > 0)?;
         Some(self.context.saturating_mul(100).div_ceil(window).min(999))
@@ -185,9 +185,9 @@ impl AgentView {
 #[derive(Debug, Default)]
 pub struct Agents {
     known: BTreeMap<Name, AgentView>,
-    /// The number and the usage of the agents that were dropped from memory, not counting subagents.
+    /// The number and the usage of agents that were dropped from memory. Subagents are counted with their parents.
     past: (usize, Used),
-    /// The time zone of timestamps in conversations; `None` is UTC.
+    /// The time zone in which conversations show times; `None` is UTC.
     zone: Option<TimeZone>,
     /// How conversations draw images.
     drawing: ImageDrawing,
@@ -206,8 +206,8 @@ impl Agents {
         self.known.get(name)
     }
 
-    /// Returns the agent with that name. An unknown agent is added. If there are [`AGENTS_MAX`] agents already, another
-    /// agent is dropped to make room, if possible one that has left.
+    /// Returns the agent `name`, which is added if it is not in memory. If there are [`AGENTS_MAX`] agents already,
+    /// drops another one, if possible one that has left the team, but never the lead.
     pub fn entry(&mut self, name: &Name) -> &mut AgentView {
         if !self.known.contains_key(name) && self.known.len() >= AGENTS_MAX {
             let gone = |a: &AgentView| a.activity == Some(Activity::Gone);
@@ -247,8 +247,8 @@ impl Agents {
         }
     }
 
-    /// Drops an agent from memory but keeps its usage. The usage of a subagent is added to its parent, the usage of
-    /// another agent to the total of dropped agents.
+    /// Drops an agent from memory but keeps its usage: that of a subagent is added to its parent, that of another agent
+    /// to the total of dropped agents.
     fn forget(&mut self, name: &Name) {
         let Some(agent) = self.known.remove(name) else {
             return;
@@ -268,14 +268,14 @@ impl Agents {
         self.change(name, |agent| agent.apply(at, event));
     }
 
-    /// Adds a notice to the conversation of `name`.
+    /// Adds a notice to the conversation of the agent `name`.
     pub fn notice(&mut self, name: &Name, level: NoticeLevel, text: &str) {
         self.change(name, |agent| {
             agent.transcript.push_notice(level, text);
         });
     }
 
-    /// Adds a decision of the user to the conversation of `name`, with the user's comment.
+    /// Adds a decision of the user, with the user's comment, to the conversation of the agent `name`.
     pub fn decided(&mut self, name: &Name, what: &str, comment: &str) {
         self.change(name, |agent| {
             agent.transcript.push_decision(what, comment);
@@ -303,7 +303,8 @@ impl Agents {
         let mut sizes: Vec<(usize, &mut AgentView)> = others
             .map(|(_, agent)| (agent.transcript.bytes(), agent))
             .collect();
-        // A conversation always keeps its newest entry. If that is not enough, the next longest one shrinks.
+        // A conversation never loses its newest entry. If the longest one is then still too long, the next longest one
+        // loses entries too.
         sizes.sort_by_key(|(bytes, _)| std::cmp::Reverse(*bytes));
         for (bytes, agent) in sizes {
             if all <= OTHERS_MAX {
@@ -316,7 +317,8 @@ impl Agents {
         }
     }
 
-    /// Returns the activity of agent `name`. If no activity event has arrived, derives it from the member status.
+    /// Returns what the agent `name` is doing. Before the first event about its activity, derives it from the agent's
+    /// status in the team.
     pub fn activity(&self, name: &Name, team: &Team) -> Activity {
         if let Some(activity) = self.get(name).and_then(|a| a.activity.clone()) {
             return activity;
@@ -328,7 +330,7 @@ impl Agents {
         }
     }
 
-    /// Marks the end of a session: the lead becomes idle, and all other agents are gone.
+    /// Handles the end of a session: the lead becomes idle, and all other agents are marked as gone.
     pub fn end_of_session(&mut self) {
         for (name, agent) in &mut self.known {
             agent.transcript.close_open_entries();
@@ -361,7 +363,8 @@ impl Agents {
         self.known.iter()
     }
 
-    /// Returns the number and the usage of the agents that were dropped from memory, not counting subagents.
+    /// Returns the number and the usage of agents that were dropped from memory. Subagents are counted with their
+    /// parents.
     pub fn past(&self) -> (usize, Used) {
         self.past
     }

@@ -1,4 +1,4 @@
-//! The usage of each task. The usage of a model call counts for the open task that the agent owned when the call
+//! The usage of each task. The usage of a model call is counted for the open task that the agent owned when the call
 //! returned.
 
 use std::collections::BTreeMap;
@@ -8,11 +8,11 @@ use crate::domain::ids::{Name, TaskId};
 use crate::domain::usage::Usage;
 use crate::ui::model::{CrewModel, board as model_board};
 
-/// Maximum number of tasks that are tracked. Beyond it, the task with the lowest number is dropped; its usage then
-/// counts as usage outside tasks.
+/// Maximum number of tasks whose usage is recorded. If there are more, the task with the lowest number is dropped, and
+/// its usage counts as usage outside tasks.
 const TASKS_MAX: usize = 1000;
 
-/// The usage of each task.
+/// The token usage and cost of each task.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct TaskBook {
     tasks: BTreeMap<TaskId, Used>,
@@ -43,8 +43,9 @@ impl TaskBook {
     }
 }
 
-/// Records additional usage of `agent`. A subagent's usage counts for its parent's task. An increase by more than one
-/// call is ignored: it was accumulated before this screen was attached, so its task is unknown.
+/// Adds the usage `more` of `agent` to the agent's open task; the usage of a subagent, to the task of its parent.
+/// Ignores an increase by more than one call: it accumulated before this screen received events, so its task is
+/// unknown.
 pub fn record_usage(model: &mut CrewModel, agent: &Name, more: Used) {
     if more.usage.total() == 0 || more.calls > 1 {
         return;
@@ -55,10 +56,10 @@ pub fn record_usage(model: &mut CrewModel, agent: &Name, more: Used) {
     }
 }
 
-/// Token usage, calls and cost.
+/// What model calls have used: tokens, number of calls and cost.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Used {
-    /// The tokens, by kind.
+    /// The tokens of each kind, such as input and output.
     pub usage: Usage,
     /// The number of model calls; 0 if they were not counted.
     pub calls: u64,
@@ -67,7 +68,7 @@ pub struct Used {
 }
 
 impl Used {
-    /// Adds another usage. Unknown costs are not counted.
+    /// Adds another usage. The sum of the costs leaves out unknown ones.
     pub fn add(&mut self, other: Used) {
         self.usage.add(other.usage);
         self.calls = self.calls.saturating_add(other.calls);
@@ -75,7 +76,7 @@ impl Used {
         self.cost = costs.into_iter().flatten().reduce(|a, b| a + b);
     }
 
-    /// Returns the increase since the earlier usage `before`. Negative differences count as 0.
+    /// Returns the increase from the earlier usage `before` to this one. A negative difference counts as 0.
     #[must_use]
     pub fn since(self, before: Used) -> Used {
         let usage = Usage {
@@ -99,7 +100,7 @@ impl Used {
         }
     }
 
-    /// Returns the key for sorting by expense: the cost, then the tokens.
+    /// Returns the key for sorting by expense: the cost in US dollars, then the number of tokens.
     pub fn weight(&self) -> (f64, u64) {
         (self.cost.unwrap_or(0.0), self.usage.total())
     }

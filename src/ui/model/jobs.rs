@@ -6,17 +6,18 @@ use crate::domain::ids::JobId;
 use crate::domain::job::{Job, JobEnd};
 use crate::domain::timestamp::Timestamp;
 
-/// Maximum number of jobs in memory. Beyond it, the oldest job that has ended is dropped.
+/// Maximum number of background jobs in memory. If there are more, the oldest job that has ended is dropped.
 pub const JOBS_MAX: usize = 64;
 
-/// The background jobs, in order of their start.
+/// The background jobs in the order in which they were started.
 #[derive(Debug, Default)]
 pub struct JobBook {
     all: VecDeque<Job>,
 }
 
 impl JobBook {
-    /// Adds or updates a job. At [`JOBS_MAX`] jobs, the oldest one that has ended is dropped.
+    /// Adds or updates a job. If there are [`JOBS_MAX`] jobs already, drops the oldest one that has ended, or the
+    /// oldest one if none has ended.
     pub fn changed(&mut self, job: &Job) {
         if let Some(known) = self.all.iter_mut().find(|j| j.id == job.id) {
             known.clone_from(job);
@@ -29,19 +30,19 @@ impl JobBook {
         self.all.push_back(job.clone());
     }
 
-    /// Returns the job with that id; `None` if it is unknown or was dropped.
+    /// Returns the job `id`; `None` if it is unknown or was dropped.
     pub fn get(&self, id: &JobId) -> Option<&Job> {
         self.all.iter().find(|j| j.id == *id)
     }
 
-    /// Appends a chunk to the stored output of the job with that id.
+    /// Appends a chunk of output to the stored output of the job `id`.
     pub fn append_output(&mut self, id: &JobId, chunk: &str) {
         if let Some(job) = self.all.iter_mut().find(|j| j.id == *id) {
             job.put(chunk);
         }
     }
 
-    /// Marks the end of a session: all running jobs were killed.
+    /// Handles the end of a session: marks all running jobs as killed by it.
     pub fn end_of_session(&mut self, now: Timestamp) {
         for job in self.all.iter_mut().filter(|j| j.is_running()) {
             let by = "the end of crewdeck".into();
@@ -49,7 +50,8 @@ impl JobBook {
         }
     }
 
-    /// Returns the jobs in display order: running jobs first, then ended jobs, latest first.
+    /// Returns the jobs in the order in which they are listed: running jobs, oldest first, then ended jobs, newest
+    /// first.
     pub fn listed(&self) -> Vec<&Job> {
         let running = self.all.iter().filter(|j| j.is_running());
         let ended = self.all.iter().rev().filter(|j| !j.is_running());

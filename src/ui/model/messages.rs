@@ -1,4 +1,4 @@
-//! The view model of messages: the latest ones with their delivery status.
+//! The view model of messages between agents and the user: the latest ones with their delivery status.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -11,34 +11,34 @@ use crate::ui::model::board::memo::Memo;
 use crate::ui::model::sentence;
 use crate::ui::text::terms::FilterTerms;
 
-/// Maximum number of messages in memory. Beyond it, the oldest is dropped.
+/// Maximum number of messages in memory. If there are more, the oldest is dropped.
 pub const MESSAGES_MAX: usize = 500;
 
-/// Maximum size of a message's text in memory, in bytes. A longer text is cut in the middle.
+/// Maximum length of a message's text in memory, in bytes. A longer text is cut in the middle.
 pub const MESSAGE_TEXT_MAX: usize = 16 * 1024;
 
 /// A message and its delivery status.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TrackedMessage {
-    /// A sequential number that identifies the message, for the selection.
+    /// A number by which the selection identifies the message. Later messages have higher numbers.
     pub number: u64,
-    /// The message, with its text cut to [`MESSAGE_TEXT_MAX`].
+    /// The message. A text longer than [`MESSAGE_TEXT_MAX`] is cut in the middle.
     pub message: MailMessage,
-    /// The last delivery step that was reported for the message.
+    /// The furthest delivery step that was reported for the message.
     pub step: DeliveryState,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MessageStatus {
-    /// The last step that the message has reached.
+    /// The message has reached this step and no further one.
     At(DeliveryState),
-    /// The recipient left without reading the message.
+    /// The recipient has left without reading the message.
     Unread,
 }
 
 impl TrackedMessage {
-    /// Returns the delivery status. If the recipient has left, a sent message counts as unread, and a delivered
-    /// shutdown request counts as acted on.
+    /// Returns the delivery status. If the recipient has left, a message that was only sent counts as unread, and a
+    /// shutdown request that was delivered counts as acted on.
     pub fn status(&self, team: &Team) -> MessageStatus {
         let has_left = team.members.iter().any(|member| {
             let is_it = member.name.as_str().eq_ignore_ascii_case(&self.message.to);
@@ -68,18 +68,18 @@ impl MessageStatus {
     }
 }
 
-/// The log of the latest [`MESSAGES_MAX`] messages, oldest first.
+/// The latest messages, oldest first: at most [`MESSAGES_MAX`].
 #[derive(Debug, Default)]
 pub struct MessageLog {
     messages: VecDeque<TrackedMessage>,
     next: u64,
-    /// The cached result of [`MessageLog::fitting`]. The cache key is the number of the next message and the filter
+    /// The last result of [`MessageLog::fitting`], cached. Its key is the number of the next message and the filter
     /// text.
     fitting: Memo<(u64, String), Arc<Vec<u64>>>,
 }
 
 impl MessageLog {
-    /// Adds a message or advances its step. A message never goes back to an earlier step.
+    /// Adds a message, or updates its delivery step. The step of a known message is changed only to a later one.
     pub fn update(&mut self, message: &MailMessage, step: DeliveryState) {
         let mut all = self.messages.iter_mut().rev();
         if let Some(there) = all.find(|t| same(&t.message, message)) {
@@ -106,7 +106,8 @@ impl MessageLog {
         self.messages.iter()
     }
 
-    /// Returns all messages between the sender and the recipient of `traced`, in both directions, oldest first.
+    /// Returns the conversation of two parties: all messages between the sender and the recipient of `traced`, in both
+    /// directions, oldest first.
     pub fn thread<'a>(
         &'a self,
         traced: &'a TrackedMessage,
@@ -118,8 +119,8 @@ impl MessageLog {
         })
     }
 
-    /// Returns the numbers of the messages that match the filter text `words`, oldest first. Plain words are searched
-    /// in names and text, `from:NAME` and `to:NAME` in the sender and the recipient.
+    /// Returns the numbers of the messages that match the filter text `words`, oldest first. The filter searches plain
+    /// words in the names and the text, `from:NAME` in the sender and `to:NAME` in the recipient.
     pub fn fitting(&self, words: &str) -> Arc<Vec<u64>> {
         self.fitting.get((self.next, words.to_string()), || {
             let words = FilterTerms::new(words);
@@ -152,33 +153,33 @@ impl MessageLog {
         self.messages.is_empty()
     }
 
-    /// Returns the message with that number; `None` if it was dropped.
+    /// Returns the message with the number `number`; `None` if it was dropped.
     pub fn get(&self, number: u64) -> Option<&TrackedMessage> {
         self.place(number).and_then(|at| self.messages.get(at))
     }
 
-    /// Returns the entry of `message` in the log. A message without an id is never found.
+    /// Returns the logged entry for `message`; `None` if it was dropped or has no id.
     pub fn find(&self, message: &MailMessage) -> Option<&TrackedMessage> {
         let mut all = self.messages.iter().rev();
         all.find(|t| same(&t.message, message))
     }
 
-    /// Returns the index of the message with that number; index 0 is the oldest message in the log.
+    /// Returns the index in the log of the message with the number `number`. The oldest message has the index 0.
     pub fn place(&self, number: u64) -> Option<usize> {
         let first = self.messages.front()?.number;
         let at = usize::try_from(number.checked_sub(first)?).ok()?;
         (at < self.messages.len()).then_some(at)
     }
 
-    /// Returns the number of unread messages. Messages whose recipient has left do not count.
+    /// Returns the number of messages that are not delivered yet. Messages whose recipient has left do not count.
     pub fn unread(&self, team: &Team) -> usize {
         let waits = |t: &&TrackedMessage| t.status(team) == MessageStatus::At(DeliveryState::Sent);
         self.messages.iter().filter(waits).count()
     }
 }
 
-/// Returns whether both are the same message. All copies of a broadcast have the same id, so the recipients must match,
-/// too.
+/// Returns whether `a` and `b` are the same message. The copies of a broadcast have the same id, so the recipients must
+/// be equal too.
 fn same(a: &MailMessage, b: &MailMessage) -> bool {
     !b.id.0.is_empty() && a.id == b.id && a.to == b.to
 }

@@ -1,4 +1,5 @@
-//! View models of the crew, built from its events: agents, jobs, messages and requests, and their text on the screen.
+//! View models of the crew, built from its events: agents, jobs, messages and requests, and the texts and symbols for
+//! them on the screen.
 
 pub(super) mod agents;
 pub(in crate::ui) mod board;
@@ -36,62 +37,62 @@ use crate::ui::model::messages::MessageLog;
 use crate::ui::model::requests::RequestBook;
 use crate::ui::model::servers::ServerBook;
 
-/// The list of the provider's models, which is requested when the user first opens the model picker.
+/// The names of the provider's models. They are requested when the user opens the model picker for the first time.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum ModelList {
-    /// The list was not requested.
+    /// The names were not requested yet.
     #[default]
     Unknown,
-    /// The list was requested and has not arrived.
+    /// The names were requested and have not arrived yet.
     Asked,
     Listed(Vec<String>),
 }
 
-/// A message of the user that the recipient has not read yet.
+/// A message of the user that its recipient has not read yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Queued {
     pub to: Name,
     pub text: String,
 }
 
-/// Maximum number of unread messages of the user that are shown.
+/// Maximum number of unread messages of the user in memory. If there are more, the oldest is no longer shown as queued.
 pub const QUEUED_MAX: usize = 50;
 
-/// Maximum number of models in the list. Further ones are dropped.
+/// Maximum number of model names in the list. Further names are dropped.
 pub const MODELS_MAX: usize = 1000;
 
-/// The state of the crew as its events report it. Panes and popups read it; only events change it.
+/// The state of the crew according to its events. Panes and popups read it; only events change it.
 #[derive(Debug)]
 pub struct CrewModel {
     pub(in crate::ui) setup: Option<SessionInfo>,
     pub(in crate::ui) agents: Agents,
     pub(in crate::ui) board: Arc<TaskGraph>,
-    /// Cached values derived from the board.
+    /// Cached values that are derived from the board.
     pub(in crate::ui) memo: BoardMemos,
     pub(in crate::ui) history: History,
     pub(in crate::ui) costs: TaskBook,
     /// The limit on concurrent model calls, and the usage budgets.
     pub(in crate::ui) limits: Limits,
-    /// The merge status of the task branches.
+    /// The merge status of the branches of tasks.
     pub(in crate::ui) branches: Branches,
-    /// What is checked out in the project's root directory; `None` until the crew has reported it.
+    /// The branch or commit that is checked out in the root directory; `None` until the crew has reported it.
     pub(in crate::ui) head: Option<CheckedOut>,
     pub(in crate::ui) team: Arc<Team>,
     pub(in crate::ui) messages: MessageLog,
     pub(in crate::ui) requests: RequestBook,
-    /// The session permissions, oldest first.
+    /// The session permissions: what the user has allowed the whole team until crewdeck ends. Oldest first.
     pub(in crate::ui) rules: Vec<SessionPermission>,
     pub(in crate::ui) event_log: EventLog,
     pub(in crate::ui) models: ModelList,
     pub(in crate::ui) jobs: JobBook,
-    /// The MCP servers.
+    /// The MCP servers, with what they offer.
     pub(in crate::ui) servers: ServerBook,
     pub(in crate::ui) skills: SkillCatalog,
     pub(in crate::ui) queued: Vec<Queued>,
 }
 
 impl CrewModel {
-    /// Creates an empty model that shows times of day in `zone`.
+    /// Creates an empty model that shows times in `zone`.
     pub fn new(zone: TimeZone) -> CrewModel {
         CrewModel {
             setup: None,

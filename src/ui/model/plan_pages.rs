@@ -1,4 +1,4 @@
-//! A cache of rendered plans, so that the Markdown of a plan is not laid out again for each frame.
+//! A cache of rendered plans, so that the Markdown of a plan is not rendered again for each frame.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -9,11 +9,11 @@ use ratatui::text::Line;
 use crate::ui::theme::Theme;
 use crate::ui::transcript::markdown;
 
-/// Maximum number of cached pages: the card and the preview, each at two widths (for measuring and for drawing), and
-/// one spare.
+/// Maximum number of rendered plans in the cache: for a request's card and for its preview two widths each, one for
+/// measuring and one for drawing, and one spare.
 const PAGES_MAX: usize = 5;
 
-/// The rendered plans that were used last, at most [`PAGES_MAX`]. Dropping them does not change the screen.
+/// The plans that were rendered or used last, at most [`PAGES_MAX`]. Dropping them does not change the screen.
 #[derive(Debug, Default)]
 pub struct PlanPages(RefCell<VecDeque<PlanPage>>);
 
@@ -26,7 +26,8 @@ struct PlanPage {
 }
 
 impl PlanPages {
-    /// Returns the plan `body` rendered with lines of at most `columns` columns, from the cache if possible.
+    /// Returns the Markdown of a plan, `body`, rendered with lines of at most `columns` columns. Uses the cache if it
+    /// holds them.
     pub fn get(&self, body: &str, columns: usize, theme: &Theme) -> Rc<[Line<'static>]> {
         let mut pages = self.0.borrow_mut();
         let is_it = |p: &PlanPage| p.columns == columns && p.theme == *theme && p.body == body;

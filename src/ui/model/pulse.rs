@@ -1,27 +1,28 @@
-//! Activity bars: an agent's recent activity in slices of ten seconds. Pure.
+//! Activity bars: how active an agent was recently, with one bar per time slice of ten seconds. Pure.
 
 use std::collections::VecDeque;
 
 use crate::domain::timestamp::Timestamp;
 
-/// The length of a slice, in seconds. One activity bar stands for one slice.
+/// Length of the time slice for which one activity bar stands, in seconds.
 const SLICE: u64 = 10;
-/// Maximum number of slices in memory (five minutes). Beyond it, the oldest is dropped.
+/// Maximum number of time slices in memory: 30 slices are five minutes. If there are more, the oldest is dropped.
 pub const SLICES_MAX: usize = 30;
 
 const BARS: [char; 7] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇'];
 
-/// The number of answers and tool calls of an agent in each of the last [`SLICES_MAX`] slices of time.
+/// The recent activity of an agent: its number of answers and tool calls in each of the last time slices, at most
+/// [`SLICES_MAX`].
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Pulse {
-    /// The number of the newest slice; slice 0 begins at the Unix epoch.
+    /// The number of the newest time slice. Slice 0 begins at the Unix epoch.
     newest: u64,
-    /// The number of answers and tool calls in each slice, newest last.
+    /// The number of answers and tool calls of the agent in each time slice of ten seconds, oldest first.
     beats: VecDeque<u32>,
 }
 
 impl Pulse {
-    /// Counts an answer or a tool call at the time `at`.
+    /// Counts an answer or a tool call of the agent at the time `at`.
     pub fn beat(&mut self, at: Timestamp) {
         let slice = slice(at);
         if self.beats.is_empty() {
@@ -36,19 +37,19 @@ impl Pulse {
             self.beats.pop_front();
         }
         self.newest = self.newest.max(slice);
-        // If the clock went backwards, the newest slice counts it.
+        // If the clock went backwards, the call is counted in the newest time slice.
         if let Some(last) = self.beats.back_mut() {
             *last = last.saturating_add(1);
         }
     }
 
-    /// Returns whether the agent has shown no activity yet.
+    /// Returns whether the agent has not given an answer or called a tool yet.
     pub fn is_empty(&self) -> bool {
         self.beats.is_empty()
     }
 
-    /// Renders the last `columns` slices until `now`, one bar per slice, scaled to the highest one. A slice without
-    /// activity is blank.
+    /// Returns one bar for each of the last `columns` time slices up to `now`, oldest first. The height of a bar is
+    /// relative to the highest one. A slice without activity is a blank.
     pub fn bars(&self, now: Timestamp, columns: usize) -> String {
         let passed = usize::try_from(slice(now).saturating_sub(self.newest)).unwrap_or(usize::MAX);
         let most = self.beats.iter().copied().max().unwrap_or(0).max(3);

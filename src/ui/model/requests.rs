@@ -7,32 +7,33 @@ use crate::domain::request::{Approver, Request, RequestKind};
 use crate::domain::text::{clip, head_and_tail};
 use crate::ui::model::plan_pages::PlanPages;
 
-/// Maximum number of pending requests in memory. The crew's own limit is far lower.
+/// Maximum number of open requests in memory. The crew allows far fewer.
 pub const WAITING_MAX: usize = 200;
 
-/// Maximum number of choices of a question, because there are keys for no more. Further choices are dropped.
+/// Maximum number of choices of a question. There are keys for no more; further choices are dropped.
 const CHOICES_MAX: usize = 6;
 /// Maximum length of a choice, in characters. A longer choice is cut.
 const CHOICE_MAX: usize = 400;
 
-/// Maximum size of a request's body in memory, in bytes. A longer body is cut in the middle.
+/// Maximum length of a request's body in memory, in bytes. A longer body is cut in the middle.
 pub const BODY_MAX: usize = 64 * 1024;
 
-/// The pending requests. Permission requests for the same call share one card on the screen.
+/// The open requests. Several permission requests for the same call share one card on the screen.
 #[derive(Debug, Default)]
 pub struct RequestBook {
-    /// The requests that the user must decide, then those that the lead may decide; each group oldest first.
+    /// The open requests: first those that the user must decide, then those that the lead may decide; each group oldest
+    /// first.
     waiting: VecDeque<Request>,
-    /// The cards, each as the index in `waiting` of its first request.
+    /// One entry for each card: the index in `waiting` of the first request on the card.
     cards: Vec<usize>,
-    /// The answered requests whose answer the crew has not confirmed yet. Each is mapped to the one request of its card
-    /// that the answer was sent for.
+    /// The requests whose answer the crew has not confirmed yet. The value is the request for which the answer was
+    /// sent: the same one, or another one on the same card.
     answered: BTreeMap<RequestId, RequestId>,
     pages: PlanPages,
 }
 
 impl RequestBook {
-    /// Adds or updates a request. A decided request is removed.
+    /// Adds or updates a request. Removes a request that is no longer open.
     pub fn changed(&mut self, request: &Request) {
         let place = self.waiting.iter().position(|r| r.id == request.id);
         if !request.is_pending() || needs_no_user(request) {
@@ -45,7 +46,7 @@ impl RequestBook {
         }
         let mut request = request.clone();
         request.body = head_and_tail(&request.body, BODY_MAX);
-        // Another program may have written the file, so the choices may exceed the limits.
+        // Another program may have written the file of the request, so its choices may exceed the limits.
         request.choices.truncate(CHOICES_MAX);
         for choice in &mut request.choices {
             *choice = clip(choice, CHOICE_MAX);
@@ -74,12 +75,12 @@ impl RequestBook {
         &self.pages
     }
 
-    /// Returns the number of cards.
+    /// Returns the number of cards. Requests that are alike share one card.
     pub fn len(&self) -> usize {
         self.cards.len()
     }
 
-    /// Returns the number of cards that only the user can decide.
+    /// Returns the number of cards that the user must decide.
     pub fn for_user(&self) -> usize {
         self.cards().filter(|r| !is_for_lead(r)).count()
     }
@@ -88,7 +89,7 @@ impl RequestBook {
         self.waiting.is_empty()
     }
 
-    /// Returns the first request of each card, in order.
+    /// Returns the first request of each card, in the order of the cards.
     pub fn cards(&self) -> impl DoubleEndedIterator<Item = &Request> {
         self.cards.iter().filter_map(|at| self.waiting.get(*at))
     }
@@ -97,31 +98,31 @@ impl RequestBook {
         self.waiting.iter().find(|r| r.id == *id)
     }
 
-    /// Returns whether the request with that id is a pending question.
+    /// Returns whether the request `id` is an open question.
     pub fn is_question(&self, id: &RequestId) -> bool {
         self.get(id)
             .is_some_and(|r| r.kind == RequestKind::Question)
     }
 
-    /// Returns the index of the card that holds the request with that id.
+    /// Returns the index of the card with the request `id`; `None` if the request is not open.
     pub fn place(&self, id: &RequestId) -> Option<usize> {
         let wanted = self.get(id)?;
         self.cards().position(|r| r.id == *id || r.is_like(wanted))
     }
 
-    /// Returns the first request of the card at index `place`.
+    /// Returns the first request of the card at the index `place`; `None` if there is no such card.
     pub fn at(&self, place: usize) -> Option<&Request> {
         self.cards.get(place).and_then(|at| self.waiting.get(*at))
     }
 
-    /// Returns the other requests on the card of `request`.
+    /// Returns the other requests that share the card of `request`.
     pub fn same(&self, request: &Request) -> impl Iterator<Item = &Request> {
         self.waiting
             .iter()
             .filter(|r| r.id != request.id && r.is_like(request))
     }
 
-    /// Marks the request and all others on its card as answered until the crew confirms the answer.
+    /// Marks the request `id` and all others on its card as answered, until the crew confirms the answer.
     pub fn answer(&mut self, id: &RequestId) {
         let same: Vec<RequestId> = self
             .get(id)
@@ -131,13 +132,13 @@ impl RequestBook {
         self.answered.extend(all.map(|each| (each, id.clone())));
     }
 
-    /// Returns whether the user has answered the request and the crew has not confirmed the answer yet.
+    /// Returns whether the user has answered the request `id` and the crew has not confirmed the answer yet.
     pub fn is_answered(&self, id: &RequestId) -> bool {
         self.answered.contains_key(id)
     }
 
-    /// Marks the request `id`, whose answer was refused, and all others on its card as not answered, so that the user
-    /// can answer again.
+    /// Marks the request `id` and all others on its card as not answered, because the crew has refused the answer. The
+    /// user can then answer again.
     pub fn forget_answer(&mut self, id: &RequestId) {
         self.answered.retain(|_, given| given != id);
     }
@@ -153,7 +154,8 @@ pub fn is_for_lead(request: &Request) -> bool {
     request.approver == Approver::Lead
 }
 
-/// Returns whether the user has nothing to decide: a policy decides the request, or the user requested the shutdown.
+/// Returns whether the user has nothing to decide: the request is approved or denied by a rule, or it is a shutdown
+/// that the user has requested.
 fn needs_no_user(request: &Request) -> bool {
     let is_ruled = matches!(request.approver, Approver::Auto | Approver::Deny);
     is_ruled || request.kind == RequestKind::Shutdown && request.from.is_user()

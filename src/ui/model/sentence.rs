@@ -1,4 +1,4 @@
-//! One-line texts for messages, requests and compactions, instead of their JSON.
+//! One-line texts for messages and requests, which replace their JSON.
 
 use serde_json::Value;
 
@@ -10,7 +10,7 @@ use crate::domain::request::{PendingCall, Request, RequestKind, RequestStatus};
 use crate::domain::text::one_line;
 use crate::ui::text::longest_fitting;
 
-/// Returns a description of a message in one line, without sender and recipient.
+/// Returns the content of a message in one line, without sender and recipient.
 pub fn message(message: &MailMessage) -> String {
     let words = words(&message.content);
     match &message.kind {
@@ -40,7 +40,7 @@ pub fn message(message: &MailMessage) -> String {
     }
 }
 
-/// Returns the heading of a request, without its task.
+/// Returns a sentence that says who requests what, such as `bob asks you to approve its plan`, without the task.
 pub fn request(request: &Request) -> String {
     match request.kind {
         RequestKind::Plan => format!("{} asks you to approve its plan", request.from),
@@ -53,8 +53,8 @@ pub fn request(request: &Request) -> String {
     }
 }
 
-/// Returns the heading of a request's card: the agent, the kind of request and the task. If `columns` are too few, uses
-/// the short form, so that more of the task is visible.
+/// Returns the heading of a request's card: the agent, the kind of request and the task. If it does not fit into
+/// `columns` columns, uses a shorter form, so that more of the task is visible.
 pub fn heading(asked: &Request, board: &TaskGraph, columns: usize) -> String {
     let (whole, short) = (request(asked), brief(asked));
     let Some(id) = asked.task else {
@@ -76,13 +76,13 @@ pub fn heading(asked: &Request, board: &TaskGraph, columns: usize) -> String {
     longest_fitting(&[&forms[0], &forms[1]], columns).to_string()
 }
 
-/// Returns what a request is about in one line: the command, the tool and its input, or the question. `None` if the
-/// heading says enough.
+/// Returns in one line what a request is about: the command, the tool and its input, or the question. Returns `None`
+/// for a plan, a budget or a shutdown, whose heading says it.
 pub fn about(request: &Request) -> Option<String> {
     let mut lines = request.body.lines();
     let words = match (request.kind, &request.call) {
         (RequestKind::Permission, Some(call)) => call_words(call),
-        // The first line names the tool.
+        // The first line of the body names the tool.
         (RequestKind::Permission, None) => {
             let line = lines.nth(1)?;
             one_line(line.strip_prefix("$ ").unwrap_or(line))
@@ -104,8 +104,8 @@ fn call_words(call: &PendingCall) -> String {
     }
 }
 
-/// Returns the user's decision on a request as a line of the conversation. `None` if the request is open, someone else
-/// decided it, or it is a question, whose answer the conversation shows anyway.
+/// Returns the user's decision on a request as one line for the conversation. Returns `None` if the request is open, if
+/// the user has not decided it, or if it is a question, because the conversation shows the answer anyway.
 pub fn decision(request: &Request) -> Option<String> {
     let is_approved = match request.status {
         RequestStatus::Approved => true,
@@ -128,7 +128,7 @@ pub fn decision(request: &Request) -> Option<String> {
     })
 }
 
-/// Returns a shorter form of [`request`], such as `bob: plan`.
+/// Returns a shorter form of the text from [`request`], such as `bob: plan`.
 fn brief(request: &Request) -> String {
     match request.kind {
         RequestKind::Plan => format!("{}: plan", request.from),
@@ -139,7 +139,7 @@ fn brief(request: &Request) -> String {
     }
 }
 
-/// Returns `sentence: words`. If `words` already begin with the sentence, does not repeat it.
+/// Returns `sentence: words`. If `words` begins with `sentence` already, does not repeat it.
 fn with(sentence: &str, words: &str) -> String {
     let words = match words.get(..sentence.len()) {
         Some(start) if start.eq_ignore_ascii_case(sentence) => {
@@ -166,8 +166,8 @@ fn approved(message: &MailMessage) -> Option<bool> {
         .and_then(Value::as_bool)
 }
 
-/// Returns the text of a message in one line. If it is a JSON object, as other programs may write it, returns the text
-/// fields.
+/// Returns the text of a message in one line. If the text is a JSON object, which other programs may write, returns the
+/// texts in its known fields.
 fn words(content: &str) -> String {
     let text = content.trim();
     if text.starts_with('{')

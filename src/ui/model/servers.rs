@@ -1,5 +1,5 @@
-//! The view model of MCP servers: the state of each, what they offer, and the log of the one whose log the user has
-//! opened last.
+//! The view model of MCP servers: the state of each, what each offers, and the log of one server, the one that the user
+//! has opened last.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,18 +7,19 @@ use crate::domain::mcp::{ServerState, ServerStatus};
 use crate::domain::server_offers::ServerOffers;
 use crate::protocol::Command;
 
-/// Maximum number of servers that are shown.
+/// Maximum number of MCP servers that are shown. Further servers are left out.
 const SERVERS_MAX: usize = 200;
 
 /// The MCP servers, sorted by name.
 #[derive(Debug, Default)]
 pub struct ServerBook {
     all: Vec<ServerStatus>,
-    /// The name of a server and the end of its log.
+    /// The name of the server whose log the user has opened last, and the end of that log.
     log: Option<(String, String)>,
-    /// What the servers offer, by the name of the server.
+    /// What each server offers, by server name.
     offers: BTreeMap<String, ServerOffers>,
-    /// The servers that the user has begun to name, and so started. `None` before the user has asked for any offers.
+    /// The servers for which a start was requested, because the user has typed their names after `@` or `/`. `None`
+    /// until offers are requested for the first time.
     asked: Option<BTreeSet<String>>,
 }
 
@@ -27,7 +28,7 @@ impl ServerBook {
         self.all = servers.iter().take(SERVERS_MAX).cloned().collect();
     }
 
-    /// Replaces the numbers of calls.
+    /// Stores the number of calls of each server that `calls` names.
     pub fn called(&mut self, calls: &BTreeMap<String, u64>) {
         for server in &mut self.all {
             if let Some(calls) = calls.get(&server.name) {
@@ -36,19 +37,19 @@ impl ServerBook {
         }
     }
 
-    /// Replaces the log. The crew has limited its size.
+    /// Stores the log of `server` instead of the one before. The crew limits its length.
     pub fn log(&mut self, server: &str, text: &str) {
         self.log = Some((server.into(), text.into()));
     }
 
-    /// Replaces what a server offers. Its sender has bounded it.
+    /// Stores what a server offers. The crew limits the number of offers.
     pub fn offers(&mut self, offers: &ServerOffers) {
         if self.offers.len() < SERVERS_MAX || self.offers.contains_key(&offers.server) {
             self.offers.insert(offers.server.clone(), offers.clone());
         }
     }
 
-    /// Returns what a server offers; `None` if it was not listed, or is not running now.
+    /// Returns what a server offers; `None` if that is unknown or the server is not running now.
     pub fn offers_of(&self, server: &ServerStatus) -> Option<&ServerOffers> {
         let is_up = matches!(
             server.state,
@@ -57,7 +58,8 @@ impl ServerBook {
         self.offers.get(&server.name).filter(|_| is_up)
     }
 
-    /// Returns the server whose name begins `typed`, before a colon, regardless of case.
+    /// Returns the server whose name is in `typed` before the colon, regardless of case; `None` if there is no colon or
+    /// no such server.
     pub fn named(&self, typed: &str) -> Option<&ServerStatus> {
         let (name, _) = typed.split_once(':')?;
         let exact = self.all.iter().find(|server| server.name == name);
@@ -65,8 +67,8 @@ impl ServerBook {
         exact.or_else(|| all.find(|server| server.name.eq_ignore_ascii_case(name)))
     }
 
-    /// Returns the command that asks the crew what servers offer, because the user types `typed` after `@` or `/`, and that
-    /// starts the server that `typed` names. `None` if nothing is new.
+    /// Returns the command that asks the crew what the servers offer. `typed` is the text after `@` or `/`; if it names
+    /// a server that is not running, the command also starts that server. Returns `None` if the crew was already asked.
     pub fn ask(&mut self, typed: &str) -> Option<Command> {
         if self.all.is_empty() {
             return None;
@@ -88,7 +90,7 @@ impl ServerBook {
         &self.all
     }
 
-    /// Returns the log of `server`; `None` if it is not the log that was opened last.
+    /// Returns the log of `server`; `None` if the user has opened the log of another server since, or no log at all.
     pub fn log_of(&self, server: &str) -> Option<&str> {
         let (name, text) = self.log.as_ref()?;
         (name == server).then_some(text.as_str())

@@ -1,4 +1,4 @@
-//! The symbol, label and style of each status, which all views share.
+//! The symbols, labels and styles of all kinds of status. All views use them.
 
 use std::time::Duration;
 
@@ -107,14 +107,14 @@ pub fn activity(activity: &Activity, now: Timestamp, theme: &Theme) -> StatusDis
     }
 }
 
-/// Returns the style of an agent's name: `usual`, in the colour of the agent's role if that sets one.
+/// Returns the style of an agent's name: the style `usual`, with the colour of the agent's role if the role sets one.
 pub fn agent_name(model: &CrewModel, name: &Name, usual: Style, theme: &Theme) -> Style {
     let member = model.team.find(name).and_then(Member::color);
     let color = member.or_else(|| model.agents.get(name)?.color);
     color.map_or(usual, |color| theme.in_role_color(usual, color))
 }
 
-/// Returns the number of seconds from `now` until `until`, rounded up.
+/// Returns the number of seconds from `now` to `until`, rounded up; 0 if `until` has passed.
 pub fn seconds(until: Timestamp, now: Timestamp) -> u64 {
     let left = until.since(now);
     left.as_secs() + u64::from(left.subsec_nanos() > 0)
@@ -146,7 +146,7 @@ pub fn level(level: NoticeLevel, theme: &Theme) -> (&'static str, Style) {
     }
 }
 
-/// How long the spinner shows one symbol: 8 symbols per second.
+/// Time for which the spinner shows one symbol: it shows 8 symbols per second.
 pub const SPINNER_INTERVAL: Duration = Duration::from_millis(125);
 
 pub fn spinner(now: Timestamp) -> &'static str {
@@ -156,8 +156,8 @@ pub fn spinner(now: Timestamp) -> &'static str {
     picture.copied().unwrap_or("⠋")
 }
 
-/// Returns the end and the cause of the team's back-off. If several agents back off, returns those of the back-off that
-/// ends last. `None` if no agent backs off.
+/// Returns the time at which the team's back-off ends, and its cause. If several agents back off, returns those of the
+/// agent whose back-off ends last. Returns `None` if no agent backs off.
 pub fn backoff(model: &CrewModel) -> Option<(Timestamp, String)> {
     let waits = model
         .present()

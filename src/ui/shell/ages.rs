@@ -1,4 +1,4 @@
-//! The ages on the screen, such as `2m`, and the time until one of them changes. Pure.
+//! The ages that the screen shows, such as `2m`, and the time until one of them changes. Pure.
 
 use std::time::Duration;
 
@@ -115,7 +115,7 @@ mod tests {
         assert_eq!((wakes, frames), (59, 59));
     }
 
-    /// Like `idle_screen`, with a message to the lead at the step `step`, and an open popup.
+    /// Like `idle_screen`, with a message to the lead in the delivery state `step`, and with an open popup.
     fn message_read(popup: impl Popup, step: DeliveryState, passed: f64) -> UiState {
         let mut state = idle_screen(TaskStatus::Completed, 0.0);
         let mut one = mail_message("1", MailKind::Message, "bob", "lead", "hello");
@@ -150,7 +150,7 @@ mod tests {
         assert!(state.take_dirty());
         state.popups.clear();
         assert_eq!(next_tick(&state), None);
-        // The preview shows the age too.
+        // The preview of the inbox shows the age of the message too.
         open(&mut state, Peek::new(Pane::Inbox));
         assert_eq!(next_tick(&state).map(|wait| wait.as_secs()), Some(60));
     }
@@ -170,7 +170,7 @@ mod tests {
         let cause = |m| format!("lead has not read 1 message, the oldest for {m}m");
         let expected = [(300.0, 5), (360.0, 6), (420.0, 7), (480.0, 8)];
         assert_eq!(seen, expected.map(|(at, m)| (at, cause(m))));
-        // Without the popup no age is shown.
+        // Without the popup, the screen shows no age.
         state.popups.clear();
         assert_eq!(next_tick(&state), None);
     }

@@ -1,4 +1,4 @@
-//! The key contexts that are active, derived from popups, focus and text fields. Pure.
+//! The active key contexts, which decide what a key does. They follow from popups, focus and text fields. Pure.
 
 use crate::ui::keymap::Context;
 use crate::ui::keymap::pane::Focus;
@@ -9,7 +9,7 @@ impl UiState {
     /// Returns the active key contexts, the most specific first.
     pub fn contexts(&self) -> Vec<Context> {
         if let Some(Peek { pane, .. }) = self.popups.top::<Peek>() {
-            // The preview also accepts the keys of its pane.
+            // While a preview is open, the keys of the previewed pane work too.
             let inner = self.panes.get(*pane).inner_context(self);
             let rest = [Context::In(*pane), Context::Everywhere];
             let first = std::iter::once(Context::Peek);

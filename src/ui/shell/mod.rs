@@ -1,4 +1,5 @@
-//! The shell: dispatches keys, mouse and events to panes and popups, and draws the whole screen.
+//! The shell: sends each key, mouse event and crew event to the pane or popup that handles it, and draws the whole
+//! screen.
 
 pub(in crate::ui) mod ages;
 pub(in crate::ui) mod contexts;

@@ -1,4 +1,4 @@
-//! The whole state of the dashboard: what panes and popups share, and what only the shell needs.
+//! The whole state of the dashboard: the state that panes and popups share, and the state that only the shell uses.
 
 use std::ops::{Deref, DerefMut};
 
@@ -55,12 +55,12 @@ impl DerefMut for UiState {
 }
 
 impl UiState {
-    /// Returns the focused pane; the composer counts as the conversation.
+    /// Returns the focused pane. If the composer has the focus, returns the conversation's pane.
     pub(in crate::ui) fn focused(&self) -> &dyn PaneFeature {
         self.panes.get(self.focus.pane())
     }
 
-    /// Returns the request that is selected in Needs you; `None` if no request is open.
+    /// Returns the request that is selected in the pane "Needs you"; `None` if no request is open.
     pub(in crate::ui) fn selected_request(&self) -> Option<&Request> {
         match self.panes.get(Pane::Needs).selected_item(self)? {
             SelectedItem::Request(id) => self.model.requests.get(&id),
@@ -68,7 +68,7 @@ impl UiState {
         }
     }
 
-    /// Delivers the queued pane requests to all panes.
+    /// Delivers the queued requests to all panes. Each pane handles those that concern it.
     pub(in crate::ui) fn pass_pane_requests(&mut self) {
         for request in std::mem::take(&mut self.app.pane_requests) {
             for pane in Pane::ALL {
@@ -77,8 +77,8 @@ impl UiState {
         }
     }
 
-    /// Handles the end of the crewdeck process that sent the events so far: no agent or job is running any more, and no
-    /// request is open.
+    /// Handles the end of the crewdeck process whose events were applied so far: marks all its agents and jobs as
+    /// ended, and removes its open requests.
     pub fn end_of_session(&mut self, now: Timestamp) {
         self.now = now;
         self.model.agents.end_of_session();
@@ -104,7 +104,8 @@ impl UiState {
 }
 
 impl UiState {
-    /// Marks all earlier events as seen, so that none of them notifies the user.
+    /// Removes the pending notifications and the status message of the events so far, so that none of them notifies the
+    /// user.
     pub fn mark_seen(&mut self, now: Timestamp) {
         self.now = now;
         self.status = None;
@@ -112,18 +113,18 @@ impl UiState {
         self.dirty = true;
     }
 
-    /// Records that older events are missing, because only the end of a long journal was read.
+    /// Tells the event log that older events are missing, because only the end of a long journal was read.
     pub fn begins_late(&mut self) {
         self.app.model.event_log.begins_late();
     }
 
-    /// Like [`UiState::end_of_session`], but keeps the focus unless it is in Needs you. For a viewer, which stays open
-    /// after the crew has ended.
+    /// Like [`UiState::end_of_session`], but does not move the focus, unless it is in the pane "Needs you". Used by a
+    /// viewer, a dashboard that only watches a crew and stays open after the crew has ended.
     pub fn end_crew(&mut self, now: Timestamp) {
         let focus = self.focus;
         self.end_of_session(now);
         if focus == Focus::Pane(Pane::Needs) {
-            // The previewed request is closed and must not receive keys.
+            // The previewed request is closed, so the preview closes too and receives no more keys.
             self.popups.close_all::<Peek>();
         } else {
             self.focus = focus;

@@ -1,4 +1,4 @@
-//! When the screen changes next without input. Pure.
+//! The time of the next screen change that needs no input, such as a spinner step. Pure.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use crate::ui::model::style::SPINNER_INTERVAL;
 use crate::ui::shell::ages;
 use crate::ui::shell::state::UiState;
 
-/// Returns the time until the screen changes next without input; `None` if it does not change.
+/// Returns the time until the screen changes without input; `None` if it does not change.
 pub fn next_tick(state: &UiState) -> Option<Duration> {
     if let Some(player) = &state.replay
         && !player.is_playing()

@@ -1,5 +1,5 @@
-//! The tour line: tells a new user what to press next while the demo runs. It depends only on the state of the screen.
-//! Pure.
+//! The tour line: while the demo runs, says what the user can press next. The line depends only on the state of the
+//! screen. Pure.
 
 use crate::domain::ids::Name;
 use crate::domain::request::{Approver, Request, RequestKind};
@@ -20,18 +20,18 @@ use crate::ui::text::width;
 const DEMO: &str = "demo";
 /// Maximum length of an agent's name in the tour line, in characters.
 const NAME_MAX: usize = 16;
-/// Number of columns beside the text of the tour line: for the mark before it, and for the hint after it. Excludes the
-/// key that the hint names.
+/// Number of columns that the mark before the text of the tour line and the hint after it take, without the key in the
+/// hint.
 const MARGIN: usize = 11;
-/// The number of completed tasks after which the tour points to the board.
+/// From this number of completed tasks on, the tour points to the board instead of the teammates.
 const SOME_DONE: usize = 2;
-/// The number of completed tasks after which the tour points to the event log.
+/// With more completed tasks than this, the tour points to the event log.
 const MOST_DONE: usize = 6;
 
 pub const MARK: &str = " ▸ ";
 
-/// Returns the tour line: a short form of the setup page, what a viewer can do, or the next step of the demo. `None` if
-/// none of these applies or the user has hidden the line.
+/// Returns the tour line: the setup page in short, what a viewer (a dashboard that only watches a crew) can do, or the
+/// next step of the demo. Returns `None` if none of these applies or the user has hidden the line.
 pub fn line(state: &UiState) -> Option<String> {
     if state.is_tour_dismissed {
         return None;
@@ -79,7 +79,7 @@ fn is_demo(model: &CrewModel) -> bool {
     setup.is_some_and(|setup| setup.provider == DEMO)
 }
 
-/// Returns whether the tour line says which request waits for the user, and how to decide it.
+/// Returns whether the tour line says which request waits for the user and how to decide it.
 pub fn is_about_request(state: &UiState) -> bool {
     is_demo(state)
         && !state.is_tour_dismissed
@@ -97,7 +97,8 @@ fn is_live(model: &CrewModel, agent: &Name) -> bool {
     model.activity(agent) != Activity::Gone
 }
 
-/// Returns the number of columns for the text of the tour line, between the mark and the hint that hides the line.
+/// Returns the maximum width of the text in the tour line, in columns: the width of the screen without the mark before
+/// the text and the hint after it.
 fn room(app: &App) -> usize {
     usize::from(app.size.width).saturating_sub(width(&dismissed_by(&app.prefs)) + MARGIN)
 }
@@ -142,8 +143,8 @@ fn waiting(app: &App, request: &Request) -> String {
     format!("{what}: {}, then {yes}", waiting_keys(app))
 }
 
-/// Returns the key that goes to Needs you. If it is an Alt key, also names a key without Alt that does the same, for
-/// terminals in which Option types symbols.
+/// Returns the key that moves the focus to the pane "Needs you". If that is an Alt key, adds a key for the same action
+/// without Alt, for terminals in which Option types symbols.
 fn waiting_keys(app: &App) -> String {
     let key = app.waiting_key();
     let mut bound = app.prefs.keymap.in_context(Context::Everywhere);
@@ -174,7 +175,8 @@ fn stage(app: &App) -> String {
     let is_lead_busy = app.activity(&Name::lead()).is_busy();
     if all == 0 {
         return match app.focus {
-            // The user did not type the message in the conversation, so the tip says that the demo did.
+            // The demo sent the first prompt. The tip says so, because the user sees a prompt that the user did not
+            // type.
             _ if is_lead_busy => {
                 let context = match app.focus {
                     Focus::Composer if app.input.composer.is_empty() => Context::EmptyComposer,
@@ -225,7 +227,7 @@ fn stage(app: &App) -> String {
     )
 }
 
-/// Returns the tip for when all tasks are completed. `board` is the key of the board.
+/// Returns the tip for a board on which all tasks are completed. `board` is the key that focuses the board.
 fn all_done(app: &App, board: &str, is_lead_busy: bool) -> String {
     let unmerged = branches::unmerged(app).len();
     if unmerged > 0 && is_lead_busy {
@@ -251,7 +253,7 @@ fn all_done(app: &App, board: &str, is_lead_busy: bool) -> String {
     format!("Next: {quit}, then run crewdeck in your own project")
 }
 
-/// Returns the slash command of `action` while the composer has the focus, else its key.
+/// Returns how to run `action`: its slash command if the composer has the focus, else its key.
 fn key_or_command(app: &App, action: Action) -> String {
     let is_it = |(_, does, _): &&(&str, Action, &str)| *does == action;
     match app.focus {

@@ -1,4 +1,4 @@
-//! Tests of the tour line: its text as the work progresses, and when it is shown.
+//! Tests of the tour line: its text as the demo progresses, and when it is shown.
 
 use pretty_assertions::assert_eq;
 
@@ -203,7 +203,7 @@ fn keys_named_in_tips_do_what_the_tip_says() {
     }
 }
 
-/// Returns the keys named in a text, in the syntax of `press`.
+/// Returns the keys that a text names, in the syntax of `press`.
 fn keys_in(text: &str) -> Vec<String> {
     let words = text
         .split([' ', ',', ':', '/', '.'])
@@ -227,7 +227,7 @@ fn keys_in(text: &str) -> Vec<String> {
     keys.map(pressed).collect()
 }
 
-/// The keys that the scripted lead of the demo names must work wherever the focus is.
+/// The keys that the scripted lead of the demo names work wherever the focus is.
 #[test]
 fn keys_in_the_demo_script_work_from_everywhere() {
     const SCRIPT: &str = include_str!("../../../assets/demo/script.yaml");

@@ -1,14 +1,14 @@
-//! Test data: the tips of the tour, each with the keys that it names and what they do.
+//! Test data: the tips of the tour, each with the keys in its text and a check of what these keys do.
 
 use crate::ui::fixture::top_popup;
 use crate::ui::panes::board::view_state::Shape;
 use crate::ui::shell::tour::tests::*;
 
-/// Checks whether the keys of a tip had the effect that the tip promises.
+/// Checks from the state and the effects whether the keys of a tip did what the tip says.
 pub type DidIt = fn(&UiState, &[Effect]) -> bool;
 
-/// A tip for the tests: the events and keys that lead to it, its text, and each key sequence that the text names. Each
-/// sequence has a check of its effect.
+/// A tip of the tour as a test case: the events and keys after which it is shown, its text, and the key sequences that
+/// the text names, each with a check of its effect.
 pub struct Tip {
     pub events: Vec<EventKind>,
     pub before: &'static str,
@@ -135,7 +135,7 @@ pub fn tips() -> Vec<Tip> {
             "@: what happened so far, and why",
         )
         .does("@", |state, _| top_popup(state) == "EventLogPopup"),
-        // The end of the demo: a tip names the lead only while it is busy, and merging only while branches are
+        // At the end of the demo, a tip names the lead only while the lead is busy, and merging only while branches are
         // unmerged.
         tip(
             with(branches(&[4, 5]), vec![busy_lead()]),
@@ -175,7 +175,7 @@ pub fn tips() -> Vec<Tip> {
             "Next: q, then run crewdeck in your own project",
         )
         .does("q", |_, done| done == [Effect::Quit]),
-        // Requests that wait for the user.
+        // Tips about requests that wait for the user.
         tip(
             asked(RequestKind::Plan),
             "",
@@ -203,7 +203,7 @@ pub fn tips() -> Vec<Tip> {
         .does("a", decided)
         .does("r", decided)
         .does("c", comments),
-        // The request of the agent whose conversation is open is answered from its composer.
+        // The request of the agent whose conversation is open can be answered from the composer.
         tip(
             asked(RequestKind::Plan),
             "alt+w o i",
@@ -274,7 +274,7 @@ pub fn tips() -> Vec<Tip> {
             "This is alice, live. Esc twice goes back to the lead",
         )
         .does("esc esc", at_lead),
-        // All teammates have shut down.
+        // Tips when all teammates have shut down.
         tip(
             with(without_conflict(0), vec![all_gone()]),
             "alt+4",
@@ -301,7 +301,7 @@ pub fn tips() -> Vec<Tip> {
             "alice has shut down. Esc twice goes back to the lead",
         )
         .does("esc esc", at_lead),
-        // Over a popup.
+        // Tips while a popup is open.
         tip(
             without_conflict(0),
             "f1",

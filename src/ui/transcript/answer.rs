@@ -6,33 +6,33 @@ use crate::ui::transcript::cell::Fold;
 use crate::ui::transcript::head_tail_text::HeadTailText;
 use crate::ui::transcript::markdown::{Piece, Pieces};
 
-/// Maximum number of positions in a text at which the search for a tool call parses JSON.
+/// Maximum number of positions in a text at which the search for a tool call tries to parse JSON.
 const LOOKS_MAX: usize = 16;
 
 #[derive(Debug, Default)]
 pub struct Answer {
     pub text: HeadTailText,
-    /// What the model has thought before it wrote `text`; may be empty.
+    /// What the model thought before it wrote `text`; may be empty.
     pub thinking: HeadTailText,
-    /// How long the model was thinking, in milliseconds; 0 if unknown.
+    /// How long the model thought, in milliseconds; 0 if unknown.
     pub thought_ms: u64,
-    /// Whether the thinking is folded to one line or shown completely.
+    /// Whether the thinking is shown as one line (folded) or completely.
     pub fold: Fold,
     pub progress: StreamState,
-    /// Identifies the text of this answer within the transcript, as part of the key of cached layouts. Two answers may
-    /// have the same `origin` if their texts are equal.
+    /// Identifies the text of this answer within the transcript. A part of the key of cached layouts. Two answers may
+    /// have the same `origin` only if their texts are equal.
     pub origin: u64,
     pieces: Pieces,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum StreamState {
-    /// More text may arrive.
+    /// The answer is streamed, and more text may arrive.
     #[default]
     Open,
     /// The answer is complete or was cut off.
     Closed,
-    /// The answer is complete and contains a tool call written as text.
+    /// The answer is complete and contains a tool call that the model wrote as text, so that it was not run.
     ClosedWithCall,
 }
 
@@ -45,7 +45,7 @@ impl Answer {
         }
     }
 
-    /// Creates a complete answer. The caller sets its origin.
+    /// Creates a complete answer. The caller must set `origin`.
     pub fn complete(text: &str, thinking: &str) -> Answer {
         let mut out = Answer::default();
         out.push_thinking(thinking);
@@ -58,8 +58,8 @@ impl Answer {
         out
     }
 
-    /// Appends text to the answer and splits it into [`Piece`]s. If that cuts the middle of the text because of the
-    /// limit of [`HeadTailText`], splits the whole text again.
+    /// Appends text to the answer and updates its [`Piece`]s. If [`HeadTailText`] cuts the middle of the text because
+    /// it is too long, computes all pieces again.
     pub fn push_text(&mut self, more: &str) {
         let before = self.text.epoch();
         self.text.push(more);
@@ -73,7 +73,7 @@ impl Answer {
         self.thinking.push(more);
     }
 
-    /// Marks a streamed answer as ended. An answer that is already closed keeps its state.
+    /// Marks a streamed answer as ended. Does not change an answer that has already ended.
     pub fn close(&mut self) {
         if self.progress == StreamState::Open {
             self.progress = StreamState::Closed;
@@ -91,9 +91,8 @@ impl Answer {
     }
 }
 
-/// Returns whether a text contains a tool call as plain text. With some chat templates, models write calls into the
-/// answer as JSON, bare or in tags. A call counts only at the start of a line, so that prose that mentions a call does
-/// not match.
+/// Returns whether a text contains a tool call. With some chat templates, models write calls into the text of an answer
+/// as JSON, alone or in tags. Only a call at the start of a line counts, so that a sentence about a call does not.
 pub fn contains_tool_call(text: &str) -> bool {
     const TAGS: [&str; 4] = [
         "<tool_call>",
@@ -108,7 +107,7 @@ pub fn contains_tool_call(text: &str) -> bool {
         if TAGS.iter().any(|tag| content.starts_with(tag)) {
             return true;
         }
-        // A list of calls starts with a bracket.
+        // A list of calls begins with a bracket.
         let object = content.strip_prefix('[').unwrap_or(content).trim_start();
         if object.starts_with('{') && looks < LOOKS_MAX {
             looks += 1;

@@ -17,12 +17,12 @@ use crate::ui::transcript::tool_display::USER_COMMAND;
 const PROMPT_MAX: usize = 256 * 1024;
 /// Maximum number of attachments of a prompt that are shown. The crew accepts fewer.
 const LABELS_MAX: usize = 100;
-/// Maximum length of the line of an attachment, in characters.
+/// Maximum length of the line that names an attachment, in characters. A longer line is cut.
 const LABEL_MAX: usize = 500;
-/// Maximum length of the name of a stored image, in bytes.
+/// Maximum length of the file name of an image, in bytes. An image with a longer name is not shown.
 const FILE_NAME_MAX: usize = 64;
-/// Maximum number of running calls that are tracked. Beyond it, the oldest is no longer tracked: its result gets a new
-/// cell.
+/// Maximum number of running calls that are tracked. If there are more, the oldest is no longer tracked, and its result
+/// is added as a new cell.
 const RUNNING_MAX: usize = 256;
 
 impl Transcript {
@@ -89,7 +89,7 @@ impl Transcript {
                 });
             }
             AgentEvent::UserCommandStarted { call, command } => {
-                // Does not close the streamed answer: its further text is added above the command.
+                // The streamed answer stays open: its further text is added to its cell above the command.
                 self.track_run(call, ToolRun::user_command(command));
             }
             AgentEvent::UserCommandEnded {
@@ -127,7 +127,8 @@ impl Transcript {
         self.log.push(kind)
     }
 
-    /// Changes the streamed answer with `add`. If no answer is open, starts a new one. Notices do not end an answer.
+    /// Applies `add` to the answer that is being streamed; if there is none, starts a new answer. Notices do not end an
+    /// answer.
     fn stream(&mut self, add: impl FnOnce(&mut Answer)) {
         let number = match self.open {
             Some(open) if self.log.index(open).is_some() => open,
@@ -144,8 +145,8 @@ impl Transcript {
         });
     }
 
-    /// Replaces the streamed answer with the complete one, or adds the complete one if none is open. If the complete
-    /// answer is blank, removes the streamed one.
+    /// Replaces the answer that is being streamed by `answer`, the complete one. If no answer is being streamed, adds
+    /// `answer`. A blank answer is not added; it removes the streamed one.
     fn complete_answer(&mut self, mut answer: Answer) {
         answer.origin = self.next_origin();
         match self.open.take().filter(|n| self.log.index(*n).is_some()) {
@@ -182,7 +183,7 @@ impl Transcript {
     }
 
     fn begin_run(&mut self, call: &CallId, run: ToolRun) {
-        // A second start of a running call: a hook has changed its input.
+        // If a running call is started a second time, a hook has changed its input.
         let mut run = Some(run);
         if let Some((_, number)) = self.running.iter().find(|(id, _)| id == call) {
             self.log.change(*number, |kind| {
@@ -202,7 +203,7 @@ impl Transcript {
 
     fn track_run(&mut self, call: &CallId, run: ToolRun) {
         let number = self.log.push_call(run);
-        // Servers may reuse call IDs; the newest call wins.
+        // Model servers may use a call id again; the newest call with this id is the one that is tracked.
         self.running.retain(|(id, _)| id != call);
         self.running.push_back((call.clone(), number));
         if self.running.len() > RUNNING_MAX {
@@ -210,8 +211,8 @@ impl Transcript {
         }
     }
 
-    /// Applies `end` to a running call, which is then no longer tracked. If no running call has the id `call`, applies
-    /// `end` to a new cell.
+    /// Applies `end` to the running call with the id `call`, which is then no longer tracked. If there is no such call,
+    /// adds a new cell for it and applies `end` to that.
     fn end_run(&mut self, call: &CallId, tool: &str, end: impl FnOnce(&mut ToolRun)) {
         let at = self.running.iter().position(|(id, _)| id == call);
         let known = at.and_then(|at| self.running.remove(at));
@@ -229,15 +230,15 @@ impl Transcript {
         });
     }
 
-    /// Closes the open answer and marks the running calls as abandoned, because the session has ended.
+    /// Ends the streamed answer and the running calls, whose results will not arrive because the session has ended.
     pub fn close_open_entries(&mut self) {
         self.close_answer();
         self.abandon_runs();
         self.running.clear();
     }
 
-    /// Marks the running tool calls as abandoned, because their turn has ended and their results are late or missing.
-    /// Commands of the user are not part of a turn and keep running.
+    /// Marks the running tool calls as abandoned, because their turn has ended without their results. Commands of the
+    /// user are not part of a turn and keep running.
     fn abandon_runs(&mut self) {
         for (_, number) in &self.running {
             self.log.change(*number, |kind| {
@@ -251,8 +252,8 @@ impl Transcript {
     }
 }
 
-/// Returns the attached files with these labels. The names of the stored images are checked, because another program
-/// may have written the journal.
+/// Returns the attached files of a prompt: one for each label, with the image that belongs to it. Images with an
+/// invalid file name are left out, because another program may have written the journal.
 fn attached(labels: &[String], images: &[PromptImage]) -> Vec<AttachedFile> {
     let is_name = |name: &str| {
         name.len() <= FILE_NAME_MAX && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '.')
@@ -274,8 +275,8 @@ fn attached(labels: &[String], images: &[PromptImage]) -> Vec<AttachedFile> {
         .collect()
 }
 
-/// Describes in one line that the conversation was emptied. `transcript` is the path of the file that keeps the old
-/// one.
+/// Returns the text of the entry that says that the conversation was emptied. `transcript` is the path of the file with
+/// the old conversation.
 pub fn cleared(transcript: &str) -> String {
     let path = one_line(transcript);
     format!("conversation cleared. The old one: {path}")

@@ -1,4 +1,4 @@
-//! Lays out the files that are attached to a prompt: their labels, and the rows of pictures.
+//! Lays out the files that are attached to a prompt: a line with the label of each file, and rows for its picture.
 
 use crate::ui::pictures::{ImageDrawing, PictureKey, PictureSize, fit};
 use crate::ui::text::wrap::Row;
@@ -8,19 +8,19 @@ use crate::ui::transcript::layout::{LayoutParams, plain};
 /// Number of columns to the left of a picture.
 pub const PICTURE_INDENT: u16 = 4;
 
-/// How pictures are drawn, and their maximum size; `None` if there is no room for them.
+/// How images are drawn, and the maximum size of a picture. The size is `None` if there is no room for pictures.
 pub type PictureParams = (ImageDrawing, Option<PictureSize>);
 
-/// The position of a picture within the rows of a cell.
+/// The position of a picture in the rows of a cell.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LaidPicture {
     pub key: PictureKey,
-    /// The index of its first row in the rows of the cell.
+    /// The index of the picture's first row among the rows of the cell, counted from 0.
     pub row: usize,
 }
 
-/// Adds the rows of an attached file: its label, and blank rows for its picture. The blank rows are added even if the
-/// picture is not loaded yet, so that no text moves when it is.
+/// Adds the rows of an attached file to `out`: its label, and blank rows over which its picture is drawn. The blank
+/// rows are added even before the picture is loaded, so that no text moves later.
 pub fn rows(
     file: &AttachedFile,
     out: &mut Vec<Row>,

@@ -1,15 +1,15 @@
 //! A group of consecutive calls of the same tool, which can be folded into one header line.
 //!
-//! The header is a cell of its own, before the first call. It is hidden while the group is small. Its counts are
-//! updated as calls start and end, so that drawing it does not visit the calls.
+//! The header is a cell before the cell of the first call. It is not drawn while the group has few calls. Its counts
+//! are updated when a call starts or ends, so that drawing the header does not need the calls.
 
 use crate::ui::transcript::cell::Fold;
 use crate::ui::transcript::run::{ToolCallState, ToolRun};
 
-/// Minimum number of calls for which the group has a visible header.
+/// Minimum number of calls at which the header of a group is drawn.
 pub const GROUP_MIN: usize = 3;
 
-/// The header of a group of consecutive calls of the same tool, with the counts that it shows.
+/// The header of a group of consecutive calls of the same tool, with the numbers that it shows.
 #[derive(Debug, Default, Clone)]
 pub struct CallGroup {
     pub tool: String,
@@ -18,15 +18,15 @@ pub struct CallGroup {
     pub failed: usize,
     /// Number of calls whose turn ended before their result arrived.
     pub abandoned: usize,
-    /// Subject of the first call, such as a path or a command.
+    /// What the first call acts on, such as a path or a command.
     pub first: String,
-    /// Subject of the last call.
+    /// What the last call acts on, such as a path or a command.
     pub last: String,
-    /// Whether all calls so far have the same subject.
+    /// Whether all calls so far act on the same path, command or other subject.
     pub is_same: bool,
-    /// Error of the first call that failed; empty if none failed or the error is unknown.
+    /// Error of the first call that failed; empty if no call has failed or the error is unknown.
     pub first_error: String,
-    /// Whether only the header is shown, or the header and the calls.
+    /// Whether only the header is shown (folded), or the header and the calls.
     pub fold: Fold,
 }
 
@@ -38,17 +38,17 @@ impl CallGroup {
         }
     }
 
-    /// Returns whether the group has enough calls for a visible header: at least [`GROUP_MIN`].
+    /// Returns whether the header is drawn, because the group has at least [`GROUP_MIN`] calls.
     pub fn is_shown(&self) -> bool {
         self.len >= GROUP_MIN
     }
 
-    /// Returns whether the header is shown and the calls are hidden.
+    /// Returns whether the header is drawn in place of the calls.
     pub fn hides(&self) -> bool {
         self.is_shown() && self.fold == Fold::Folded
     }
 
-    /// Counts a new call of the group.
+    /// Adds a new call to the group's counts.
     pub fn add(&mut self, run: &ToolRun) {
         self.len += 1;
         self.count(run.state, |n| n + 1);
@@ -60,7 +60,7 @@ impl CallGroup {
         self.last.clone_from(&run.subject);
     }
 
-    /// Updates the counts after the progress of a call changed from `before`.
+    /// Updates the counts after the state of the call `run` has changed from `before`.
     pub fn update(&mut self, before: ToolCallState, run: &ToolRun) {
         self.count(before, |n| n.saturating_sub(1));
         self.count(run.state, |n| n + 1);
@@ -79,8 +79,8 @@ impl CallGroup {
         *count = change(*count);
     }
 
-    /// Returns the progress of the group: running if any call runs, else failed if any call failed, else abandoned if
-    /// any call was abandoned, else done.
+    /// Returns the state that the header shows: running if any call runs, else failed if any call has failed, else
+    /// abandoned if any call was abandoned, else done.
     pub fn progress(&self) -> ToolCallState {
         if self.running > 0 {
             ToolCallState::Running
@@ -93,7 +93,8 @@ impl CallGroup {
         }
     }
 
-    /// Returns the numbers of calls that are not done, such as `2 running · 1 failed`; empty if all are done.
+    /// Returns how many calls are running, failed or not finished, such as `2 running · 1 failed`; empty if all calls
+    /// are done.
     pub fn result(&self) -> String {
         let words = [
             (self.running, "running"),

@@ -13,21 +13,21 @@ use crate::ui::transcript::run::{ToolCallState, ToolRun};
 #[derive(Debug)]
 pub struct TranscriptCell {
     pub kind: CellKind,
-    /// Changes with every modification of the cell and is unique within the transcript. A part of the key of cached
-    /// layouts.
+    /// A number that is unique within the transcript and changes with each change of the cell. A part of the key of
+    /// cached layouts.
     pub version: u64,
     /// Number of search matches in the cell.
     pub found: usize,
-    /// The number of the group header's cell if the cell is a call in a group.
+    /// The number of the cell with the group's header, if this cell is a call in a group.
     pub group_header: Option<u64>,
-    /// Number of entries before the cell in the conversation, including those that were dropped from memory. Group
-    /// headers are not entries.
+    /// Number of entries before this cell in the conversation, including entries that were dropped from memory. The
+    /// header of a call group does not count as an entry.
     pub entries: u64,
 }
 
 #[derive(Debug)]
 pub enum CellKind {
-    /// A prompt of the user, and the attached files.
+    /// A prompt of the user, with the attached files.
     Prompt(String, Vec<AttachedFile>),
     Answer(Box<Answer>),
     Tool(Box<ToolRun>),
@@ -42,7 +42,7 @@ pub enum CellKind {
 /// A file that is attached to a prompt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AttachedFile {
-    /// The line that names the file: `README.md · 120 lines`.
+    /// The line that names the file, such as `README.md · 120 lines`.
     pub label: String,
     pub picture: Option<CellPicture>,
 }
@@ -50,15 +50,16 @@ pub struct AttachedFile {
 /// An attached image.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CellPicture {
-    /// The name of the file with the stored image.
+    /// The name of the file in which the image is stored.
     pub file: String,
     /// Width and height in pixels.
     pub pixels: (u32, u32),
-    /// Why the image cannot be shown; `None` if it is shown or was not loaded yet.
+    /// Why the image cannot be shown; `None` if it is shown or not loaded yet.
     pub failure: Option<String>,
 }
 
-/// Whether the foldable part of a cell, such as the thinking of an answer, is shown as one line or completely.
+/// Whether the part of a cell that can be folded, such as the thinking of an answer, is shown as one line or
+/// completely.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Fold {
     #[default]
@@ -75,12 +76,12 @@ impl Fold {
     }
 }
 
-/// Determines the spacing between cells: a blank row separates adjacent cells, unless both belong to `Activity`.
+/// The kinds of cells for the spacing: a blank row separates two adjacent cells unless both belong to `Activity`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SpacingGroup {
     User,
     Model,
-    /// Tool calls, entries and notices.
+    /// Tool calls, entries that crewdeck added, and notices.
     Activity,
 }
 
@@ -110,7 +111,7 @@ impl CellKind {
         }
     }
 
-    /// Returns the fold state; `None` if the cell cannot be folded.
+    /// Returns whether the cell is folded or open, for changing it; `None` if the cell cannot be folded.
     pub fn fold(&mut self) -> Option<&mut Fold> {
         match self {
             CellKind::Tool(run) => Some(&mut run.fold),
@@ -121,8 +122,7 @@ impl CellKind {
         }
     }
 
-    /// Returns whether the cell has a part that can be folded. A call group can be folded only while its header is
-    /// visible.
+    /// Returns whether the cell has a part that can be folded. A call group has one only while its header is drawn.
     pub fn is_foldable(&self) -> bool {
         match self {
             CellKind::Tool(_) => true,
@@ -133,7 +133,7 @@ impl CellKind {
         }
     }
 
-    /// Returns the total length of the texts in the cell, in bytes.
+    /// Returns the length of the cell's texts together, in bytes.
     pub fn bytes(&self) -> usize {
         match self {
             CellKind::Prompt(text, _) => text.len(),
@@ -145,8 +145,9 @@ impl CellKind {
         }
     }
 
-    /// Returns the number of matches in the cell, whether it is folded or not. Searches the original text; of a long
-    /// output, only the lines that an open cell shows.
+    /// Returns the number of search matches in the cell, whether the cell is folded or open. Searches the texts
+    /// themselves, not the drawn rows. Of a long diff, output or entry, only the lines that an open cell shows are
+    /// searched.
     pub fn count(&self, needle: &Needle) -> usize {
         let count = |text: &str| needle.count(text);
         match self {
@@ -171,13 +172,13 @@ impl CellKind {
                     .map(|t| fold::shown_lines(t).map(count).sum::<usize>());
                 short + long.iter().sum::<usize>()
             }
-            // The matches are counted in the calls themselves.
+            // The matches are counted in the cells of the calls.
             CellKind::CallGroup(_) => 0,
             CellKind::Notice(_, text, hint) => count(text) + count(hint),
         }
     }
 
-    /// Returns the noun for the status message `Copied …`.
+    /// Returns a name for the cell, such as `the answer`, for the status message `Copied …`.
     pub fn name(&self) -> &'static str {
         match self {
             CellKind::Prompt(..) => "the prompt",
@@ -189,7 +190,7 @@ impl CellKind {
         }
     }
 
-    /// Returns the text to copy; empty for a group header.
+    /// Returns the text of the cell for the clipboard; empty for the header of a call group.
     pub fn text(&self) -> String {
         match self {
             CellKind::Prompt(text, _) => text.clone(),
@@ -210,7 +211,7 @@ impl CellKind {
         }
     }
 
-    /// Returns the notice cell for the end of a turn; `None` if the turn ended normally.
+    /// Returns the notice that says how a turn ended; `None` if the turn ended normally.
     pub fn ended(end: &TurnEnd) -> Option<CellKind> {
         match end {
             TurnEnd::Done => None,

@@ -8,22 +8,24 @@ use crate::ui::transcript::{Transcript, markdown};
 const BLOCKS_MAX: usize = 20;
 /// Maximum number of answers that are searched for code blocks. The newest are searched.
 const ANSWERS_MAX: usize = 50;
-/// Maximum length of a copied conversation, in bytes. Of a longer conversation, the newest entries are copied.
+/// Maximum length of a conversation on the clipboard, in bytes. Of a longer conversation, only the newest entries are
+/// copied.
 const WHOLE_MAX: usize = 1024 * 1024;
 
 /// A part of a conversation that can be copied.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Portion {
-    /// The cell with this number.
+    /// The text of the cell with this number.
     Cell(u64),
-    /// A code block of an answer: the number of the answer's cell and the index of the block, from 0.
+    /// A code block of an answer: the number of the answer's cell, and the index of the block in the answer, counted
+    /// from 0.
     Code(u64, usize),
     Whole,
 }
 
 impl Transcript {
-    /// Returns the parts that can be copied, the most useful ones first, each with a label and its first line. Instead
-    /// of a first line, the whole conversation has the number of its entries.
+    /// Returns the parts that can be copied, the most useful ones first. Each comes with a label and its first line;
+    /// the whole conversation comes with the number of its entries instead of a first line.
     pub fn copyable_portions(&self) -> Vec<(Portion, String, String)> {
         let mut out = Vec::new();
         let gist = |text: &str| one_line(text.trim_start().lines().next().unwrap_or_default());
@@ -70,8 +72,8 @@ impl Transcript {
         out
     }
 
-    /// Returns the text of a portion with control characters escaped; `None` if its cell was dropped from the
-    /// conversation.
+    /// Returns the text of `portion`, with control characters escaped; `None` if the cell of the text was dropped from
+    /// memory.
     pub fn portion_text(&self, portion: &Portion) -> Option<String> {
         match portion {
             Portion::Cell(number) => self
@@ -85,15 +87,14 @@ impl Transcript {
         }
     }
 
-    /// Returns a noun for the selected cell, such as `the answer`, and the text of the cell. `None` if no cell is
-    /// selected.
+    /// Returns the name of the selected cell, such as `the answer`, and its text; `None` if no cell is selected.
     pub fn selected_text(&self) -> Option<(&'static str, String)> {
         let number = self.log.selected?;
         let name = self.kind(number)?.name();
         Some((name, escape_control_chars(&self.text_at(number)?)))
     }
 
-    /// Returns the text of a cell; for a group header, the texts of its calls.
+    /// Returns the text of the cell `number`. For the header of a call group, returns the texts of the group's calls.
     fn text_at(&self, number: u64) -> Option<String> {
         let kind = self.kind(number)?;
         let CellKind::CallGroup(calls) = kind else {
@@ -108,7 +109,7 @@ impl Transcript {
         self.log.index(number).map(|at| &self.log.cell(at).kind)
     }
 
-    /// Iterates over the numbers of answers that contain text, newest first.
+    /// Iterates over the numbers of the cells with answers that contain text, newest first.
     fn answers(&self) -> impl Iterator<Item = u64> {
         let has_words = |at: &usize| match &self.log.cell(*at).kind {
             CellKind::Answer(answer) => !answer.text.is_blank(),
@@ -125,8 +126,8 @@ impl Transcript {
         }
     }
 
-    /// Returns the text of all entries, including folded parts. If it is too long, the oldest entries are replaced by a
-    /// note.
+    /// Returns the text of all entries, including folded parts. If the text would be longer than `WHOLE_MAX` bytes, a
+    /// note replaces the oldest entries.
     fn whole(&self) -> String {
         let mut parts = Vec::new();
         let mut room = WHOLE_MAX;
@@ -138,7 +139,7 @@ impl Transcript {
             }
             let sign = match kind {
                 CellKind::Prompt(..) => "> ".to_string(),
-                // Thinking is folded on the screen but copied in full.
+                // Thinking is copied in full, even if it is folded on the screen.
                 CellKind::Answer(answer) if !answer.thinking.is_blank() => {
                     format!(
                         "∴ {}\n\n",

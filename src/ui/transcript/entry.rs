@@ -1,5 +1,5 @@
-//! Entries that crewdeck added to a conversation: messages, claimed tasks, results of background jobs. A folded entry
-//! is one line.
+//! Entries that crewdeck added to a conversation: messages, claimed tasks and results of background jobs. A folded
+//! entry takes one row.
 
 use ratatui::text::Span;
 
@@ -11,25 +11,26 @@ use crate::ui::transcript::layout::{LayoutParams, plain};
 
 /// Maximum length of the stored text, in bytes. A longer text is cut in the middle.
 const TEXT_MAX: usize = 256 * 1024;
-/// Maximum number of rows of an open entry. Of more rows, the first and the last are shown.
+/// Maximum number of rows of an open entry. If there are more, the first and the last rows are shown.
 const ROWS_MAX: usize = 1000;
-/// Minimum free width, in columns, at which a folded entry shows a preview of its text.
+/// Minimum width, in columns, that must be free beside the description of a folded entry to show a preview of its text.
 const PREVIEW_WIDTH_MIN: usize = 12;
 
 #[derive(Debug, Default)]
 pub struct InsertedEntry {
     /// A one-line description of the entry, such as `message from alice`.
     pub what: String,
-    /// The full text; empty if the description says everything.
+    /// The full text of the entry; empty if the description says everything.
     pub text: String,
     pub fold: Fold,
 }
 
 impl InsertedEntry {
-    /// Creates a folded entry. `what` becomes one line, and `text` is cut to [`TEXT_MAX`].
+    /// Creates a folded entry with the description `what`, put on one line. Of a text longer than [`TEXT_MAX`], the
+    /// middle is cut out.
     pub fn new(what: &str, text: &str) -> InsertedEntry {
         let what = one_line(what);
-        // Journals of older versions have another word for a message.
+        // Journals of older versions use another word for a message.
         let what = match what.strip_prefix("letter from ") {
             Some(from) => format!("message from {from}"),
             None => what,
@@ -41,7 +42,7 @@ impl InsertedEntry {
         }
     }
 
-    /// Returns whether the entry can be opened to show its text.
+    /// Returns whether the entry has a text below its description and can therefore be folded.
     pub fn is_foldable(&self) -> bool {
         !self.text.is_empty()
     }
@@ -62,12 +63,12 @@ impl InsertedEntry {
         self.what.starts_with("message from ")
     }
 
-    /// Returns the total length of the texts in the entry, in bytes.
+    /// Returns the length of the description and the text together, in bytes.
     pub fn bytes(&self) -> usize {
         self.what.len() + self.text.len()
     }
 
-    /// Returns the description and, below it, the text of the entry, for copying.
+    /// Returns the text of the entry for the clipboard: the description, with the full text below it.
     pub fn whole(&self) -> String {
         if self.text.is_empty() {
             self.what.clone()
@@ -76,8 +77,8 @@ impl InsertedEntry {
         }
     }
 
-    /// Returns the rows of the entry: the description, followed by a preview of the text if folded. If open, the text
-    /// is below the description, shortened to [`ROWS_MAX`] rows.
+    /// Returns the rows of the entry. Folded, it is one row with the description and a preview of the text. Open, the
+    /// text is below the description, in at most [`ROWS_MAX`] rows.
     pub(super) fn rows(
         &self,
         is_selected: bool,

@@ -1,5 +1,5 @@
-//! Exports a conversation as a Markdown or HTML file. The HTML needs no other file, loads nothing and runs no script.
-//! No I/O.
+//! Exports a conversation as the text of a Markdown or HTML file. The HTML needs no other file, loads nothing and runs
+//! no script. No I/O.
 
 mod page;
 
@@ -16,7 +16,7 @@ pub enum ExportFormat {
 }
 
 impl ExportFormat {
-    /// Returns the export format for the extension of a file name; `None` if no format has that extension.
+    /// Returns the export format for the file name `path`, by its extension; `None` if no format has this extension.
     pub fn of(path: &str) -> Option<ExportFormat> {
         match path.rsplit_once('.')?.1.to_ascii_lowercase().as_str() {
             "md" | "markdown" => Some(ExportFormat::Markdown),
@@ -26,27 +26,27 @@ impl ExportFormat {
     }
 }
 
-/// The facts about the conversation at the top of an export. Empty values are left out.
+/// The facts about the conversation that an export shows at the top. An empty field is left out.
 #[derive(Debug, Clone, Default)]
 pub struct ExportHead {
     pub agent: String,
     pub project: String,
     pub session: String,
     pub model: String,
-    /// The time of the export, or of the newest entry in it.
+    /// The time of the export. In a replay, the time up to which the recording was replayed.
     pub at: String,
-    /// The label of `at`, which says whether it is the time of the export or of the newest entry.
+    /// The label of `at`, which says which of the two times it is.
     pub at_label: &'static str,
 }
 
 struct Entry {
-    /// CSS class in the HTML export.
+    /// CSS class of the entry in the HTML export.
     class: &'static str,
-    /// The speaker, or the one-line summary of a folded entry.
+    /// Who wrote the entry, or a one-line summary of a folded entry.
     heading: String,
     /// A remark after the summary of a folded entry; may be empty.
     remark: String,
-    /// Whether `parts` are hidden until the reader opens the entry.
+    /// Whether the content of the entry is hidden until the reader opens it.
     is_folded: bool,
     parts: Vec<Part>,
 }
@@ -74,7 +74,7 @@ impl Transcript {
     }
 }
 
-/// Returns the export entries of a cell. An answer with thinking has two, the thinking first.
+/// Returns the entries of the export for one cell. An answer with thinking has two entries, the thinking first.
 fn entries(kind: &CellKind, head: &ExportHead) -> Vec<Entry> {
     let clean = |text: &str| escape_control_chars(text.trim_end());
     let entry = |class, heading: &str, parts| Entry {
@@ -151,7 +151,7 @@ fn parts_of(run: &ToolRun) -> Vec<Part> {
     parts.map(part).collect()
 }
 
-/// Returns the lines below the title: the values of the head, and a note if older entries are missing.
+/// Returns the lines below the title: the filled fields of `head`, and a note if `dropped` older entries are missing.
 fn about(head: &ExportHead, dropped: u64) -> Vec<String> {
     let named = [
         ("Project", &head.project),
@@ -217,7 +217,7 @@ fn longest_run(text: &str, c: char) -> usize {
     runs.max().unwrap_or(0)
 }
 
-/// Escapes text for HTML.
+/// Escapes the characters of a text that have a meaning in HTML.
 fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {

@@ -1,7 +1,8 @@
 //! Renders JSON inputs and outputs of tools as readable fields, each with a name and a value. Tasks are rendered as a
 //! sentence and timestamps as dates. No I/O.
 //!
-//! Nothing is omitted except `null` and the empty fields of a task.
+//! Apart from the limits on the number and the length of fields, nothing is omitted except `null`, the empty fields of
+//! a task, and fields of an output that repeat the input.
 
 use jiff::tz::TimeZone;
 use serde_json::{Map, Value};
@@ -11,23 +12,22 @@ use crate::domain::task::{Task, TaskStatus};
 use crate::domain::text::head_and_tail;
 use crate::domain::timestamp::Timestamp;
 
-/// Maximum number of fields that are shown of one call. If there are more, the first are shown, with a note about the
-/// number of the rest.
+/// Maximum number of fields of one input or output that are shown. If there are more, a note says how many are missing.
 const FIELDS_MAX: usize = 100;
-/// Maximum nesting depth of fields. Deeper values are shown as JSON.
+/// Maximum nesting depth of objects that are shown as fields. Objects at a greater depth are shown as JSON.
 const DEPTH_MAX: usize = 3;
-/// Numbers in this range, in seconds since the epoch (2001 to 2286), are shown as times if the field has the name of a
-/// time.
+/// Range of numbers that can be times, in seconds since the epoch (the years 2001 to 2286). Such a number is shown as a
+/// time if the name of its field says that it is one.
 const TIMES: std::ops::Range<f64> = 1e9..1e10;
-/// Fields of a list item that are shown without their names.
+/// Names of the fields of a list item that are shown without their name.
 const PLAIN: [&str; 6] = ["id", "text", "name", "subject", "content", "status"];
 
-/// A name and its value. The name is empty if the value is a whole sentence.
+/// A field of an input or output. The name is empty if the value is a whole sentence.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Field {
-    /// The name, with underscores replaced by blanks and indented by two blanks per nesting level.
+    /// The name of the field, with blanks instead of underscores, and indented by two blanks per nesting level.
     pub name: String,
-    /// The value, in one or more lines.
+    /// The value of the field; may have several lines.
     pub value: String,
 }
 
@@ -48,13 +48,13 @@ impl Field {
 /// The output of a tool, rendered as fields.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct OutputFields {
-    /// A summary for the line of the folded call; may be empty.
+    /// A summary for the row of the folded call; may be empty.
     pub summary: String,
     pub fields: Vec<Field>,
 }
 
-/// Renders the input of a tool. The values have at most about `max` bytes in total. A value that exceeds this limit is
-/// cut in the middle, with a mark there.
+/// Renders the input of a tool as fields. If the values have more than about `max` bytes in total, the value that
+/// exceeds this limit is cut in the middle.
 pub fn of_input(input: &Value, zone: &TimeZone, max: usize) -> Vec<Field> {
     let fields = match input {
         Value::Null => Vec::new(),
@@ -73,8 +73,8 @@ pub fn of_input(input: &Value, zone: &TimeZone, max: usize) -> Vec<Field> {
     bounded(fields, max)
 }
 
-/// Renders the output of a tool if it is a JSON object or array, else returns `None`. Omits the fields that `input`
-/// already shows.
+/// Renders the output of a tool as fields, without the fields that are equal in `input`; `None` if the output is not a
+/// JSON object or array.
 pub fn of_output(
     output: &str,
     input: &[Field],
@@ -105,7 +105,8 @@ pub fn of_output(
     Some(output)
 }
 
-/// Renders a task as `#4 Write the manual: pending, waits for #1`, followed by its other fields.
+/// Renders a task as the sentence `#4 Write the manual: pending, waits for #1`, followed by the other fields of the
+/// task.
 fn of_task(task: &Task, zone: &TimeZone) -> OutputFields {
     let ids = |all: &[TaskId]| {
         let all: Vec<String> = all.iter().map(TaskId::to_string).collect();
@@ -188,7 +189,7 @@ fn of_fields<'a>(
             }
             Value::Array(items) if !items.is_empty() => {
                 let all: Vec<String> = items.iter().map(|i| one_value(name, i, zone)).collect();
-                // Longer values may contain commas and get one line each.
+                // Long values, and values with commas, get one line each.
                 let is_short = all.iter().all(|one| one.len() < 20 && !one.contains(','));
                 out.push(Field::new(
                     &label,
@@ -200,7 +201,7 @@ fn of_fields<'a>(
     }
 }
 
-/// Renders a list item in one line: `1 · Read it · completed`.
+/// Renders a list item in one line, such as `1 · Read it · completed`.
 fn item(item: &Value, zone: &TimeZone) -> String {
     let Value::Object(fields) = item else {
         return one_value("", item, zone);
@@ -223,7 +224,8 @@ fn item(item: &Value, zone: &TimeZone) -> String {
         .join(" · ")
 }
 
-/// Renders a single value: scalars as text, an empty list as `none`, other values as JSON.
+/// Renders the value of the field `name`: text, numbers, times, `yes` and `no`; an empty list as `none`; all other
+/// values as JSON.
 fn one_value(name: &str, value: &Value, zone: &TimeZone) -> String {
     let is_time = name == "timestamp" || name.ends_with("_at");
     match value {
@@ -262,7 +264,7 @@ fn time(at: f64, zone: &TimeZone) -> String {
         .to_string()
 }
 
-/// Cuts the fields to [`FIELDS_MAX`], and their values to about `max` bytes in total.
+/// Keeps the first [`FIELDS_MAX`] fields, and cuts their values to about `max` bytes in total.
 fn bounded(mut fields: Vec<Field>, max: usize) -> Vec<Field> {
     let more = fields.len().saturating_sub(FIELDS_MAX);
     fields.truncate(FIELDS_MAX);
@@ -278,7 +280,7 @@ fn bounded(mut fields: Vec<Field>, max: usize) -> Vec<Field> {
     fields
 }
 
-/// Returns the fields as plain text for copying, one name and value per line.
+/// Returns the fields as plain text for the clipboard, with one name and value per line.
 pub fn text(fields: &[Field]) -> String {
     let line = |field: &Field| match (field.name.as_str(), field.value.as_str()) {
         ("", value) => value.to_string(),

@@ -1,39 +1,40 @@
-//! Text search in a cell, and the positions of the matches in its rows.
+//! Text search in a cell, and the positions of the matches in the cell's rows.
 //!
-//! A blank in the pattern also matches a line break. Line breaks inside a match are skipped, so that wrapping does not
-//! change which texts are found.
+//! A blank in the search text also matches a line break. Line breaks inside a match are skipped, so that the wrapping
+//! of rows does not change what is found.
 
 use std::ops::Range;
 
 use crate::ui::text::wrap::{Row, width};
 
-/// A search pattern. Case is ignored.
+/// A text to search for. The search ignores case.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Needle {
-    /// The pattern in lower case, at least one character.
+    /// The characters of the search text in lower case, at least one.
     pattern: Vec<char>,
 }
 
-/// A match in the rows of a cell.
+/// The position of a match in the rows of a cell.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SearchMatch {
-    /// The row, first column and width of each part of the match. A match that is wrapped has one part per row.
+    /// The parts of the match: row index, first column and width in columns. A match that is wrapped has one part per
+    /// row.
     pub parts: Vec<(usize, usize, usize)>,
 }
 
 impl Needle {
-    /// Creates a pattern; `None` if `words` is blank.
+    /// Creates a search for `words`; `None` if `words` is blank.
     pub fn new(words: &str) -> Option<Needle> {
         let pattern: Vec<char> = words.chars().map(lower).collect();
         (!words.trim().is_empty()).then_some(Needle { pattern })
     }
 
-    /// Returns the number of matches in `text` that do not overlap.
+    /// Returns the number of matches in `text`. Matches do not overlap.
     pub fn count(&self, text: &str) -> usize {
         self.matches(text).count()
     }
 
-    /// Returns the byte ranges of the matches in `text`, from the start.
+    /// Returns the byte ranges of the matches in `text`, first to last.
     pub fn matches<'a>(&'a self, text: &'a str) -> impl Iterator<Item = Range<usize>> + 'a {
         let mut from = 0;
         std::iter::from_fn(move || {
@@ -49,7 +50,8 @@ impl Needle {
         })
     }
 
-    /// Returns the byte offset, at or after `from`, of the next occurrence of the pattern's first character.
+    /// Returns the byte offset of the first character at or after `from` that equals the first character of the search
+    /// text.
     fn find_first_char(&self, text: &str, from: usize) -> Option<usize> {
         let first = *self.pattern.first()?;
         let rest = text.get(from..)?;
@@ -63,7 +65,7 @@ impl Needle {
         found.map(|at| from + at)
     }
 
-    /// Returns the length in bytes of a match at the start of `text`, if there is one.
+    /// Returns the length, in bytes, of the match at the start of `text`; `None` if `text` does not begin with a match.
     fn match_len(&self, text: &str) -> Option<usize> {
         let mut rest = text.chars();
         for (at, sign) in self.pattern.iter().enumerate() {
@@ -79,12 +81,13 @@ impl Needle {
     }
 }
 
-/// Compares a character of the pattern with one of the text. Case is ignored, and a space also matches a newline.
+/// Compares `sign`, a character of the search text, with `other`, one of the searched text. Ignores case; a blank also
+/// matches a line break.
 fn chars_match(sign: char, other: char) -> bool {
     sign == other || sign == lower(other) || (sign == ' ' && other == '\n')
 }
 
-/// Returns the lower-case form of a character as exactly one character, so that positions do not shift.
+/// Returns the lower-case form of a character, always as one character, so that positions in a text do not shift.
 fn lower(sign: char) -> char {
     if sign.is_ascii() {
         sign.to_ascii_lowercase()
@@ -96,7 +99,7 @@ fn lower(sign: char) -> char {
 /// Returns the matches in the rows of a cell. Margins are not searched.
 pub fn find_matches<'a>(needle: &Needle, rows: impl Iterator<Item = &'a Row>) -> Vec<SearchMatch> {
     let mut text = String::new();
-    // For each piece of text in the rows: its byte offset in `text`, its row and its first column.
+    // For each piece of text in the rows: its byte offset in `text`, the index of its row, and its first column.
     let mut starts = Vec::new();
     for (at, row) in rows.enumerate() {
         let (mut column, mut is_in_text, start) = (0, false, text.len());

@@ -1,4 +1,4 @@
-//! Draws a tool call: folded to one line, or open with input, changes and output.
+//! Lays out a tool call as rows: folded to one row, or open with its input, changes and output.
 
 use ratatui::style::Style;
 use ratatui::text::Span;
@@ -14,24 +14,25 @@ use crate::ui::transcript::layout::LayoutParams;
 use crate::ui::transcript::run::{ToolCallState, ToolRun};
 use crate::ui::transcript::tool_display::{OutputKind, tool_display};
 
-/// Maximum number of lines of a diff or of an output that an open call shows. Of more lines, the first and the last are
-/// shown.
+/// Maximum number of lines of a diff or output that an open call shows. If there are more, the first and the last lines
+/// are shown.
 const LINES_MAX: usize = 200;
-/// Maximum number of rows of one field of an open call.
+/// Maximum number of rows of one field of an open call. If there are more, the first and the last rows are shown.
 const FIELD_ROWS: usize = 60;
 /// Maximum width of field names, in columns. Longer names are cut.
 const NAME_MAX: usize = 16;
-/// Maximum number of rows of one output line.
+/// Maximum number of rows that one line of an output takes. If there are more, the first and the last rows are shown.
 const ROWS_OF_LINE: usize = 60;
-/// Maximum number of rows of the user's answer below a folded call.
+/// Maximum number of rows of the user's answer to a question that a folded call shows.
 const ANSWER_ROWS: usize = 8;
-/// Maximum number of output lines that are shown of a running call. The last ones are shown.
+/// Maximum number of output lines that a folded call shows while it runs: the last ones.
 const LIVE_LINES: usize = 5;
-/// Minimum width, in columns, for the subject of a call. If the result leaves less, the result is not shown.
+/// Minimum width, in columns, of a call's subject, such as a path. If the result of the call leaves less, the result is
+/// not shown.
 const SUBJECT_WIDTH_MIN: usize = 16;
 
-/// Returns the rows of a tool call. `text_offset` is the number of visible characters before the call; the function
-/// increases it by the number of visible characters in the call.
+/// Returns the rows of a tool call. Adds the number of visible characters in them to `text_offset`, the number of
+/// visible characters before the call.
 pub fn rows(
     run: &ToolRun,
     is_selected: bool,
@@ -91,7 +92,8 @@ pub fn rows(
     out
 }
 
-/// Draws the changes of a call. Of a diff that is longer than [`LINES_MAX`] lines, draws the first and the last lines.
+/// Returns the rows of a call's diff. If the diff has more than [`LINES_MAX`] lines, the first and the last lines are
+/// shown.
 fn diff_rows(diff: &str, page: LayoutParams<'_>, text_offset: &mut usize) -> Vec<Row> {
     let lines = diff::read(diff.trim_end());
     let mut painter = DiffPainter::new(diff::DiffParams {
@@ -112,23 +114,23 @@ fn diff_rows(diff: &str, page: LayoutParams<'_>, text_offset: &mut usize) -> Vec
     out
 }
 
-/// Returns a row that says how many lines are omitted. `above` are the rows before it; the new row gets the text offset
-/// of the last of them.
+/// Returns a row that says that `omitted` lines are missing. Its text offset is that of the last row in `above`, the
+/// rows before it.
 fn omission_row(omitted: usize, above: &[Row], page: LayoutParams<'_>) -> Row {
     let mark = format!("… {omitted} lines are not shown …");
     let at = above.last().map_or(0, |row| row.text_offset);
     Row::decoration(cut_line(&mark, page.theme.warn, page).spans, at)
 }
 
-/// Draws the output of a question to the user. The user's answer has the style of user text and a mark that separates
-/// it from text of the tool.
+/// Returns the rows of the output of a question to the user. The user's answer has the style of the user's text and a
+/// mark before it, so that it does not look like text of the tool.
 fn answer_rows(
     output: &str,
     rows: usize,
     page: LayoutParams<'_>,
     text_offset: &mut usize,
 ) -> Vec<Row> {
-    // Journals of older versions use the second form.
+    // Journals of older versions contain the second form.
     let starts = ["The user answers: ", "The person answers: "];
     let answer = starts.iter().find_map(|start| output.strip_prefix(start));
     let (sign, text, style) = match answer {
@@ -148,7 +150,8 @@ fn answer_rows(
     elide_rows(all, rows, page)
 }
 
-/// Draws the header of a call group, `✓ tool × 8 first … last`, and the first error.
+/// Returns the rows of the header of a call group: `✓ tool × 8 first … last`, and while the group is folded, the first
+/// error.
 pub fn call_group(calls: &CallGroup, is_selected: bool, page: LayoutParams<'_>) -> Vec<Row> {
     let name = format!("{} × {}", calls.tool, calls.len);
     let result = calls.result();
@@ -156,7 +159,8 @@ pub fn call_group(calls: &CallGroup, is_selected: bool, page: LayoutParams<'_>) 
         Fold::Open => "expanded".to_string(),
         Fold::Folded if calls.is_same => calls.first.clone(),
         Fold::Folded => {
-            // The first and the last subject share the room equally; if one needs less, the other gets the rest.
+            // The subjects of the first and the last call share the free columns equally; if one needs less, the other
+            // gets the rest.
             let other_width = width(&name) + width(&result) + 12;
             let each = page.columns.saturating_sub(other_width) / 2;
             let (first, last) = shorten_pair(calls, each * 2);
@@ -184,8 +188,8 @@ pub fn call_group(calls: &CallGroup, is_selected: bool, page: LayoutParams<'_>) 
     out
 }
 
-/// Returns the subjects of the first and the last call. If they do not both fit into `room` columns, parts in
-/// parentheses are removed.
+/// Returns what the first and the last call of a group act on. If both do not fit into `room` columns, leaves out the
+/// part from the first opening parenthesis on.
 fn shorten_pair(calls: &CallGroup, room: usize) -> (&str, &str) {
     let (first, last) = (calls.first.as_str(), calls.last.as_str());
     if width(first) + width(last) <= room {
@@ -195,7 +199,7 @@ fn shorten_pair(calls: &CallGroup, room: usize) -> (&str, &str) {
     (first, last)
 }
 
-/// The content of the first line of a call or group.
+/// The content of the first row of a call or call group.
 struct CallLine<'a> {
     progress: ToolCallState,
     name: &'a str,
@@ -216,7 +220,7 @@ fn call_row(run: &ToolRun, is_selected: bool, page: LayoutParams<'_>) -> Row {
     call_line_row(&head, is_selected, page)
 }
 
-/// Draws `✓ tool subject · result` in one row.
+/// Returns the row `✓ tool subject · result`.
 fn call_line_row(run: &CallLine<'_>, is_selected: bool, page: LayoutParams<'_>) -> Row {
     let theme = page.theme;
     let (shape, style) = match run.progress {
@@ -234,8 +238,8 @@ fn call_line_row(run: &CallLine<'_>, is_selected: bool, page: LayoutParams<'_>) 
     row.put(shape, style);
     row.put(" ", Style::default());
     row.put(run.name, name_style);
-    // The result is shown in full or not at all. The subject is cut to make room for it, but not below `least`. For a
-    // failed call the result has priority.
+    // The result is shown completely or not at all. The subject is cut to make room for the result, but not to less
+    // than `least` columns. The result of a failed call is more important than its subject.
     let least = match run.progress {
         ToolCallState::Failed => 1,
         ToolCallState::Running | ToolCallState::Done | ToolCallState::Abandoned => {
@@ -266,7 +270,7 @@ fn call_line_row(run: &CallLine<'_>, is_selected: bool, page: LayoutParams<'_>) 
     Row::decoration(row.spans, 0)
 }
 
-/// Builds a row of limited width from parts. What does not fit is cut.
+/// Builds a row from parts. Cuts what exceeds its width.
 struct RowBuilder {
     spans: Vec<Span<'static>>,
     room: usize,
@@ -287,7 +291,7 @@ impl RowBuilder {
     }
 }
 
-/// Returns the part of a line that a terminal would show: the text after the last carriage return.
+/// Returns what a terminal would show of a line: the text after the last carriage return.
 fn visible_part(line: &str) -> &str {
     line.trim_end_matches('\r')
         .rsplit('\r')
@@ -295,11 +299,11 @@ fn visible_part(line: &str) -> &str {
         .unwrap_or_default()
 }
 
-/// Draws the start of one line of text, as much as fits into one row.
+/// Returns one row with the start of a line of text. The text that does not fit is cut.
 fn cut_line(text: &str, style: Style, page: LayoutParams<'_>) -> Row {
     let mut row = RowBuilder::new(page.columns);
     row.put("  ", Style::default());
-    // Limits the length first: a line can be 256 KiB long.
+    // The text is cut before it is escaped, because a line can be 256 KiB long.
     let some: String = text.chars().take(page.columns * 4).collect();
     row.put(&escape_control_chars(&some), style);
     Row::decoration(row.spans, 0)
@@ -318,7 +322,7 @@ fn block(text: &str, style: Style, page: LayoutParams<'_>, text_offset: &mut usi
     wrap(&words, page.columns, &margin, Break::Anywhere, text_offset)
 }
 
-/// Draws names and values in two columns. Long values wrap within the second column.
+/// Returns the rows of fields in two columns, names and values. Long values wrap within the second column.
 fn field_rows(
     fields: &[Field],
     wide: usize,
@@ -349,14 +353,16 @@ fn field_rows(
     out
 }
 
-/// Returns the lines of a long text that an open call shows: the first and the last ones.
+/// Returns the lines of `text` that an open call shows: all lines, or the first and the last ones if there are too
+/// many.
 pub fn shown_lines(text: &str) -> impl Iterator<Item = &str> {
     let text = text.trim_end();
     let (head, tail) = split_ends(text);
     head.lines().chain(tail.lines())
 }
 
-/// Returns the first and the last lines of a long text as two parts. A short text is returned as the first part.
+/// If `text` has more than `LINES_MAX` lines, returns the first and the last of them as two parts. Otherwise, returns
+/// the whole text as the first part and an empty second part.
 fn split_ends(text: &str) -> (&str, &str) {
     let mut breaks = text.match_indices('\n').map(|(at, _)| at);
     if breaks.clone().nth(LINES_MAX - 1).is_none() {
@@ -368,7 +374,8 @@ fn split_ends(text: &str) -> (&str, &str) {
     (&text[..head], text.get(tail + 1..).unwrap_or_default())
 }
 
-/// Draws the first and the last lines of an output, with the number of omitted lines between them.
+/// Returns the rows of an output. If the output has too many lines, a row that says how many are missing replaces those
+/// in the middle.
 fn output_rows(text: &str, page: LayoutParams<'_>, text_offset: &mut usize) -> Vec<Row> {
     let all: Vec<&str> = text.trim_end().lines().collect();
     if all.iter().all(|l| l.is_empty()) {
@@ -383,7 +390,8 @@ fn output_rows(text: &str, page: LayoutParams<'_>, text_offset: &mut usize) -> V
     })
 }
 
-/// Draws the first and the last elements of `all` with `rows`, and the number of omitted elements between them.
+/// Returns the rows that `rows` makes from the lines `all`. If there are more than `LINES_MAX` lines, a row that says
+/// how many are missing replaces those in the middle.
 fn elide_lines<T>(
     all: &[T],
     page: LayoutParams<'_>,
@@ -408,7 +416,8 @@ fn elide_lines<T>(
     out
 }
 
-/// Keeps at most `max` of the rows. If there are more, replaces those in the middle by one row with their number.
+/// Limits `rows` to `max` rows. If there are more, one additional row that says how many are missing replaces those in
+/// the middle.
 pub fn elide_rows(mut rows: Vec<Row>, max: usize, page: LayoutParams<'_>) -> Vec<Row> {
     if rows.len() <= max {
         return rows;

@@ -1,32 +1,33 @@
-//! A growing text of bounded size. Keeps the beginning and the end, with a mark about the cut part between them.
+//! A growing text of bounded size: its beginning and end are kept, with a mark in place of the part that was cut out
+//! between them.
 
-/// Number of bytes kept from the beginning.
+/// Number of bytes that are kept from the beginning of the text.
 const HEAD: usize = 128 * 1024;
-/// Minimum number of bytes kept from the end, once text was cut.
+/// Minimum number of bytes that are kept from the end of the text, once a part was cut out.
 const TAIL: usize = 96 * 1024;
-/// Number of bytes that one cut removes. Between two cuts, the kept end stays at its byte offset, so that its layout
-/// can be reused.
+/// Number of bytes that one cut removes. Between two cuts, the kept end does not move within the stored text, so that
+/// its layout stays valid.
 const STEP: usize = 32 * 1024;
 
-/// A text of at most 256 KiB, plus a mark that replaces what was cut from the middle. Its content depends only on the
-/// whole text pushed, not on how the text was split into chunks.
+/// A text of at most 256 KiB, plus a mark for the part that was cut out of the middle. The stored text depends only on
+/// the whole text, not on the chunks in which it was appended.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct HeadTailText {
     text: String,
-    /// Byte offset at which the kept end begins, directly after the mark; unused as long as nothing was cut.
+    /// Byte offset of the kept end, directly after the mark. Unused as long as nothing was cut.
     tail: usize,
     cut: usize,
-    /// Number of cuts. A byte offset into the text is valid until this number changes.
+    /// Number of cuts so far. A byte offset into the stored text is valid until this number changes.
     epoch: u32,
 }
 
 impl HeadTailText {
-    /// Returns the text, including the mark if it was cut.
+    /// Returns the stored text, with the mark if a part was cut out.
     pub fn as_str(&self) -> &str {
         &self.text
     }
 
-    /// Returns the number of cuts so far. A byte offset into the text is valid until this number changes.
+    /// Returns the number of cuts so far. A byte offset into the stored text is valid until this number changes.
     pub fn epoch(&self) -> u32 {
         self.epoch
     }
@@ -35,7 +36,7 @@ impl HeadTailText {
         self.text.trim().is_empty()
     }
 
-    /// Appends text. Whenever the limit is reached, cuts [`STEP`] bytes from the middle.
+    /// Appends text. Each time the text reaches its limit, cuts [`STEP`] bytes out of the middle.
     pub fn push(&mut self, mut more: &str) {
         loop {
             let tail = if self.cut == 0 { HEAD } else { self.tail };

@@ -1,4 +1,4 @@
-//! Lays out a cell as rows. Pure: the same cell, width and theme give the same rows.
+//! Lays out a cell as rows. Pure: the rows depend only on the cell, the width, the theme and the other parameters.
 
 use ratatui::style::Style;
 use ratatui::text::Span;
@@ -19,19 +19,19 @@ use crate::ui::transcript::{fold, markdown};
 /// The warning below an answer that contains a tool call as text.
 pub const CALL_AS_TEXT_WARNING: &str = "the model wrote a tool call as text; it was not run (its server's chat template may lack tool support)";
 
-/// What is above a cell, which decides the spacing before it.
+/// What is above a cell. It decides the spacing before the cell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Above {
-    /// Nothing: the cell is the first one.
+    /// The cell is the first one of the conversation.
     Nothing,
-    /// A note that this number of older entries was dropped, because the cell is the first remaining one.
+    /// The cell is the first one in memory. A note above it says that this number of older entries was dropped.
     Dropped(u64),
-    /// A cell that belongs to [`SpacingGroup::Activity`](crate::ui::transcript::cell::SpacingGroup), as this cell does:
-    /// no blank row.
+    /// The cell above and this cell both belong to
+    /// [`SpacingGroup::Activity`](crate::ui::transcript::cell::SpacingGroup), so no blank row separates them.
     Close,
-    /// Any other cell: one blank row.
+    /// Any other cell. A blank row separates it from this cell.
     Apart,
-    /// The header of the call group that hides the cell, so that the cell has no rows.
+    /// The header of the call group that hides the cell. The cell has no rows.
     Hidden,
 }
 
@@ -42,28 +42,28 @@ pub struct LayoutParams<'a> {
     pub pictures: PictureParams,
 }
 
-/// The rows of a cell, in parts that can be laid out again one by one.
+/// The rows of a cell, in parts of which each can be laid out again without the others.
 #[derive(Debug, Default)]
 pub struct CellLayout {
     parts: Vec<LayoutPart>,
-    /// The pictures, whose rows are blank.
+    /// The pictures. Their rows in the layout are blank.
     pictures: Vec<LaidPicture>,
-    /// Number of rows that were laid out again instead of being reused.
+    /// Number of rows that were laid out and not taken from an earlier layout.
     fresh: usize,
 }
 
 #[derive(Debug, Default)]
 struct LayoutPart {
-    /// The [`Piece`](markdown::Piece) of the answer that the part shows; `None` for other text, such as the thinking.
+    /// The [`Piece`](markdown::Piece) of the answer that this part shows; `None` if the part shows other text, such as
+    /// the thinking.
     piece: Option<PieceKey>,
     rows: Vec<Row>,
     visible_chars: usize,
-    /// The state that the next part continues from, such as an open list.
+    /// The state at the end of this part, such as an open list. The next part continues from it.
     continuation: Continuation,
-    /// Column measurements of the first table in the part.
+    /// The widths that the columns of the first table in this part need; `None` if this part contains no table.
     measured: Option<TableMeasure>,
-    /// The layout that this part shares with the other parts of the same table; `None` if the part shows no table or a
-    /// whole one.
+    /// The table layout that all parts of the same table use; `None` if this part shows no table or a whole one.
     shared: Option<TableLayout>,
 }
 
@@ -90,7 +90,7 @@ impl CellLayout {
         self.parts.iter().map(|p| p.rows.len()).sum()
     }
 
-    /// Returns the number of rows that were laid out again instead of being reused.
+    /// Returns the number of rows that were laid out and not taken from an earlier layout.
     pub fn fresh(&self) -> usize {
         self.fresh
     }
@@ -123,7 +123,7 @@ impl CellLayout {
         })
     }
 
-    /// Returns the number of visible characters before the row with index `line`.
+    /// Returns the number of visible characters of the cell before the row with the index `line`.
     pub fn text_offset_of(&self, mut line: usize) -> usize {
         let mut before = 0;
         for part in &self.parts {
@@ -136,7 +136,7 @@ impl CellLayout {
         before
     }
 
-    /// Returns the index of the last row with at most `text_offset` visible characters before it.
+    /// Returns the index of the last row that has at most `text_offset` visible characters of the cell before it.
     pub fn line_of(&self, text_offset: usize) -> usize {
         let (mut line, mut before) = (0, 0);
         let mut found = 0;
@@ -157,8 +157,8 @@ impl CellLayout {
     }
 }
 
-/// Lays out a cell. Reuses those parts of `old` that show the same text. `old` is the previous layout of the cell and
-/// must have the same width and theme.
+/// Lays out a cell. `old` is an earlier layout of the cell with the same width and theme; those of its parts whose text
+/// has not changed are used again.
 pub fn lay_out(
     kind: &CellKind,
     above: Above,
@@ -223,7 +223,7 @@ pub fn lay_out(
     }
 }
 
-/// Wraps a short text in one style. Continuation rows are indented.
+/// Wraps a short text in one style. All rows after the first are indented.
 pub(super) fn plain(text: &str, style: Style, page: LayoutParams<'_>) -> Vec<Row> {
     let margin = Margin::hanging(vec![], vec!["  ".into()]);
     let words = [Span::styled(escape_control_chars(text), style)];
@@ -248,7 +248,8 @@ fn answer_rows(
     let pieces = answer.pieces();
     let goes_on = |_: &markdown::Piece, next: &markdown::Piece| is_table(next);
     for run in pieces.chunk_by(goes_on) {
-        // The first part is what precedes the text, such as the thinking. Each further part shows the next piece.
+        // The first part shows what is above the answer's text, such as the thinking. Each further part shows one piece
+        // of the text.
         let at = out.parts.len();
         let wanted = |place: &markdown::Piece| PieceKey {
             origin: answer.origin,
@@ -298,8 +299,8 @@ fn is_table(piece: &markdown::Piece) -> bool {
     matches!(piece.joint, Joint::Table(_))
 }
 
-/// Lays out those parts of a table again whose column widths or rules differ from what the whole table needs. Returns
-/// the number of rows that were laid out.
+/// Lays out those parts of a table again whose column widths or rules are not those of the whole table. Returns the
+/// number of rows that were laid out.
 fn align_table_pieces(
     parts: &mut [LayoutPart],
     answer: &Answer,
@@ -314,7 +315,8 @@ fn align_table_pieces(
         }
     }
     let mut fresh = 0;
-    // First pass: column widths. Second pass: rules, once it is known whether rows wrap.
+    // The first pass sets the column widths. The second one sets the rules, which depend on whether rows wrap at these
+    // widths.
     for _ in 0..2 {
         let plain = TableLayout::without_rules(&natural_widths, page.columns);
         let fits = |part: &&LayoutPart| {
@@ -332,7 +334,7 @@ fn align_table_pieces(
             if part.shared.as_ref() != Some(&common)
                 && let Some(piece) = part.piece.take()
             {
-                // No list or code block of an earlier piece continues into a table.
+                // A table begins a new block, so no list or code block continues into it.
                 let before = (Continuation::default(), Some(common.clone()));
                 *part = lay_out_piece(answer, piece, before, has_text_above, page);
                 fresh += part.rows.len();
@@ -343,10 +345,9 @@ fn align_table_pieces(
     fresh
 }
 
-/// Returns whether any of `parts`, the earlier parts of an answer, has rows. The first part does not count: it shows
-/// what precedes the answer's text.
+/// Returns whether the answer's text has rows in `parts`, its earlier parts. The first part does not count, because it
+/// shows what is above the text, such as the thinking.
 fn text_before(parts: &[LayoutPart]) -> bool {
-    // The first part shows what precedes the text, such as the thinking.
     parts.iter().skip(1).any(|part| !part.rows.is_empty())
 }
 
@@ -370,7 +371,7 @@ fn lay_out_piece(
         page.columns,
         page.theme,
     );
-    // A continued block gets no blank row.
+    // A piece that continues the block of the previous piece gets no blank row.
     if has_text_above && !rows.is_empty() && piece.place.joint == Joint::Apart {
         rows.insert(0, Row::default());
     }

@@ -9,7 +9,7 @@ use crate::ui::transcript::layout::{Above, CellLayout, LayoutParams, lay_out};
 use crate::ui::transcript::log::CellLog;
 use crate::ui::transcript::scroll::Viewport;
 
-/// Maximum number of cached rows. Beyond it, the layouts that the last frame did not use are dropped.
+/// Number of cached rows above which the next frame drops the layouts that the last frame did not use.
 const ROWS_KEPT: usize = 8_000;
 
 /// Cached layouts for one width and one theme.
@@ -22,7 +22,7 @@ pub struct LayoutCache {
     cached: HashMap<u64, CachedLayout>,
     rows: usize,
     frame: u64,
-    /// Number of rows laid out so far, which measures the work done.
+    /// Number of rows laid out so far. Measures the work for tests.
     work: usize,
 }
 
@@ -32,14 +32,14 @@ struct CachedLayout {
     version: u64,
     above: Above,
     is_selected: bool,
-    /// How its pictures were laid out; `None` if the cell has none.
+    /// How the pictures of the cell were laid out; `None` if the cell has no picture.
     pictures: Option<PictureParams>,
-    /// The frame in which the layout was last used.
+    /// Number of the frame in which the layout was last used.
     frame: u64,
 }
 
 impl LayoutCache {
-    /// Starts a frame. Clears the cache if the width or the theme has changed.
+    /// Starts a frame for a view with the size `viewport`. Clears the cache if the width or the theme has changed.
     pub fn begin(&mut self, viewport: Viewport, theme: &Theme) {
         let columns = viewport.columns();
         self.picture_room = room(columns, viewport.rows(), usize::from(PICTURE_INDENT));
@@ -64,7 +64,7 @@ impl LayoutCache {
         self.columns
     }
 
-    /// Returns the number of rows laid out so far, which measures the work done.
+    /// Returns the number of rows laid out so far. Measures the work for tests.
     pub fn work(&self) -> usize {
         self.work
     }
@@ -74,7 +74,8 @@ impl LayoutCache {
         self.cached.len()
     }
 
-    /// Returns the layout of the cell at index `at`, from the cache if the cell has not changed.
+    /// Returns the layout of the cell at the index `at` of `log`. Lays the cell out if the cache has no current layout
+    /// of it.
     pub fn get(&mut self, log: &CellLog, at: usize) -> &CellLayout {
         let number = log.number(at);
         let cell = log.cell(at);

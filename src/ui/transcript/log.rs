@@ -1,4 +1,4 @@
-//! The cells of a transcript in order, bounded in number and size. Each cell has a permanent number.
+//! The cells of a transcript in order, bounded in number and size. Each cell has a number that never changes.
 
 use std::collections::VecDeque;
 
@@ -11,33 +11,34 @@ use crate::ui::transcript::layout::Above;
 use crate::ui::transcript::run::ToolRun;
 use crate::ui::transcript::tool_display::{Grouping, tool_display};
 
-/// Maximum number of cells. Beyond it, the oldest are dropped, and the view shows how many.
+/// Maximum number of cells. If there are more, the oldest are dropped, and the view shows how many entries were
+/// dropped.
 pub const CELLS_MAX: usize = 10_000;
-/// Maximum total size of all cells, in bytes. Beyond it, the oldest are dropped.
+/// Maximum total size of all cells, in bytes. If they are larger, the oldest are dropped.
 const BYTES_MAX: usize = 16 * 1024 * 1024;
 /// Estimated size of a cell without its texts, in bytes.
 const CELL_OVERHEAD: usize = 512;
 
-/// The cells of a transcript, oldest first. A cell's number counts from 0 and never changes; its index changes when
-/// older cells are dropped.
+/// The cells of a transcript, oldest first. A cell has a number, counted from 0 since the transcript began, which never
+/// changes, and an index among the cells in memory, which becomes lower when older cells are dropped.
 #[derive(Debug, Default)]
 pub struct CellLog {
     cells: VecDeque<TranscriptCell>,
-    /// Number of dropped cells. It is also the number of the first remaining cell.
+    /// Number of dropped cells, which is also the number of the first cell in memory.
     dropped: u64,
     /// Estimated total size of all cells, in bytes.
     bytes: usize,
-    /// Number of entries added so far. An entry is a cell that is not a group header.
+    /// Number of entries added so far. An entry is a cell other than the header of a call group.
     entries: u64,
     /// The last [`TranscriptCell::version`] that was assigned.
     version: u64,
-    /// The number of the selected cell, which stays valid when older cells are dropped.
+    /// The number of the selected cell.
     pub selected: Option<u64>,
-    /// How images are drawn.
+    /// How the cells draw images.
     pub drawing: ImageDrawing,
-    /// The search pattern, if a search is active.
+    /// What is searched for; `None` if no search is active.
     needle: Option<Needle>,
-    /// Number of matches of the search pattern in all cells.
+    /// Number of search matches in all cells.
     found: usize,
 }
 
@@ -62,8 +63,8 @@ impl CellLog {
         self.next() - 1
     }
 
-    /// Adds a tool call and returns the number of its cell. A call of a tool whose calls are grouped joins the group of
-    /// the preceding calls of the same tool, or starts a new group.
+    /// Adds a tool call and returns the number of its cell. If calls of the tool are grouped, adds the call to the
+    /// group of the calls of the same tool directly before it, or to a new group.
     pub fn push_call(&mut self, run: ToolRun) -> u64 {
         if tool_display(&run.tool).grouping == Grouping::Separate {
             return self.push(CellKind::Tool(Box::new(run)));
@@ -94,7 +95,8 @@ impl CellLog {
         number
     }
 
-    /// Returns whether the call in cell `number` is selected or open. Such a call must not be hidden by its group.
+    /// Returns whether the call in the cell `number` is selected or open. Such a call must not disappear when its group
+    /// becomes large enough to be folded.
     fn is_in_use(&self, number: u64) -> bool {
         let is_open = |at: usize| match &self.cells[at].kind {
             CellKind::Tool(run) => run.fold == Fold::Open,
@@ -103,7 +105,8 @@ impl CellLog {
         self.selected == Some(number) || self.index(number).is_some_and(is_open)
     }
 
-    /// Returns the index of the group header that hides the cell at index `at`; `None` if the cell is visible.
+    /// Returns the index of the call group's header that is drawn in place of the cell at the index `at`; `None` if the
+    /// cell is not hidden.
     pub fn hidden_by(&self, at: usize) -> Option<usize> {
         let line = self.index(self.cells.get(at)?.group_header?)?;
         match &self.cells[line].kind {
@@ -112,14 +115,14 @@ impl CellLog {
         }
     }
 
-    /// Returns the index of the visible cell that represents the cell at index `at`: the cell itself, or the group
-    /// header that hides it.
+    /// Returns the index of the cell that is drawn for the cell at the index `at`: the cell itself, or the header of
+    /// the call group that hides it.
     pub fn shown(&self, at: usize) -> usize {
         self.hidden_by(at).unwrap_or(at)
     }
 
-    /// Returns the index of the visible cell after the cell at index `at`. Takes constant time, however many cells are
-    /// hidden in between.
+    /// Returns the index of the next cell after the one at the index `at` that no call group hides. Takes constant
+    /// time, however many cells are hidden in between.
     pub fn next_shown(&self, at: usize) -> Option<usize> {
         let hidden = match &self.cells.get(at)?.kind {
             CellKind::CallGroup(calls) if calls.hides() => calls.len,
@@ -128,12 +131,12 @@ impl CellLog {
         Some(at + 1 + hidden).filter(|next| *next < self.cells.len())
     }
 
-    /// Returns the index of the visible cell before the cell at index `at`.
+    /// Returns the index of the cell that is drawn before the one at the index `at`.
     pub fn prev_shown(&self, at: usize) -> Option<usize> {
         Some(self.shown(at.checked_sub(1)?))
     }
 
-    /// Returns the number of entries from the cell `number` on, including entries that were dropped.
+    /// Returns the number of entries from the cell `number` to the newest one, including entries that were dropped.
     pub fn entries_from(&self, number: u64) -> u64 {
         if number >= self.next() {
             return 0;
@@ -153,7 +156,8 @@ impl CellLog {
         self.bytes
     }
 
-    /// Drops the oldest cells until the total size is at most `bytes`. The newest cell always stays.
+    /// Drops the oldest cells until the total size is at most `bytes` and there are at most `CELLS_MAX` cells. The
+    /// newest cell is never dropped.
     pub fn shrink(&mut self, bytes: usize) {
         while self.cells.len() > CELLS_MAX || (self.bytes > bytes && self.cells.len() > 1) {
             if let Some(oldest) = self.cells.pop_front() {
@@ -166,7 +170,7 @@ impl CellLog {
         self.selected = self.selected.filter(|n| *n >= first);
     }
 
-    /// Drops all cells. They do not count as dropped older entries, and their numbers are not used again.
+    /// Removes all cells. The view does not report them as dropped, and their numbers are not used again.
     pub fn clear(&mut self) {
         self.dropped += self.cells.len() as u64;
         self.cells.clear();
@@ -174,8 +178,8 @@ impl CellLog {
         self.selected = None;
     }
 
-    /// Applies `change` to the cell `number`, unless the cell was dropped, and updates its group header. If the group
-    /// now hides the selected cell, selects the group header instead.
+    /// Applies `change` to the cell `number`, unless the cell was dropped, and updates the header of its call group. If
+    /// the group now hides the selected cell, selects the header instead.
     pub fn change(&mut self, number: u64, change: impl FnOnce(&mut CellKind)) {
         let Some(at) = self.index(number) else {
             return;
@@ -184,7 +188,7 @@ impl CellLog {
         self.change_one(at, change);
         let cell = &self.cells[at];
         let line = cell.group_header.and_then(|n| self.index(n));
-        // The group header counts the states of its calls.
+        // The header counts the calls of the group by their state.
         if let (Some(line), Some(before), CellKind::Tool(run)) = (line, before, &cell.kind)
             && before != run.state
             && let CellKind::CallGroup(calls) = &self.cells[line].kind
@@ -193,7 +197,7 @@ impl CellLog {
             calls.update(before, run);
             self.change_one(line, |kind| *kind = CellKind::CallGroup(Box::new(calls)));
         }
-        // A cell hidden by its group cannot be selected; the group header is selected instead.
+        // A cell that its call group hides cannot stay selected; the header is selected instead.
         let selected = self.selected.and_then(|n| self.hidden_by(self.index(n)?));
         if let Some(line) = selected {
             self.selected = Some(self.number(line));
@@ -215,7 +219,8 @@ impl CellLog {
         }
     }
 
-    /// Removes a cell. Later cells keep their numbers: if the cell is not the last one, an empty cell takes its place.
+    /// Removes the cell `number`. The numbers of later cells do not change: unless the cell is the last one, an empty
+    /// cell takes its place.
     pub fn remove(&mut self, number: u64) {
         if number + 1 == self.next() {
             if let Some(last) = self.cells.pop_back() {
@@ -252,7 +257,7 @@ impl CellLog {
         }
     }
 
-    /// Sets the search pattern, or removes it, and counts its matches in all cells.
+    /// Begins a search for `needle`, or ends the search if that is `None`. Counts the matches in all cells.
     pub fn search(&mut self, needle: Option<Needle>) {
         self.needle = needle;
         self.found = 0;
@@ -271,12 +276,12 @@ impl CellLog {
         self.found
     }
 
-    /// Returns the number of search matches in the cells before index `at`.
+    /// Returns the number of search matches in the cells before the index `at`.
     pub fn found_before(&self, at: usize) -> usize {
         self.cells.range(..at).map(|c| c.found).sum()
     }
 
-    /// Returns the index of the nearest cell with a search match after `at`, or before it for [`Way::Back`].
+    /// Returns the index of the nearest cell with a search match after the index `at`; with [`Way::Back`], before it.
     pub fn next_found(&self, at: usize, way: Way) -> Option<usize> {
         let holds = |at: &usize| self.cells[*at].found > 0;
         match way {
@@ -285,7 +290,7 @@ impl CellLog {
         }
     }
 
-    /// Returns the index of the first cell with a search match, or of the last one for [`Way::Back`].
+    /// Returns the index of the first cell with a search match; with [`Way::Back`], of the last one.
     pub fn first_found(&self, way: Way) -> Option<usize> {
         let holds = |cell: &TranscriptCell| cell.found > 0;
         match way {
@@ -294,7 +299,7 @@ impl CellLog {
         }
     }
 
-    /// Returns the numbers of the cells that contain prompts, oldest first.
+    /// Returns the numbers of the cells with prompts, oldest first.
     pub fn prompts(&self) -> impl DoubleEndedIterator<Item = u64> + '_ {
         let is_prompt =
             |(_, cell): &(usize, &TranscriptCell)| matches!(cell.kind, CellKind::Prompt(..));
@@ -319,13 +324,13 @@ impl CellLog {
         self.dropped + at as u64
     }
 
-    /// Returns the index of the cell `number`; `None` if the cell was dropped or does not exist yet.
+    /// Returns the index of the cell `number`; `None` if the cell was dropped or not added yet.
     pub fn index(&self, number: u64) -> Option<usize> {
         let at = usize::try_from(number.checked_sub(self.dropped)?).ok()?;
         (at < self.cells.len()).then_some(at)
     }
 
-    /// Returns the numbers of the visible cells that can be folded, oldest first.
+    /// Returns the numbers of the cells that can be folded and that no call group hides, oldest first.
     pub fn foldable(&self) -> impl DoubleEndedIterator<Item = u64> + '_ {
         let is_foldable = |(at, cell): &(usize, &TranscriptCell)| {
             cell.kind.is_foldable() && self.hidden_by(*at).is_none()
@@ -334,8 +339,8 @@ impl CellLog {
         cells.map(|(at, _)| self.number(at))
     }
 
-    /// Opens all tool calls and call groups; if all are open already, folds them. Returns their new state; `None` if
-    /// there is no tool call.
+    /// Opens all tool calls and call groups, or folds all if all are open. Returns their new state; `None` if there are
+    /// none.
     pub fn toggle_all(&mut self) -> Option<Fold> {
         let (mut calls, mut to) = (Vec::new(), Fold::Folded);
         let first = self.dropped;
@@ -359,7 +364,7 @@ impl CellLog {
         (!calls.is_empty()).then_some(to)
     }
 
-    /// Returns what is above the cell at index `at`, which determines the spacing before the cell. Cells that draw
+    /// Returns what is above the cell at the index `at`; it decides the spacing before the cell. Cells that draw
     /// nothing are skipped.
     pub fn above(&self, at: usize) -> Above {
         if self.hidden_by(at).is_some() {

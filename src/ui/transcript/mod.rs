@@ -3,8 +3,8 @@
 //!
 //! [`Transcript::apply`] turns events into cells, which `log` stores. The content of a cell is an `answer`, an `entry`,
 //! or a `run` with its `fields`; `call_group` groups consecutive calls of a tool. `layout`, `fold` and `markdown` turn
-//! a cell into rows, `scroll` is the scroll position, `search` and `find` search, and `view` draws. The number of cells
-//! ([`CELLS_MAX`]), the length of their texts and the rows of an open cell are bounded.
+//! a cell into rows; `scroll` is the scroll position; `search` and `find` are the search; `view` draws the visible
+//! rows. The number of cells ([`CELLS_MAX`]), the length of their texts and the rows of an open cell are bounded.
 
 mod answer;
 pub(in crate::ui) mod apply;
@@ -62,18 +62,18 @@ use crate::ui::widgets::scrollbar::ScrollPosition;
 #[derive(Debug, Default)]
 pub struct Transcript {
     log: CellLog,
-    /// The number of the cell with the answer that is being streamed.
+    /// The number of the cell with the answer that is being streamed; `None` if no answer is.
     open: Option<u64>,
     /// The last [`Answer::origin`](answer::Answer::origin) that was assigned.
     origin: u64,
-    /// The running calls, each with the number of its cell.
+    /// The running calls, oldest first, each with the number of its cell.
     running: VecDeque<(CallId, u64)>,
     place: ScrollAnchor,
     /// Time zone for displayed times; `None` means UTC.
     zone: Option<TimeZone>,
     search: Option<Box<Search>>,
-    /// Layouts that are reused from one scroll step to the next; empty while the view follows the newest row. A cache:
-    /// each layout equals the result of [`layout::lay_out`].
+    /// Layouts that are reused from one scroll step to the next; empty while the view follows the newest row. This is
+    /// only a cache: each layout equals the result of [`layout::lay_out`].
     scratch: LayoutCache,
 }
 
@@ -90,7 +90,7 @@ impl Transcript {
         self.zone.clone().unwrap_or(TimeZone::UTC)
     }
 
-    /// Sets how images are drawn.
+    /// Sets how the conversation draws images.
     pub fn set_image_drawing(&mut self, drawing: ImageDrawing) {
         self.log.drawing = drawing;
     }
@@ -116,20 +116,20 @@ impl Transcript {
         self.log.bytes()
     }
 
-    /// Returns whether the text of the newest cell ends with `words`.
+    /// Returns whether the text of the newest cell ends with `words`. Used by tests.
     #[cfg(test)]
     pub(crate) fn ends_with(&self, words: &str) -> bool {
         let last = self.log.len().checked_sub(1);
         last.is_some_and(|at| self.log.cell(at).kind.text().ends_with(words))
     }
 
-    /// Drops the oldest cells until the size is at most `bytes`. The newest cell always stays. The view shows how many
-    /// entries were dropped.
+    /// Drops the oldest cells until the conversation has at most `bytes` bytes. The newest cell is never dropped. The
+    /// view shows how many entries were dropped.
     pub fn shrink(&mut self, bytes: usize) {
         self.log.shrink(bytes);
     }
 
-    /// Empties the conversation and ends its search.
+    /// Empties the conversation and ends the search in it.
     pub(super) fn clear(&mut self) {
         self.end_search();
         self.log.clear();
@@ -148,7 +148,7 @@ impl Transcript {
             Scroll::LineDown | Scroll::HalfDown | Scroll::PageDown | Scroll::Bottom
         );
         if is_down && self.is_following() {
-            // Already at the bottom: further wheel events do no work.
+            // The view is already at the newest row, so scrolling down does nothing.
             return;
         }
         self.with_layouts(viewport, |place, log, layouts, rows| {
@@ -156,12 +156,12 @@ impl Transcript {
         });
     }
 
-    /// Returns the scroll position for the scrollbar of a view with the size `viewport`.
+    /// Returns the position of the scrollbar for a view with the size `viewport`; `None` if the transcript is empty.
     pub fn scroll_state(&self, viewport: Viewport) -> Option<ScrollPosition> {
         self.scroll_state_at(&self.place, viewport)
     }
 
-    /// Like [`Transcript::scroll_state`], but at the scroll position `place`.
+    /// Like [`Transcript::scroll_state`], but for the scroll position `place` instead of the transcript's.
     pub fn scroll_state_at(
         &self,
         place: &ScrollAnchor,
@@ -172,8 +172,8 @@ impl Transcript {
         place.scrolled(&self.log, &mut layouts, viewport.rows())
     }
 
-    /// Returns the scroll position that `by` leads to from `place`. The transcript's own scroll position does not
-    /// change.
+    /// Returns the scroll position after scrolling from `place` by `by`. Does not change the scroll position of the
+    /// transcript.
     pub fn scroll_from(
         &self,
         mut place: ScrollAnchor,
@@ -186,8 +186,8 @@ impl Transcript {
         place
     }
 
-    /// Returns the scroll position at which `above` scrollbar units are above the view. [`Transcript::scroll_state_at`]
-    /// has the same unit: 1/1000 cell.
+    /// Returns the scroll position at which `above` scrollbar units of the conversation are above the view. A unit is
+    /// 1/1000 cell, as in [`Transcript::scroll_state_at`].
     pub fn anchor_at_offset(&self, above: usize, viewport: Viewport) -> ScrollAnchor {
         let mut layouts = LayoutCache::default();
         layouts.begin(viewport, &Theme::default());
@@ -196,33 +196,33 @@ impl Transcript {
         place
     }
 
-    /// Scrolls so that `above` scrollbar units are above the view. [`Transcript::scroll_state`] has the same unit:
-    /// 1/1000 cell.
+    /// Scrolls so that `above` scrollbar units of the conversation are above the view. A unit is 1/1000 cell, as in
+    /// [`Transcript::scroll_state`].
     pub fn jump(&mut self, above: usize, viewport: Viewport) {
         self.with_layouts(viewport, |place, log, layouts, rows| {
             place.jump(above, log, layouts, rows);
         });
     }
 
-    /// Returns whether the view follows the newest row.
+    /// Returns whether the view always shows the newest row.
     pub fn is_following(&self) -> bool {
         self.place == ScrollAnchor::Following
     }
 
-    /// Returns the number of entries that arrived below the view and were never visible.
+    /// Returns the number of entries below the view that were never visible.
     pub fn unread_below(&self) -> usize {
         self.place.unread(&self.log)
     }
 
     /// Selects the previous cell that can be folded, such as a tool call or an answer with thinking. If no cell is
-    /// selected, selects the last such cell.
+    /// selected, selects the last cell that can be folded.
     pub fn select_prev(&mut self) {
         let before = self.log.selected.unwrap_or(u64::MAX);
         let prev = self.log.foldable().rev().find(|n| *n < before);
         self.log.selected = prev.or(self.log.selected);
     }
 
-    /// Selects the next cell that can be folded. If no cell is selected, selects the last such cell.
+    /// Selects the next cell that can be folded. If no cell is selected, selects the last cell that can be folded.
     pub fn select_next(&mut self) {
         let next = match self.log.selected {
             Some(at) => self.log.foldable().find(|n| *n > at),
@@ -231,8 +231,8 @@ impl Transcript {
         self.log.selected = next.or(self.log.selected);
     }
 
-    /// Opens or folds the selected cell. If no cell is selected, first selects the last tool call or call group, or
-    /// else the last cell that can be folded.
+    /// Opens or folds the selected cell. If no cell is selected, first selects the last tool call or call group; if
+    /// there is none, the last cell that can be folded.
     pub fn toggle_selected(&mut self) {
         if self.log.selected.is_none() {
             let is_tool = |n: &u64| {
@@ -256,14 +256,14 @@ impl Transcript {
         }
     }
 
-    /// Opens all tool calls and call groups; if all are open already, folds them. Returns their new state; `None` if
-    /// there is no tool call.
+    /// Opens all tool calls and call groups, or folds all if all are open. Returns their new state; `None` if there are
+    /// none.
     pub fn toggle_all(&mut self) -> Option<Fold> {
         self.log.toggle_all()
     }
 
-    /// Scrolls by as little as possible so that the selected cell is visible. Of a cell higher than the view, at least
-    /// the first row is visible.
+    /// Scrolls as little as possible to make the selected cell visible. If the cell is higher than the view, makes at
+    /// least its first row visible.
     pub fn reveal_selected(&mut self, viewport: Viewport) {
         if let Some(at) = self.log.selected.and_then(|n| self.log.index(n)) {
             self.with_layouts(viewport, |place, log, layouts, rows| {
@@ -272,7 +272,7 @@ impl Transcript {
         }
     }
 
-    /// Records which subagent the tool call started. Does nothing if the call is not running.
+    /// Records that the tool call `call` has started `subagent`. Does nothing if the call is not running.
     pub fn record_subagent(&mut self, call: &CallId, subagent: &Name) {
         if let Some((_, number)) = self.running.iter().find(|(id, _)| id == call) {
             self.log.change(*number, |kind| {
@@ -283,8 +283,8 @@ impl Transcript {
         }
     }
 
-    /// Returns the subagent that the tool call in the selected cell started. If no cell is selected, uses the last cell
-    /// that can be folded. `None` if that cell is not a call that started a subagent.
+    /// Returns the subagent that the selected tool call has started. If no cell is selected, uses the last cell that
+    /// can be folded. Returns `None` if this cell is not a tool call that has started a subagent.
     pub fn selected_subagent(&self) -> Option<&Name> {
         let subagent = |number: u64| match &self.log.cell(self.log.index(number)?).kind {
             CellKind::Tool(run) => run.subagent.as_ref(),
@@ -301,7 +301,7 @@ impl Transcript {
         viewport: Viewport,
         act: impl FnOnce(&mut ScrollAnchor, &CellLog, &mut LayoutCache, usize),
     ) {
-        // The theme changes only styles, never the number of rows.
+        // The default theme can be used here, because a theme changes only styles, never the number of rows.
         self.scratch.begin(viewport, &Theme::default());
         act(
             &mut self.place,

@@ -5,8 +5,8 @@ use crate::ui::transcript::cell::CellKind;
 use crate::ui::transcript::scroll::Viewport;
 
 impl Transcript {
-    /// Selects the tool call or group header in row `row` of the view, and opens or folds it. Does nothing for other
-    /// cells.
+    /// Selects the cell in row `row` of the view and opens or folds it, if it is a tool call or the header of a call
+    /// group. Does nothing for other cells. Row 0 is the first visible one.
     pub fn toggle_at(&mut self, row: usize, viewport: Viewport) {
         let mut found = None;
         self.with_layouts(viewport, |place, log, layouts, rows| {

@@ -13,8 +13,8 @@ use crate::ui::transcript::fields as transcript_fields;
 use crate::ui::transcript::fields::{Field, OutputFields};
 use crate::ui::transcript::tool_display::{OutputKind, USER_COMMAND, tool_display};
 
-/// The beginnings of the note in the result of a command that has exited but left a program running: first the current
-/// wording, then that of older versions.
+/// How the note begins that says that a command has exited but left a program running: the current wording, then that
+/// of older versions. The note is a part of the command's output.
 const LEFT_RUNNING: &[&str] = &[
     "[The command exited but left a program running.",
     "[The command left a program running;",
@@ -23,16 +23,17 @@ const LEFT_RUNNING: &[&str] = &[
 /// Maximum length of the stored output of a finished call, and of its diff, in bytes. Longer texts are cut in the
 /// middle.
 const OUTPUT_MAX: usize = 256 * 1024;
-/// Minimum number of bytes that are kept from the end of a running call's output. When the stored output is longer than
-/// twice this length, it is cut to this length.
+/// Number of bytes that are kept from the end of a running call's output. The stored output is cut to this length each
+/// time it exceeds twice this length.
 const LIVE_MAX: usize = 16 * 1024;
-/// Maximum length of the stored input, in bytes. Longer values are cut.
+/// Maximum total length of the stored input values, in bytes. The value that exceeds this limit is cut in the middle.
 const INPUT_MAX: usize = 16 * 1024;
-/// Maximum number of lines, including the three header lines, of a diff that is open from the start.
+/// Maximum number of lines of a diff, including its three header lines, that is shown open when the call ends.
 const OPEN_DIFF_LINES: usize = 24;
-/// Maximum size of a diff that is open from the start, in bytes.
+/// Maximum length, in bytes, of a diff that is shown open when the call ends.
 const OPEN_DIFF_BYTES: usize = 4 * 1024;
-/// Maximum width of a one-line output that is shown in the folded line itself, in columns.
+/// Maximum width, in columns, of an output that is shown in the row of the folded call. The output must also have only
+/// one line.
 const SUMMARY_WIDTH_MAX: usize = 40;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,19 +46,19 @@ pub enum ToolCallState {
     Abandoned,
 }
 
-/// A tool call. Its texts are stored as received; drawing escapes control characters.
+/// A tool call. Its texts are stored as received; control characters are escaped when the call is drawn.
 #[derive(Debug)]
 pub struct ToolRun {
     pub tool: String,
-    /// What the call acts on, such as a path or a command, in one line; may be empty.
+    /// What the call acts on, such as a path or a command, on one line; may be empty.
     pub subject: String,
-    /// The input as fields; may be empty.
+    /// The input of the call as fields; may be empty.
     pub input: Vec<Field>,
     pub state: ToolCallState,
-    /// While the call runs, the end of its output. After the call, the whole output, shortened if it is too long; empty
-    /// if `output_fields` holds the output.
+    /// While the call runs, the end of its output. Then the whole output, cut in the middle if it is too long; empty if
+    /// `output_fields` holds the output.
     pub output: String,
-    /// The output as fields if it was JSON; otherwise empty.
+    /// The output as fields if crewdeck has written it as JSON; otherwise empty.
     pub output_fields: Vec<Field>,
     /// One-line summary of `output_fields`; may be empty.
     pub summary: String,
@@ -71,7 +72,7 @@ pub struct ToolRun {
 }
 
 impl ToolRun {
-    /// Creates a call that is running and folded, without output.
+    /// Creates a running, folded call without output. `on` is what the call acts on, such as a path.
     pub fn started(tool: &str, on: &str, input: &Value, zone: &TimeZone) -> ToolRun {
         ToolRun {
             tool: shown_name(&one_line(tool)),
@@ -88,7 +89,7 @@ impl ToolRun {
         }
     }
 
-    /// Creates the entry of a shell command that the user started, in the running state and unfolded.
+    /// Creates the call for a shell command of the user. It is running and open.
     pub fn user_command(command: &str) -> ToolRun {
         ToolRun {
             fold: Fold::Open,
@@ -96,16 +97,16 @@ impl ToolRun {
         }
     }
 
-    /// Appends output of the running call. Only about the last [`LIVE_MAX`] bytes are kept.
+    /// Appends output to the running call and keeps only about the last [`LIVE_MAX`] bytes.
     pub fn append_output(&mut self, chunk: &str) {
-        // A chunk can be longer than the limit.
+        // Only the end of the chunk is appended, because a chunk can be longer than the limit.
         self.output.push_str(tail(chunk, LIVE_MAX));
         if self.output.len() > LIVE_MAX * 2 {
             self.output = tail(&self.output, LIVE_MAX).to_string();
         }
     }
 
-    /// Ends the call with its outcome, output, diff and duration. A short diff is shown open.
+    /// Ends the call with its outcome, output, diff and duration. If the call has a short diff, opens the call.
     pub fn end(
         &mut self,
         outcome: Outcome,
@@ -143,14 +144,14 @@ impl ToolRun {
         self.took_ms = took_ms;
     }
 
-    /// Returns the total length of the call's texts, in bytes.
+    /// Returns the length of the call's texts together, in bytes.
     pub fn bytes(&self) -> usize {
         let fields =
             |all: &[Field]| -> usize { all.iter().map(|f| f.name.len() + f.value.len()).sum() };
         fields(&self.input) + fields(&self.output_fields) + self.output.len() + self.diff.len()
     }
 
-    /// Returns the call as text for copying: its tool and subject, input, diff and output.
+    /// Returns the call as text for the clipboard: tool and subject, input, diff and output.
     pub fn text(&self) -> String {
         let head = format!("{} {}", self.tool, self.subject);
         let fields = [&self.input, &self.output_fields].map(|f| transcript_fields::text(f));
@@ -170,13 +171,13 @@ impl ToolRun {
         parts.join("\n")
     }
 
-    /// Returns the numbers of added and removed lines; `None` if the call changed no file.
+    /// Returns the numbers of added and removed lines; `None` if the call has no diff.
     pub fn changes(&self) -> Option<(usize, usize)> {
         (!self.diff.is_empty()).then(|| diff_counts(&self.diff))
     }
 
-    /// Returns the part of the output that an open call shows. Without a diff, it is the whole output. With a diff, it
-    /// is the first line if the output has several lines, else nothing: the rest only repeats the diff.
+    /// Returns the part of the output that an open call shows. Without a diff, this is the whole output. With a diff,
+    /// it is the first line of an output of several lines, else nothing, because the rest only repeats the diff.
     pub fn shown_output(&self) -> &str {
         match self.output.split_once('\n') {
             _ if self.diff.is_empty() => &self.output,
@@ -185,10 +186,11 @@ impl ToolRun {
         }
     }
 
-    /// Returns a summary of the result, followed by the duration if it is at least a second. The summary is, for
-    /// example, `exit 1`, `12 lines`, or the output itself if it is short. [`ToolRun::changes`] is not part of it.
+    /// Returns a short result for the row of the call, such as `exit 1`, `12 lines`, or the output itself if it is
+    /// short, followed by the duration if that is at least a second. Does not include the counts of
+    /// [`ToolRun::changes`].
     pub fn result(&self) -> String {
-        // A subagent is shown by its name only: Enter opens its answer and `o` its conversation.
+        // Of a subagent only the name is shown, because Enter opens its answer and `o` its conversation.
         let mut words: Vec<String> = self.subagent.iter().map(ToString::to_string).collect();
         match self.state {
             ToolCallState::Running => {}
@@ -208,9 +210,9 @@ impl ToolRun {
         words.join(" · ")
     }
 
-    /// Returns the error of a failed call in one line, taken from its output.
+    /// Returns the error of a failed call in one line, taken from its output; empty if the output does not contain one.
     pub fn error_line(&self) -> String {
-        // A command reports its error at the end of the output, a tool at the beginning.
+        // A command writes its error at the end of the output, a tool at the beginning.
         let mut lines = self.output.lines().filter(|l| !l.trim().is_empty());
         let line = match ended_by(&self.output) {
             Some(_) => {
@@ -223,8 +225,8 @@ impl ToolRun {
     }
 }
 
-/// Returns how a command ended, such as `exit 1` or `timed out`. The last line of its output says so in brackets;
-/// `None` if there is no such line.
+/// Returns how a command ended, such as `exit 1` or `timed out`, from the last line of its output, which says so in
+/// brackets; `None` if there is no such line.
 fn ended_by(output: &str) -> Option<String> {
     let last = output.trim_end().lines().next_back()?;
     let inside = last.strip_prefix('[')?.strip_suffix(']')?;
@@ -267,7 +269,7 @@ pub fn duration(ms: u64) -> String {
     }
 }
 
-/// Returns the last `max` bytes of `text`, or fewer to start at a character boundary.
+/// Returns the last `max` bytes of `text`. Returns fewer bytes if the first of them is in the middle of a character.
 fn tail(text: &str, max: usize) -> &str {
     &text[text.ceil_char_boundary(text.len().saturating_sub(max))..]
 }

@@ -1,5 +1,5 @@
-//! The scroll position of a transcript. The view either follows the newest row, or keeps a row at its top while new
-//! content arrives.
+//! The scroll position of a transcript. The view either always shows the newest row, or keeps the same row at its top
+//! while new content arrives.
 
 use crate::ui::keymap::direction::Scroll;
 use crate::ui::transcript::layout::Above;
@@ -15,56 +15,57 @@ pub struct Viewport {
 }
 
 impl Viewport {
-    /// Returns the number of columns, at least one.
+    /// Returns the width in columns, at least 1.
     pub fn columns(self) -> usize {
         usize::from(self.width.max(1))
     }
 
-    /// Returns the number of rows, at least one.
+    /// Returns the height in rows, at least 1.
     pub fn rows(self) -> usize {
         usize::from(self.height.max(1))
     }
 }
 
 /// Number of scrollbar units per cell. The scrollbar counts in fractions of cells instead of rows, because the height
-/// of cells that were never visible is unknown.
+/// of a cell is known only after it was laid out.
 const PARTS: usize = 1000;
 
 /// The scroll position of a transcript.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ScrollAnchor {
-    /// The newest row is at the bottom of the view.
+    /// The newest row stays at the bottom of the view.
     #[default]
     Following,
     /// This row stays at the top of the view.
     Anchored(AnchoredRow),
 }
 
-/// The row at the top of the view, in a form that stays valid when older cells are dropped or the width changes.
+/// The row at the top of the view, stored so that it can still be found after older cells were dropped or the width has
+/// changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AnchoredRow {
-    /// Number of the cell that contains the row.
+    /// Number of the cell to which the row at the top of the view belongs.
     cell: u64,
-    /// Index of the row within the cell, at width `columns`.
+    /// Index of the row within its cell, counted from 0, if the cell is laid out in `columns` columns.
     line: usize,
-    /// The width in columns for which `line` is valid.
+    /// The width, in columns, for which `line` was computed.
     columns: usize,
-    /// Number of visible characters of the cell before the row. It identifies the row at other widths.
+    /// Number of visible characters of the cell before the row, by which the row is found at other widths.
     text_offset: usize,
-    /// Number of the first cell that was never visible.
+    /// Number of the first cell below the view that was never visible.
     unseen: u64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct RowPosition {
-    /// Index of the cell that contains the row.
+    /// Index in the log of the cell to which the row belongs.
     pub at: usize,
-    /// Index of the row within the cell.
+    /// Index of the row within its cell, counted from 0.
     pub line: usize,
 }
 
 impl ScrollAnchor {
-    /// Returns the number of new entries that were never visible.
+    /// Returns the number of entries below the view that were never visible.
     pub fn unread(&self, log: &CellLog) -> usize {
         match self {
             ScrollAnchor::Following => 0,
@@ -76,7 +77,7 @@ impl ScrollAnchor {
     }
 
     /// Returns the position of the first visible row in a view of `rows` rows; `None` if the transcript is empty. Lays
-    /// out only visible cells.
+    /// out only the cells near the view.
     pub fn top(
         &self,
         log: &CellLog,
@@ -88,7 +89,7 @@ impl ScrollAnchor {
             return Some(end);
         };
         if anchor.cell >= log.next() {
-            // The cell was the last one and has been removed.
+            // The cell was the last one of the log and has been removed.
             return Some(end);
         }
         let at = log.shown(log.index(anchor.cell).unwrap_or(0));
@@ -101,7 +102,7 @@ impl ScrollAnchor {
         } else {
             laid.line_of(anchor.text_offset)
         };
-        // If too few rows follow, the view is filled with rows from above.
+        // If fewer than `rows` rows follow, the view begins further above, so that it is full.
         Some(RowPosition { at, line }.min(end))
     }
 
@@ -120,8 +121,8 @@ impl ScrollAnchor {
         }
     }
 
-    /// Scrolls by as little as possible so that the cell at index `at` is visible. Of a cell higher than the view, at
-    /// least the first row is visible.
+    /// Scrolls as little as possible to make the cell at the index `at` visible. If the cell is higher than the view,
+    /// makes at least its first row visible.
     pub fn reveal(&mut self, at: usize, log: &CellLog, layouts: &mut LayoutCache, rows: usize) {
         let Some(top) = self.top(log, layouts, rows) else {
             return;
@@ -142,7 +143,7 @@ impl ScrollAnchor {
         self.anchor_at(goal, log, layouts, rows);
     }
 
-    /// Scrolls so that a row is visible, with some rows above it. Does nothing if the row is already visible.
+    /// Scrolls so that `row` is visible with some rows above it. Does nothing if `row` is already visible.
     pub fn reveal_row(
         &mut self,
         row: RowPosition,
@@ -160,8 +161,8 @@ impl ScrollAnchor {
         }
     }
 
-    /// Scrolls so that the cell at index `at` is at the top of the view. Near the end of the transcript, the view
-    /// follows the newest row instead.
+    /// Scrolls so that the cell at the index `at` is at the top of the view. If that would make the newest row visible,
+    /// the view follows the newest row instead.
     pub fn anchor_cell(
         &mut self,
         at: usize,
@@ -169,12 +170,12 @@ impl ScrollAnchor {
         layouts: &mut LayoutCache,
         rows: usize,
     ) {
-        // Skips the blank row above the cell.
+        // The blank row above the cell stays above the view.
         let line = usize::from(log.above(at) == Above::Apart);
         self.anchor_at(RowPosition { at, line }, log, layouts, rows);
     }
 
-    /// Returns the indices of the first and the last visible cell.
+    /// Returns the indices of the first and the last visible cell; `None` if the transcript is empty.
     pub fn visible_cells(
         &self,
         log: &CellLog,
@@ -197,8 +198,8 @@ impl ScrollAnchor {
         Some((top.at, last))
     }
 
-    /// Returns the scroll position for the scrollbar. Its unit is a fraction of a cell instead of a row, because the
-    /// height of cells that were never visible is unknown.
+    /// Returns the position of the scrollbar; `None` if the transcript is empty. Its unit is 1/1000 cell instead of a
+    /// row, because the height of a cell is known only after it was laid out.
     pub fn scrolled(
         &self,
         log: &CellLog,
@@ -225,7 +226,8 @@ impl ScrollAnchor {
         })
     }
 
-    /// Scrolls so that `parts` scrollbar units are above the view. [`ScrollAnchor::scrolled`] uses the same units.
+    /// Scrolls so that `parts` units of the scrollbar are above the view. The units are those of
+    /// [`ScrollAnchor::scrolled`].
     pub fn jump(&mut self, parts: usize, log: &CellLog, layouts: &mut LayoutCache, rows: usize) {
         let at = parts / PARTS;
         if at >= log.len() {
@@ -250,7 +252,7 @@ impl ScrollAnchor {
         if *self == ScrollAnchor::Following {
             return;
         }
-        // An empty cell has no rows.
+        // A cell without rows does not count as a step.
         by += usize::from(layouts.get(log, at).len() == 0);
         while by > 0 {
             let left = layouts.get(log, at).len().saturating_sub(line + 1);
@@ -269,8 +271,8 @@ impl ScrollAnchor {
         self.anchor_at(RowPosition { at, line }, log, layouts, rows);
     }
 
-    /// Makes `position` the top row of the view. If the newest row would then be visible, the view follows the newest
-    /// row instead.
+    /// Makes `position` the top row of the view. If the newest row is then visible, the view follows the newest row
+    /// instead.
     fn anchor_at(
         &mut self,
         position: RowPosition,
@@ -283,7 +285,7 @@ impl ScrollAnchor {
             return;
         };
         let mut position = position;
-        // An empty cell cannot be an anchor.
+        // A cell without rows cannot be at the top of the view; the next cell with rows is.
         while layouts.get(log, position.at).len() == 0
             && let Some(at) = log.next_shown(position.at)
         {
@@ -319,7 +321,8 @@ impl ScrollAnchor {
     }
 }
 
-/// Returns the position of the first visible row while the newest row is at the bottom.
+/// Returns the position of the first visible row if the newest row is at the bottom of the view; `None` if the
+/// transcript is empty.
 fn bottom_position(log: &CellLog, layouts: &mut LayoutCache, rows: usize) -> Option<RowPosition> {
     let mut left = rows;
     let mut next = log.prev_shown(log.len());
@@ -335,7 +338,7 @@ fn bottom_position(log: &CellLog, layouts: &mut LayoutCache, rows: usize) -> Opt
     (log.len() > 0).then_some(RowPosition { at: 0, line: 0 })
 }
 
-/// Returns the position `by` rows above `from`, or the first row of the transcript if there are fewer.
+/// Returns the position `by` rows above `from`, or that of the first row of the transcript if there are fewer rows.
 fn rows_above(
     from: RowPosition,
     mut by: usize,
@@ -353,7 +356,7 @@ fn rows_above(
         };
         by -= line;
         at = above;
-        // One past the last row of the cell above.
+        // The index after the last row of the cell above.
         line = layouts.get(log, at).len();
     }
 }

@@ -1,8 +1,8 @@
-//! The search in a transcript: its pattern, the current match, and the cells that were opened to show a match.
+//! The search in a transcript: its text, the current match, and the cells that were opened to show a match.
 //!
-//! Matches are counted in the original texts ([`super::cell::CellKind::count`]). After a change, only the changed cell
-//! is counted again, so searching a long transcript needs no layouts. The position of a match on the screen is computed
-//! from the rows of its cell alone.
+//! Matches are counted in the texts themselves ([`super::cell::CellKind::count`]), and after a change only the changed
+//! cell is counted again. So searching a long transcript needs no layouts. The position of a match on the screen is
+//! computed from the rows of its cell alone.
 
 use crate::ui::keymap::direction::Way;
 use crate::ui::theme::Theme;
@@ -13,20 +13,21 @@ use crate::ui::transcript::scroll::{RowPosition, ScrollAnchor, Viewport};
 use crate::ui::transcript::{Transcript, find};
 use crate::ui::widgets::line_input::LineInput;
 
-/// The active search in a transcript, and what it has opened and must fold or restore again.
+/// The active search in a transcript, with the state before the search and with what the search has opened.
 #[derive(Debug, Default)]
 pub struct Search {
     words: LineInput,
     is_typing: bool,
     /// The scroll position when the search began.
     origin: ScrollAnchor,
-    /// The number of the cell that was selected when the search began.
+    /// The number of the cell that was selected when the search began; `None` if no cell was.
     selected: Option<u64>,
-    /// The current match: the number of its cell, and its index among the matches in the cell.
+    /// The current match: the number of its cell, and its index among the matches in this cell, counted from 0. `None`
+    /// if there is no match.
     here: Option<(u64, usize)>,
     /// The number of the cell that the search opened to show a match, if any.
     opened: Option<u64>,
-    /// The number of the group header that the search opened to show a match in one of its calls, if any.
+    /// The number of the call group's header that the search opened to show a match in one of the calls, if any.
     unfolded: Option<u64>,
 }
 
@@ -36,7 +37,7 @@ pub enum MatchStep {
     NoMatch,
     /// Moved to a match in the requested direction.
     Moved,
-    /// There was no further match in the requested direction; moved to the first match from the other end.
+    /// There was no further match in the requested direction; moved to the first match from the opposite end.
     Wrapped,
 }
 
@@ -55,7 +56,7 @@ impl Transcript {
         self.search.as_deref()
     }
 
-    /// Starts typing the search text. If a search is active, its text is edited.
+    /// Lets the user type the text to search for. If a search is active, its text can be changed.
     pub fn begin_search(&mut self) {
         let mut search = self.search.take().unwrap_or_default();
         search.is_typing = true;
@@ -64,7 +65,8 @@ impl Transcript {
         self.search = Some(search);
     }
 
-    /// Changes the search text with `edit`, and moves to the match nearest to where the search began.
+    /// Changes the search text with `edit`. If that changes the text, moves to the match that is nearest to the scroll
+    /// position at which the search began.
     pub fn edit_search(&mut self, edit: impl FnOnce(&mut LineInput), viewport: Viewport) {
         let Some(search) = self.search.as_mut() else {
             return;
@@ -83,7 +85,7 @@ impl Transcript {
         self.go_to_nearest(viewport);
     }
 
-    /// Finishes typing. The search stays active unless its text is blank.
+    /// Ends the typing of the search text. The search stays active unless the text is blank.
     pub fn finish_search_input(&mut self) {
         if let Some(search) = self.search.as_mut() {
             search.is_typing = false;
@@ -93,7 +95,8 @@ impl Transcript {
         }
     }
 
-    /// Ends the search. If the search text was still being typed, restores the scroll position and the selection.
+    /// Ends the search. If the user was still typing the search text, restores the scroll position and the selection
+    /// from before the search.
     pub fn end_search(&mut self) {
         let was_typing = self.search().is_some_and(Search::is_typing);
         if was_typing {
@@ -106,7 +109,7 @@ impl Transcript {
         self.log.search(None);
     }
 
-    /// Moves to the next or previous match. After the last match in that direction, continues at the other end.
+    /// Moves to the next or previous match. After the last match, continues with the first, and the other way round.
     pub fn next_match(&mut self, way: Way, viewport: Viewport) -> MatchStep {
         let Some(here) = self.search().and_then(|s| s.here) else {
             return self.go_to_nearest(viewport);
@@ -141,7 +144,8 @@ impl Transcript {
         round
     }
 
-    /// Returns the number of the current match, counted from 1 (0 if there is none), and the number of all matches.
+    /// Returns the number of the current match, counted from 1, and the number of all matches. The first number is 0 if
+    /// no match is current.
     pub fn found(&self) -> (usize, usize) {
         let here = self.search().and_then(|s| s.here);
         let place = here.and_then(|(number, nth)| {
@@ -158,7 +162,7 @@ impl Transcript {
         Some((self.log.index(number)?, nth))
     }
 
-    /// Moves to the first match at or below the top of the view, or else to the last match above it.
+    /// Moves to the first match at or below the top of the view; if there is none, to the last match above.
     fn go_to_nearest(&mut self, viewport: Viewport) -> MatchStep {
         self.scratch.begin(viewport, &Theme::default());
         let rows = viewport.rows();
@@ -186,8 +190,8 @@ impl Transcript {
         }
     }
 
-    /// Makes match number `nth` of the cell at index `at` the current one and scrolls it into view. Opens the cell or
-    /// the call group if it hides the match.
+    /// Makes the match with the index `nth` in the cell at the index `at` the current one and scrolls to it. If the
+    /// cell or its call group is folded and hides the match, opens the cell or group.
     fn go_to(&mut self, at: usize, nth: usize, viewport: Viewport) {
         let number = self.log.number(at);
         self.refold(Some(number));
@@ -225,8 +229,8 @@ impl Transcript {
         needle.map_or_else(Vec::new, |n| find::find_matches(n, laid.rows(0)))
     }
 
-    /// Folds the cell and the group that the search opened for an earlier match. Leaves them open if they are the cell
-    /// `but` or its group.
+    /// Folds the cell and the call group that the search has opened for an earlier match, unless they are the cell
+    /// `but` or the group of that cell.
     fn refold(&mut self, but: Option<u64>) {
         let opened = self.search.as_mut().and_then(|s| {
             let other = s.opened.filter(|n| Some(*n) != but);
@@ -245,7 +249,7 @@ impl Transcript {
         }
     }
 
-    /// Opens or folds a cell. Returns whether this changed the cell.
+    /// Opens or folds the cell `number`. Returns false if the cell was in this state already or cannot be folded.
     fn set_fold(&mut self, number: u64, to: Fold) -> bool {
         let mut changed = false;
         self.log.change(number, |kind| {

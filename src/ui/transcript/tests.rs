@@ -1,4 +1,4 @@
-//! Tests of transcripts: events in, screens out. Shared helpers.
+//! Tests of transcripts, which apply events and compare the drawn screens; and helpers for these tests.
 
 mod bounds;
 mod folding;
@@ -116,7 +116,7 @@ fn apply_all(transcript: &mut Transcript, events: &[EventKind]) {
     }
 }
 
-/// Applies an event of bob or a notice about him.
+/// Applies an event to the transcript: one of the agent bob, or a notice about bob.
 fn apply(transcript: &mut Transcript, event: &EventKind) {
     match event {
         EventKind::Agent { event, .. } => transcript.apply(event),
@@ -132,7 +132,7 @@ fn copied(transcript: &Transcript) -> Option<String> {
     transcript.selected_text().map(|(_, text)| text)
 }
 
-/// Concatenates the texts for 0 to `count` - 1.
+/// Joins the texts that `text` returns for the numbers 0 to `count` - 1.
 fn many(count: usize, text: impl Fn(usize) -> String) -> String {
     (0..count).map(text).collect::<Vec<_>>().concat()
 }
@@ -151,7 +151,7 @@ fn draw(transcript: &Transcript, cache: &mut TranscriptCache, columns: u16, rows
     buffer
 }
 
-/// Returns the text on a screen of the given size. A wide character also covers the next column.
+/// Returns the text on a screen of `columns` columns and `rows` rows. A wide character also takes the next column.
 fn screen(transcript: &Transcript, columns: u16, rows: u16) -> String {
     let buffer = draw(transcript, &mut TranscriptCache::default(), columns, rows);
     let mut out = String::new();

@@ -10,12 +10,12 @@ use crate::ui::transcript::fold;
 use crate::ui::transcript::layout::LayoutParams;
 use crate::ui::transcript::run::duration;
 
-/// Minimum free width, in columns, at which folded thinking shows a preview of its text.
+/// Minimum width, in columns, that must be free beside the label of folded thinking to show a preview of its text.
 const PREVIEW_WIDTH_MIN: usize = 12;
-/// Maximum number of rows of open thinking. Of more rows, the first and the last are shown.
+/// Maximum number of rows of open thinking. If there are more, the first and the last rows are shown.
 const ROWS_MAX: usize = 400;
 
-/// Returns the rows of an answer's thinking: one row if folded; if open, the text, shortened to [`ROWS_MAX`] rows.
+/// Returns the rows of an answer's thinking. Folded, it is one row. Open, it is the text in at most [`ROWS_MAX`] rows.
 pub fn thinking_rows(
     answer: &Answer,
     is_selected: bool,
@@ -32,7 +32,7 @@ pub fn thinking_rows(
     let margin = Margin::hanging(vec![Span::styled("∴", sign), " ".into()], vec!["  ".into()]);
     match answer.fold {
         Fold::Folded => {
-            // While the model is thinking, the last line is shown, afterward the first.
+            // The preview shows the last line while the model is thinking, then the first line.
             let mut lines = text.lines().filter(|l| !l.trim().is_empty());
             let (label, line) = match answer.progress {
                 StreamState::Open => ("thinking", lines.next_back()),
@@ -48,7 +48,7 @@ pub fn thinking_rows(
             spans.push(Span::styled(fit(&label, room.max(1)), dim));
             let margin = spans.len();
             let room = room.saturating_sub(width(&label) + 3);
-            // A shorter preview would say too little.
+            // A preview with fewer columns would say too little.
             if room >= PREVIEW_WIDTH_MIN {
                 spans.push(Span::styled(" · ", dim));
                 spans.push(Span::styled(

@@ -1,4 +1,4 @@
-//! How the calls of each tool are displayed. Unlisted tools get the default: their JSON output is rendered as fields.
+//! How the calls of each tool are displayed. For tools that are not listed, JSON in the output is rendered as fields.
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ToolDisplay {
@@ -6,32 +6,32 @@ pub struct ToolDisplay {
     pub grouping: Grouping,
 }
 
-/// The origin of a tool's output, which decides how it is displayed.
+/// Who has written the output of a tool. This decides how the output is displayed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OutputKind {
-    /// Text that crewdeck writes. JSON is rendered as fields.
+    /// crewdeck has written the output. JSON in it is rendered as fields.
     Crewdeck,
-    /// Text that crewdeck writes and that repeats the input. As soon as the call has succeeded, the input is hidden.
+    /// crewdeck has written the output, and it repeats the input. The input is hidden once the call has succeeded.
     RepeatsInput,
-    /// Text of a program, a file or another agent. It is shown unchanged.
+    /// A program, a file or another agent is the source of the output. It is shown unchanged.
     External,
-    /// The user's answer to a question. It is shown below the call even while the call is folded.
+    /// The output is the user's answer to a question. It is shown below the call even while the call is folded.
     User,
 }
 
 /// Whether consecutive calls of the same tool are grouped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Grouping {
-    /// The calls fold into one line.
+    /// Consecutive calls are folded into one line.
     Grouped,
-    /// Each call has its own line, because users want to see what an agent runs, changes or delegates.
+    /// Each call has a line, because users want to see what an agent runs, changes or delegates.
     Separate,
 }
 
 /// The name under which commands of the user are displayed.
 pub const USER_COMMAND: &str = "!";
 
-/// The tools whose display differs from the default. `tests/it/tools.rs` checks that the tools exist.
+/// The tools that are not displayed in the default way. `tests/it/tools.rs` checks that these tools exist.
 pub const TOOL_DISPLAYS: &[(&str, OutputKind, Grouping)] = &[
     ("bash", OutputKind::External, Grouping::Separate),
     ("background_run", OutputKind::External, Grouping::Separate),

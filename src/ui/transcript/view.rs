@@ -13,16 +13,16 @@ use crate::ui::transcript::scroll::{ScrollAnchor, Viewport};
 use crate::ui::transcript::{Transcript, find};
 use crate::ui::widgets::scrollbar::ScrollPosition;
 
-/// The cached layouts of a transcript's cells. Dropping the cache does not change what is drawn.
+/// The cached layouts of a transcript's cells. A cleared cache changes only the speed of drawing, not what is drawn.
 #[derive(Debug, Default)]
 pub struct TranscriptCache {
     layouts: LayoutCache,
-    /// The pictures in the visible rows, as the last frame placed them.
+    /// The pictures in the visible rows, where the last frame has placed them.
     placed: Vec<PlacedPicture>,
 }
 
 impl TranscriptCache {
-    /// Returns the number of rows laid out so far, which measures the work done.
+    /// Returns the number of rows laid out so far. Measures the work for tests.
     pub fn rows_laid(&self) -> usize {
         self.layouts.work()
     }
@@ -32,7 +32,7 @@ impl TranscriptCache {
         &self.placed
     }
 
-    /// Forgets the pictures of the last frame.
+    /// Starts a frame: forgets where the last frame has drawn pictures.
     pub fn begin_frame(&mut self) {
         self.placed.clear();
     }
@@ -45,8 +45,8 @@ impl TranscriptCache {
 }
 
 impl Transcript {
-    /// Draws the transcript into `area`. Returns the scroll position for the scrollbar, which the caller draws in its
-    /// frame, together with [`Transcript::unread_below`].
+    /// Draws the transcript into `area`. Returns the position of the scrollbar. The caller draws the scrollbar into the
+    /// frame, together with the number from [`Transcript::unread_below`].
     pub fn view(
         &self,
         cache: &mut TranscriptCache,
@@ -57,7 +57,7 @@ impl Transcript {
         self.view_at(&self.place, cache, theme, area, buffer)
     }
 
-    /// Like [`Transcript::view`], but at the scroll position `place`.
+    /// Like [`Transcript::view`], but at the scroll position `place` instead of the transcript's.
     pub fn view_at(
         &self,
         place: &ScrollAnchor,
@@ -122,16 +122,16 @@ impl Transcript {
     }
 }
 
-/// Which rows of a cell, or of another text, are visible, and where on the screen.
+/// The visible rows of a cell, or of another text, and their area on the screen.
 #[derive(Debug, Clone, Copy)]
 pub struct VisibleRows {
     pub area: Rect,
-    /// Number of rows above the visible ones.
+    /// Number of rows of the cell above the visible ones.
     pub skip: usize,
 }
 
 impl VisibleRows {
-    /// Returns the position of a picture's visible rows; `None` if none is visible.
+    /// Returns where the visible rows of a picture are on the screen; `None` if none is visible.
     fn place(&self, picture: &LaidPicture) -> Option<PlacedPicture> {
         let size = picture.key.size;
         let rows = picture.row..picture.row + usize::from(size.rows);
@@ -150,7 +150,7 @@ impl VisibleRows {
         })
     }
 
-    /// Draws a bar in the blank column to the left of the rows, which marks the selected cell.
+    /// Draws a bar in the blank column to the left of the rows. It marks the selected cell.
     fn mark(&self, theme: &Theme, buffer: &mut Buffer) {
         if self.area.x <= buffer.area.x {
             return;
@@ -164,7 +164,7 @@ impl VisibleRows {
         }
     }
 
-    /// Highlights the matches `hits`. `here` is the index of the current match, which has its own style.
+    /// Highlights the search matches `hits`. `here` is the index of the current match, which has another style.
     pub fn highlight(
         &self,
         hits: &[SearchMatch],
@@ -172,7 +172,7 @@ impl VisibleRows {
         theme: &Theme,
         buffer: &mut Buffer,
     ) {
-        // The original text can contain more matches than the rows. The last visible match then represents the others.
+        // A text can contain more matches than its drawn rows. The last drawn match then stands for the others.
         let here = here.map(|nth| nth.min(hits.len().saturating_sub(1)));
         for (nth, hit) in hits.iter().enumerate() {
             let style = if here == Some(nth) {
@@ -200,7 +200,7 @@ fn to_u16(count: usize) -> u16 {
     u16::try_from(count).unwrap_or(u16::MAX)
 }
 
-/// Draws the spans of a row side by side. The buffer determines how many columns each span takes.
+/// Draws the spans of a row side by side. The buffer decides how many columns each span takes.
 fn draw(row: &Row, area: Rect, y: u16, buffer: &mut Buffer) {
     let mut x = area.x;
     for span in &row.spans {

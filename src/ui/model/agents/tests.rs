@@ -1,4 +1,4 @@
-//! Tests of the limits on agents kept in memory, and that usage is never lost.
+//! Tests of the limits on agents in memory, and that the usage of dropped agents is kept.
 
 use crate::protocol::event::{Compaction, CompactionMethod};
 use crate::ui::model::agents::*;
@@ -14,7 +14,8 @@ fn number_of_agents_is_limited_and_the_lead_is_kept() {
     assert!(agents.get(&Name::lead()).is_some());
 }
 
-/// Returns the size of each conversation, in entries of 64 KiB, and whether its last entry is kept.
+/// Returns for each of the agents `names` the number of 64-KiB entries in its conversation, and whether the last entry
+/// is still there.
 fn kept(agents: &Agents, names: &[&str]) -> Vec<(usize, bool)> {
     let of = |name: &&str| {
         let agent = agents.get(&Name::party(name).unwrap()).unwrap();
@@ -41,7 +42,7 @@ fn longest_conversation_shrinks_first_but_not_the_leads() {
     for (name, entries) in names.iter().zip([200, 10, 80, 90]) {
         speak(&mut agents, name, entries);
     }
-    // 12 MiB hold 192 such entries.
+    // 12 MiB are 192 entries of 64 KiB.
     assert_eq!(
         kept(&agents, &names),
         [(200, true), (10, true), (80, true), (90, true)]

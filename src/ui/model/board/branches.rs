@@ -13,17 +13,17 @@ use crate::ui::model::style::StatusDisplay;
 use crate::ui::model::{CrewModel, style};
 use crate::ui::theme::Theme;
 
-/// Maximum number of branches in memory. At the limit, branches of removed worktrees are dropped. If that is not
-/// enough, new branches are ignored.
+/// Maximum number of branches in memory. If it is reached, the branches of removed worktrees are dropped. If that does
+/// not free room, new branches are ignored.
 const BRANCHES_MAX: usize = 20_000;
 
 /// The symbol of a completed task whose branch is not merged.
 pub const UNMERGED: &str = "⇡";
 
-/// The state of each worktree's branch, by worktree name.
+/// The state of the branch of each worktree, by worktree name.
 #[derive(Debug, Default)]
 pub struct Branches {
-    /// Incremented with every change; a part of cache keys.
+    /// Incremented with each change. A part of the keys of cached values.
     version: u64,
     of: HashMap<String, BranchState>,
 }
@@ -48,18 +48,18 @@ impl Branches {
     }
 }
 
-/// Returns the state of a task's branch, or `None` if the task has no branch or its state was not reported.
+/// Returns the state of a task's branch; `None` if the task has no branch or no event has reported the state.
 pub fn branch<'a>(model: &'a CrewModel, task: &Task) -> Option<&'a BranchState> {
     model.branches.of.get(&task.worktree)
 }
 
-/// Returns whether the events so far say that the worktree of `task` exists.
+/// Returns whether the worktree of `task` exists, according to the events so far.
 pub fn has_worktree(model: &CrewModel, task: &Task) -> bool {
     branch(model, task).is_some_and(|branch| *branch != BranchState::Gone)
 }
 
-/// Returns why the worktree of `task` cannot be opened, or `None` if it may exist. A worktree that no event has
-/// reported counts as existing, because the crew checks later whether it does.
+/// Returns why the worktree of `task` cannot be opened; `None` if it may exist. A worktree about which no event has
+/// arrived is assumed to exist, because the crew checks this again.
 pub fn why_no_worktree(model: &CrewModel, task: &Task) -> Option<String> {
     let id = task.id;
     if task.worktree.is_empty() {
@@ -69,8 +69,8 @@ pub fn why_no_worktree(model: &CrewModel, task: &Task) -> Option<String> {
     is_gone.then(|| format!("The worktree of {id} was removed."))
 }
 
-/// Returns whether `task` is completed and its branch is not merged. Uses [`unmerged`], so that marks and counts on the
-/// screen agree.
+/// Returns whether `task` is completed and its branch is not merged. Of several tasks in one worktree, this is true for
+/// one only, as in [`unmerged`], so that the marks on the screen agree with the counts.
 pub fn is_unmerged(model: &CrewModel, task: &Task) -> bool {
     unmerged(model).contains_key(&task.id)
 }
@@ -81,7 +81,8 @@ pub fn is_mergeable(model: &CrewModel, task: &Task) -> bool {
     is_unmerged && refusal(model, task).is_none()
 }
 
-/// Returns the symbol, label and style of a task's status. A completed task with an unmerged branch has its own symbol.
+/// Returns the symbol, label and style of a task's status. A completed task whose branch is not merged has a special
+/// symbol.
 pub fn look(model: &CrewModel, task: &Task, theme: &Theme) -> StatusDisplay {
     if is_unmerged(model, task) {
         return (UNMERGED, "done, not merged".into(), theme.accent);
@@ -89,7 +90,7 @@ pub fn look(model: &CrewModel, task: &Task, theme: &Theme) -> StatusDisplay {
     style::task(&model.board, task, theme)
 }
 
-/// Returns a description of the task's branch for the task page; empty if there is nothing to report.
+/// Returns a description of the task's branch for the page of the task; empty if nothing is known about the branch.
 pub fn words(model: &CrewModel, task: &Task) -> String {
     match branch(model, task) {
         Some(BranchState::Unmerged { into, size }) => {
@@ -111,7 +112,7 @@ pub fn words(model: &CrewModel, task: &Task) -> String {
     }
 }
 
-/// Returns why the branch of a task cannot be merged now, or `None` if it can, according to the events so far.
+/// Returns why the branch of a task cannot be merged now, according to the events so far; `None` if it can be merged.
 pub fn refusal(model: &CrewModel, task: &Task) -> Option<String> {
     let id = task.id;
     if let Some(why) = why_no_worktree(model, task) {
@@ -151,8 +152,8 @@ pub fn refusal(model: &CrewModel, task: &Task) -> Option<String> {
     }
 }
 
-/// Returns the completed tasks with unmerged branches, one task for each branch. Each is mapped to the first open task
-/// in the same worktree, if any, which must be completed before the merge.
+/// Returns the completed tasks with unmerged branches, one task for each branch. The value of a task is the first open
+/// task in the same worktree, which must be completed before the merge; `None` if there is no such task.
 pub fn unmerged(model: &CrewModel) -> Arc<BTreeMap<TaskId, Option<TaskId>>> {
     let kept = &model.memo;
     let key = (kept.version, model.branches.version());
@@ -164,7 +165,7 @@ pub fn unmerged(model: &CrewModel) -> Arc<BTreeMap<TaskId, Option<TaskId>>> {
     })
 }
 
-/// Returns the tasks that can be merged now, in dependency order.
+/// Returns the tasks whose branches can be merged now, in the order of their dependencies.
 pub fn to_merge(model: &CrewModel) -> Arc<Vec<TaskId>> {
     let kept = &model.memo;
     let key = (kept.version, model.branches.version());

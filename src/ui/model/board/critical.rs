@@ -1,15 +1,15 @@
-//! The critical path: the longest chain of open tasks that depend on one another. Its length is the minimum number of
-//! sequential steps, however many teammates work. Pure.
+//! The critical path: the longest chain of open tasks in which each task depends on the one before it. Its length is
+//! the minimum number of steps in sequence, however many teammates work. Pure.
 
 use crate::ui::model::board::index::{BoardStatus, Index};
 
-/// Returns the positions in `index` of the tasks on the critical path, in order. Empty if no open task depends on
-/// another. Among chains of equal length, chooses the one whose last task has the lowest number; if these are equal,
-/// compares the tasks before them, and so on.
+/// Returns the positions in `index` of the tasks on the critical path, in order. The path is empty if no open task
+/// depends on another one. Of several chains of the same length, chooses the one whose last task has the lowest number;
+/// if that is the same task, compares the tasks before it, and so on.
 pub fn critical(index: &Index) -> Vec<usize> {
     let count = index.len();
     let is_open = |task: usize| index.standing(task) != BoardStatus::Done;
-    // Sorted by layer, each task comes after its blockers. Edges that would close a cycle are ignored.
+    // In the order of their layers, each task comes after its blockers. Edges that would close a cycle are ignored.
     let mut order: Vec<usize> = (0..count).filter(|task| is_open(*task)).collect();
     order.sort_by_key(|task| index.layer(*task));
     let mut length = vec![0_usize; count];
@@ -51,9 +51,9 @@ mod tests {
             (0, &[], 0, &[]),
             (3, &[], 0, &[]),
             (2, &[(1, 2)], 0, &[1, 2]),
-            // A diamond: the branch with the smaller number.
+            // A diamond: of two paths with the same length, the one with the lower number.
             (4, &[(1, 2), (1, 3), (2, 4), (3, 4)], 0, &[1, 2, 4]),
-            // A diamond with a longer branch.
+            // A diamond in which one path is longer.
             (
                 5,
                 &[(1, 2), (1, 3), (3, 4), (2, 5), (4, 5)],
@@ -63,7 +63,7 @@ mod tests {
             // Completed tasks are not part of the path.
             (5, &[(1, 2), (1, 3), (3, 4), (2, 5), (4, 5)], 1, &[3, 4, 5]),
             (4, &[(1, 2), (2, 3), (3, 4)], 3, &[]),
-            // Separate parts: the longer one, otherwise the first.
+            // Separate parts: the longest one, or the first of the longest ones.
             (5, &[(1, 2), (3, 4), (4, 5)], 0, &[3, 4, 5]),
             (4, &[(1, 2), (3, 4)], 0, &[1, 2]),
         ];

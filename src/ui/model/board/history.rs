@@ -1,6 +1,6 @@
-//! The history of each task, derived from board changes and notices about its branch. Pure.
+//! The history of each task, derived from changes of the board and from notices about the task's branch. Pure.
 //!
-//! The history comes from events only, so a resumed and a replayed session show the same history.
+//! The history depends only on events, so a resumed or replayed session shows the same history.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use crate::domain::text::{clip, one_line};
 use crate::domain::timestamp::Timestamp;
 use crate::ui::text::display_name;
 
-/// Maximum number of [`HistoryStep`]s in memory, for all tasks together. Beyond it, the oldest are dropped.
+/// Maximum number of [`HistoryStep`]s in memory, for all tasks together. If there are more, the oldest are dropped.
 pub const STEPS_MAX: usize = 20_000;
 /// Maximum length of the text of one step, in characters. A longer text is cut.
 const WORDS_MAX: usize = 200;
@@ -21,17 +21,17 @@ const WORDS_MAX: usize = 200;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum HistoryStep {
     Claimed {
-        /// The new owner.
+        /// The new owner of the task.
         by: String,
-        /// The number of claims so far, including this one.
+        /// The number of claims of the task so far, including this one.
         attempt: u32,
     },
     Released {
-        /// The previous owner.
+        /// The owner before the release of the task.
         by: String,
     },
     Completed {
-        /// The owner who completed the task; empty if the task file does not name one.
+        /// The owner who completed the task; empty if the task had no owner.
         by: String,
     },
     /// The last blocker of the task was completed or removed.
@@ -40,12 +40,12 @@ pub enum HistoryStep {
     Blocked,
     /// The subject, description or tags of the task changed.
     Edited,
-    /// The text of a notice about the task's branch, for example that it was merged or conflicts.
+    /// The text of a notice about the task's branch, such as that it was merged or has a conflict.
     Branch(String),
 }
 
 impl HistoryStep {
-    /// Returns a description of the step for the task page.
+    /// Returns a description of the step for the page of the task.
     pub fn words(&self) -> String {
         match self {
             HistoryStep::Claimed { by, attempt: 0..=1 } => format!("claimed by {by}"),
@@ -65,14 +65,14 @@ impl HistoryStep {
 #[derive(Debug, Default)]
 pub struct History {
     steps: VecDeque<(TaskId, Timestamp, HistoryStep)>,
-    /// The time of the last observed status change, by task. Holds only tasks of the board.
+    /// The time of the last observed change of each task, other than an edit. Holds only tasks that are on the board.
     since: HashMap<TaskId, Timestamp>,
     /// Whether steps were dropped because there were more than [`STEPS_MAX`].
     is_cut: bool,
 }
 
 impl History {
-    /// Records how the `changed` tasks differ from `board`, the state before the change. No step is recorded for a task
+    /// Records how the tasks in `changed` differ from `board`, the state before the change. Records nothing for a task
     /// that is not on `board` yet.
     pub fn record_changes(
         &mut self,
@@ -85,13 +85,14 @@ impl History {
             let Some(before) = board.get(task.id) else {
                 continue;
             };
-            // The time in the task file is more precise, unless the clock of its writer is ahead.
+            // The time in the task file is more exact than that of the event, unless the clock of the program that
+            // wrote it is ahead.
             let known = task.updated_at.0 > 0.0 && task.updated_at.0 <= at.0;
             let at = if known { task.updated_at } else { at };
             match step(before, task) {
                 None => {}
                 Some(HistoryStep::Edited) => {
-                    // An edit does not change the status.
+                    // An edit does not change the status, so the time of the last change before it is kept.
                     self.since.entry(task.id).or_insert(before.updated_at);
                     self.push(task.id, at, HistoryStep::Edited);
                 }
@@ -106,8 +107,8 @@ impl History {
         }
     }
 
-    /// Adds a notice to the history of a task if its text begins with `wt/NAME`, where `NAME` is the task's worktree.
-    /// Ignores other notices.
+    /// Adds a notice to the history of the task whose worktree is `NAME`, if the text of the notice begins with
+    /// `wt/NAME`. Ignores other notices.
     pub fn record_notice(&mut self, board: &TaskGraph, text: &str, at: Timestamp) {
         let Some(name) = text.strip_prefix("wt/") else {
             return;
@@ -139,14 +140,16 @@ impl History {
         self.is_cut
     }
 
-    /// Returns when `task` got its current status, or `None` if that is unknown.
+    /// Returns when `task` got its current status. If no change of the task was observed, returns the time in its task
+    /// file; `None` if that has no time.
     pub fn since(&self, task: &Task) -> Option<Timestamp> {
         let at = self.since.get(&task.id).copied();
         Some(at.unwrap_or(task.updated_at)).filter(|at| at.0 > 0.0)
     }
 }
 
-/// Returns the step that leads from one version of a task to the next, or `None` if nothing relevant changed.
+/// Returns the step that leads from the version `before` of a task to the version `after`; `None` if nothing has
+/// changed that the history shows.
 fn step(before: &Task, after: &Task) -> Option<HistoryStep> {
     let by = |task: &Task| clip(&display_name(&task.owner), WORDS_MAX);
     let is_owned = |task: &Task| !task.owner.is_empty();

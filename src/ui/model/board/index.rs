@@ -1,5 +1,5 @@
-//! An index of the board with the status, the edges and the critical path of the tasks. Tasks are addressed by
-//! position. Rebuilt after each board change.
+//! An index of the board with the status, the edges and the critical path of the tasks. Tasks are identified by their
+//! position in the index. The index is rebuilt after each change of the board.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -10,7 +10,7 @@ use crate::ui::graph;
 use crate::ui::model::board::critical::critical;
 use crate::ui::text::{display_name, width};
 
-/// The status of a task as the board shows it, in the sort order of the list.
+/// The status of a task as the board shows it. The variants are in the order in which the list is sorted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum BoardStatus {
     InProgress,
@@ -24,7 +24,7 @@ pub enum BoardStatus {
 }
 
 impl BoardStatus {
-    /// Returns the label of the status on the screen.
+    /// Returns the text for the status on the screen.
     pub fn word(self) -> &'static str {
         match self {
             BoardStatus::InProgress => "in progress",
@@ -46,8 +46,8 @@ pub fn standing(board: &TaskGraph, task: &Task) -> BoardStatus {
     }
 }
 
-/// The tasks of the board in the order of their numbers, with lookup tables. A task's position is its place in this
-/// order, from 0.
+/// The tasks of the board in the order of their numbers, with tables about them. The position of a task in this order,
+/// counted from 0, identifies the task in the methods.
 #[derive(Debug, Clone, Default)]
 pub struct Index {
     ids: Vec<TaskId>,
@@ -72,7 +72,7 @@ impl Index {
         };
         out.waits = vec![Vec::new(); out.ids.len()];
         out.frees = vec![Vec::new(); out.ids.len()];
-        // An edge may be recorded in only one of its two task files.
+        // The task file of only one of the two tasks may record the edge.
         for (at, task) in board.tasks().enumerate() {
             let before: Vec<usize> = task
                 .blocked_by
@@ -120,7 +120,7 @@ impl Index {
         self.ids.len()
     }
 
-    /// Returns the position of the task `id`, or `None` if it is not on the board.
+    /// Returns the position of the task `id`; `None` if the task is not on the board.
     pub fn place(&self, id: TaskId) -> Option<usize> {
         self.ids.binary_search(&id).ok()
     }
@@ -136,47 +136,49 @@ impl Index {
             .unwrap_or(BoardStatus::Done)
     }
 
-    /// Returns the positions of the blockers of the task at `place`, open and completed.
+    /// Returns the positions of all blockers of the task at the position `place`, whether open or completed.
     pub fn blockers(&self, place: usize) -> &[usize] {
         self.waits.get(place).map_or(&[], Vec::as_slice)
     }
 
-    /// Returns the positions of the tasks that the task at `place` blocks or has blocked.
+    /// Returns the positions of all tasks that the task at the position `place` blocks, or has blocked until it was
+    /// completed.
     pub fn blocked_tasks(&self, place: usize) -> &[usize] {
         self.frees.get(place).map_or(&[], Vec::as_slice)
     }
 
-    /// Returns the layer of the task at a position: the number of edges on the longest chain of blockers before it.
+    /// Returns the layer of the task at the position `place`: the number of edges in the longest chain of blockers
+    /// before it.
     pub fn layer(&self, place: usize) -> usize {
         self.steps.get(place).copied().unwrap_or(0)
     }
 
-    /// Returns the number of layers and the number of tasks in the largest layer: the minimum columns and rows of a
-    /// drawing.
+    /// Returns the number of layers, and the number of tasks in the largest layer. A drawing of the graph needs at
+    /// least this many columns and rows.
     pub fn extent(&self) -> (usize, usize) {
         self.extent
     }
 
-    /// Returns the positions of the tasks on the critical path: see [`critical`].
+    /// Returns the positions of the tasks on the critical path, as [`critical`] computes it.
     pub fn critical(&self) -> &[usize] {
         &self.critical
     }
 
-    /// Returns the index on the critical path, from 0, of the task at `place`, or `None` if the task is not on the
-    /// path.
+    /// Returns the index of the task at the position `place` on the critical path, counted from 0; `None` if the task
+    /// is not on the path.
     pub fn critical_step(&self, place: usize) -> Option<usize> {
         let key = self.layer(place);
         let at = self.critical.binary_search_by_key(&key, |p| self.layer(*p));
         at.ok().filter(|at| self.critical[*at] == place)
     }
 
-    /// Returns whether the edge between two positions is on the critical path.
+    /// Returns whether the edge from the task at the position `from` to the one at `to` is on the critical path.
     pub fn is_critical(&self, from: usize, to: usize) -> bool {
         let step = self.critical_step(from);
         step.is_some_and(|step| self.critical.get(step + 1) == Some(&to))
     }
 
-    /// Returns the task with the lowest number that `owner` holds and has not completed.
+    /// Returns the number of the open task that `owner` has claimed. If there are several, returns the lowest number.
     pub fn open_of(&self, owner: &Name) -> Option<TaskId> {
         self.open_of
             .get(&owner.as_str().to_ascii_lowercase())
@@ -188,7 +190,7 @@ impl Index {
         self.longest_owner
     }
 
-    /// Returns all edges as pairs of positions: (blocker, blocked task).
+    /// Returns all edges, each as the positions of the blocker and of the task that it blocks.
     pub fn edges(&self) -> impl Iterator<Item = (usize, usize)> {
         let from = self.frees.iter().enumerate();
         from.flat_map(|(from, to)| to.iter().map(move |to| (from, *to)))

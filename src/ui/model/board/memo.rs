@@ -1,8 +1,8 @@
-//! A cache for one derived value, which is computed on demand and kept until its key changes.
+//! A cache for one computed value, which is computed again only if its key changes.
 
 use std::cell::RefCell;
 
-/// Caches one value and the key that it was computed for.
+/// A computed value, with the key for which it was computed.
 #[derive(Debug)]
 pub struct Memo<K, V>(RefCell<Option<(K, V)>>);
 
@@ -13,7 +13,7 @@ impl<K, V> Default for Memo<K, V> {
 }
 
 impl<K: PartialEq, V: Clone> Memo<K, V> {
-    /// Returns the value for `key`. Calls `make` if the cache is empty or holds another key.
+    /// Returns the value for `key`. Computes it with `make` unless the cached value has this key.
     pub fn get(&self, key: K, make: impl FnOnce() -> V) -> V {
         if let Some((of, value)) = &*self.0.borrow()
             && *of == key

@@ -18,10 +18,10 @@ use crate::ui::model::CrewModel;
 use crate::ui::model::board::index::Index;
 use crate::ui::model::board::memo::Memo;
 
-/// Cached values derived from the board. Dropping them does not change the screen.
+/// Cached values that are derived from the board. Dropping them does not change the screen.
 #[derive(Debug, Default)]
 pub struct BoardMemos {
-    /// Increases with each board change; a part of all cache keys.
+    /// Incremented with each change of the board. A part of the keys of all cached values.
     version: u64,
     index: Memo<u64, Arc<Index>>,
     /// The result of [`unlocks()`], for one board version and task.
@@ -35,7 +35,7 @@ pub struct BoardMemos {
 }
 
 impl BoardMemos {
-    /// Marks all cached values as outdated. Must be called after each board change.
+    /// Marks all cached values as outdated. Must be called after each change of the board.
     pub fn invalidate(&mut self) {
         self.version += 1;
     }
@@ -45,33 +45,34 @@ impl BoardMemos {
     }
 }
 
-/// The completed tasks with an unmerged branch. Each is mapped to the open task in the same worktree, if any, that must
-/// be completed before the merge.
+/// The completed tasks with an unmerged branch. The value of a task is the open task in the same worktree that must be
+/// completed before the merge; `None` if there is no such task.
 pub type UnmergedTasks = BTreeMap<TaskId, Option<TaskId>>;
 
-/// Returns the index of the board's tasks and dependencies. It is rebuilt only after a board change.
+/// Returns the index of the board's tasks and dependencies. It is computed again only after a change of the board.
 pub fn index(model: &CrewModel) -> Arc<Index> {
     let kept = &model.memo;
     kept.index
         .get(kept.version, || Arc::new(Index::new(&model.board)))
 }
 
-/// Returns the tasks that become ready when the task `id` is completed, from the cache if possible: see
-/// [`unlocks::unlocks`].
+/// Returns the tasks that become ready when the task `id` is completed, as [`unlocks::unlocks`] computes them. They are
+/// computed again only after a change of the board.
 pub fn unlocks(model: &CrewModel, id: TaskId) -> Arc<Vec<TaskId>> {
     let kept = &model.memo;
     let make = || Arc::new(unlocks::unlocks(&model.board, id));
     kept.unlocks.get((kept.version, id), make)
 }
 
-/// Returns the result of [`compute_start_times`], which is computed again only after a board change.
+/// Returns the start times of the tasks in progress, as [`compute_start_times`] computes them. They are computed again
+/// only after a change of the board.
 pub fn start_times(model: &CrewModel) -> Arc<[Timestamp]> {
     let kept = &model.memo;
     kept.start_times
         .get(kept.version, || compute_start_times(model).into())
 }
 
-/// Returns the task with the lowest number that `owner` holds and has not completed.
+/// Returns the open task that `owner` has claimed. If there are several, returns the one with the lowest number.
 pub fn open_task<'a>(model: &'a CrewModel, owner: &Name) -> Option<&'a Task> {
     model.board.get(index(model).open_of(owner)?)
 }
@@ -82,10 +83,11 @@ pub fn tags(task: &Task) -> String {
     one_line(&tags.join(" "))
 }
 
-/// Maximum number of start times that [`compute_start_times`] returns, which is more than a screen has rows.
+/// Maximum number of start times that [`compute_start_times`] returns. It is higher than the number of rows of a
+/// screen.
 pub const AGES_MAX: usize = 256;
 
-/// Returns the time at which each task in progress got the status "in progress", for at most [`AGES_MAX`] tasks.
+/// Returns for each task in progress the time at which its progress began, for at most [`AGES_MAX`] tasks.
 pub fn compute_start_times(model: &CrewModel) -> Vec<Timestamp> {
     let tasks = model.board.tasks();
     let in_progress = tasks.filter(|task| task.status == TaskStatus::InProgress);

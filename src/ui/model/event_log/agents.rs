@@ -1,4 +1,4 @@
-//! Log lines about agents: ended turns, activities, and members that join or leave the team.
+//! Log lines about agents: the ends of turns, activities, and members that join or leave the team.
 
 use crate::domain::graph::Claimer;
 use crate::domain::ids::Name;
@@ -9,7 +9,8 @@ use crate::ui::model::event_log::attribution::ActionEffect;
 use crate::ui::model::event_log::{LogSeverity, NewLogLine, Topic};
 use crate::ui::model::{CrewModel, style};
 
-/// Returns the log line for the end of a turn, or `None` if the turn ended normally and the agent is not a subagent.
+/// Returns the log line for the end of a turn. Returns `None` if the turn ended normally, unless the agent is a
+/// subagent.
 pub(in crate::ui) fn turn_ended(agent: &Name, end: &TurnEnd) -> Option<NewLogLine> {
     let line = match end {
         TurnEnd::Done if agent.parent().is_some() => {
@@ -35,7 +36,7 @@ pub(in crate::ui) fn turn_ended(agent: &Name, end: &TurnEnd) -> Option<NewLogLin
     Some(line.of(agent))
 }
 
-/// Returns the log line for a change of activity, or `None` if the change is not logged.
+/// Returns the log line for a new activity of an agent; `None` if that is not logged.
 pub(in crate::ui) fn activity_changed(
     model: &CrewModel,
     agent: &Name,
@@ -74,15 +75,14 @@ pub(in crate::ui) fn activity_changed(
             let words = format!("{agent} is idle: {}", why_idle(model, agent)?);
             NewLogLine::new(Topic::Team, words)
         }
-        // Other changes are not logged: an event that comes with them (turn end, notice or request) has more details,
-        // or the team pane shows them.
+        // Other activities are not logged, because the team pane shows them, or the log has another line with more
+        // details: that of the end of the turn, of a notice or of a request.
         _ => return None,
     };
     Some(line.of(agent))
 }
 
-/// Returns why an agent is idle. Returns `None` if a task is ready for the agent, because the agent will claim it at
-/// once.
+/// Returns why an agent is idle; `None` if a task is ready for the agent, which then claims the task at once.
 fn why_idle(model: &CrewModel, agent: &Name) -> Option<String> {
     if let Some(own) = model.board.open_task_of(agent) {
         return Some(format!("its turn ended with {} still open", own.id));
@@ -99,12 +99,13 @@ fn why_idle(model: &CrewModel, agent: &Name) -> Option<String> {
     (!is_ready).then(|| "no task is ready for it".into())
 }
 
-/// Returns the log line about a teammate that left. If a notice gives the reason, the notice replaces this line.
+/// Returns the log line about a teammate that has left. If a notice says why the teammate has left, the line of the
+/// notice replaces this one.
 pub(in crate::ui) fn gone(name: &str) -> String {
     format!("{name} left the team")
 }
 
-/// Returns the log lines for members that joined or left, comparing `model` with the new `team`.
+/// Returns the log lines for the members that have joined or left since the team in `model`; `team` is the new team.
 pub(in crate::ui) fn team_changed(
     model: &CrewModel,
     team: &Team,

@@ -1,5 +1,5 @@
-//! Finds out who changed the board or the team: matches each change with a recent tool call or user action. A change
-//! without a match is attributed to another program. Pure.
+//! Finds out who changed the board or the team: looks for a recent tool call or user action that explains the change. A
+//! change that none explains is attributed to another program. Pure.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
@@ -12,22 +12,22 @@ use crate::domain::timestamp::Timestamp;
 use crate::protocol::event::UserAction;
 use crate::protocol::{AgentEvent, BoardEvent, CrewEvent, Event, EventKind, TeamEvent};
 
-/// Maximum number of tool calls and user actions in memory. Beyond it, the oldest is dropped.
+/// Maximum number of tool calls and user actions in memory. If there are more, the oldest is dropped.
 const CALLS_MAX: usize = 128;
-/// Maximum number of requests in memory. Beyond it, the one with the lowest id is dropped.
+/// Maximum number of requests in memory. If there are more, the one with the lowest id is dropped.
 const REQUESTS_MAX: usize = 1000;
-/// How long after its end a tool call may still be the cause of a file change. The delay covers file systems that are
-/// polled because they do not report every change.
+/// Time after the end of a tool call in which the call can still be the cause of a change. A change may be noticed late
+/// on file systems that do not report all changes and are therefore polled.
 const ATTRIBUTION_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// What a tool call or user action does to the board or the team.
+/// What a tool call or a user action does to the board or the team.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ActionEffect {
-    /// A tool call creates a task with this subject. The call does not know the task's number.
+    /// An agent creates a task with this subject. The number of the task is not known from the tool call.
     Create(String),
     /// The user creates the task with this number.
     Write(TaskId),
-    /// Changes this task; `None` if the call does not give a task number.
+    /// Changes the task with this number; `None` if the tool call does not name a task.
     Change(Option<TaskId>),
     /// Spawns a teammate with this name.
     Spawn(String),
@@ -41,20 +41,20 @@ struct RecordedCall {
     ended: Option<Timestamp>,
 }
 
-/// Recent tool calls, user actions, requests and shutdowns, to which later changes are attributed.
+/// The recent tool calls, user actions, requests and shutdowns, by which later changes can be explained.
 #[derive(Debug, Default)]
 pub struct Attribution {
     calls: VecDeque<RecordedCall>,
     requests: BTreeMap<RequestId, RequestStatus>,
     /// The agents whose shutdown was approved, with the time of the approval. An agent is removed when it leaves or
-    /// declines.
+    /// refuses to shut down.
     approved_shutdowns: BTreeMap<Name, Timestamp>,
-    /// The start of this crew: the time of the first `Ready` event.
+    /// The start of the crew: the time of the first `Ready` event. `None` before that event.
     began: Option<Timestamp>,
 }
 
 impl Attribution {
-    /// Records an event, so that later board changes can be attributed.
+    /// Records an event by which later changes can be explained. Ignores other events.
     pub fn record(&mut self, event: &Event) {
         match &event.kind {
             EventKind::Agent { agent, event: what } => self.agent_event(agent, what, event.at),
@@ -134,7 +134,8 @@ impl Attribution {
         }
     }
 
-    /// Returns the agent or user whose recent action explains `effect` at the time `at`; `None` if no action does.
+    /// Returns the agent or user whose recent action explains that `effect` was observed at the time `at`; `None` if no
+    /// action explains it.
     pub fn who(&self, effect: &ActionEffect, at: Timestamp) -> Option<&Name> {
         let explains = |call: &&RecordedCall| {
             let fits = match (&call.effect, effect) {
@@ -157,12 +158,12 @@ impl Attribution {
         self.requests.get(id).copied()
     }
 
-    /// Returns when the shutdown of an agent was approved, or `None` if no shutdown is pending.
+    /// Returns when the shutdown of the agent `name` was approved; `None` if no approved shutdown is pending.
     pub fn shutdown_approved_at(&self, name: &Name) -> Option<Timestamp> {
         self.approved_shutdowns.get(name).copied()
     }
 
-    /// Returns whether `at` is before the start of this crew. Returns false if `at` or the start is unknown.
+    /// Returns whether the time `at` is before the start of the crew. Returns false if one of the two times is unknown.
     pub fn is_before(&self, at: Timestamp) -> bool {
         at.0 > 0.0 && self.began.is_some_and(|began| at < began)
     }
@@ -187,7 +188,7 @@ fn action_effect(tool: &str, input: &Value) -> Option<ActionEffect> {
     }
 }
 
-/// Parses a task number as written by a model, such as `3`, `"3"` or `"#3"`.
+/// Parses a task number in one of the forms that models write: `3`, `"3"` or `"#3"`.
 fn number(value: &Value) -> Option<TaskId> {
     let text = match value {
         Value::String(text) => text.clone(),

@@ -1,4 +1,5 @@
-//! Log lines about board changes: what happened to a task, who did it, and which tasks it unblocked. Pure.
+//! Log lines about changes of the board: what happened to a task, who changed it, and which tasks this has unblocked.
+//! Pure.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -13,7 +14,7 @@ use crate::ui::model::event_log::format::task as titled;
 use crate::ui::model::event_log::{About, LogSeverity, NewLogLine, Topic};
 use crate::ui::text::display_name;
 
-/// Returns the log lines for one board change. `model` is the state before the change.
+/// Returns the log lines for one change of the board. `model` is the state before the change.
 pub(in crate::ui) fn changed(
     model: &CrewModel,
     changed: &[Arc<Task>],
@@ -62,8 +63,8 @@ fn task_line(task: &Task, words: String) -> NewLogLine {
         .about(About::Task(task.id))
 }
 
-/// Returns the tasks that became ready because this change completed `done`. Empty if the change did not complete
-/// `done`.
+/// Returns the tasks that became ready because this change of the board completed the task `done`; empty if the change
+/// did not complete it.
 fn frees(board: &TaskGraph, changed: &[Arc<Task>], done: &Task) -> Vec<TaskId> {
     let was_open = board
         .get(done.id)
@@ -89,7 +90,7 @@ fn ids(ids: &[TaskId]) -> String {
     ids.join(" ")
 }
 
-/// One task before and after a change. The methods return log lines about the difference.
+/// A task before and after a change. The methods return parts of the log lines about the change.
 struct TaskChange<'a> {
     model: &'a CrewModel,
     before: Option<&'a Task>,
@@ -139,13 +140,14 @@ impl TaskChange<'_> {
         self.placed(before, &task, out);
     }
 
-    /// Returns who changed the task, or `None` if no recent call or user action explains the change.
+    /// Returns the agent or user who changed the task; `None` if no recent tool call or user action explains the
+    /// change.
     fn by(&self) -> Option<&Name> {
         let actors = &self.model.event_log.attribution;
         actors.who(&ActionEffect::Change(Some(self.after.id)), self.at)
     }
 
-    /// Returns ` (external change)` if no recent call or user action explains the change; otherwise an empty text.
+    /// Returns ` (external change)` if no recent tool call or user action explains the change; otherwise an empty text.
     fn outside_mark(&self) -> &'static str {
         match self.by() {
             Some(_) => "",
@@ -169,7 +171,7 @@ impl TaskChange<'_> {
                 display_name(by.as_str())
             ))
             .by(by.as_str()),
-            // Only a task that crewdeck creates for a merge conflict has a worktree from the beginning.
+            // Only a task that crewdeck creates for a merge conflict has a worktree when it is created.
             None if !after.worktree.is_empty() => {
                 line(format!("crewdeck created {task}{waits}")).tone(LogSeverity::Warn)
             }
@@ -193,7 +195,7 @@ impl TaskChange<'_> {
         task_line(after, words).tone(LogSeverity::Good)
     }
 
-    /// Returns why the owner no longer holds the task, as the rest of a sentence that begins with the owner's name.
+    /// Returns why the owner has lost the task, as the end of a sentence that begins with the owner's name.
     fn why_released(&self, before: &Task) -> &'static str {
         let is_owner = |by: &Name| by.as_str().eq_ignore_ascii_case(&before.owner);
         if self.by().is_some_and(is_owner) {

@@ -1,7 +1,7 @@
-//! Converts events to log lines. No other module decides which kinds of events are logged.
+//! Converts events to lines of the event log, and decides which kinds of events are logged.
 //!
-//! Agent output and tool calls are shown in the conversations and are not logged. Events about tasks, messages, the
-//! team and model calls are logged.
+//! Events about tasks, messages, the team and model calls are logged. Answers and tool calls of agents are not, because
+//! the conversations show them.
 
 use crate::domain::chat::Outcome;
 use crate::domain::ids::{Name, TaskId};
@@ -20,15 +20,15 @@ use crate::ui::model::{CrewModel, sentence};
 use crate::ui::text::display_name;
 use crate::ui::transcript::apply;
 
-/// Returns the log lines for an event, usually none or one. `model` is the state before the event.
+/// Returns the lines of the event log for an event: usually none or one. `model` is the state before the event.
 pub(in crate::ui) fn log_lines(model: &CrewModel, event: &Event) -> Vec<NewLogLine> {
     match &event.kind {
         EventKind::Agent { agent, event: what } => agent_event(model, agent, what, event.at)
             .into_iter()
             .collect(),
-        // Other board events are not logged. Branches are shown as marks on the board, and the checked-out branch in
-        // the status line. A diff or inspection answers a single screen. The user's actions only attribute the board
-        // changes that follow them.
+        // Other events about the board are not logged: the board shows the states of branches, and the status line the
+        // branch that is checked out; a diff or an inspection answers a single screen; an action of the user only
+        // explains the change of the board that follows.
         EventKind::Board(BoardEvent::BoardChanged { changed, removed }) => {
             board::changed(model, changed, removed, event.at)
         }
@@ -45,8 +45,8 @@ pub(in crate::ui) fn log_lines(model: &CrewModel, event: &Event) -> Vec<NewLogLi
     }
 }
 
-/// Returns the log line for an event about an agent, or `None` if it is not logged. Text, tool calls, usage and todo
-/// lists are shown in the conversation and the panes instead.
+/// Returns the log line for an event about an agent; `None` if the event is not logged. Text, tool calls, usage and
+/// todo lists are not logged, because the conversation and the panes show them.
 fn agent_event(
     model: &CrewModel,
     agent: &Name,
@@ -70,7 +70,7 @@ fn agent_event(
             ..
         } if tool == "merge_worktree" => {
             let text = output.lines().next().unwrap_or_default();
-            // A conflict is already in the log as a notice.
+            // The log has a line about a conflict already, from a notice with the same text.
             let mut recent = model.event_log.lines().rev().take(8);
             if recent.any(|l| l.words == text) {
                 return None;
@@ -181,7 +181,7 @@ fn message_moved(model: &CrewModel, message: &MailMessage, step: DeliveryState) 
     if known.is_some_and(|known| known >= step) {
         return Vec::new();
     }
-    // Messages sent before this crew started are not logged, but their later steps are.
+    // A message from before the start of this crew is not logged. If its delivery state changes later, that is logged.
     if known.is_none() && model.event_log.attribution.is_before(message.timestamp) {
         return Vec::new();
     }
@@ -240,7 +240,7 @@ fn request_changed(model: &CrewModel, request: &Request) -> Option<NewLogLine> {
         RequestKind::Question => format!("{from}'s question{task}"),
     };
     let (words, tone) = match request.status {
-        // A shutdown that the user asks for needs no approval: log it once.
+        // A shutdown that the user asks for needs no approval, so it is logged only once.
         RequestStatus::Pending | RequestStatus::Approved
             if request.kind == RequestKind::Shutdown && from.is_user() =>
         {
@@ -302,7 +302,7 @@ fn rules_changed(before: &[SessionPermission], after: &[SessionPermission]) -> V
 }
 
 fn skills_changed(before: &SkillCatalog, after: &SkillCatalog) -> Option<NewLogLine> {
-    // The first list is the initial state, not a change.
+    // The first list of skills is the initial state and not a change.
     if before == after || *before == SkillCatalog::default() {
         return None;
     }
@@ -334,8 +334,8 @@ fn notice(model: &CrewModel, level: NoticeLevel, agent: Option<&Name>, text: &st
     }
 }
 
-/// Returns the task that a text is about: the task of the branch `wt/NAME` that the text begins with, or the first task
-/// on the board that the text names as `#N`.
+/// Returns which task a text is about. If the text begins with a branch `wt/NAME`, this is the task of that branch;
+/// otherwise the first task on the board that the text names as `#N`.
 fn about_words(model: &CrewModel, text: &str) -> About {
     let branch = text
         .strip_prefix("wt/")

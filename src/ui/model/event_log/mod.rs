@@ -1,8 +1,8 @@
-//! The event log: lines with time, topic, actors and text, oldest first. Pure.
+//! The event log: lines with time, topic, involved agents and text, oldest first. Pure.
 //!
-//! All lines are derived from events (`format` decides which kinds are logged, and how). So the crew's own screen, a
-//! viewer, a resumed session and a replay show the same lines. The only exception is the rejection of a command, which
-//! only the screen that sent the command shows.
+//! All lines are derived from events; `format` decides which kinds of events are logged, and how. So the crew's screen,
+//! a viewer (a dashboard that only watches a crew), a resumed session and a replay show the same lines. The only
+//! exception is the rejection of a command: only the screen that has sent the command shows it.
 
 mod agents;
 pub(in crate::ui) mod attribution;
@@ -19,17 +19,16 @@ use crate::ui::model::CrewModel;
 use crate::ui::model::event_log::attribution::Attribution;
 use crate::ui::text::display_name;
 
-/// Maximum number of lines in memory. Beyond it, the oldest are dropped. The journal has all events.
+/// Maximum number of lines in memory. If there are more, the oldest are dropped. The journal file keeps all events.
 pub const LINES_MAX: usize = 2000;
 /// Maximum length of a line's text, in characters. A longer text is cut.
 pub const WORDS_MAX: usize = 400;
-/// Maximum number of names per line that the filter `who:` searches.
+/// Maximum number of names of a line that the filter `who:` searches.
 const WHO_MAX: usize = 8;
-/// A new line may replace a less detailed line about the same event. Only this many of the latest lines are searched
-/// for the line to replace.
+/// Number of the latest lines in which a less detailed line about the same event is searched; a new line replaces it.
 const RECENT: usize = 16;
 
-/// The topic of a line, which the filter `kind:` selects.
+/// The topic of a line. The filter `kind:` selects lines by topic.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Topic {
     Task,
@@ -37,10 +36,10 @@ pub enum Topic {
     Mail,
     /// A request that needs a decision, or a session permission.
     Request,
-    /// Agents that join, leave or become idle.
+    /// Agents that join the team, leave it or become idle.
     Team,
     Worktree,
-    /// Model calls: failures, queueing, compaction.
+    /// Calls of the model: failures, waiting in the call queue, compaction.
     Model,
     Job,
     Notice,
@@ -59,7 +58,7 @@ impl Topic {
         Topic::Notice,
     ];
 
-    /// Returns the name of the topic, for the filter and the screen.
+    /// Returns the word for the topic in the filter and on the screen.
     pub fn word(self) -> &'static str {
         match self {
             Topic::Task => "task",
@@ -84,7 +83,7 @@ pub enum LogSeverity {
 }
 
 impl LogSeverity {
-    /// Returns whether this is a warning or an error. The filter `!` selects such lines.
+    /// Returns whether the severity is a warning or an error. The filter `!` selects such lines.
     pub fn is_trouble(self) -> bool {
         match self {
             LogSeverity::Plain | LogSeverity::Good => false,
@@ -93,7 +92,7 @@ impl LogSeverity {
     }
 }
 
-/// What the Enter key opens when a line is selected.
+/// What the Enter key opens if a line of the log is selected.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum About {
     Nothing,
@@ -103,20 +102,19 @@ pub enum About {
     Agent(Name),
     /// A message and its thread.
     Message(MessageId),
-    /// The card of a request. Once the request is decided, instead the conversation of the agent that the request is
-    /// about.
+    /// The card of a request. If the request is already decided, the conversation of the agent that it is about.
     Request(RequestId, Name),
     /// The list of background jobs, with this job selected.
     Job(JobId),
 }
 
-/// A new log line, before it gets its number and time.
+/// A new line of the log that has no number and time yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::ui) struct NewLogLine {
     topic: Topic,
     severity: LogSeverity,
     about: About,
-    /// The names of the agents and the user involved, which the filter `who:` searches.
+    /// The names of the agents and the user that the line is about. The filter `who:` searches them.
     who: Vec<String>,
     words: String,
 }
@@ -150,7 +148,7 @@ impl NewLogLine {
         self
     }
 
-    /// Makes Enter open the conversation of `agent`, and adds the agent's name to the names that the filter `who:`
+    /// Makes Enter open the conversation of `agent`, and adds the agent's name to those that the filter `who:`
     /// searches.
     fn of(self, agent: &Name) -> NewLogLine {
         self.by(agent.as_str()).about(About::Agent(agent.clone()))
@@ -159,19 +157,19 @@ impl NewLogLine {
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct LogLine {
-    /// A sequential number that identifies the line, for the selection.
+    /// A number by which the selection identifies the line. Later lines have higher numbers.
     pub number: u64,
     pub at: Timestamp,
     pub topic: Topic,
     pub severity: LogSeverity,
-    /// What the Enter key opens when the line is selected.
+    /// What the Enter key opens if this line is selected.
     pub about: About,
-    /// The names of the agents and the user involved, which the filter `who:` searches.
+    /// The names of the agents and the user that the line is about. The filter `who:` searches them.
     pub who: Vec<String>,
     pub words: String,
 }
 
-/// The latest [`LINES_MAX`] lines, oldest first.
+/// The latest lines, oldest first: at most [`LINES_MAX`].
 #[derive(Debug, Default)]
 pub struct EventLog {
     lines: VecDeque<LogLine>,
@@ -194,7 +192,7 @@ impl EventLog {
         self.lines.is_empty()
     }
 
-    /// Returns whether older lines are missing because they were dropped or not read.
+    /// Returns whether older lines are missing, because they were dropped or the journal was not read from its start.
     pub fn is_cut(&self) -> bool {
         self.is_cut
     }
@@ -204,12 +202,12 @@ impl EventLog {
         self.is_cut = true;
     }
 
-    /// Returns when the shutdown of an agent was approved, or `None` if no shutdown is pending.
+    /// Returns when the shutdown of the agent `name` was approved; `None` if no approved shutdown is pending.
     pub(in crate::ui) fn shutdown_approved_at(&self, name: &Name) -> Option<Timestamp> {
         self.attribution.shutdown_approved_at(name)
     }
 
-    /// Clears the log, except for notices, because no later event repeats them.
+    /// Removes all lines except notices. Notices stay, because no later event repeats them.
     pub(in crate::ui) fn forget_crew(&mut self) {
         let mut lines = std::mem::take(&mut self.lines);
         lines.retain(|l| l.topic == Topic::Notice);
@@ -230,14 +228,14 @@ impl EventLog {
             who: line.who,
             words: clip(&one_line(&line.words), WORDS_MAX),
         };
-        // When a journal is read again, it repeats notices that the log has kept.
+        // A journal that is read again repeats the notices that are still in the log.
         let same =
             |l: &LogLine| l.at == line.at && l.topic == Topic::Notice && l.words == line.words;
         if line.topic == Topic::Notice && self.lines.iter().rev().any(same) {
             return;
         }
         self.next += 1;
-        // Insert by time: a journal may be read after newer lines were added.
+        // Lines are sorted by time, because a journal may be read after newer lines were added.
         let later = self.lines.iter().rev().take_while(|l| l.at > line.at);
         let place = self.lines.len() - later.count();
         self.lines.insert(place, line);
@@ -247,7 +245,7 @@ impl EventLog {
         }
     }
 
-    /// Returns the index of the latest line with the text `words`, if it is among the last [`RECENT`] lines.
+    /// Returns the index of the newest line with the text `words`; `None` if it is not among the last [`RECENT`] lines.
     fn find_recent(&self, words: &str) -> Option<usize> {
         let from = self.lines.len().saturating_sub(RECENT);
         let at = self.lines.range(from..).rposition(|l| l.words == words);
@@ -258,8 +256,8 @@ impl EventLog {
         self.find_recent(words).is_some()
     }
 
-    /// Removes the line with the text `words`, if it is among the last [`RECENT`] lines. The caller adds a line with
-    /// more details instead.
+    /// Removes the newest line with the text `words`, if it is among the last [`RECENT`] lines. Called before a line
+    /// with more details about the same event is added.
     fn remove_recent(&mut self, words: &str) {
         if let Some(at) = self.find_recent(words) {
             self.lines.remove(at);
@@ -268,8 +266,8 @@ impl EventLog {
 }
 
 impl CrewModel {
-    /// Adds the lines for an event to the log. Must be called before the event is applied to the rest of the model,
-    /// because the lines describe what the event changes.
+    /// Adds the lines for an event to the log. Must be called before the event is applied to the model, because the
+    /// lines compare the event with the state before it.
     pub(in crate::ui) fn log(&mut self, event: &Event) {
         if self.event_log.next == 0 && event.seq > 1 && !event.kind.is_delta() {
             self.event_log.begins_late();
@@ -287,7 +285,7 @@ impl CrewModel {
         }
     }
 
-    /// Returns the path of the session's journal, relative to the project's root directory.
+    /// Returns the path of the session's journal, relative to the root directory; `None` before the crew has started.
     pub fn journal_path(&self) -> Option<String> {
         let session = one_line(&self.setup.as_ref()?.session);
         Some(format!(".crewdeck/sessions/{session}/journal.jsonl"))

@@ -1,6 +1,6 @@
 //! Layout of the clickable lines: key hints, tabs, and the hint that hides the tour line. Pure.
 //!
-//! Views draw these lines, and mouse handling finds its target with the same layout.
+//! Both the views and the mouse handling use this layout.
 
 use ratatui::layout::Rect;
 
@@ -14,15 +14,16 @@ use crate::ui::shell::tour;
 use crate::ui::text::{fit, width, wrap};
 use crate::ui::widgets::placed::{PlacedPart, at_the_end, place};
 
-/// Number of columns for the mark before a status message and the spaces around it.
+/// Number of columns that a status message needs in addition to its text: for the mark before the text and the spaces
+/// around it.
 const MESSAGE_MARGIN: usize = 5;
-/// Minimum width of a truncated status message before the hints, in columns. With less room, the message is shown only
-/// above the hints.
+/// Minimum width, in columns, at which a part of a long status message is shown before the hints, in their row. With
+/// less room, the message is shown only in the row above the hints.
 const MESSAGE_LEAST: usize = 16;
 
-/// Returns the status message in two parts: the text in the row above the hints, and the text before the hints in their
-/// own row. A short message has only the second part. That part leaves room for permanent hints and for the buttons of
-/// an open dialog.
+/// Returns the two parts of the status message: the text for the row above the key hints, and the text for the start of
+/// the hints' row. If the whole message fits into the hints' row, the first part is empty. The second part leaves room
+/// for the hints that are always shown and for the buttons of an open dialog.
 pub fn message(state: &UiState, row: Rect) -> (String, String) {
     let Some(status) = &state.status else {
         return (String::new(), String::new());
@@ -37,7 +38,7 @@ pub fn message(state: &UiState, row: Rect) -> (String, String) {
         return (String::new(), status.text.clone());
     }
     if state.replay.is_some() {
-        // In a replay, the row above shows the player.
+        // In a replay, the row above the hints shows the progress of the replay, so it has no room for a message.
         let before = (room >= MESSAGE_LEAST).then(|| fit(&status.text, room));
         return (String::new(), before.unwrap_or_default());
     }
@@ -50,7 +51,8 @@ pub fn message(state: &UiState, row: Rect) -> (String, String) {
     (above, fit(&rest, room))
 }
 
-/// Returns the number of columns that the status message takes before the hints; 0 if it is not shown there.
+/// Returns the number of columns that the status message takes at the start of the hints' row; 0 if no part of the
+/// message is shown in that row.
 fn message_room(state: &UiState, row: Rect) -> u16 {
     match message(state, row) {
         (_, before) if before.is_empty() => 0,
@@ -135,12 +137,12 @@ pub fn tab_line(
     )
 }
 
-/// Returns the hint with the key that hides the tour line, placed at the end of that line. Returns `None` if there is
-/// no tour line or no room for the hint.
+/// Returns the hint with the key that hides the tour line, placed at the end of that line. Returns `None` if no tour
+/// line is shown or the hint does not fit.
 pub fn tour_dismiss_hint(state: &UiState, row: Rect) -> Option<PlacedPart<String>> {
     let line = tour::line(state)?;
     let key = tour::dismissed_by(&state.prefs);
-    // The tip itself is more important: the key that hides it is also in the help.
+    // The hint is dropped rather than the tip cut, because the help names the key too.
     let room = usize::from(row.width).saturating_sub(width(tour::MARK) + width(&line));
     let forms = [format!(" {key} hide tips "), format!(" {key} hide ")];
     let words = forms.into_iter().find(|words| width(words) <= room)?;

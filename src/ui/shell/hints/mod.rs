@@ -1,4 +1,4 @@
-//! The hint line: which keys have an effect in the current state. Other keys are not shown.
+//! The hint line: the keys that have an effect in the current state of the screen.
 
 pub(in crate::ui) mod labels;
 pub(in crate::ui) mod lines;
@@ -30,9 +30,9 @@ pub struct Hint {
 pub enum Urgency {
     /// Shown if there is room.
     Usual,
-    /// Highlighted and shown first: something waits for the user.
+    /// Shown first and highlighted, because a request waits for the user.
     Now,
-    /// Always shown, even if other hints must be left out: the key of the help.
+    /// Shown even if other hints must be left out for it. Used for the key of the help.
     Always,
 }
 
@@ -66,7 +66,8 @@ pub fn hints(state: &UiState) -> Vec<Hint> {
         if binding.action == Action::Waiting && has_request_line(state) {
             continue;
         }
-        // A narrower context may bind the same key to another action.
+        // The key is shown only if it runs this action: a more specific context may bind the same key to another
+        // action.
         let meant = KeyLookup::Action(binding.action);
         let means = |key: &&String| state.prefs.keymap.lookup(&contexts, key) == meant;
         let Some(key) = binding.keys.iter().find(means) else {
@@ -84,7 +85,7 @@ pub fn hints(state: &UiState) -> Vec<Hint> {
                 Urgency::Usual
             },
         };
-        // Skip a label or key that is already shown: the hints of narrower contexts come first.
+        // Skips a hint whose label or key is already shown, because the hints of more specific contexts come first.
         let is_shown = |h: &Hint| h.words == hint.words || h.key == hint.key;
         if !out.iter().any(is_shown) {
             out.push(hint);
@@ -94,8 +95,8 @@ pub fn hints(state: &UiState) -> Vec<Hint> {
     out
 }
 
-/// Returns `key` formatted for display. For scrolling the preview, returns the keys of both directions: `PgUp PgDn`.
-/// For the first choice of a question, returns the keys of all choices: `1-3`.
+/// Returns `key` formatted for display. For scrolling the preview, returns the keys of both directions, such as `PgUp
+/// PgDn`. For the first choice of a question, returns the keys of all choices, such as `1-3`.
 fn shown_key(state: &UiState, binding: &KeyBinding, key: &str) -> String {
     let shown = keys::format_key(key);
     let keymap = &state.prefs.keymap;
@@ -117,9 +118,9 @@ fn shown_key(state: &UiState, binding: &KeyBinding, key: &str) -> String {
     }
 }
 
-/// Returns the sort key of a hint. 0: requests that wait for the user. 1: ending a filter or search, deciding the
-/// previewed request, and interrupting the agent right after Esc, because Esc interrupts in other programs. 2: all
-/// others, which may not fit on a narrow screen.
+/// Returns the rank of a hint; hints with a lower rank are shown first. 0: open requests. 1: ending a filter or search,
+/// deciding the previewed request, and interrupting the agent right after Esc left the composer, because Esc interrupts
+/// in similar programs. 2: all others.
 fn sort_key(app: &App, hint: &Hint) -> u8 {
     let ends = [CLEAR_FILTER, END_SEARCH].contains(&hint.words.as_str());
     let is_peek = app.popups.top::<Peek>().is_some();

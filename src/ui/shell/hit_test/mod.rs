@@ -1,5 +1,4 @@
-//! Mouse hit test: everything that can be clicked, with its rectangle. Uses the same layout functions as the views.
-//! Pure.
+//! Mouse hit test: finds what a click hits, with the same layout functions that the views draw with. Pure.
 
 mod overlays;
 mod panes;
@@ -16,18 +15,18 @@ use crate::ui::shell::layout;
 use crate::ui::shell::state::UiState;
 use crate::ui::widgets::placed::PlacedPart;
 
-/// Returns the topmost mouse target at a cell of the screen.
+/// Returns the topmost mouse target at the cell in this column and row of the screen, both counted from 0.
 pub fn at(state: &UiState, column: u16, row: u16) -> Hit {
     let here = Position::new(column, row);
     let found = targets(state).into_iter().find(|t| t.at.contains(here));
     found.map_or(Hit::Nothing, |t| t.what)
 }
 
-/// Returns all targets, topmost first. Where targets overlap, the first one is hit.
+/// Returns everything that can be clicked, topmost first: a click hits the first target that contains it.
 pub fn targets(state: &UiState) -> Vec<PlacedPart<Hit>> {
     let layout = layout::layout(state, state.size);
     if layout.class == SizeClass::Small {
-        // A screen that is too small shows only a message about its size.
+        // On a screen that is too small, only a message about the size is drawn.
         return Vec::new();
     }
     let hints = lines::hint_line(state, layout.hints).into_iter();

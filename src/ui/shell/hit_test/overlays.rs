@@ -1,4 +1,4 @@
-//! Mouse targets of popups, which cover everything below.
+//! Mouse targets of popups. A popup covers all targets below it.
 
 use crate::ui::app::popup::Popup;
 use crate::ui::frame::hit::{Hit, ScrollTarget, has_mouse};
@@ -15,7 +15,7 @@ pub fn popup(state: &UiState, popup: &dyn Popup, out: &mut Vec<PlacedPart<Hit>>)
     let mut targets = popup.targets(state);
     if let Some(Peek { pane, .. }) = state.popups.top() {
         let layout = layout::layout(state, state.size);
-        // The list behind the preview stays clickable.
+        // The list whose item is previewed stays clickable.
         if let Some(area) = layout.pane(*pane) {
             panes::inside(state, *pane, area, &mut list);
         }

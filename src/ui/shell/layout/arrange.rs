@@ -1,4 +1,4 @@
-//! Places the panes for each layout. Pure.
+//! Computes the areas of the panes for each layout and screen size. Pure.
 
 use ratatui::layout::Rect;
 
@@ -16,7 +16,8 @@ use crate::ui::shell::tour;
 use crate::ui::widgets::composer::{ROWS_MAX, TextAreaSize};
 use crate::ui::widgets::cut::{cut_left, cut_top};
 
-/// Places one pane and a tab line for the others. On narrow screens the focus layout omits the tab line to save a row.
+/// Places the focused pane on `body`, the area for all panes, with a line of tabs for the other panes. On narrow
+/// screens, the layout `Focus` omits the tabs to save a row.
 pub fn one(state: &UiState, out: &mut Layout, body: Rect) {
     let pane = state.focus.pane();
     let is_bare =
@@ -36,10 +37,10 @@ pub fn one(state: &UiState, out: &mut Layout, body: Rect) {
     alone(state, out, pane, body);
 }
 
-/// The panes that are reduced to a line below the conversation while all of them are empty.
+/// The panes that are shown as one line each below the conversation while none of them has content.
 const LINES: [Pane; 4] = [Pane::Todo, Pane::Board, Pane::Team, Pane::Inbox];
 
-/// Returns whether only the conversation has content, so that a second area would be blank.
+/// Returns whether only the conversation has content, so that an area for another pane would be blank.
 fn is_only_conversation(state: &UiState) -> bool {
     let is_reachable = match state.focus {
         Focus::Composer | Focus::Pane(Pane::Lead) => true,
@@ -52,14 +53,14 @@ fn is_only_conversation(state: &UiState) -> bool {
             .all(|rows| rows == 0)
 }
 
-/// If only the conversation has content, places the conversation, and below it one line for each other pane, which says
-/// what the pane will show. Otherwise, places nothing and returns false.
+/// If only the conversation has content, places it, with one line below it for each pane in `LINES`, which says what
+/// that pane will show. Otherwise, places nothing and returns false.
 pub fn only_conversation(state: &UiState, out: &mut Layout, body: Rect) -> bool {
     if !is_only_conversation(state) {
         return false;
     }
     conversation(state, out, body, TodoPlacement::Elsewhere);
-    // The lines are above the composer, at the end of the conversation's area.
+    // The lines take the last rows of the conversation's area, directly above the composer.
     if let Some((_, talk)) = out.panes.iter_mut().find(|(pane, _)| *pane == Pane::Lead) {
         let count = u16::try_from(LINES.len()).unwrap_or(0);
         let (rest, lines) = cut_top(*talk, talk.height.saturating_sub(count));
@@ -69,11 +70,12 @@ pub fn only_conversation(state: &UiState, out: &mut Layout, body: Rect) -> bool 
     true
 }
 
-/// Minimum height of the body, in rows, at which a screen of middle width shows all panes at once.
+/// Minimum height, in rows, of the area for all panes at which a screen of middle width shows all of them at once.
 const ALL_PANES_FROM: u16 = 30;
 
-/// Places the conversation on the left and all other panes on the right. If the body has fewer than [`ALL_PANES_FROM`]
-/// rows, the right side shows only one pane, with tabs to choose another.
+/// Places the conversation with the todo list on the left and the other panes on the right. If `body`, the area for all
+/// panes, has fewer than [`ALL_PANES_FROM`] rows, the right side shows only the pane of the selected tab, and above it
+/// the pane "Needs you" if a request is open.
 pub fn middle(state: &UiState, out: &mut Layout, body: Rect) {
     let (left, right) = columns(state, out, body, 58);
     let right = needs(state, out, right);
@@ -88,7 +90,7 @@ pub fn middle(state: &UiState, out: &mut Layout, body: Rect) {
     out.panes.push((state.arrangement.tab, pane));
 }
 
-/// Places the conversation beside a column with all other panes.
+/// Places the conversation with the todo list on the left and a column with the other panes on the right.
 pub fn wide(state: &UiState, out: &mut Layout, body: Rect) {
     let (left, right) = columns(state, out, body, 50);
     let right = needs(state, out, right);
@@ -96,7 +98,7 @@ pub fn wide(state: &UiState, out: &mut Layout, body: Rect) {
     column(state, out, right, last_in_column(state));
 }
 
-/// Places the board, the team and the pane `last` one below the other.
+/// Places the board, the team and the pane `last` in `area`, from top to bottom.
 fn column(state: &UiState, out: &mut Layout, area: Rect, last: Pane) {
     let content = |pane: Pane| PaneContent {
         rows: state.panes.get(pane).content_rows(state),
@@ -114,7 +116,7 @@ fn column(state: &UiState, out: &mut Layout, area: Rect, last: Pane) {
         .extend([(Pane::Board, board), (Pane::Team, team), (last, inbox)]);
 }
 
-/// Returns the lowest pane of a column: the pane of the selected tab if it has no area of its own, else the inbox.
+/// Returns the lowest pane of a column: the pane of the selected tab, or the inbox if that pane already has an area.
 fn last_in_column(app: &App) -> Pane {
     let is_guest = |pane: &Pane| !matches!(pane, Pane::Board | Pane::Team | Pane::Todo);
     Some(app.arrangement.tab)
@@ -122,12 +124,13 @@ fn last_in_column(app: &App) -> Pane {
         .unwrap_or(Pane::Inbox)
 }
 
-/// Places the board in the larger left column, and the conversation with its todo list on the right.
+/// Places the board in the larger left column with other panes below it, and the conversation with the todo list in the
+/// right column.
 pub fn board_first(state: &UiState, out: &mut Layout, body: Rect) {
     let (left, right) = columns(state, out, body, 62);
     let right = needs(state, out, right);
     conversation(state, out, right, TodoPlacement::WhereRoom);
-    // The strip below the board fits the team and some messages.
+    // The row of panes below the board is high enough for the team and some messages.
     let messages = if state.panes.inbox.content_rows(state) == 0 {
         shares::EMPTY
     } else {
@@ -145,7 +148,7 @@ pub fn board_first(state: &UiState, out: &mut Layout, body: Rect) {
     } else {
         let (board, below) = cut_top(left, left.height.saturating_sub(strip + 1));
         let (tabs, below) = cut_top(below, 1);
-        // The board and the todo list have their own areas.
+        // The board and the todo list have areas in this layout and need no tab.
         let offered = Pane::TABS.into_iter();
         let offered: Vec<Pane> = offered
             .filter(|pane| !matches!(pane, Pane::Board | Pane::Todo))
@@ -157,7 +160,7 @@ pub fn board_first(state: &UiState, out: &mut Layout, body: Rect) {
     }
 }
 
-/// Places the conversation and an area with tabs one above the other, for narrow and tall screens.
+/// Places the conversation and an area with tabs one above the other. Used on screens that are narrow and tall.
 pub fn stacked(state: &UiState, out: &mut Layout, body: Rect) {
     let body = needs(state, out, body);
     let shared = |out: &mut Layout, area: Rect| {
@@ -178,12 +181,14 @@ pub fn stacked(state: &UiState, out: &mut Layout, body: Rect) {
     }
 }
 
-/// Splits the body into two columns. The left one gets `default` percent unless the user moved the border.
+/// Splits `body`, the area for all panes, into two columns. Unless the user moved the border, the left column gets
+/// `default` percent of the width; it gets less (layout `Wall`) or more (layout `Board`) if the conversation would
+/// otherwise be wider than its longest lines.
 fn columns(app: &App, out: &mut Layout, body: Rect, default: u16) -> (Rect, Rect) {
     let percent =
         |share| u16::try_from(u32::from(body.width) * u32::from(share) / 100).unwrap_or(body.width);
     let share = app.arrangement.screen.left(default);
-    // By default the conversation is not wider than its longest lines.
+    // Width that the conversation needs for its longest lines, with the frame.
     let needs = TEXT_WIDEST + 2 * (BESIDE_TEXT.horizontal + 1);
     let width = match app.arrangement.screen.layout {
         PaneLayout::Wall if share == default => percent(share).min(needs),
@@ -193,7 +198,7 @@ fn columns(app: &App, out: &mut Layout, body: Rect, default: u16) -> (Rect, Rect
         PaneLayout::Wall | PaneLayout::Board | PaneLayout::Focus => percent(share),
     };
     let (left, right) = cut_left(body, width);
-    // Covers the adjacent edges of both frames, because a target one column wide is hard to hit.
+    // The mouse target of the border covers the adjacent edges of both frames, because one column is hard to hit.
     out.border = Some(Rect {
         x: right.x.saturating_sub(1),
         width: 2,
@@ -202,7 +207,7 @@ fn columns(app: &App, out: &mut Layout, body: Rect, default: u16) -> (Rect, Rect
     (left, right)
 }
 
-/// Gives one pane the whole body.
+/// Places one pane on `body`, the area for all panes.
 pub fn alone(state: &UiState, out: &mut Layout, pane: Pane, body: Rect) {
     if pane == Pane::Lead {
         conversation(state, out, body, TodoPlacement::Elsewhere);
@@ -214,27 +219,28 @@ pub fn alone(state: &UiState, out: &mut Layout, pane: Pane, body: Rect) {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum TodoPlacement {
     AboveComposer,
-    /// Above the composer if the conversation is high enough or the list has the focus.
+    /// The list is above the composer if the area is at least `TODO_AREA_HEIGHT_MIN` rows high or the list has the
+    /// focus; otherwise it is not shown.
     WhereRoom,
-    /// Not in the area of the conversation.
+    /// The list is not shown in the area of the conversation.
     Elsewhere,
 }
 
-/// Minimum height, in rows, of the area of conversation and todo list with [`TodoPlacement::WhereRoom`]. In a lower
-/// area, an unfocused list is hidden.
+/// Minimum height, in rows, of the conversation and the todo list together with [`TodoPlacement::WhereRoom`]. In a
+/// lower area, the list is shown only while it has the focus.
 const TODO_AREA_HEIGHT_MIN: u16 = 15;
 
-/// Minimum height of the conversation above the card of a request, in rows, including its title.
+/// Minimum height of the conversation above a request card, in rows, including the conversation's title line.
 const TALK_MIN: u16 = 4;
 
-/// Places the conversation, the todo list and the composer. Must be called after Needs you was placed: the request of
-/// the shown agent has a card above the composer only if Needs you does not show it.
+/// Places the conversation, the todo list and the composer. Must be called after the pane "Needs you" was placed: the
+/// request of the shown agent gets a card above the composer only if that pane does not show the request.
 fn conversation(state: &UiState, out: &mut Layout, area: Rect, todo: TodoPlacement) {
     let upper = if state.replay.is_some() {
         area
     } else {
         let composer = if out.class == SizeClass::Narrow && is_idle(state) {
-            // Rows are scarce: an empty composer is one row with a hint.
+            // On a narrow screen, an empty composer without focus is one row with a hint.
             1
         } else {
             composer_height(state, area)
@@ -262,13 +268,14 @@ fn conversation(state: &UiState, out: &mut Layout, area: Rect, todo: TodoPlaceme
     }
 }
 
-/// Places the card of the request that is answered from the composer, unless Needs you shows that request. Returns the
-/// area above the card.
+/// Places the card of the request that can be answered from the composer, unless the pane "Needs you" shows that
+/// request. Returns the area above the card.
 fn request_card(state: &UiState, out: &mut Layout, upper: Rect) -> Rect {
     let Some(request) = answering::request(state) else {
         return upper;
     };
-    // An answered request stays in Needs you until the crew confirms the decision. Until then, no card is shown.
+    // After the user's decision, the request stays selected in the pane "Needs you" until the crew confirms the
+    // decision. No card is shown in that time.
     let shows = |selected: &Request| {
         let is_decided = state.model.requests.is_answered(&selected.id);
         is_decided || selected.id == request.id || selected.is_like(request)
@@ -290,8 +297,8 @@ fn is_idle(app: &App) -> bool {
     app.focus != Focus::Composer && app.input.composer.is_empty()
 }
 
-/// Returns the height of the composer with its frame: its rows of text are limited to [`ROWS_MAX`] and to a third of
-/// the area.
+/// Returns the height of the composer with its frame, in rows. The text takes at most [`ROWS_MAX`] rows and a third of
+/// the area's height.
 fn composer_height(app: &App, area: Rect) -> u16 {
     let width = area.width.saturating_sub(4);
     let limit = ROWS_MAX.min(area.height / 3).max(1);
@@ -303,13 +310,14 @@ fn composer_height(app: &App, area: Rect) -> u16 {
     u16::try_from(rows).unwrap_or(limit).clamp(1, limit) + 2
 }
 
-/// Places Needs you on top of a column, if it has requests or the focus. Returns the rest of the column.
+/// Places the pane "Needs you" on top of a column if the pane has requests or the focus. Returns the rest of the
+/// column.
 fn needs(state: &UiState, out: &mut Layout, column: Rect) -> Rect {
     let has_focus = state.focus == Focus::Pane(Pane::Needs);
     if state.model.requests.is_empty() && !has_focus {
         return column;
     }
-    // With the focus it is larger, so that the user sees the whole request.
+    // The pane is larger while it has the focus, so that the user can read the whole request.
     let share = if has_focus { 75 } else { 45 };
     let most = (column.height * share / 100).max(8);
     let pane = state.panes.get(Pane::Needs);
@@ -319,8 +327,8 @@ fn needs(state: &UiState, out: &mut Layout, column: Rect) -> Rect {
     rest
 }
 
-/// Places the line that announces open requests. Omits the line if a request is shown in Needs you or in a card above
-/// the composer, or if the tour line describes the request. Returns the rest of the body.
+/// Places the line that announces open requests. Omits the line if the pane "Needs you" or a card above the composer
+/// shows a request, or if the tour line describes the request. Returns the rest of `body`, the area for all panes.
 pub fn banner(state: &UiState, out: &mut Layout, body: Rect, pane: Pane) -> Rect {
     let is_told = out.tour.is_some() && tour::is_about_request(state);
     let has_card = pane == Pane::Lead && answering::request(state).is_some();

@@ -1,5 +1,5 @@
-//! Computes the areas of all parts of the screen from its size, the state and the user's layout. Used for drawing,
-//! mouse input and page keys.
+//! Computes the areas of all parts of the screen from its size, the state and the user's layout. Drawing, mouse
+//! handling and the page keys use these areas.
 
 mod arrange;
 mod shares;
@@ -14,7 +14,7 @@ use crate::ui::shell::layout::arrange::{
 use crate::ui::shell::state::UiState;
 use crate::ui::shell::{peek, tour};
 
-/// Returns the areas of all parts of a screen of size `area`: status line, panes, composer, hints and preview.
+/// Returns the areas of all parts of a screen with the size of `area`: status line, panes, composer, hints and preview.
 pub fn layout(state: &UiState, area: Rect) -> Layout {
     let mut out = lay_out(state, area);
     peek::make_room(state, &mut out);

@@ -1,7 +1,8 @@
 //! Divides the rows of a column among its panes. Pure.
 //!
-//! Heights change only with the focus, the layout and the first row of a pane, so that nothing moves while the user
-//! reads. Only the height of the team pane also grows in steps.
+//! A height changes only with the focus, with the layout, and when the first row of a pane appears, so that nothing
+//! moves while the user reads. Only the board and the team pane also grow with their content, each in steps of several
+//! rows.
 
 /// Height of an empty pane, in rows. Its title line says what the pane will show.
 pub const EMPTY: u16 = 1;
@@ -11,15 +12,15 @@ const BOARD_MIN: u16 = 6;
 const INBOX_MIN: u16 = 6;
 /// Minimum height of a team pane with members, in rows.
 const STRIP_MIN: u16 = 4;
-/// The team pane grows in steps of this many rows.
+/// Number of rows by which the team pane grows at once.
 const STEP: u16 = 4;
 
-/// The size of a pane's content, and whether the pane may grow.
+/// The number of rows in a pane, and whether the pane has the focus.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PaneContent {
-    /// Number of rows of the whole content.
+    /// Number of rows that the content of the pane needs.
     pub rows: usize,
-    /// Whether the pane has the focus and may therefore grow.
+    /// Whether the pane has the focus; only then may it get more rows than its share.
     pub has_focus: bool,
 }
 
@@ -31,10 +32,14 @@ pub struct ColumnHeights {
     pub inbox: u16,
 }
 
-/// Divides a column of `height` rows among board, team and inbox. An empty pane gets [`EMPTY`]. The team gets the rows
-/// that it needs, at most a third. The inbox gets 30 %. The board gets the rest, at most `board` rows; the board is
-/// empty if `board` is 0. A team or inbox that has the focus may grow to half of the column. Rows that the board does
-/// not need go to the inbox; if that is empty, to the team; if both are empty, to the board.
+/// Divides a column of `height` rows among board, team and inbox; `board` is the number of rows that the board needs.
+///
+/// - An empty pane gets [`EMPTY`] rows; `board` is 0 for an empty board.
+/// - The team gets the rows that it needs, at most a third of the column.
+/// - The inbox gets 30 % of the column.
+/// - The board gets the other rows, at most `board`. Rows that it does not need go to the inbox if that has messages,
+///   else to the team if that has members, else to the board.
+/// - A team or inbox that has the focus may grow to half of the column.
 pub fn column(height: u16, board: u16, team: PaneContent, messages: PaneContent) -> ColumnHeights {
     let grown = |base: u16, content: PaneContent| {
         if content.has_focus {
@@ -55,7 +60,7 @@ pub fn column(height: u16, board: u16, team: PaneContent, messages: PaneContent)
     };
     let board_rows = board_rows.min(rest);
     let inbox = rest - board_rows;
-    // An inbox without messages leaves its rows to the team, and an empty team to the board.
+    // Spare rows go to the team if the inbox has no messages, and to the board if the team is empty too.
     let spare = inbox.saturating_sub(least_inbox);
     match (messages.rows, team.rows) {
         (0, 0) => ColumnHeights {
@@ -76,8 +81,8 @@ pub fn column(height: u16, board: u16, team: PaneContent, messages: PaneContent)
     }
 }
 
-/// Returns the height of the team pane for a number of members, up to a third of the column. The frame takes two rows,
-/// the headings one.
+/// Returns the height of the team pane for `members` members, with two rows for the frame and one for the headings: at
+/// most a third of `height`, the height of the column.
 pub fn strip(height: u16, members: usize) -> u16 {
     let most = (height / 3).max(STRIP_MIN);
     match members {
@@ -109,28 +114,29 @@ mod tests {
 
     #[test]
     fn column_is_divided_by_content_and_focus() {
-        // The rows that the board wants, the rows of the team and of the inbox, and whether each has the focus.
+        // Height of the column, rows that the board needs, rows and focus of the team, rows and focus of the inbox, and
+        // the expected heights.
         let cases = [
             // The only pane with content gets all rows.
             (40, 10, (0, false), (0, false), [38, 1, 1]),
             (40, 0, (3, false), (0, false), [1, 38, 1]),
             (40, 0, (0, false), (1, false), [1, 1, 38]),
-            // The board gets the rows that it needs, the inbox or else the team the rest.
+            // The board gets the rows that it needs. The inbox gets the rest, or the team if the inbox is empty.
             (40, 10, (3, false), (0, false), [10, 29, 1]),
             (40, 10, (3, false), (1, false), [10, 7, 23]),
             (40, 99, (3, false), (0, false), [32, 7, 1]),
             (40, 99, (3, false), (1, false), [21, 7, 12]),
-            // More messages change nothing.
+            // More messages do not change the heights.
             (40, 99, (4, false), (99, false), [21, 7, 12]),
-            // A large team gets at most a third; with the focus, at most half.
+            // A large team gets at most a third of the rows; with the focus, at most half.
             (40, 99, (5, false), (9, false), [17, 11, 12]),
             (40, 99, (50, false), (9, false), [15, 13, 12]),
             (40, 99, (50, true), (9, false), [8, 20, 12]),
             (40, 99, (3, true), (9, false), [21, 7, 12]),
-            // The inbox with the focus.
+            // An inbox that has the focus gets at most half.
             (40, 99, (3, false), (99, true), [13, 7, 20]),
             (40, 99, (3, false), (9, true), [21, 7, 12]),
-            // Too few rows: the board comes first.
+            // With too few rows for all, the board comes first.
             (12, 99, (9, false), (9, false), [6, 4, 2]),
             (3, 99, (9, false), (9, false), [0, 3, 0]),
         ];

@@ -1,4 +1,4 @@
-//! The preview of a pane's selection: its content and layout. Pure.
+//! The preview of the item that is selected in a pane: its content and layout. Pure.
 
 mod popup;
 #[cfg(test)]
@@ -24,8 +24,8 @@ use crate::ui::widgets::cut::cut_top;
 use crate::ui::widgets::list::step;
 use crate::ui::widgets::scrollbar::Scrollbar;
 
-/// Minimum width of a preview outside its pane, in columns. With less room, the preview takes the lower part of the
-/// pane.
+/// Minimum width of a preview outside its pane, in columns. If no such area is free, the preview takes the lower part
+/// of the pane.
 const BESIDE_MIN: u16 = 44;
 /// Maximum width of a preview outside its pane, in columns.
 const WIDTH_MAX: u16 = 100;
@@ -34,10 +34,10 @@ const ROWS_MIN: u16 = 12;
 /// Height of a preview outside its pane, in rows, if there is room. If the pane is higher, the preview is as high as
 /// the pane.
 const ROWS: u16 = 24;
-/// Minimum number of rows of another pane to show below the preview. If fewer would stay visible, the preview covers
-/// them too.
+/// Minimum number of rows of another pane to leave visible below the preview. If fewer would be visible, the preview
+/// covers them.
 const EDGE_ROWS: u16 = 3;
-/// Minimum height, with border, of a pane that shares its area with the preview, in rows.
+/// Minimum height in rows, with border, of a pane whose lower part the preview takes.
 const LIST_MIN: u16 = 5;
 
 fn previewed_pane(app: &App) -> Option<Pane> {
@@ -50,7 +50,7 @@ pub fn shows(state: &UiState, agent: &Name) -> bool {
     selected_item(state).is_some_and(|item| item == SelectedItem::Agent(agent.clone()))
 }
 
-/// Places the preview beside its pane if there is room, else in the lower part of the pane.
+/// Places the preview outside its pane if there is room, else in the lower part of the pane.
 pub fn make_room(app: &App, layout: &mut Layout) {
     let Some(pane) = previewed_pane(app) else {
         return;
@@ -74,7 +74,8 @@ pub fn make_room(app: &App, layout: &mut Layout) {
     }
 }
 
-/// Extends the preview over the rows of a pane below it, if fewer than [`EDGE_ROWS`] of them would be visible.
+/// Extends the preview down to the end of each pane that it covers partly, if fewer than [`EDGE_ROWS`] rows of that
+/// pane would stay visible.
 fn without_rest(peek: Rect, layout: &Layout) -> Rect {
     let covered = layout.panes.iter().filter(|(_, a)| a.intersects(peek));
     let rests = covered.map(|(_, area)| area.bottom().saturating_sub(peek.bottom()));
@@ -85,8 +86,8 @@ fn without_rest(peek: Rect, layout: &Layout) -> Rect {
     }
 }
 
-/// Returns an area in `body` outside of `list`, if one is large enough: left or right of the list, else above or below
-/// it.
+/// Returns an area for the preview in `body`, outside of `list`: left or right of the list, else above or below it.
+/// Returns `None` if none of these areas is large enough.
 fn beside(body: Rect, list: Rect) -> Option<Rect> {
     let left = Rect {
         width: list.x - body.x,
@@ -114,7 +115,7 @@ fn beside(body: Rect, list: Rect) -> Option<Rect> {
     let best = largest([left, right]).or_else(|| largest([above, below]))?;
     let width = best.width.min(WIDTH_MAX);
     let height = best.height.min(list.height.max(ROWS));
-    // As close to the list as possible.
+    // The preview is as close to the list as possible.
     let near = |at: u16, from: u16, room: u16| at.clamp(from, from + room);
     Some(Rect {
         x: near(list.x.saturating_sub(width), best.x, best.width - width),
@@ -132,14 +133,14 @@ fn selected_item(state: &UiState) -> Option<SelectedItem> {
     state.panes.get(previewed_pane(state)?).selected_item(state)
 }
 
-/// The scroll position of the preview. It is valid for one item only: the preview of another item starts at its
-/// default position.
+/// The scroll position of the preview. It is valid for one item only: the preview of another item starts at the default
+/// position of that item.
 #[derive(Debug, Clone, Default)]
 pub struct PreviewScroll {
     of: Option<SelectedItem>,
-    /// Number of lines scrolled off the top; `None` for the default position, [`Preview::begin`].
+    /// Number of lines scrolled off the top; `None` for the item's default position, [`Preview::begin`].
     first: Option<usize>,
-    /// The scroll position in the conversation, if the item is an agent.
+    /// The scroll position in the conversation. Used only if the item is an agent.
     place: ScrollAnchor,
 }
 
@@ -158,27 +159,28 @@ pub fn scroll_position(state: &UiState) -> PreviewScroll {
 }
 
 impl PreviewScroll {
-    /// Returns how many lines of `peeked` are scrolled off the top of `list`.
+    /// Returns how many lines of `peeked` are above the visible part, if `list` is the area for the lines.
     pub fn first(&self, peeked: &Preview, list: Rect) -> usize {
         let most = peeked.lines.len().saturating_sub(usize::from(list.height));
         self.first.unwrap_or(peeked.begin).min(most)
     }
 
-    /// Returns the scroll position in the conversation of the previewed agent.
+    /// Returns the scroll position in the conversation of the previewed agent. Used only if the previewed item is an
+    /// agent.
     pub fn place(&self) -> &ScrollAnchor {
         &self.place
     }
 }
 
-/// Returns the area of an agent's conversation in a preview with the area `area`: the part below `head` lines and a
-/// rule.
+/// Returns the area of an agent's conversation in a preview with the area `area`: the part below `head` lines about the
+/// agent and a horizontal rule.
 pub fn conversation_area(area: Rect, head: usize) -> Rect {
     let inside = area::inside(area);
     let above = u16::try_from(head).unwrap_or(u16::MAX).saturating_add(1);
     cut_top(inside, above).1
 }
 
-/// Returns the scrollbar of the preview in `area`; `None` if there is nothing to scroll.
+/// Returns the scrollbar of the preview in `area`; `None` if all of the preview is visible.
 pub fn scrollbar(state: &UiState, area: Rect) -> Option<Scrollbar> {
     let list = area::inside(area);
     let peeked = peeked(state, usize::from(list.width), &Theme::default())?;
@@ -199,12 +201,12 @@ pub fn scrollbar(state: &UiState, area: Rect) -> Option<Scrollbar> {
     Scrollbar::new(area, conversation_area, scrolled)
 }
 
-/// A scroll movement of the preview. Positions count lines, or scrollbar units in a conversation.
+/// A scroll movement of the preview. Positions are counted in lines; in a conversation, in units of the scrollbar.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ScrollTo {
-    /// Relative to the current position.
+    /// Scrolls relative to the current position.
     By(Scroll),
-    /// To the position with this much content above the visible part.
+    /// Scrolls to this position: the amount of content above the visible part.
     To(usize),
 }
 
@@ -219,7 +221,7 @@ pub fn scroll_position_after(state: &UiState, area: Rect, to: ScrollTo) -> Optio
         let most = len.saturating_sub(seen);
         scroll_position.first = Some(match to {
             ScrollTo::By(by) => {
-                // A page keeps one line in view.
+                // One line of the previous page stays visible.
                 let page = seen.saturating_sub(1).max(1);
                 step(scroll_position.first(&peeked, list), most + 1, by, page)
             }
@@ -239,7 +241,7 @@ pub fn scroll_position_after(state: &UiState, area: Rect, to: ScrollTo) -> Optio
     Some(scroll_position)
 }
 
-/// Returns the previewed pane if the last line of its preview in `area` is visible.
+/// Returns the previewed pane if the last line of its preview in `area` is visible; else `None`.
 pub fn read_to_end(state: &UiState, area: Rect) -> Option<Pane> {
     let pane = previewed_pane(state)?;
     let list = area::inside(area);
@@ -248,7 +250,7 @@ pub fn read_to_end(state: &UiState, area: Rect) -> Option<Pane> {
     (first + usize::from(list.height) >= peeked.lines.len()).then_some(pane)
 }
 
-/// Returns the content of the preview for a width of `columns`; `None` if nothing is previewed.
+/// Returns the content of the preview, wrapped to `columns` columns; `None` if nothing is previewed.
 pub fn peeked(state: &UiState, columns: usize, theme: &Theme) -> Option<Preview> {
     state
         .panes

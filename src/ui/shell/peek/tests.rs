@@ -1,4 +1,4 @@
-//! The preview: what it shows, its keys, and when it closes.
+//! Tests of the preview: its content, its keys, and when it closes.
 
 use crossterm::event::{KeyModifiers, MouseEvent, MouseEventKind};
 use pretty_assertions::assert_eq;
@@ -49,7 +49,7 @@ fn preview_follows_selection_and_opens_item() {
     }
 }
 
-/// A long plan in the preview, with another request behind it.
+/// Returns a state in which a long plan is previewed and another request is open.
 fn peeked_plan(width: u16, height: u16) -> UiState {
     let mut state = busy(width, height);
     let steps: Vec<String> = (1..=90).map(|n| format!("{n}. Step {n} ends.")).collect();
@@ -64,7 +64,7 @@ fn peeked_plan(width: u16, height: u16) -> UiState {
     state
 }
 
-/// Returns the rows of the preview without the scrollbar's column.
+/// Returns the rows of the preview, without the column of the scrollbar.
 fn peeked(state: &UiState) -> Vec<String> {
     let area = layout::layout(state, state.size).peek.unwrap();
     let buffer = cells(state, &Theme::default());
@@ -111,7 +111,7 @@ fn preview_scrolls_and_resets_for_next_item() {
         wheel(&mut state, MouseEventKind::ScrollDown, area);
         assert_eq!(peeked(&state)[0], begin[3]);
         assert_eq!(state.panes.needs.selected, selected);
-        // Another request and back: both start at the beginning.
+        // Selects another request and then the first one again. Each preview starts at its beginning.
         press(&mut state, "k");
         assert_ne!(state.panes.needs.selected, selected);
         press(&mut state, "j");
@@ -154,7 +154,7 @@ fn previewed_conversation_scrolls_independently() {
         press(&mut state, "pgup");
         let older = peeked(&state);
         assert_ne!(older, newest);
-        // New output does not scroll it.
+        // New output does not scroll the preview.
         let said = AgentEvent::AnswerFinished {
             text: "One more thing.".into(),
             thinking: String::new(),
@@ -167,7 +167,7 @@ fn previewed_conversation_scrolls_independently() {
         assert!(agent.transcript.is_following());
         press(&mut state, &"pgdn ".repeat(40));
         assert!(peeked(&state).concat().contains("One more thing."));
-        // The wheel over the list still moves the selection.
+        // The mouse wheel over the list still moves the selection.
         press(&mut state, "pgup");
         let list = layout::layout(&state, state.size).pane(Pane::Team).unwrap();
         wheel(&mut state, MouseEventKind::ScrollDown, list);
@@ -194,7 +194,7 @@ fn preview_accepts_actions_and_closes_when_empty() {
         vec![crate::ui::fixture::decided(request, "lead")],
     );
     assert!(state.popups.is_empty(), "{:?}", state.popups);
-    // The same happens when the crew of another process ends: no key may reach a hidden preview.
+    // When the crew of another process ends, the preview closes too, because no key may reach a hidden preview.
     let mut state = busy(160, 45);
     press(&mut state, "alt+w space");
     state.end_crew(state.now);
@@ -248,15 +248,15 @@ fn empty_pane_has_no_preview() {
 fn preview_lies_beside_list_and_never_covers_it() {
     let body = Rect::new(0, 1, 160, 40);
     let cases = [
-        // The list is in the right column: the preview takes the left one, as close as possible.
+        // The list is in the right column: the preview takes the left column, in the rows next to the list.
         (Rect::new(100, 21, 60, 10), Some(Rect::new(0, 17, 100, 24))),
         // The list is in the left column, and the right one is wide enough.
         (Rect::new(0, 1, 90, 40), Some(Rect::new(90, 1, 70, 40))),
-        // Both sides are too narrow: above the list.
+        // Both sides are too narrow: the preview is above the list.
         (Rect::new(30, 31, 100, 10), Some(Rect::new(30, 7, 100, 24))),
-        // Below the list.
+        // The preview is below the list.
         (Rect::new(30, 1, 100, 10), Some(Rect::new(30, 11, 100, 24))),
-        // Nowhere.
+        // No area outside the list is large enough.
         (body, None),
     ];
     for (list, expected) in cases {

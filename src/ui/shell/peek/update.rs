@@ -1,4 +1,4 @@
-//! The preview: shows the selected item beside its pane, which keeps the focus.
+//! Opens, scrolls and moves the preview: the selected item of a pane, shown outside the pane, which keeps the focus.
 
 use crate::ui::app::App;
 use ratatui::layout::Position;
@@ -24,7 +24,8 @@ pub fn open(state: &mut UiState) {
     }
 }
 
-/// Handles a scroll command: page commands scroll the preview, the others select another item of its pane.
+/// Handles a scroll command: commands for a page or half a page scroll the preview, the others select another item of
+/// its pane.
 pub fn scroll(state: &mut UiState, by: Scroll) {
     match by {
         Scroll::HalfUp | Scroll::HalfDown | Scroll::PageUp | Scroll::PageDown => {
@@ -34,7 +35,6 @@ pub fn scroll(state: &mut UiState, by: Scroll) {
     }
 }
 
-/// Scrolls the preview.
 pub fn read(state: &mut UiState, to: ScrollTo) {
     let area = layout::layout(state, state.size).peek;
     if let Some(reading) = area.and_then(|area| peek::scroll_position_after(state, area, to)) {
@@ -49,7 +49,7 @@ fn set_scroll(app: &mut App, scroll: PreviewScroll) {
     }
 }
 
-/// Tells the pane that its preview was read, if the end of the preview is visible.
+/// Tells the previewed pane that the user has read the preview, if the last line of the preview is visible.
 fn note_read(state: &mut UiState) {
     let area = layout::layout(state, state.size).peek;
     if let Some(pane) = area.and_then(|area| peek::read_to_end(state, area)) {
@@ -57,14 +57,14 @@ fn note_read(state: &mut UiState) {
     }
 }
 
-/// Returns whether a screen cell belongs to the list whose selection is previewed.
+/// Returns whether the cell `here` of the screen belongs to the list whose selection is previewed.
 pub fn is_in_list(state: &UiState, here: Position) -> bool {
     let layout = layout::layout(state, state.size);
     let list = layout.pane(state.focus.pane());
     list.is_some_and(|area| area.contains(here))
 }
 
-/// Selects another item of the same pane.
+/// Selects another item of the previewed pane.
 fn select(state: &mut UiState, by: Scroll) {
     step(state, by);
     note_read(state);

@@ -1,4 +1,4 @@
-//! Carries out the actions of the key map.
+//! Runs the actions of the keymap.
 
 use crate::domain::request::Verdict;
 use crate::ui::app::effect::Effect;
@@ -71,7 +71,7 @@ pub fn act(state: &mut UiState, action: Action, out: &mut Vec<Effect>) -> bool {
         }
         Action::Copy => popups::copy(state, out),
         Action::Search | Action::NextPrompt | Action::PrevPrompt => {
-            // The pane gets the focus first, because that can change its area.
+            // The pane gets the focus first, because the focus can change the pane's area.
             navigation::focus(state, Pane::Lead);
             return act_in_pane(state, action, out);
         }
@@ -139,7 +139,8 @@ pub fn act(state: &mut UiState, action: Action, out: &mut Vec<Effect>) -> bool {
     true
 }
 
-/// Runs an action that a pane handles itself, even without the focus. Returns `false` if no pane handles the action.
+/// Runs an action that a pane handles even if another pane has the focus. Returns `false` if no pane handles the
+/// action.
 fn act_in_pane(state: &mut UiState, action: Action, out: &mut Vec<Effect>) -> bool {
     let layout = layout::layout(state, state.size);
     Pane::ALL.into_iter().any(|pane| {
@@ -148,7 +149,7 @@ fn act_in_pane(state: &mut UiState, action: Action, out: &mut Vec<Effect>) -> bo
     })
 }
 
-/// Runs the action that a popup returned.
+/// Runs the action that a popup asks for in `next`, its answer to an input; does nothing if it asks for none.
 pub fn follow(state: &mut UiState, next: Next, out: &mut Vec<Effect>) {
     if let Some(action) = next.action() {
         act(state, action, out);

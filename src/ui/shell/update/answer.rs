@@ -12,9 +12,9 @@ use crate::ui::shell::layout;
 use crate::ui::shell::state::UiState;
 use crate::ui::shell::update::slash::{self, Slash};
 
-/// Approves or rejects the request of the shown agent, with the draft as the comment. If the user has not seen a
-/// permission request completely, shows it in Needs you instead of approving it. If nothing is decided, the draft
-/// stays.
+/// Approves or rejects the request of the shown agent, with the draft as the comment. If the user has not seen all of a
+/// permission request, shows the request in the pane "Needs you" instead of approving it. The draft is cleared only if
+/// the request is decided.
 pub fn decide(state: &mut UiState, verdict: Verdict, out: &mut Vec<Effect>) {
     let Some(request) = answering::request(state) else {
         let text = format!("{} has no open request.", state.shown);
@@ -64,7 +64,8 @@ fn how_to_answer(state: &UiState, question: &Request) -> String {
     }
 }
 
-/// Returns whether the user has seen the whole request. Only permissions need that.
+/// Returns whether the user has seen the whole request. Always true for requests other than permissions, which may be
+/// approved unread.
 fn was_read(state: &UiState, request: &Request) -> bool {
     let layout = layout::layout(state, state.size);
     let is_whole = |area| compact::shows_all(&state.model, request, area);
@@ -76,7 +77,8 @@ fn was_read(state: &UiState, request: &Request) -> bool {
             .has_read(&state.model, layout.pane(Pane::Needs), &request.id)
 }
 
-/// Returns the draft as a comment, without the slash command that decides.
+/// Returns the draft as a comment. If the draft is the slash command for the decision, returns only the text after the
+/// command.
 fn comment(state: &UiState) -> String {
     let draft = state.input.composer.draft();
     let text = match slash::read(draft.trim()) {

@@ -1,4 +1,4 @@
-//! Applies an event, or the current time, to the state.
+//! Applies a crew event or a new time to the state.
 
 use crate::domain::timestamp::Timestamp;
 use crate::protocol::Event;
@@ -10,7 +10,7 @@ use crate::ui::shell::update::{events, keep_selection};
 
 /// Applies an event to the model, the event log, the notifications, the panes and the topmost popup.
 pub fn apply_event(state: &mut UiState, event: &Event) {
-    // Must run first: it reads data derived from the board before the event changes it.
+    // Runs first, because it uses data that is derived from the board, and the event may change the board.
     keep_selection::before(state, &event.kind);
     state.model.log(event);
     state.model.remember(event);

@@ -1,4 +1,4 @@
-//! Areas of panes, from which key actions compute page sizes and scroll positions.
+//! Areas of panes, for the actions of keys that depend on a page size or a scroll position.
 
 use ratatui::layout::Rect;
 
@@ -19,7 +19,7 @@ pub fn viewport(state: &UiState) -> Viewport {
     frame_layout::viewport(area)
 }
 
-/// Returns the area of a pane including its frame; `None` if the pane is not visible.
+/// Returns the area of a pane with its frame; `None` if the pane is not visible.
 pub fn frame_of(state: &UiState, pane: Pane) -> Option<Rect> {
     layout::layout(state, state.size).pane(pane)
 }

@@ -1,4 +1,4 @@
-//! The composer: sending and addressing messages, editing and interrupting an agent.
+//! The composer: sends and addresses messages, edits text, and interrupts an agent.
 
 use crate::domain::ids::Name;
 use crate::domain::team::Activity;
@@ -20,10 +20,11 @@ use crate::ui::transcript::Fold;
 use crate::ui::widgets::area::inside;
 use crate::ui::widgets::composer::{PasteResult, TextAreaSize};
 
-/// Sends the message in the composer. Returns the action if the text is a slash command.
+/// Sends the message in the composer. If the text is a slash command, returns the action that the caller must run for
+/// it, if any.
 pub fn send(app: &mut App, out: &mut Vec<Effect>) -> Option<Action> {
-    // Chips are replaced by their texts only after the recipient is known, so that nothing in a pasted text counts as a
-    // mention.
+    // A chip stands for a pasted text. It is replaced by that text only after the recipient is known, so that a name in
+    // the pasted text does not count as the recipient.
     let text = app.input.composer.draft();
     let text = text.trim();
     if text.is_empty() {
@@ -98,8 +99,9 @@ pub fn send(app: &mut App, out: &mut Vec<Effect>) -> Option<Action> {
     None
 }
 
-/// Splits a message into its recipient and its text. `@name text` is for that agent, any other text for the shown
-/// agent. Also returns whether the text names the recipient. Returns an error message if the name is unknown.
+/// Splits a message into its recipient, its text without the recipient, and whether the message names the recipient.
+/// `@name text` is for the agent `name`, any other text for the shown agent. Returns an error message if no agent has
+/// that name.
 fn addressed<'a>(app: &App, text: &'a str) -> Result<(Name, &'a str, bool), String> {
     let Some(rest) = text.strip_prefix('@') else {
         return Ok((app.shown.clone(), text, false));
@@ -132,8 +134,7 @@ pub fn newline(app: &mut App) {
     });
 }
 
-/// Replaces a backslash directly before the cursor of the composer by a line break. Returns whether there was a
-/// backslash.
+/// If a backslash is directly before the cursor of the composer, replaces it by a line break and returns true.
 pub fn continues_line(app: &mut App) -> bool {
     let continues = app.input.composer.before_cursor().0.ends_with('\\');
     if continues {
@@ -142,7 +143,7 @@ pub fn continues_line(app: &mut App) -> bool {
     continues
 }
 
-/// Opens all tool calls of the shown conversation; folds them if all are open.
+/// Unfolds all tool calls of the shown conversation, or folds all if all are open.
 pub fn toggle_output(app: &mut App) {
     let text = match app.shown_agent().transcript.toggle_all() {
         None => "This conversation has no tool output.".into(),
@@ -161,7 +162,7 @@ pub fn toggle_output(app: &mut App) {
     app.say(text);
 }
 
-/// Runs an editing action in the focused text area. A single-line input ignores it.
+/// Runs an editing action in the focused multi-line text field. Does nothing in a single-line field.
 pub fn edit_text(state: &mut UiState, action: Action) {
     edit(state, |input| {
         if let TextInput::Area { text, .. } = input {
@@ -172,7 +173,7 @@ pub fn edit_text(state: &mut UiState, action: Action) {
     state.panes.get_mut(pane).text_changed();
 }
 
-/// Edits the text input of the topmost popup, if one is open, else the composer.
+/// Applies `change` to the text field of the topmost popup if a popup is open, else to the composer.
 fn edit(app: &mut App, change: impl FnOnce(TextInput<'_>)) {
     if app.popups.is_empty() {
         let text = &mut app.input.composer;
@@ -185,7 +186,8 @@ fn edit(app: &mut App, change: impl FnOnce(TextInput<'_>)) {
     }
 }
 
-/// Edits the text input of the topmost popup. Returns whether it has one.
+/// Applies `change` to the text field of the topmost popup. Returns `false` if that popup has no text field or no popup
+/// is open.
 pub fn edit_popup(app: &mut App, change: impl FnOnce(TextInput<'_>)) -> bool {
     let next = app.with_popup(|popup, app| {
         let Some(input) = popup.text_input() else {
@@ -198,12 +200,12 @@ pub fn edit_popup(app: &mut App, change: impl FnOnce(TextInput<'_>)) -> bool {
     next != Next::Pass
 }
 
-/// Returns the width of the focused text field, in columns.
+/// Returns the width of the focused multi-line text field, in columns; `u16::MAX` if none has the focus.
 pub fn width(state: &UiState) -> u16 {
     room(state).map_or(u16::MAX, |room| room.width)
 }
 
-/// Scrolls the focused text field only if its cursor is out of view.
+/// Scrolls the focused multi-line text field so that its cursor is visible.
 pub fn reveal(state: &mut UiState) {
     let Some(room) = room(state) else {
         return;
@@ -215,7 +217,7 @@ pub fn reveal(state: &mut UiState) {
     }
 }
 
-/// Warns if a paste was truncated.
+/// Warns the user if a pasted text was too long and was cut.
 pub fn report(app: &mut App, pasted: PasteResult) {
     match pasted {
         PasteResult::Whole => {}
@@ -230,9 +232,9 @@ pub fn report(app: &mut App, pasted: PasteResult) {
     }
 }
 
-/// Does the first of these that applies: closes a popup, interrupts the shown agent, clears the focused draft, or
-/// offers to quit and quits at the second press. Each step takes its own key press, so that a double press on a draft
-/// does not quit.
+/// Does the first of these that applies: closes the popup, interrupts the shown agent, clears the focused draft, quits
+/// if the key was pressed a second time within `QUIT_WINDOW`, or asks for that second press. Each key press does only
+/// one of these, so that a double press on a draft does not quit.
 pub fn interrupt(app: &mut App, out: &mut Vec<Effect>) {
     if app.close_popup() {
         return;
@@ -287,13 +289,13 @@ pub fn interrupt(app: &mut App, out: &mut Vec<Effect>) {
         (None, Some(still)) => format!("Press {key} again to quit. {still}"),
     };
     app.say(text);
-    // The message expires together with the quit confirmation.
+    // The message disappears when a second press would no longer quit.
     if let Some(message) = &mut app.status {
         message.until = app.now.after(QUIT_WINDOW);
     }
 }
 
-/// Cancels the pending quit confirmation and its status message.
+/// Ends the wait for the second key press that would quit, and removes its status message.
 pub fn disarm(app: &mut App) {
     let Some(at) = app.keys.quit_armed.take() else {
         return;

@@ -1,4 +1,4 @@
-//! A click in the composer: places the cursor at the nearest position.
+//! Handles a click in the composer.
 
 use ratatui::layout::Position;
 
@@ -8,9 +8,9 @@ use crate::ui::shell::layout;
 use crate::ui::shell::state::UiState;
 use crate::ui::widgets::area::inside;
 
-/// Handles a click on the composer: focuses it and places its cursor at `here`.
+/// Focuses the composer and places its cursor at the text position nearest to the clicked cell `here`.
 pub fn in_composer(state: &mut UiState, here: Position) {
-    // Uses the area at the time of the click, because focusing may move the composer.
+    // The area is computed before the focus moves, because the focus may move the composer.
     let area = layout::layout(state, state.size).composer;
     navigation::compose(state);
     if let (Some(area), Focus::Composer) = (area, state.focus) {

@@ -31,7 +31,7 @@ pub fn event(state: &mut UiState, event: &Event) {
     }
     match &event.kind {
         EventKind::Agent { agent, event: what } => {
-            // Text in a hidden conversation needs no redraw.
+            // New text in a conversation that is not visible needs no redraw.
             let is_shown = *agent == state.shown || peek::shows(state, agent);
             state.dirty |= is_shown || !event.kind.is_delta();
             agent_event(state, agent, event.at, what);
@@ -124,7 +124,7 @@ fn crew_event(app: &mut App, event: &CrewEvent) {
         CrewEvent::LimitsChanged(limits) => app.model.limits = limits.clone(),
         CrewEvent::Notice { level, agent, text } => {
             let agent = agent.clone().unwrap_or_else(Name::lead);
-            // The user has no conversation.
+            // The user is not an agent and has no conversation.
             if !agent.is_user() {
                 app.model.agents.notice(&agent, *level, text);
             }
@@ -135,13 +135,13 @@ fn crew_event(app: &mut App, event: &CrewEvent) {
     }
 }
 
-/// Applies a change of tasks and closes the popups that it makes outdated.
+/// Applies changed and removed tasks to the board, and closes the popups that have become outdated.
 fn board_changed(app: &mut App, changed: &[Arc<Task>], removed: &[TaskId]) {
     Arc::make_mut(&mut app.model.board).apply(changed, removed);
     app.close_outdated_popups();
 }
 
-/// Handles the start of the crew or a change of its model.
+/// Handles the event that reports the start of the crew or a change of its model.
 fn ready(app: &mut App, setup: &SessionInfo) {
     let before = app.model.setup.as_ref().map(|s| s.model.as_str());
     if before.is_some_and(|model| model != setup.model) {
@@ -152,12 +152,12 @@ fn ready(app: &mut App, setup: &SessionInfo) {
     app.model.setup = Some(setup.clone());
 }
 
-/// Notifies the user when all agents are idle and when an agent fails or gets stuck. [`request_changed`] notifies about
-/// requests.
+/// Adds a notification if all agents are idle, or if an agent fails or gets stuck. Requests are notified by
+/// [`request_changed`].
 pub fn notify_user(state: &mut UiState, event: &EventKind) {
     let (kind, text) = if let EventKind::Crew(CrewEvent::AllIdle) = event {
         if !state.model.requests.is_empty() {
-            // The crew is idle because a request is open, which has its own notification.
+            // The agents are idle because they wait for a request, which has its own notification.
             return;
         }
         let done = crate::ui::model::board::index(state).count(BoardStatus::Done);
@@ -193,7 +193,7 @@ fn agent_event(app: &mut App, agent: &Name, at: Timestamp, event: &AgentEvent) {
         }
         _ => {}
     }
-    // The user has no conversation.
+    // The user is not an agent and has no conversation.
     if !agent.is_user() {
         let used = |model: &CrewModel| model.agents.get(agent).map(AgentView::used);
         let before = used(app).unwrap_or_default();
@@ -213,7 +213,7 @@ fn request_changed(state: &mut UiState, request: &Request) {
     let known = state.model.requests.get(&request.id).is_some();
     state.model.requests.changed(request);
     let waits = state.model.requests.get(&request.id).is_some();
-    // A request that joins an existing card was already announced.
+    // A request that is like one that is already open shares that request's card, which has already been announced.
     let is_new_card = state.model.requests.same(request).next().is_none();
     if waits && !known && is_new_card && request.approver != Approver::Lead {
         let text = sentence::request(request);
@@ -235,8 +235,8 @@ fn request_changed(state: &mut UiState, request: &Request) {
     }
 }
 
-/// Closes the popups of a request that is no longer open. An unsent comment becomes a draft to the agent that made the
-/// request.
+/// Closes the popups of a request that is no longer open. If the user was writing a comment in one of them, the comment
+/// becomes a draft for the agent that made the request.
 fn close_comment(app: &mut App, request: &Request) {
     let count = app.popups.len();
     let mut about = (app.popups.iter()).filter(|popup| popup.request() == Some(&request.id));

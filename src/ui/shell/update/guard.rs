@@ -1,4 +1,4 @@
-//! Key guard: ignores keys for a short time after the focus changed by itself.
+//! Key guard: ignores keys for a short time after the focus or its content has changed without a key press.
 
 use std::any::{Any, TypeId};
 
@@ -14,8 +14,8 @@ use crate::ui::panes::needs::focus;
 use crate::ui::shell::peek::Peek;
 use crate::ui::shell::state::UiState;
 
-/// What the next key would act on. Comparing this value before and after a change shows whether the change has replaced
-/// the target.
+/// What the next key would act on. A difference between this value before and after a change shows that the next key
+/// would act on something else.
 #[derive(PartialEq)]
 struct KeyTarget {
     focus: Focus,
@@ -42,8 +42,9 @@ fn target(state: &UiState) -> KeyTarget {
     }
 }
 
-/// Applies a change that was not caused by a key. If the next key would then act on something else, keys are ignored
-/// for [`SETTLE`]. A popup that the change opens accepts keys at once, because an earlier key has requested it.
+/// Applies a change that was not caused by a key. If the next key would act on something else after the change, keys
+/// are ignored for the time [`SETTLE`]. If the change opens a popup, no key is ignored, because the user has requested
+/// the popup with an earlier key.
 pub fn watch(state: &mut UiState, change: impl FnOnce(&mut UiState)) {
     let before = target(state);
     change(state);
@@ -54,12 +55,13 @@ pub fn watch(state: &mut UiState, change: impl FnOnce(&mut UiState)) {
     }
 }
 
-/// Returns whether `key` is ignored because its target changed less than [`SETTLE`] ago; if so, shows a status message.
+/// Returns whether `key` must be ignored because the key's target changed less than [`SETTLE`] ago. If so, shows a
+/// status message.
 pub fn ignores(state: &mut UiState, key: KeyEvent, name: &str) -> bool {
     let Some(moved_at) = state.keys.guard.moved_at else {
         return false;
     };
-    // In a replay, keys decide nothing, and `now` is the time of the recording.
+    // In a replay, no key decides anything, and `now` is the time of the recording.
     if state.replay.is_some() || state.now.since(moved_at) >= SETTLE || leads_away(state, key, name)
     {
         state.keys.guard.moved_at = None;
@@ -70,7 +72,8 @@ pub fn ignores(state: &mut UiState, key: KeyEvent, name: &str) -> bool {
         && key.modifiers.difference(KeyModifiers::SHIFT).is_empty();
     let writes = state.contexts().into_iter().any(Context::takes_text);
     if is_text && !writes {
-        // A fast typist continues typing: restart the wait, so that no key becomes an action before a pause.
+        // A user who types fast continues to type: the wait starts again, so that no key becomes an action before a
+        // pause.
         state.keys.guard.moved_at = Some(state.now);
     }
     let why = match (state.focus, state.selected_request()) {
@@ -84,7 +87,8 @@ pub fn ignores(state: &mut UiState, key: KeyEvent, name: &str) -> bool {
     true
 }
 
-/// Returns whether a key is never ignored: a chord or function key that moves the focus, interrupts or opens help.
+/// Returns whether `key` is never ignored. True for a combination with Ctrl or Alt, or a function key, that moves the
+/// focus, interrupts, suspends crewdeck, or opens the help or the palette.
 fn leads_away(state: &UiState, key: KeyEvent, name: &str) -> bool {
     let is_chord = matches!(key.code, KeyCode::F(_))
         || key

@@ -1,5 +1,5 @@
 //! The history of sent messages: going back in it, searching it, and adding the messages of earlier sessions. Also
-//! takes back a queued message.
+//! takes queued messages back into the composer.
 
 use crate::protocol::Command;
 use crate::ui::app::App;
@@ -9,12 +9,13 @@ use crate::ui::popups::history as popup;
 use crate::ui::shell::state::UiState;
 use crate::ui::shell::update::compose;
 
-/// In an empty draft, takes back the last queued message. Otherwise, moves one row up or recalls the previous message.
-/// If the history has no older message, first loads those of earlier sessions.
+/// If a queued message can be taken back, moves the last one into the composer. Otherwise, moves the cursor one row up,
+/// or recalls the previous message of the history. At the oldest message of the history, requests the messages of
+/// earlier sessions.
 pub fn older(state: &mut UiState, out: &mut Vec<Effect>) {
     if let Some(at) = state.recallable() {
         let text = state.model.queued.remove(at).text;
-        // If the message is in the history, it is recalled there, so that the next Up leads to the message before it.
+        // A message that is in the history is recalled from there, so that the next Up recalls the message before it.
         if !state.input.composer.recall(&text) {
             state.input.composer.set(&text);
         }
@@ -27,15 +28,15 @@ pub fn older(state: &mut UiState, out: &mut Vec<Effect>) {
     }
 }
 
-/// Opens the search in the history of sent messages. If the messages of earlier sessions were not loaded yet, requests
-/// them.
+/// Opens the search in the history of sent messages. Requests the messages of earlier sessions if they are not loaded
+/// yet.
 pub fn search(app: &mut App, out: &mut Vec<Effect>) {
     request(app, false, out);
     popup::open(app);
 }
 
-/// Asks the front end for the messages of earlier sessions, unless it was asked before. If `recalls` is true, the
-/// composer shows the newest of these messages as soon as they arrive.
+/// Requests the messages of earlier sessions with `Effect::LoadHistory`, unless they were requested before. If
+/// `recalls` is true, the composer shows the newest of these messages when they arrive.
 fn request(app: &mut App, recalls: bool, out: &mut Vec<Effect>) {
     if app.input.history == SavedHistory::Unread {
         app.input.history = SavedHistory::Requested { recalls };
@@ -43,8 +44,8 @@ fn request(app: &mut App, recalls: bool, out: &mut Vec<Effect>) {
     }
 }
 
-/// Adds the messages of earlier sessions to the history. If the user has pressed Up to get one of them, recalls the
-/// newest.
+/// Adds `saved`, the messages of earlier sessions, to the history. If the user has pressed Up to see one of them,
+/// recalls the newest.
 pub fn loaded(state: &mut UiState, saved: Vec<String>, out: &mut Vec<Effect>) {
     let before = std::mem::replace(&mut state.input.history, SavedHistory::Loaded);
     state.input.composer.add_older(saved);
@@ -121,7 +122,7 @@ mod tests {
         apply_events(&mut state, vec![works]);
         press(&mut state, "\"one\" enter \"two\" enter");
         assert!(picture(&state).contains("queued: two · ↑ edits the last"));
-        // Text in the composer stays.
+        // Text that was typed in the meantime stays in the composer.
         assert_eq!(press(&mut state, "\"x\" up"), []);
         press(&mut state, "down ctrl+u");
         assert_eq!(press(&mut state, "up"), take_back("two"));
@@ -132,11 +133,11 @@ mod tests {
         assert_eq!(state.input.composer.text(), "one");
         assert_eq!(press(&mut state, "down down"), []);
         assert_eq!(press(&mut state, "up"), take_back("one"));
-        // The history does not have the text of a message that names its recipient.
+        // The text of a message that names its recipient is not in the history.
         press(&mut state, "ctrl+u \"@lead three\" enter");
         assert_eq!(press(&mut state, "up"), take_back("three"));
         assert_eq!(state.input.composer.text(), "three");
-        // Only the crew's own window can take a message back.
+        // Only the window in which the crew runs can take a message back.
         press(&mut state, "enter");
         state.set_role(crate::ui::SessionRole::Viewer(None));
         assert_eq!(press(&mut state, "up"), []);

@@ -1,4 +1,4 @@
-//! Mouse input on scrollbars: scrolls to the dragged position.
+//! Mouse input on scrollbars: scrolls to the clicked or dragged position.
 
 use crate::ui::app::popup::Next;
 use crate::ui::frame::hit::ScrollTarget;
@@ -8,7 +8,8 @@ use crate::ui::shell::state::UiState;
 use crate::ui::shell::update::areas;
 use crate::ui::widgets::scrollbar::Scrollbar;
 
-/// Scrolls so that the thumb of `bar` is at a screen row. Does not focus the pane.
+/// Scrolls the pane or popup `of` so that the thumb of its scrollbar is at `row`, a row of the screen. Does not change
+/// the focus.
 pub fn jump(state: &mut UiState, of: ScrollTarget, bar: Scrollbar, row: u16) {
     match of {
         ScrollTarget::Pane(pane) => pane_to(state, pane, bar, row),

@@ -1,4 +1,5 @@
-//! Keeps the selected items selected when an event changes their list; items are compared by identity, not by row.
+//! Keeps the selected items of lists selected when an event changes the lists. Items are recognized by their identity,
+//! not by their row.
 
 use crate::protocol::EventKind;
 use crate::ui::app::App;
@@ -6,8 +7,8 @@ use crate::ui::app::popup::{Next, Popup};
 use crate::ui::keymap::pane::Pane;
 use crate::ui::shell::state::UiState;
 
-/// Lets the panes and the topmost popup remember their selected items. Ignores deltas of answers and outputs, because
-/// they change no list.
+/// Before an event is applied: lets the panes and the topmost popup remember their selected items. Ignores events with
+/// parts of answers or outputs, because they change no list.
 pub fn before(state: &mut UiState, event: &EventKind) {
     if event.is_delta() {
         return;
@@ -18,8 +19,8 @@ pub fn before(state: &mut UiState, event: &EventKind) {
     of_popup(state, Popup::before_event);
 }
 
-/// Lets the panes and the topmost popup select the remembered items after the event. If an item was removed, the item
-/// that is now in its row is selected.
+/// After an event was applied: lets the panes and the topmost popup select the items that they have remembered. If such
+/// an item was removed, the item that is now in its row is selected.
 pub fn after(state: &mut UiState, event: &EventKind) {
     if event.is_delta() {
         return;

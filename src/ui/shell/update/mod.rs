@@ -41,33 +41,35 @@ use crate::ui::shell::update::press::{paste, press};
 use crate::ui::shell::update::replay::clock;
 pub use crate::ui::shell::update::replay::{begin as begin_replay, recall};
 
-/// An input of [`update`].
+/// An input of [`update`]: a key, the mouse, an event of the crew, the time, or an answer to an effect.
 #[derive(Debug, Clone, PartialEq)]
 #[allow(clippy::large_enum_variant)] // passed on once and never stored
 pub enum Msg {
-    /// A key press. Its time is needed to detect double presses, and keys pressed just after a change of focus.
+    /// A key press and its time. The time is needed to detect double presses, and keys pressed just after a change of
+    /// focus.
     Key(KeyEvent, Timestamp),
     Paste(String),
     Mouse(MouseEvent),
-    /// The new terminal size: columns, rows.
+    /// The new size of the terminal: width in columns, height in rows.
     Resize(u16, u16),
     Event(Event),
     Tick {
         now: Timestamp,
     },
     Window(WindowFocus),
-    /// The messages that earlier sessions have saved, oldest first. Answers [`Effect::LoadHistory`].
+    /// The sent messages of earlier sessions, oldest first. Answers [`Effect::LoadHistory`].
     History(Vec<String>),
-    /// The text returned by `$EDITOR`. Answers [`Effect::EditComposer`].
+    /// The text that the user has saved in `$EDITOR`. Answers [`Effect::EditComposer`].
     Edited(String),
-    /// Files that match the mention being typed: the answer to [`App::file_query`](crate::ui::UiState).
+    /// Files that match the mention being typed. Answers the query that [`App::file_query`](crate::ui::UiState) has
+    /// returned.
     Files(FoundFiles),
     /// A picture was loaded, could not be loaded, or was removed from memory.
     Picture(PictureUpdate),
 }
 
-/// Applies `msg` to the state and returns the effects to run. Does no IO and reads no clock: the same messages give
-/// the same state.
+/// Applies `msg` to the state and returns the effects that the caller must run. Does no IO and reads no clock, so the
+/// same sequence of messages always results in the same state.
 pub fn update(state: &mut UiState, msg: Msg) -> Vec<Effect> {
     let mut out = Vec::new();
     let may_write = !matches!(
@@ -132,7 +134,7 @@ pub fn update(state: &mut UiState, msg: Msg) -> Vec<Effect> {
     out
 }
 
-/// Removes the status message "Nothing to preview" once its pane has something to preview.
+/// Removes the status message "Nothing to preview" once the pane of which it was said has something to preview.
 fn withdraw_nothing_to_preview(state: &mut UiState) {
     let pane = state.status.as_ref().and_then(|message| message.nothing_in);
     if pane.is_some_and(|pane| state.panes.get(pane).can_peek(state)) {

@@ -24,12 +24,12 @@ pub fn mouse(state: &mut UiState, event: MouseEvent, out: &mut Vec<Effect>) {
         MouseEventKind::ScrollLeft => wheel(state, event, PanDirection::Left),
         MouseEventKind::ScrollRight => wheel(state, event, PanDirection::Right),
         MouseEventKind::Down(MouseButton::Left) => {
-            // The release of the previous drag may have happened outside the window.
+            // The button of the previous drag may have been released outside the window, without an event.
             end_drag(state, out);
             click(state, event, out);
         }
         MouseEventKind::Drag(MouseButton::Left) => drag(state, event, out),
-        // A move without a button means that the release was missed.
+        // A move without a pressed button means that the event of the release was missed.
         MouseEventKind::Up(MouseButton::Left) | MouseEventKind::Moved => end_drag(state, out),
         MouseEventKind::Down(_) | MouseEventKind::Up(_) | MouseEventKind::Drag(_) => {}
     }
@@ -48,7 +48,7 @@ fn drag(state: &mut UiState, event: MouseEvent, out: &mut Vec<Effect>) {
         _ => !state.is_in_panes(),
     };
     if is_covered {
-        // A popup now covers the dragged element.
+        // The dragged element is no longer on top, because a popup was opened or closed.
         return end_drag(state, out);
     }
     let here = Position::new(event.column, event.row);
@@ -60,7 +60,7 @@ fn drag(state: &mut UiState, event: MouseEvent, out: &mut Vec<Effect>) {
                 isize::from(from.cast_signed()) - isize::from(to.cast_signed())
             };
             let area = areas::frame_of(state, pane);
-            // The content follows the mouse, so the viewport moves the other way.
+            // The content follows the mouse, so the visible part moves in the opposite direction.
             let by = (by(before.x, here.x), by(before.y, here.y));
             state.panes.get_mut(pane).drag(&state.app, area, by);
             state.pointer.drag = Drag::Ground(pane, here);
@@ -72,7 +72,7 @@ fn drag(state: &mut UiState, event: MouseEvent, out: &mut Vec<Effect>) {
     state.dirty = true;
 }
 
-/// Returns the scroll direction; Shift turns up and down into left and right.
+/// Returns the scroll direction of the mouse wheel. With Shift, up becomes left and down becomes right.
 fn turned(event: MouseEvent, toward: PanDirection) -> PanDirection {
     if !event.modifiers.contains(KeyModifiers::SHIFT) {
         return toward;
@@ -101,7 +101,7 @@ fn wheel(state: &mut UiState, event: MouseEvent, toward: PanDirection) {
         return;
     }
     if let Some(popup) = state.popups.last() {
-        // A list moves one row per notch.
+        // In a list, one step of the wheel moves the selection by one row.
         let times = if popup.is_text() { NOTCH } else { 1 };
         for by in std::iter::repeat_n(lines, times).flatten() {
             movement::scroll(state, by);
@@ -121,9 +121,9 @@ fn wheel(state: &mut UiState, event: MouseEvent, toward: PanDirection) {
 fn click(state: &mut UiState, event: MouseEvent, out: &mut Vec<Effect>) {
     let here = Position::new(event.column, event.row);
     let hit = hit_test::at(state, here.x, here.y);
-    // Whether the previous click hit the same target, with no key press in between.
+    // True if the previous click hit the same target and no key was pressed in between.
     let is_second = state.pointer.clicked.take().as_ref() == Some(&hit);
-    // A click cancels a pending key sequence and the key guard: the user has chosen the focus.
+    // A click ends an unfinished key sequence and the key guard, because the user has chosen the focus.
     state.keys.prefix = None;
     state.keys.guard.moved_at = None;
     state.keys.left_composer = false;
@@ -188,7 +188,7 @@ fn click(state: &mut UiState, event: MouseEvent, out: &mut Vec<Effect>) {
     state.dirty = true;
 }
 
-/// Selects a list row. Opens it if it was already selected in the focused pane.
+/// Selects row `at` of a list. Opens the row if it was already selected and its pane has the focus.
 fn row(state: &mut UiState, pane: Pane, at: usize, is_second: bool, out: &mut Vec<Effect>) {
     let had_keys = state.focus == Focus::Pane(pane);
     let opens = state.panes.get(pane).opens(state, at, is_second);

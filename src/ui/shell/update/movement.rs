@@ -17,7 +17,7 @@ use crate::ui::shell::update::areas;
 
 use crate::ui::shell::peek::{self, Peek};
 
-/// Focuses a pane; if it already has the focus, toggles full screen.
+/// Focuses a pane. If the pane already has the focus, shows it full screen, or ends full screen.
 pub fn focus_or_zoom(app: &mut App, pane: Pane) {
     if app.focus != Focus::Pane(pane) || app.keys.left_composer {
         focus(app, pane);
@@ -28,14 +28,14 @@ pub fn focus_or_zoom(app: &mut App, pane: Pane) {
     }
 }
 
-/// Shows the focused pane full screen.
+/// Shows the focused pane full screen, unless the screen shows only one pane anyway.
 pub fn enlarge(app: &mut App) {
     if !frame_layout::shows_one(app) {
         app.arrangement.zoom = Some(app.focus.pane());
     }
 }
 
-/// Focuses the next or previous pane; wraps around.
+/// Focuses the next or previous pane; after the last pane comes the first.
 pub fn cycle(state: &mut UiState, way: Way) {
     let here = state.focus.pane();
     let round: Vec<Pane> = Pane::ALL
@@ -52,8 +52,9 @@ pub fn cycle(state: &mut UiState, way: Way) {
     }
 }
 
-/// Goes one step back. Does the first of these that applies: close the popup, leave the composer, clear the filter or
-/// search, end full screen, return to the lead's conversation, return to the focus before Needs you.
+/// Goes one step back. Does the first of these that applies: closes the popup, clears the filter or search, leaves the
+/// composer, ends full screen, goes back to the conversation of the parent or lead, or returns the focus to where it
+/// was before the pane "Needs you" received it.
 pub fn back(state: &mut UiState) {
     if state.close_popup() {
         return;
@@ -87,8 +88,9 @@ pub fn back(state: &mut UiState) {
     }
 }
 
-/// Closes the popup, the full-screen pane or the conversation of a teammate or subagent. If there is none of these, or
-/// the composer has the focus, quits crewdeck, after confirmation if agents are busy or jobs are running.
+/// Closes the popup, ends full screen, or leaves the conversation of a teammate or subagent. If none of these applies
+/// or the composer has the focus, quits crewdeck. If agents are busy or jobs are running, asks the user before it
+/// quits.
 pub fn close(state: &mut UiState, out: &mut Vec<Effect>) {
     let is_view =
         !state.popups.is_empty() || state.arrangement.zoom.is_some() || !state.shown.is_lead();
@@ -101,7 +103,7 @@ pub fn close(state: &mut UiState, out: &mut Vec<Effect>) {
     }
 }
 
-/// Scrolls a conversation or the inbox to the newest entry and follows it.
+/// Scrolls the focused pane, if it is a conversation or the inbox, to the newest entry, and keeps new entries visible.
 pub fn follow(state: &mut UiState) {
     if !state.is_in_panes() {
         return;
@@ -111,7 +113,8 @@ pub fn follow(state: &mut UiState) {
     state.panes.get_mut(pane).follow(&mut state.app, area);
 }
 
-/// Selects the next or previous tool call or request, or a task that the selected one blocks or waits for.
+/// Selects the next or previous tool call in the conversation, the next or previous request, or on the board a task
+/// that blocks the selected one or is blocked by it.
 pub fn neighbour(state: &mut UiState, way: Way) {
     let pane = state.focus.pane();
     let area = areas::frame_of(state, pane);
@@ -121,7 +124,7 @@ pub fn neighbour(state: &mut UiState, way: Way) {
         .neighbour(&mut state.app, area, way);
 }
 
-/// Scrolls the focused pane or the top popup.
+/// Scrolls the topmost popup if a popup is open, else the focused pane.
 pub fn scroll(state: &mut UiState, by: Scroll) {
     if state.popups.is_empty() {
         scroll_pane(state, state.focus.pane(), by);
@@ -130,7 +133,7 @@ pub fn scroll(state: &mut UiState, by: Scroll) {
     }
 }
 
-/// Scrolls a pane, focused or not.
+/// Scrolls a pane, which need not have the focus.
 pub fn scroll_pane(state: &mut UiState, pane: Pane, by: Scroll) {
     let area = areas::frame_of(state, pane);
     state.panes.get_mut(pane).scroll(&mut state.app, area, by);
@@ -140,7 +143,7 @@ fn scroll_popup(state: &mut UiState, by: Scroll) {
     if state.popups.top::<Peek>().is_some() {
         return peek::update::scroll(state, by);
     }
-    // The result does not matter: scrolling has no effect outside the popup.
+    // The result is ignored, because scrolling changes nothing outside the popup.
     let _ = state.with_popup(|popup, app| popup.act(app, Action::Move(by), &mut Vec::new()));
 }
 

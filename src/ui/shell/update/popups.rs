@@ -7,9 +7,10 @@ use crate::ui::shell::peek::Peek;
 use crate::ui::shell::state::UiState;
 use crate::ui::shell::update::areas;
 
-/// Opens the selected item of the focused pane, and closes its preview. Does nothing if another popup is open.
+/// Closes the preview, if one is open, and opens the selected item of the focused pane. Does nothing if another popup
+/// is open.
 pub fn open(state: &mut UiState) {
-    // Closes the preview: the item that it shows is opened instead.
+    // The previewed item itself is opened, so the preview closes.
     if state.popups.top::<Peek>().is_some() {
         state.popups.pop();
     }
@@ -24,7 +25,7 @@ pub fn open(state: &mut UiState) {
 /// Opens the filter field of the focused pane, if the pane has a filter.
 pub fn filter(state: &mut UiState) {
     if state.is_in_panes() {
-        // The filter field is in the pane, so the preview closes.
+        // The preview closes, because the filter field is in the pane.
         state.popups.pop();
         if let Some(filter) = state.panes.get_mut(state.app.focus.pane()).filter_mut() {
             filter.start();
@@ -32,8 +33,8 @@ pub fn filter(state: &mut UiState) {
     }
 }
 
-/// Finishes the text that is being typed in the focused pane. If that accepts a command in the completion list, returns
-/// the action to run.
+/// Accepts the text that is typed in the focused pane, such as a filter. If this accepts a slash command from the
+/// completion list, returns the command's action for the caller to run.
 pub fn accept(state: &mut UiState) -> Option<Action> {
     if !state.popups.is_empty() {
         return None;
@@ -42,8 +43,8 @@ pub fn accept(state: &mut UiState) -> Option<Action> {
     state.panes.get_mut(pane).accept(&mut state.app)
 }
 
-/// Copies to the clipboard what the topmost popup offers to copy. If it offers nothing of its own, or no popup is open,
-/// copies the selection of the focused pane.
+/// Copies the text that the topmost popup offers to the clipboard. If the popup leaves this to the pane below it, or no
+/// popup is open, copies the selection of the focused pane.
 pub fn copy(state: &mut UiState, out: &mut Vec<Effect>) {
     let Some((what, text)) = selected_text(state) else {
         state.say("Nothing to copy here yet.");

@@ -26,7 +26,7 @@ pub fn press(state: &mut UiState, key: KeyEvent, out: &mut Vec<Effect>) {
     if guard::ignores(state, key, &name) {
         return;
     }
-    // A replay's clock can be paused, so a message there would never expire.
+    // The clock of a replay can be paused. A status message would then never expire, so each key removes it.
     let is_read = |message: &StatusMessage| message.is_read(state.now);
     if state.replay.is_some() || state.status.as_ref().is_some_and(is_read) {
         state.status = None;
@@ -42,7 +42,8 @@ pub fn press(state: &mut UiState, key: KeyEvent, out: &mut Vec<Effect>) {
     {
         found = KeyLookup::Nothing;
     }
-    // The first key of a two-key sequence may belong to the interrupt action, so wait for the second one.
+    // The first key of a two-key sequence may be the start of the interrupt action, so only the second key can end the
+    // wait for a quit.
     if !matches!(
         found,
         KeyLookup::Action(Action::Interrupt) | KeyLookup::Prefix
@@ -55,7 +56,7 @@ pub fn press(state: &mut UiState, key: KeyEvent, out: &mut Vec<Effect>) {
             state.keys.left_composer &= action == Action::Back;
         }
         KeyLookup::Prefix => state.keys.prefix = Some(whole),
-        // An unbound two-key sequence is dropped as a whole.
+        // Neither key of an unbound two-key sequence is used.
         KeyLookup::Nothing if whole.contains(' ') => unknown::report(state, &whole),
         KeyLookup::Nothing => {
             if let Some(action) = recommended(state, &whole) {
@@ -72,7 +73,7 @@ pub fn press(state: &mut UiState, key: KeyEvent, out: &mut Vec<Effect>) {
             if is_empty && unknown::explain_option(state, &contexts, &whole) {
                 return;
             }
-            // If a chord edited the text or moved the cursor, there is nothing to report.
+            // If a key combination has edited the text or moved the cursor, it had an effect and nothing is reported.
             if before.is_none_or(|before| before == state.input.composer.cursor_and_text()) {
                 unknown::report(state, &whole);
             }
@@ -80,8 +81,9 @@ pub fn press(state: &mut UiState, key: KeyEvent, out: &mut Vec<Effect>) {
     }
 }
 
-/// Returns whether `key`, which is bound to choosing answer `number`, is typed into the composer instead. It is if the
-/// key is a character other than a digit, if there is no such answer, or if the question has only just appeared.
+/// Returns whether `key`, which is bound to choosing answer `number`, is typed into the composer instead. This is so if
+/// `key` is a character other than a digit, if the question has no such answer, or if the question was shown too short
+/// a time ago.
 fn is_typed(state: &UiState, key: KeyEvent, number: usize) -> bool {
     if !answering::takes_choice(state) {
         return false;
@@ -92,12 +94,12 @@ fn is_typed(state: &UiState, key: KeyEvent, number: usize) -> bool {
     is_text || number > count || !answering::has_settled(state)
 }
 
-/// Returns the action of `key` if the text of the topmost popup recommends pressing this key.
+/// Returns the action of `key` if the text of the topmost popup recommends to press `key`.
 fn recommended(app: &App, key: &str) -> Option<Action> {
     app.popups.last()?.recommended(&app.prefs, key)
 }
 
-/// Types an unbound key into the focused text field, if there is one.
+/// Passes a key without an action to the focused text field, if there is one.
 pub fn text_key(state: &mut UiState, key: KeyEvent) {
     let width = compose::width(state);
     if !state.popups.is_empty() {
@@ -119,7 +121,7 @@ pub fn text_key(state: &mut UiState, key: KeyEvent) {
     }
 }
 
-/// Edits the filter or search text of a pane. Returns `false` if none is being typed.
+/// Edits the filter or search text of a pane. Returns `false` if no such text is being typed in the pane.
 fn edit_in_pane(state: &mut UiState, pane: Pane, edit: &mut dyn FnMut(&mut LineInput)) -> bool {
     let area = areas::frame_of(state, pane);
     let feature = state.panes.get_mut(pane);
@@ -149,7 +151,7 @@ pub fn paste(state: &mut UiState, text: &str) {
             let pasted = state.input.composer.paste_folded(text);
             compose::report(state, pasted);
         }
-        // Panes take single keys as commands, so pasted text is never applied to them.
+        // Single keys are commands in a pane, so a pasted text is never applied to it.
         Focus::Pane(_) => {
             let key = state.prefs.keymap.key(Context::Panes, Action::Compose);
             state.say(format!("Press {key} to write, then paste."));

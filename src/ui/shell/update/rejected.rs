@@ -1,4 +1,5 @@
-//! Handles the crew's answers to commands: the text was delivered, or it was rejected and returns as a draft.
+//! Handles the crew's answers to commands: a delivered text leaves the queue, and a rejected text becomes a draft
+//! again.
 
 use crate::domain::ids::Name;
 use crate::domain::redact;
@@ -10,8 +11,8 @@ use crate::ui::model::{CrewModel, ModelList, Queued};
 use crate::ui::panes::needs::answers;
 use crate::ui::popups::task_form;
 
-/// Reports a rejected command and restores the state that waited for its answer. Restores nothing if this screen did
-/// not send the command, or sent it too long ago.
+/// Shows why a command was rejected, and undoes what this screen did when it sent the command. Undoes nothing if this
+/// screen did not send the command, or has sent too many others since.
 pub fn rejected(app: &mut App, id: Option<CommandId>, why: &str) {
     app.note(NoticeLevel::Warn, why);
     let Some(command) = id.and_then(|id| app.input.sent_commands.take(id)) else {
@@ -41,16 +42,17 @@ pub fn rejected(app: &mut App, id: Option<CommandId>, why: &str) {
     }
 }
 
-/// Removes a prompt from the queue once its agent has read it. If `text` matches no queued prompt, because secrets were
-/// redacted in it, removes the oldest one.
+/// Removes a prompt from the queue once its agent has read it. If no queued prompt has this text because secrets in it
+/// were redacted, removes the oldest prompt for the agent.
 pub fn remove_read_prompt(model: &mut CrewModel, to: &Name, text: &str) {
     if !take_exactly(model, to, text) && text.contains(redact::PLACEHOLDER_START) {
         drop_oldest(model, to);
     }
 }
 
-/// Removes a delivered message of the user from the queue of a viewer. Does nothing in the crew's own window, where a
-/// message stays queued until its agent reads it. A message that was sent from another window is not in the queue.
+/// Removes a delivered message from the queue of a viewer, a dashboard that only watches a crew. Does nothing in the
+/// window of the crew itself, where a message stays queued until its agent reads it. A message that was sent from
+/// another window is not in the queue.
 pub fn remove_delivered_message(app: &mut App, to: &Name, text: &str) {
     if !app.role.is_crew()
         && !take_exactly(&mut app.model, to, text)
@@ -66,15 +68,15 @@ fn take_exactly(model: &mut CrewModel, to: &Name, text: &str) -> bool {
     at.map(|at| model.queued.remove(at)).is_some()
 }
 
-/// Removes the oldest queued message to `to`.
+/// Removes the oldest queued message for the agent `to`.
 fn drop_oldest(model: &mut CrewModel, to: &Name) {
     if let Some(at) = model.queued.iter().position(|q| q.to.same(to)) {
         model.queued.remove(at);
     }
 }
 
-/// Removes a rejected message from the queue, restores its text for editing, and shows a status message that says where
-/// the text is. Does nothing if the message is no longer queued.
+/// Removes a rejected message from the queue, makes its text a draft again, and shows a status message that says where
+/// the draft is. Does nothing if the message is no longer queued.
 fn restore_rejected_text(app: &mut App, to: &Name, text: &str, why: &str) {
     if take_exactly(&mut app.model, to, text) {
         answers::restore(app, to, text, "Your message", why);

@@ -1,4 +1,4 @@
-//! Replay of a recording: time, steps and jumps apply past events to the screen.
+//! Replay of a recorded session: playing, stepping and jumping apply past events to the screen.
 
 use ratatui::layout::Rect;
 
@@ -34,12 +34,13 @@ pub fn advance(state: &mut UiState, now: Timestamp) {
     apply_newest(state, count);
 }
 
-/// Moves the replay with the player's method `by`, such as a step or a jump, and shows the state there.
+/// Moves the replay with `by`, a method of the player such as a step or a jump, and shows the state at the new
+/// position.
 pub fn move_with(state: &mut UiState, by: fn(&mut Player) -> Seek) {
     moved(state, by);
 }
 
-/// Changes the speed of the replay with the player's method `by`.
+/// Changes the speed of the replay with `by`, a method of the player.
 pub fn speed(app: &mut App, by: fn(&mut Player)) {
     if let Some(player) = &mut app.replay {
         by(player);
@@ -47,7 +48,7 @@ pub fn speed(app: &mut App, by: fn(&mut Player)) {
     }
 }
 
-/// Seeks to the clicked position of the progress bar.
+/// Moves the replay to the position that was clicked in the progress line `line`. `column` is a column of the screen.
 pub fn seek(state: &mut UiState, line: Rect, column: u16) {
     let Some(player) = &state.replay else { return };
     if let Some(share) = shell::view::share_of(player, line, column) {
@@ -70,7 +71,7 @@ fn moved(state: &mut UiState, by: impl FnOnce(&mut Player) -> Seek) {
     }
 }
 
-/// Resets the crew's state, the event log and the clock; keeps what the user wrote or chose.
+/// Resets the crew's state, the event log and the clock. Keeps what the user has written or chosen.
 fn forget_the_past(app: &mut App) {
     app.forget_crew();
     app.model.event_log = EventLog::default();
@@ -79,7 +80,7 @@ fn forget_the_past(app: &mut App) {
 }
 
 /// Applies the newest `more` of the events that were played so far, and sets the time of the replay. The screen must
-/// already show the earlier events.
+/// already show the events before them.
 fn apply_newest(state: &mut UiState, more: usize) {
     let Some(player) = state.replay.take() else {
         return;
@@ -94,11 +95,12 @@ fn apply_newest(state: &mut UiState, more: usize) {
     state.replay = Some(player);
 }
 
-/// Applies the recorded `events`, which follow the event `before`, without notifying the user.
+/// Applies the recorded `events` without notifying the user. `before` is the event before the first of them.
 pub fn recall(state: &mut UiState, before: Option<&Event>, events: &[Event]) {
     let mut before = before.map(|e| e.seq);
     for event in events {
-        // Sequence numbers restart with each crewdeck process; agents of the previous one are no longer running.
+        // Sequence numbers start again with each crewdeck process. A lower number means that the previous process has
+        // ended, with all its agents.
         if before.is_some_and(|seq| event.seq <= seq) {
             state.end_of_session(event.at);
         }
@@ -107,10 +109,10 @@ pub fn recall(state: &mut UiState, before: Option<&Event>, events: &[Event]) {
     }
 }
 
-/// Returns the message that refuses `action` in a replay, or `None` if it is available. Refusing it here avoids a form
-/// or dialog whose result would be dropped.
+/// Returns the message that says why `action` is not available in a replay; `None` if it is available. This check keeps
+/// the user from filling in a form or dialog whose result would be dropped.
 pub fn refuses(app: &App, action: Action) -> Option<String> {
-    // Actions that need a crew, but are also useful in a replay: they display something, export what is shown, or quit.
+    // These actions need a crew, but are useful in a replay too: they only show or export something, or quit.
     let looks = [
         Action::Compose,
         Action::Diff,
@@ -122,7 +124,7 @@ pub fn refuses(app: &App, action: Action) -> Option<String> {
     (app.replay.is_some() && is_change).then(|| UNCHANGED.into())
 }
 
-/// In a replay, drops effects that need a running crew, and tells the user that nothing can be changed.
+/// In a replay, drops the effects that need a running crew, and shows a status message that nothing can be changed.
 pub fn hold_back(app: &mut App, out: &mut Vec<Effect>) {
     if app.replay.is_none() {
         return;
@@ -137,7 +139,7 @@ pub fn hold_back(app: &mut App, out: &mut Vec<Effect>) {
     }
 }
 
-/// Advances the replay to the wall-clock time `now`; without a replay, sets the current time.
+/// Advances the replay to the wall-clock time `now`. Without a replay, sets the current time of the screen.
 pub fn clock(state: &mut UiState, now: Timestamp) {
     if state.replay.is_some() {
         replay::advance(state, now);

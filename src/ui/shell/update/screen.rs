@@ -8,16 +8,17 @@ use crate::ui::frame::layout::{SizeClass, TALL};
 use crate::ui::keymap::pane::Pane;
 use crate::ui::keymap::{Action, Context};
 
-/// Switches to the next layout and saves it.
+/// Switches to the next layout, saves it, and shows its name.
 pub fn next(app: &mut App, out: &mut Vec<Effect>) {
     let is_low = frame_layout::class(app.size) == SizeClass::Narrow && app.size.height < TALL;
     app.arrangement.screen.layout = match app.arrangement.screen.layout.next() {
-        // On a screen with room for only one pane, `Board` would look like `Wall`, so it is skipped.
+        // On a low, narrow screen, which shows only one pane, the layout `Board` would look like `Wall`, so it is
+        // skipped.
         PaneLayout::Board if is_low => PaneLayout::Focus,
         next => next,
     };
     app.arrangement.zoom = None;
-    // The focused pane stays visible.
+    // Selects the tab of the focused pane, so that the pane stays visible.
     if Pane::TABS.contains(&app.focus.pane()) {
         app.arrangement.tab = app.focus.pane();
     }
@@ -31,7 +32,7 @@ pub fn next(app: &mut App, out: &mut Vec<Effect>) {
     out.push(Effect::SaveScreen(app.arrangement.screen));
 }
 
-/// Turns mouse capture on or off, and says how to select text.
+/// Turns mouse capture on or off, and shows a status message on how to select text.
 pub fn toggle_mouse(app: &mut App, out: &mut Vec<Effect>) {
     let is_on = !app.prefs.captures_mouse;
     app.prefs.captures_mouse = is_on;
@@ -45,8 +46,8 @@ pub fn toggle_mouse(app: &mut App, out: &mut Vec<Effect>) {
     out.push(Effect::CaptureMouse(is_on));
 }
 
-/// Moves the border between the left and the right part of the layout to the terminal column `column`. If a part would
-/// become too narrow, moves the border only to the nearest allowed position.
+/// Moves the border between the left and the right part of the layout to `column` of the terminal. If a part would
+/// become too narrow, moves the border only as far as allowed.
 pub fn drag(app: &mut App, column: u16) {
     let width = app.size.width.max(1);
     let share = u32::from(column) * 100 / u32::from(width);

@@ -1,4 +1,4 @@
-//! Slash commands: reading them from the composer, and running those that have no key.
+//! Slash commands: reads them from the composer, and runs those that have no key.
 
 use crate::domain::ids::Name;
 use crate::domain::slash_command;
@@ -16,22 +16,23 @@ use crate::ui::popups::{doctor, sessions};
 use crate::ui::text::format_date;
 use crate::ui::transcript::{ExportFormat, ExportHead};
 
-/// The prompt of `/init`.
+/// The prompt that `/init` sends.
 const INIT: &str = include_str!("init.md");
-/// Minimum similarity, from 0 to 1, of a mistyped command to a known one. In a command of four characters, one may be
-/// wrong.
+/// Minimum similarity, from 0 to 1, at which a mistyped command counts as a known one. Of a command with four
+/// characters, one may be wrong.
 const SIMILARITY_MIN: f64 = 0.7;
 
 /// The result of reading a message as a slash command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Slash<'a> {
-    /// Not a command, for example a path.
+    /// The message is not a command, for example because it begins with a path.
     No,
-    /// A command that cannot be run, and the reason.
+    /// A text that looks like a command but is not a known one, with an error message.
     Unknown(String),
-    /// A command of similar programs, and what to use instead, with placeholders for keys.
+    /// A command of similar programs that crewdeck does not have. The text says what to use instead, with placeholders
+    /// for keys.
     Elsewhere(&'static str),
-    /// A command and the text after it, which may be empty.
+    /// The action of a command, and the text after the command, which may be empty.
     Command(Action, &'a str),
 }
 
@@ -68,21 +69,21 @@ pub fn read(text: &str) -> Slash<'_> {
     }
 }
 
-/// Returns whether a message is a command of a file or a skill, which the crew fills in. A built-in command of the same
-/// name wins.
+/// Returns whether a message is a command that a file or a skill defines; the crew turns it into a prompt. False if a
+/// built-in command has the same name.
 pub fn is_from_file(app: &App, text: &str) -> bool {
     let name = slash_command::split(text).map(|(name, _)| name);
     name.is_some_and(|name| !is_built_in(name) && app.model.skills.command(name).is_some())
 }
 
-/// Returns whether a built-in command has this name, which is written without the slash.
+/// Returns whether a built-in command is called `name`. `name` does not include the slash.
 pub fn is_built_in(name: &str) -> bool {
     let is_name = |command: &str| command.strip_prefix('/') == Some(name);
     SLASH.iter().any(|(known, ..)| is_name(known))
         || SLASH_ALIASES.iter().any(|(alias, _)| is_name(alias))
 }
 
-/// Returns the command that a mistyped one resembles.
+/// Returns the known command that is most similar to `word`; `None` if none is similar enough.
 fn nearest(word: &str) -> Option<&'static str> {
     let aliases = SLASH_ALIASES.iter().map(|(alias, _)| *alias);
     let known = SLASH.iter().map(|(known, ..)| *known).chain(aliases);
@@ -106,11 +107,11 @@ fn takes_text(action: Action) -> bool {
     )
 }
 
-/// Runs a command from the composer with `argument`, the text after it. If the argument is empty, or if the command
-/// takes the draft as its comment, returns the action for the caller to run instead.
+/// Runs a slash command from the composer; `argument` is the text after it. If `argument` is empty, or if the command
+/// uses the draft as its comment, runs nothing and returns the action for the caller to run.
 pub fn run(app: &mut App, action: Action, argument: &str, out: &mut Vec<Effect>) -> Option<Action> {
     if matches!(action, Action::ApproveShown | Action::RejectShown) {
-        // The draft is the comment: it stays until it is sent.
+        // The draft is the comment, so it stays in the composer until the decision is sent.
         return Some(action);
     }
     let argument = argument.to_string();
@@ -127,7 +128,7 @@ pub fn run(app: &mut App, action: Action, argument: &str, out: &mut Vec<Effect>)
     None
 }
 
-/// Runs the action of a command with `argument`, the text after the command.
+/// Runs the action of a slash command that has the text `argument` after it.
 pub fn act(app: &mut App, action: Action, argument: &str, out: &mut Vec<Effect>) {
     match action {
         Action::Compact => compact(app, argument, out),
@@ -151,7 +152,8 @@ pub fn act(app: &mut App, action: Action, argument: &str, out: &mut Vec<Effect>)
     }
 }
 
-/// Asks the crew to compact the conversation of the shown agent. Refuses for a subagent, which compacts automatically.
+/// Asks the crew to compact the conversation of the shown agent. If that is a subagent, only says that it compacts
+/// automatically.
 fn compact(app: &mut App, focus: &str, out: &mut Vec<Effect>) {
     let agent = app.shown.clone();
     if agent.parent().is_some() {
@@ -170,7 +172,7 @@ fn compact(app: &mut App, focus: &str, out: &mut Vec<Effect>) {
     }));
 }
 
-/// Empties the conversation of the shown agent. Asks first while the agent works.
+/// Empties the conversation of the shown agent. If the agent is working, asks the user first.
 fn clear(app: &mut App, out: &mut Vec<Effect>) {
     let agent = app.shown.clone();
     if agent.parent().is_some() {
@@ -192,7 +194,8 @@ fn init(app: &mut App, out: &mut Vec<Effect>) {
     out.push(Effect::Command(command));
 }
 
-/// Exports the shown conversation to the named file. Without a name, the file is named after session and agent.
+/// Exports the shown conversation to the file `name`. If `name` is empty, the file is named after the session and the
+/// agent.
 fn export(app: &mut App, name: &str, out: &mut Vec<Effect>) {
     let setup = app.model.setup.as_ref();
     let session = setup.map_or("conversation", |setup| setup.session.as_str());
@@ -209,7 +212,7 @@ fn export(app: &mut App, name: &str, out: &mut Vec<Effect>) {
         project: setup.map_or("", SessionInfo::project).to_string(),
         session: session.to_string(),
         model: setup.map_or_else(String::new, |setup| setup.model.clone()),
-        // In a replay, `now` is the time of what is shown.
+        // In a replay, `now` is the time of the shown state, not the current time.
         at: format_date(app.now, &app.prefs.zone),
         at_label: match app.replay {
             Some(_) => "Replayed up to",

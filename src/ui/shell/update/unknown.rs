@@ -1,4 +1,4 @@
-//! Feedback for keys without a binding in the focused context.
+//! Status messages about keys without an effect in the focused context.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::ui::keymap::{Action, Context, KeyBinding, KeyLookup, SLASH};
 use crate::ui::keys;
 use crate::ui::shell::state::UiState;
 
-/// The characters that Option types instead of `alt+` and a key, on a Mac with the US layout.
+/// The symbols that the Option key types on a Mac with the US keyboard, each with the key that Option was pressed with.
 const OPTION_SYMBOLS: &[(char, char)] = &[
     ('å', 'a'),
     ('¡', '1'),
@@ -41,8 +41,8 @@ const OPTION_SYMBOLS: &[(char, char)] = &[
     ('Ω', 'z'),
 ];
 
-/// Keys that edit text or move the cursor. If they have no effect, for example at the end of the text, no message is
-/// shown.
+/// Keys that edit text or move the cursor. If such a key has no effect, for example at the end of the text, no message
+/// is shown.
 const EDITING_KEYS: &[&str] = &[
     "ctrl+a",
     "ctrl+b",
@@ -69,7 +69,7 @@ const EDITING_KEYS: &[&str] = &[
     "alt+delete",
 ];
 
-/// Keys of similar programs that the composer does not have, with what to do instead.
+/// Keys of similar programs that do nothing in the composer, each with what to do instead.
 const COMPOSER_KEYS: &[(&str, &str)] = &[
     (
         "ctrl+v",
@@ -79,14 +79,15 @@ const COMPOSER_KEYS: &[(&str, &str)] = &[
     ("alt+p", "/model chooses another model."),
 ];
 
-/// Returns whether the key `name` is a combination with ctrl or alt, or a function key, so that it types no text.
+/// Returns whether `name` is a key that types no text: a combination with `ctrl` or `alt`, or a function key.
 pub fn is_chord(name: &str) -> bool {
     let function = name.strip_prefix('f').is_some_and(|n| !n.is_empty());
     function || name.starts_with("ctrl+") || name.starts_with("alt+")
 }
 
-/// On a Mac, Option types a symbol instead of sending an Alt key. If `name` is such a symbol and the Alt key would have
-/// an effect now, tells the user once which other key or command has that effect. Returns whether a message was shown.
+/// On a Mac, Option may type a symbol instead of sending an Alt key. If `name` is such a symbol and the Alt key would
+/// have an effect now, shows a message with another key or command for that effect, only the first time. Returns
+/// whether the message was shown.
 pub fn explain_option(state: &mut UiState, contexts: &[Context], name: &str) -> bool {
     let symbol = |(symbol, _): &&(char, char)| name.chars().eq([*symbol]);
     let Some((symbol, base)) = OPTION_SYMBOLS.iter().find(symbol) else {
@@ -122,8 +123,8 @@ pub fn explain_option(state: &mut UiState, contexts: &[Context], name: &str) -> 
     true
 }
 
-/// Returns whether `action`, bound to an Alt key, would do something in the empty composer, which has no text to edit.
-/// Decisions do something only if a request is open.
+/// Returns whether `action`, which is bound to an Alt key, would have an effect in an empty composer. Actions that edit
+/// text would not; decisions would only if a request is open.
 fn has_effect(app: &App, action: Action) -> bool {
     match action {
         Action::DeleteNextWord | Action::YankPop => false,
@@ -132,7 +133,8 @@ fn has_effect(app: &App, action: Action) -> bool {
     }
 }
 
-/// Tells the user, once, what replaces permission modes: in similar programs, Shift+Tab changes the mode.
+/// The first time, shows a message on what replaces the permission modes of similar programs, in which Shift+Tab
+/// changes the mode.
 pub fn explain_modes(state: &mut UiState) {
     let is_meant = state.focus == Focus::Composer && state.popups.is_empty();
     if !is_meant || std::mem::replace(&mut state.app.keys.explained_modes, true) {
@@ -146,8 +148,8 @@ pub fn explain_modes(state: &mut UiState) {
     state.say(text);
 }
 
-/// Tells the user that the key `name` does nothing here, or in which panes it works. In text inputs, reports only
-/// chords in the composer. Silent while an unread warning is shown.
+/// Shows a message that the key `name` does nothing here, or in which panes it works. In a text field, reports only key
+/// combinations and function keys, and only in the composer. Shows nothing while a warning or an error is shown.
 pub fn report(state: &mut UiState, name: &str) {
     let contexts = state.contexts();
     let is_unread = state
@@ -169,7 +171,8 @@ pub fn report(state: &mut UiState, name: &str) {
     state.say(words);
 }
 
-/// Tells the user that a chord does nothing in the composer. Does nothing in other text inputs.
+/// Shows a message that the key `name` does nothing in the composer, if it types and edits no text. Does nothing in
+/// other text fields.
 fn report_in_composer(state: &mut UiState, contexts: &[Context], name: &str, key: &str) {
     let is_empty = state.input.composer.is_empty();
     let is_editing = EDITING_KEYS.contains(&name) && !(is_empty && name == "ctrl+d");
@@ -184,8 +187,8 @@ fn report_in_composer(state: &mut UiState, contexts: &[Context], name: &str, key
     state.say(words);
 }
 
-/// Returns a text that names the panes in which the key `name` is bound. If it is only one pane, the text also says
-/// what the key does there. Returns `None` if there is no such pane or a popup is open.
+/// Returns a text that names the panes in which the key `name` is bound, and, if that is only one pane, what the key
+/// does in it. Returns `None` if the key is bound in no pane or a popup is open.
 fn elsewhere(app: &App, name: &str) -> Option<String> {
     if !app.popups.is_empty() {
         return None;
@@ -206,8 +209,8 @@ fn elsewhere(app: &App, name: &str) -> Option<String> {
     }
 }
 
-/// Returns the end of a sentence about a key that does nothing: the key that opens the help, or only a full stop if no
-/// key does.
+/// Returns the end of a sentence about a key that does nothing: it names the key that opens the help. If no key does,
+/// returns a full stop.
 fn help(prefs: &Preferences, contexts: &[Context]) -> String {
     let shows = |c: &Context| {
         prefs

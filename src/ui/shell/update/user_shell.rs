@@ -1,11 +1,11 @@
-//! Runs the command in the composer, a draft that begins with `!`.
+//! Runs a shell command from the composer: a draft that begins with `!`.
 
 use crate::protocol::Command;
 use crate::ui::app::App;
 use crate::ui::app::effect::Effect;
 
-/// Runs `command`, the draft without its `!`, in the conversation of the shown agent. If it cannot run now, the draft
-/// stays and a status message says why.
+/// Runs `command`, the draft without its `!`, in the conversation of the shown agent. If the command cannot run now,
+/// the draft stays and a status message says why.
 pub fn run(app: &mut App, command: &str, out: &mut Vec<Effect>) {
     let command = app.input.composer.expand(command.trim());
     let agent = app.shown.clone();

@@ -12,7 +12,8 @@ use crate::ui::shell::hints::lines::{hint_line, message};
 use crate::ui::shell::state::UiState;
 use crate::ui::theme::Theme;
 
-/// The gap between the parts of a hint. It has no style, because a styled background would be visible in the gap.
+/// The blank column before, between and after the key and the label of a hint. It has no style, because the background
+/// of a style would be visible.
 const BLANK: &str = " ";
 
 /// Draws the status message and the key hints into `row`.
@@ -22,7 +23,8 @@ pub fn draw(state: &UiState, theme: &Theme, row: Rect, buffer: &mut Buffer) {
     let (shape, style) = style::level(level.unwrap_or(NoticeLevel::Info), theme);
     let shape = if above.is_empty() { shape } else { " " };
     if !before.is_empty() {
-        // Only the message gets the style; hints inherit what their own style does not set.
+        // The style is set for the message only, because a hint would inherit every attribute that its own style does
+        // not set.
         Span::styled(format!(" {shape} {before}"), style).render(row, buffer);
     }
     for placed in hint_line(state, row) {
@@ -38,7 +40,7 @@ pub fn draw(state: &UiState, theme: &Theme, row: Rect, buffer: &mut Buffer) {
     }
 }
 
-/// Draws the part of a long message that needs a second row, over the lowest row of the panes.
+/// Draws the first part of a long status message over the lowest row of the panes, directly above the hints.
 pub fn draw_above(state: &UiState, theme: &Theme, row: Rect, buffer: &mut Buffer) {
     let (Some(status), Some(y)) = (&state.status, row.y.checked_sub(1)) else {
         return;

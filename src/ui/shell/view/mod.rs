@@ -1,4 +1,5 @@
-//! Draws the state into terminal cells. Each file draws one part; none changes the state. Pure.
+//! Draws the state into terminal cells. Each file draws one part of the screen. Drawing does not change the state.
+//! Pure.
 
 mod hints;
 mod replay;
@@ -79,7 +80,8 @@ fn draw_on(
         let cursor = state.panes.get(*pane).draw(state, *area, canvas);
         searching = searching.or(cursor);
     }
-    // Dimming would replace the colours of a picture, and with them the picture itself.
+    // Dimming below a popup changes the colours of cells. A picture consists of coloured cells, so it would be
+    // destroyed.
     let is_dimmed = state.popups.last().is_some_and(Popup::dims);
     if !is_dimmed {
         cache.draw_pictures(&state.pictures, buffer);

@@ -1,4 +1,4 @@
-//! The progress line of a replay. A click on the bar seeks.
+//! The progress line of a replay. A click on its bar moves the replay to that position.
 
 use std::time::Duration;
 
@@ -39,8 +39,8 @@ pub fn places(player: &Player, row: Rect) -> (Rect, Rect) {
     (mark, bar(player, row))
 }
 
-/// Converts a column of the screen to a position in the replay, from 0 to 1. A column beside the bar counts as the
-/// nearer end. Returns `None` if there is no room for a bar.
+/// Converts `column` of the screen to a position in the replay, from 0 (start) to 1 (end). A column left or right of
+/// the bar counts as the nearer end. Returns `None` if the row has no room for a bar.
 pub fn share_of(player: &Player, row: Rect, column: u16) -> Option<f64> {
     let bar = bar(player, row);
     let last = bar.width.checked_sub(1)?;
@@ -59,7 +59,7 @@ fn bar(player: &Player, row: Rect) -> Rect {
     }
 }
 
-// Both numbers are far below 2^53, so the casts are exact.
+// The length in seconds and the width of the bar are far below 2^53, so the casts are exact enough to draw a bar.
 #[allow(
     clippy::cast_precision_loss,
     clippy::cast_possible_truncation,
@@ -74,7 +74,7 @@ fn scaled(player: &Player, bar: usize) -> usize {
     ((share * bar as f64).round() as usize).min(bar)
 }
 
-/// Returns the text before and after the bar.
+/// Returns the text before the bar and the text after it.
 fn words(player: &Player) -> (String, String) {
     let (time, length) = (clock(player.time()), clock(player.length()));
     let speed = player.speed();

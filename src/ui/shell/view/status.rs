@@ -21,7 +21,8 @@ use crate::ui::theme::Theme;
 use crate::ui::widgets::placed;
 use crate::ui::widgets::placed::PlacedPart;
 
-/// A part of the status line. Pieces with a lower rank are placed first; those without room are dropped.
+/// A part of the status line. The pieces with the lowest ranks are placed first; a piece for which no room is left is
+/// dropped.
 struct StatusPiece {
     rank: u8,
     text: String,
@@ -39,18 +40,18 @@ impl StatusPiece {
         }
     }
 
-    /// Sets the click target.
+    /// Sets the target of a click on this piece.
     fn leads(self, hit: Hit) -> StatusPiece {
         StatusPiece { hit, ..self }
     }
 }
 
-/// Maximum rank of an essential piece. Short forms are used before an essential piece is dropped.
+/// Rank up to which a piece is essential. If the essential pieces do not fit, their short forms are used.
 const ESSENTIAL: u8 = 4;
 
-/// Normal maximum width of a branch name, in columns.
+/// Maximum width of a branch name, in columns, if the status line has no room for everything in full.
 const BRANCH: usize = 27;
-/// Maximum width of a branch name, in columns, if everything else fits.
+/// Maximum width of a branch name, in columns, if everything else in the status line fits beside it.
 const BRANCH_MAX: usize = 72;
 
 pub fn draw(app: &App, theme: &Theme, row: Rect, buffer: &mut Buffer) {
@@ -60,7 +61,7 @@ pub fn draw(app: &App, theme: &Theme, row: Rect, buffer: &mut Buffer) {
     }
 }
 
-/// Returns the pieces of the status line that can be clicked.
+/// Returns the pieces of the status line that can be clicked, each as its area and the target of the click.
 pub fn places(app: &App, row: Rect) -> Vec<PlacedPart<Hit>> {
     let pieces = pieces(app, &Theme::default(), row).into_iter();
     let pressed = pieces.filter(|placed| placed.what.hit != Hit::Nothing);
@@ -75,7 +76,7 @@ fn pieces(app: &App, theme: &Theme, row: Rect) -> Vec<PlacedPart<StatusPiece>> {
     let mut is_short = false;
     let mut left = left(app, theme, is_short, BRANCH);
     let mut right = right(app, theme);
-    // Short forms are used before an essential piece is dropped.
+    // If the essential pieces do not fit, their short forms are used before any of them is dropped.
     let essential = |p: &&StatusPiece| p.rank <= ESSENTIAL;
     let essential = left.iter().filter(essential);
     is_short = essential.map(|p| width(&p.text) + 2).sum::<usize>() + 1 > columns;
@@ -106,8 +107,8 @@ fn pieces(app: &App, theme: &Theme, row: Rect) -> Vec<PlacedPart<StatusPiece>> {
     out
 }
 
-/// Returns the indices of the pieces that do not fit. Pieces with a lower rank are placed first; a shorter piece may
-/// still fit after a long one did not.
+/// Returns the indices of the pieces that do not fit into `columns`. The pieces with the lowest ranks are placed first;
+/// after a piece that does not fit, a shorter one may still fit.
 fn without_place<'a>(pieces: impl Iterator<Item = &'a StatusPiece>, columns: usize) -> Vec<usize> {
     let mut all: Vec<(usize, &StatusPiece)> = pieces.enumerate().collect();
     all.sort_by_key(|(_, piece)| piece.rank);
@@ -128,8 +129,8 @@ fn total(pieces: &[StatusPiece]) -> usize {
     pieces.iter().map(|p| width(&p.text) + 2).sum()
 }
 
-/// Returns the pieces on the left. If `is_short` is true, their texts are short. The branch name gets at most `branch`
-/// columns.
+/// Returns the pieces on the left of the status line. If `is_short` is true, they have their short texts. The branch
+/// name is cut to `branch` columns.
 fn left(app: &App, theme: &Theme, is_short: bool, branch: usize) -> Vec<StatusPiece> {
     let mut out = vec![StatusPiece::plain(0, "crewdeck".into(), theme.title)];
     let piece = StatusPiece::plain;
@@ -139,11 +140,11 @@ fn left(app: &App, theme: &Theme, is_short: bool, branch: usize) -> Vec<StatusPi
         out.push(piece(0, text, theme.accent));
     }
     if let Some(address) = app.key_address() {
-        // Shown before the first request is sent.
+        // The address that receives the API key is shown before the first request is sent.
         out.push(piece(2, format!("key to {}", fit(address, 40)), theme.warn));
     }
     let Some(setup) = &app.model.setup else {
-        // If no crew can start, the setup page explains why.
+        // If no crew can start, the setup page says why.
         let is_missing = app.onboarding_page().map(|p| p.severity) == Some(PageSeverity::Missing);
         out.push(if is_missing {
             piece(1, "not started".into(), theme.warn)
@@ -154,10 +155,11 @@ fn left(app: &App, theme: &Theme, is_short: bool, branch: usize) -> Vec<StatusPi
     };
     let project = one_line(setup.project());
     if !project.is_empty() {
-        // Comes before the model, which has the same rank, because the project distinguishes several windows.
+        // The project comes before the model, which has the same rank, because the user recognizes a window by its
+        // project.
         out.push(piece(7, fit(&project, 24), theme.text));
     }
-    // Without a crew HEAD is no longer updated.
+    // The branch is not shown without a crew, because only a crew reports its changes.
     if let Some(head) = app
         .model
         .head
@@ -202,7 +204,7 @@ fn left(app: &App, theme: &Theme, is_short: bool, branch: usize) -> Vec<StatusPi
     let count_of = |wanted: fn(&Activity) -> bool| activities.iter().filter(|a| wanted(a)).count();
     let working = count_of(Activity::is_busy);
     if working > 0 {
-        // No spinner if all agents only wait in the call queue.
+        // If all busy agents wait in the call queue, no spinner is shown.
         let shape = match count_of(Activity::is_running) {
             0 => "◔",
             _ => style::spinner(app.now),

@@ -1,4 +1,4 @@
-//! The line of demo tips above the hints.
+//! The tour line, above the key hints.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;

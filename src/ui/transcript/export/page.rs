@@ -10,7 +10,7 @@ const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'";
 /// The URL schemes that a link may have.
 const SCHEMES: &[&str] = &["http", "https", "mailto"];
 
-/// Returns the HTML page with `entries`. `dropped` is the number of older entries that are missing.
+/// Returns an HTML page with `entries`. `dropped` is the number of older entries that are missing in the conversation.
 pub(super) fn page(head: &ExportHead, dropped: u64, entries: &[Entry]) -> String {
     let title = escape(&format!("Conversation with {}", head.agent));
     let mut out = format!(
@@ -60,8 +60,8 @@ pub(super) fn page(head: &ExportHead, dropped: u64, entries: &[Entry]) -> String
     out
 }
 
-/// Parses the Markdown of an answer and makes it safe for HTML: HTML becomes text, images become links, links that
-/// could run a script lose their target, and a link inside another link becomes text.
+/// Parses the Markdown of an answer into events that are safe as HTML: HTML in the answer becomes text, images become
+/// links, links that could run a script lose their target, and a link inside a link becomes text.
 fn safe_events(text: &str) -> impl Iterator<Item = Event<'_>> {
     let options =
         Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS;
@@ -112,7 +112,7 @@ fn safe_events(text: &str) -> impl Iterator<Item = Event<'_>> {
     })
 }
 
-/// Returns whether `address` has no scheme or one of [`SCHEMES`].
+/// Returns whether `address`, the target of a link, has no URL scheme or one of [`SCHEMES`].
 fn is_safe(address: &str) -> bool {
     let scheme = address
         .split(['/', '?', '#'])

@@ -1,6 +1,7 @@
-//! Finds bare URLs in text.
+//! Finds URLs in a text that are not marked up as links.
 
-/// Returns the byte range of the first URL in `text`, without trailing punctuation; `None` if there is no URL.
+/// Returns the byte range of the first URL in `text`, without punctuation at the end of the URL; `None` if there is
+/// none.
 pub fn address(text: &str) -> Option<std::ops::Range<usize>> {
     const STARTS: [&str; 2] = ["https://", "http://"];
     let found = STARTS.iter().filter_map(|s| Some((text.find(s)?, s.len())));
@@ -10,7 +11,7 @@ pub fn address(text: &str) -> Option<std::ops::Range<usize>> {
         .find(is_end)
         .map_or(text.len(), |at| start + at);
     let mut whole = &text[start..end];
-    // A closing parenthesis belongs to the URL if it was opened inside it.
+    // A closing parenthesis at the end belongs to the URL only if the URL also contains the opening one.
     while let Some(c) = whole.chars().next_back() {
         let is_own = c == ')' && whole.matches('(').count() >= whole.matches(')').count();
         if is_own || !".,;:!?)]}'*_".contains(c) {

@@ -1,47 +1,47 @@
-//! The nested Markdown blocks, such as quotes and lists, around a text, and the margins that they draw.
+//! The Markdown blocks that enclose a text, such as quotes and list items, and the margins that they draw to its left.
 
 use ratatui::text::Span;
 
 use crate::ui::text::wrap::{Margin, width};
 use crate::ui::theme::Theme;
 
-/// The margin of rows in a block quote, for each level of quoting.
+/// What a block quote draws to the left of each row, once for each level of quoting.
 const BAR: &str = "▎ ";
 
-/// What encloses a block of Markdown.
+/// A block that can contain other blocks.
 #[derive(Debug, PartialEq, Eq)]
 pub enum NestingLevel {
     /// The document itself.
     Root,
     Quote,
     Item {
-        /// The marker, such as `• `; `None` once it was drawn.
+        /// The marker of the item, such as `• `; `None` once it was drawn.
         mark: Option<Span<'static>>,
-        /// Width of the marker, in columns.
+        /// Width of the item's marker, in columns.
         indent: usize,
     },
 }
 
-/// The open nesting levels around a text, outermost first, each with the number of blocks that have begun in it.
-/// [`NestingLevel::Root`] is always open.
+/// The blocks that enclose a text, outermost first, each with the number of blocks that have begun in it. The first one
+/// is always [`NestingLevel::Root`].
 #[derive(Debug)]
 pub struct Blocks {
     open: Vec<(NestingLevel, usize)>,
     lists: Vec<ListState>,
-    /// The list that the first list of this text continues, if a long list is rendered in several
-    /// [`Piece`](super::Piece)s.
+    /// If a long list is rendered in several [`Piece`](super::Piece)s: the state at the end of the previous piece. The
+    /// first list of this piece continues from it.
     continued_list: Option<ListState>,
-    /// The state of the last top-level list that ended.
+    /// The state of the last list outside of other blocks that has ended.
     ended: Option<ListState>,
 }
 
-/// The state of a list at the end of a [`Piece`](super::Piece) of a text. The next piece continues the list from this
-/// state.
+/// The state of a list at the end of a [`Piece`](super::Piece) of a text. If the list continues in the next piece, it
+/// continues from this state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ListState {
-    /// Number of the next item; `None` for a bulleted list.
+    /// Number of the next item; `None` for a list with bullets.
     next: Option<u64>,
-    /// Whether any item so far had several paragraphs. If so, blank rows separate the items.
+    /// Whether any item so far had several paragraphs. If so, a blank row is drawn before each further item.
     is_spread: bool,
 }
 
@@ -55,19 +55,19 @@ impl Blocks {
         }
     }
 
-    /// Makes the first list of this text a continuation of `list`.
+    /// Makes the first list of the text continue from the state `list`.
     pub fn continue_list(&mut self, list: Option<ListState>) {
         self.continued_list = list;
     }
 
-    /// Returns the state of the last top-level list that ended. The next [`Piece`](super::Piece) of the text may
-    /// continue it.
+    /// Returns the state of the last list outside of other blocks that has ended. The next [`Piece`](super::Piece) of
+    /// the text may continue that list.
     pub fn ended(&self) -> Option<ListState> {
         self.ended
     }
 
-    /// Begins a block in the innermost level. `is_new_paragraph` says whether the block is a paragraph after a blank
-    /// line. Returns whether a blank row must precede the block.
+    /// Begins a block in the innermost enclosing block. `is_new_paragraph` is true if the block is a paragraph after a
+    /// blank line. Returns whether a blank row must be drawn before the block.
     pub fn begin(&mut self, is_new_paragraph: bool) -> bool {
         let Some((level, count)) = self.open.last_mut() else {
             return false;
@@ -107,7 +107,7 @@ impl Blocks {
         }
     }
 
-    /// Begins a list item. Returns whether a blank row must precede the item.
+    /// Begins a list item. Returns whether a blank row must be drawn before the item.
     pub fn begin_item(&mut self, theme: &Theme) -> bool {
         let mut gap = false;
         let mut text = "• ".to_string();
@@ -124,7 +124,7 @@ impl Blocks {
         gap
     }
 
-    /// Turns the innermost item into a task list item, whose marker is a checkbox.
+    /// Replaces the marker of the innermost list item by a checkbox.
     pub fn mark_as_task(&mut self, theme: &Theme, is_checked: bool) {
         if let Some((NestingLevel::Item { mark, indent }, _)) = self.open.last_mut() {
             let (text, style) = if is_checked {
@@ -137,7 +137,7 @@ impl Blocks {
         }
     }
 
-    /// Returns whether the innermost level is an item whose marker was not drawn yet.
+    /// Returns whether the innermost enclosing block is a list item whose marker is not drawn yet.
     pub fn has_mark(&self) -> bool {
         matches!(
             self.open.last(),
@@ -145,26 +145,28 @@ impl Blocks {
         )
     }
 
-    /// Called for text. If the text is directly in an item, without a paragraph, counts it as a block of the item.
+    /// Records that the innermost enclosing block contains text. Text of a list item that is not in a paragraph then
+    /// counts as the item's first block.
     pub fn note_text(&mut self) {
         if let Some((_, count)) = self.open.last_mut() {
             *count = (*count).max(1);
         }
     }
 
-    /// Ends the innermost quote or item.
+    /// Ends the innermost quote or list item.
     pub fn end(&mut self) {
         if self.open.len() > 1 {
             self.open.pop();
         }
     }
 
-    /// Returns the margin of a blank row between blocks.
+    /// Returns the margin to draw in a blank row between blocks.
     pub fn gap(&self, columns: usize, theme: &Theme) -> Vec<Span<'static>> {
         self.spans(columns, theme, false)
     }
 
-    /// Returns the margin for the rows of a text. Each list marker is returned only once, before the first row.
+    /// Returns the margin to draw to the left of a text. Each list marker is drawn only once, before the first row of
+    /// its item.
     pub fn margin(&mut self, columns: usize, theme: &Theme) -> Margin {
         let first = self.spans(columns, theme, true);
         let rest = self.spans(columns, theme, false);
@@ -176,9 +178,9 @@ impl Blocks {
         Margin::hanging(first, rest)
     }
 
-    /// Returns the margin of all open levels, limited to half of the width. If `has_marks` is false, blanks replace the
-    /// list markers. The innermost level is included whenever it leaves room for text; at deep nesting, outer levels
-    /// are omitted.
+    /// Returns the margin of all enclosing blocks, limited to half of the width. If `has_marks` is false, blanks
+    /// replace the list markers. If the nesting is too deep, the margins of outer blocks are left out; that of the
+    /// innermost block is left out only if it would leave no room for text.
     fn spans(&self, columns: usize, theme: &Theme, has_marks: bool) -> Vec<Span<'static>> {
         let mut out = Vec::new();
         let mut room = columns / 2;

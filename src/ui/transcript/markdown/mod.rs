@@ -1,7 +1,7 @@
 //! Renders Markdown as styled rows of a given width.
 //!
-//! The text comes from a model and is untrusted: control characters are escaped, HTML is shown as text, and the target
-//! of a link is always shown, so that a link cannot hide where it leads.
+//! The text comes from a model and is not trusted: control characters are escaped, HTML is shown as text, and the
+//! target of a link is always shown, so that the user sees where the link leads.
 
 mod address;
 mod blocks;
@@ -24,8 +24,8 @@ pub use crate::ui::transcript::markdown::pieces::{Joint, Piece, Pieces};
 pub use crate::ui::transcript::markdown::rendered::{Continuation, RenderedPiece};
 pub use crate::ui::transcript::markdown::table::{TableLayout, TableMeasure};
 
-/// Renders `text` in rows of at most `columns` columns. `text_offset` is the number of visible characters before the
-/// text, as in [`Row::text_offset`]; the function increases it by the number of visible characters in the text.
+/// Renders `text` in rows of at most `columns` columns. Adds the number of visible characters in the text to
+/// `text_offset`, the number of visible characters before the text, as in [`Row::text_offset`].
 pub fn rows(text: &str, columns: usize, theme: &Theme, text_offset: &mut usize) -> Vec<Row> {
     let page = PageBuilder::new(columns, theme, *text_offset);
     let done = build_page(page, text).finish();
@@ -33,8 +33,8 @@ pub fn rows(text: &str, columns: usize, theme: &Theme, text_offset: &mut usize) 
     done.rows
 }
 
-/// Renders one [`Piece`] of `text`, without the blank row above it. `before` is the state at the end of the previous
-/// piece. If the piece begins with a part of a table, `shared` is the layout that all parts of the table share.
+/// Renders one [`Piece`] of `text`, without a blank row before it. `before` is the state at the end of the previous
+/// piece. `shared` is the layout that all pieces of a table share, if the piece is one of them.
 pub fn piece(
     text: &str,
     piece: &Piece,
@@ -57,7 +57,7 @@ pub fn piece(
 fn build_page<'a>(mut page: PageBuilder<'a>, text: &str) -> PageBuilder<'a> {
     let text = parser_input(text);
     let events = Parser::new_ext(&text, options()).into_offset_iter();
-    // Merges adjacent texts, so that a URL is not split.
+    // Joins adjacent texts, so that no URL is split between two of them.
     for (event, range) in TextMergeWithOffset::new(events) {
         let is_after_blank = match &event {
             Event::Start(Tag::Paragraph) => is_after_blank(&text[..range.start]),
@@ -72,13 +72,13 @@ fn build_page<'a>(mut page: PageBuilder<'a>, text: &str) -> PageBuilder<'a> {
     page
 }
 
-/// Returns whether the line before the last line of `text` is blank. Quote markers count as blank.
+/// Returns whether the last line of `text` follows a blank line. A line with only quote markers counts as blank.
 fn is_after_blank(text: &str) -> bool {
     let above = text.rsplit('\n').nth(1);
     above.is_some_and(|line| line.trim_matches([' ', '\t', '>']).is_empty())
 }
 
-/// Returns the code blocks of a text as pairs of info string and code.
+/// Returns the code blocks of a text, each as its info string (such as the language) and its code.
 pub fn code_blocks(text: &str) -> Vec<(String, String)> {
     let mut out = Vec::new();
     let mut open: Option<(String, String)> = None;
@@ -107,17 +107,17 @@ fn options() -> Options {
     Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS
 }
 
-/// Returns whether the last row of a table is still being written: the head ends with a vertical bar and the last row
-/// does not.
+/// Returns whether the last row of a table is still being written: the first row ends with a vertical bar, but the last
+/// one does not.
 fn is_open_row(table: &str) -> bool {
     let last = table.rsplit('\n').next().unwrap_or_default().trim_end();
     let head = table.lines().next().unwrap_or_default().trim_end();
     !last.is_empty() && !last.ends_with('|') && head.ends_with('|')
 }
 
-/// Returns the input for the parser, which has the same lines as `text`. Control characters are escaped. Link reference
-/// definitions (`[1]: address`) are escaped, too, so that they are shown as written: otherwise a definition that
-/// arrives later would change text above it that is already drawn.
+/// Returns the text for the parser, which has the same lines as `text`. Control characters are escaped. Link reference
+/// definitions (`[1]: address`) are escaped and therefore shown as text, because a definition that arrives later would
+/// otherwise change text that is already drawn above it.
 fn parser_input(text: &str) -> String {
     let text = escape_control_chars(text);
     let parser = Parser::new_ext(&text, options());

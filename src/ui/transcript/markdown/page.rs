@@ -13,42 +13,42 @@ use crate::ui::transcript::markdown::blocks::{Blocks, ListState};
 use crate::ui::transcript::markdown::rendered::{Continuation, RenderedPiece};
 use crate::ui::transcript::markdown::table::{Table, TableLayout, TableMeasure};
 
-/// Maximum width of the line that draws a thematic break, in columns.
+/// Maximum width of the line that is drawn for a thematic break (`---`), in columns.
 const RULE_MAX: usize = 60;
 
-/// Builds the rows of a Markdown text. A streamed text is rendered as several [`Piece`](super::Piece)s, which can be
-/// drawn again one by one. Each piece has its own builder.
+/// Builds the rows of a Markdown text. A streamed text is rendered in several [`Piece`](super::Piece)s, of which each
+/// can be rendered again without the others; each piece has a builder.
 pub struct PageBuilder<'a> {
     columns: usize,
     theme: &'a Theme,
     rows: Vec<Row>,
     text_offset: usize,
     blocks: Blocks,
-    /// The text of the open block that is not drawn yet.
+    /// The text of the open block for which no rows were added yet.
     spans: Vec<Span<'static>>,
-    /// The stack of text styles; the last one applies.
+    /// The styles of the enclosing markup, innermost last. The last one applies.
     styles: Vec<Style>,
     /// Whether the open block is a code block.
     is_code: bool,
-    /// The open links, each with its target and the index in `spans` where its text begins.
+    /// The open links, each with its target and with the index in `spans` at which the text of the link begins.
     links: Vec<(String, usize)>,
-    /// The language of the open code block, if it is known.
+    /// The language of the open code block; `None` if it is unknown.
     language: Option<Language>,
-    /// The token that the code so far left open, such as a block comment.
+    /// The token that is open at the end of the code so far, such as a block comment.
     inside: OpenToken,
-    /// Whether the first code block continues one from the previous [`Piece`](super::Piece). Its label, the row with
-    /// the info string, is then not drawn again.
+    /// Whether the first code block continues the one at the end of the previous [`Piece`](super::Piece). If so, the
+    /// row with the info string, which is above a code block, is not drawn again.
     continues_code: bool,
     table: Option<Table>,
-    /// For a long table that is rendered in several [`Piece`](super::Piece)s: the layout that they share, and whether
-    /// the table's head is in an earlier piece. Applies to the first table.
+    /// For a table that is rendered in several [`Piece`](super::Piece)s: the layout that the pieces share, and whether
+    /// the head of the table is in an earlier piece. Used for the first table of this piece.
     shared: (Option<TableLayout>, bool),
-    /// Column measurements of the first table.
+    /// The widths that the columns of the first table need; `None` if there is no table so far.
     measured: Option<TableMeasure>,
 }
 
 impl<'a> PageBuilder<'a> {
-    /// Creates an empty page. `text_offset` is the number of visible characters before it.
+    /// Creates a builder without rows. `text_offset` is the number of visible characters before the text.
     pub fn new(columns: usize, theme: &'a Theme, text_offset: usize) -> PageBuilder<'a> {
         PageBuilder {
             columns: columns.max(1),
@@ -69,8 +69,8 @@ impl<'a> PageBuilder<'a> {
         }
     }
 
-    /// Sets the shared layout for a text that begins with a part of a long table. `is_head_above` says whether the head
-    /// of the table is in an earlier [`Piece`](super::Piece).
+    /// For a text that begins with a piece of a long table: sets the layout that all pieces of the table share.
+    /// `is_head_above` is true if the head of the table is in an earlier [`Piece`](super::Piece).
     #[must_use]
     pub fn with_table(self, shared: Option<TableLayout>, is_head_above: bool) -> PageBuilder<'a> {
         PageBuilder {
@@ -79,8 +79,8 @@ impl<'a> PageBuilder<'a> {
         }
     }
 
-    /// Makes the first code block a continuation of the one that ends the previous [`Piece`](super::Piece). `inside` is
-    /// the token that the code left open there.
+    /// Makes the first code block continue the one at the end of the previous [`Piece`](super::Piece). `inside` is the
+    /// token that is open at the end of that piece.
     #[must_use]
     pub fn continuing_code(self, inside: OpenToken) -> PageBuilder<'a> {
         PageBuilder {
@@ -90,15 +90,16 @@ impl<'a> PageBuilder<'a> {
         }
     }
 
-    /// Makes the first list a continuation of `list`, the list at the end of the previous [`Piece`](super::Piece).
+    /// Makes the first list continue from `list`, the state of the list at the end of the previous
+    /// [`Piece`](super::Piece).
     #[must_use]
     pub fn with_list(mut self, list: Option<ListState>) -> PageBuilder<'a> {
         self.blocks.continue_list(list);
         self
     }
 
-    /// Draws the remaining text. Returns the rows and the state from which the next [`Piece`](super::Piece) of the text
-    /// continues.
+    /// Adds the rows of the text that is left. Returns all rows, and the state from which the next
+    /// [`Piece`](super::Piece) of the text continues.
     pub fn finish(mut self) -> RenderedPiece {
         self.flush();
         RenderedPiece {
@@ -112,15 +113,15 @@ impl<'a> PageBuilder<'a> {
         }
     }
 
-    /// Marks the last row of the current table as incomplete, so that it does not change the column widths.
+    /// Marks the last row of the current table as still being written, so that it does not change the column widths.
     pub fn mark_last_row_incomplete(&mut self) {
         if let Some(table) = &mut self.table {
             table.leave_last_unmeasured();
         }
     }
 
-    /// Handles a parser event. Control characters are escaped once more, because the parser decodes entities such as
-    /// `&#27;`. If the event begins a paragraph, `is_after_blank` says whether a blank line precedes it.
+    /// Handles an event of the parser. Escapes control characters again, because the parser decodes entities such as
+    /// `&#27;`. If the event begins a paragraph, `is_after_blank` is true if a blank line is before the paragraph.
     pub fn take(&mut self, event: Event<'_>, is_after_blank: bool) {
         match event {
             Event::Start(tag) => self.start(tag, is_after_blank),
@@ -138,7 +139,7 @@ impl<'a> PageBuilder<'a> {
                 let style = self.style().patch(self.theme.code);
                 self.put(escape_control_chars(&text), style);
             }
-            // Models use line breaks deliberately, so soft breaks are kept.
+            // Models break lines on purpose, so a single line break in the source is drawn as a line break.
             Event::SoftBreak | Event::HardBreak => self.put("\n".into(), self.style()),
             Event::Rule => {
                 self.begin();
@@ -155,8 +156,8 @@ impl<'a> PageBuilder<'a> {
 
     fn start(&mut self, tag: Tag<'_>, is_after_blank: bool) {
         match tag {
-            // A blank line decides, not whether the parser treats the list as loose: that is only known at the end of
-            // the list.
+            // Whether a blank line precedes the paragraph decides about the spacing. Whether the parser treats the list
+            // as loose cannot decide, because that is known only at the end of the list.
             Tag::Paragraph => self.begin_block(is_after_blank),
             Tag::HtmlBlock => self.begin(),
             Tag::Heading { level, .. } => {
@@ -289,7 +290,7 @@ impl<'a> PageBuilder<'a> {
         self.spans.push(Span::styled(text, style));
     }
 
-    /// Adds text and styles the URLs in it as links.
+    /// Adds text. URLs in the text get the style of links.
     fn put_words(&mut self, text: &str) {
         let style = self.style();
         let link = style.patch(self.theme.link);
@@ -302,7 +303,7 @@ impl<'a> PageBuilder<'a> {
         self.put(rest.to_string(), style);
     }
 
-    /// Adds the target of a link after its text, unless both are the same.
+    /// Adds the target of a link after the link's text, unless the text is the target.
     fn end_link(&mut self) {
         self.styles.pop();
         let Some((address, start)) = self.links.pop() else {
@@ -331,7 +332,7 @@ impl<'a> PageBuilder<'a> {
         self.begin_block(is_new_paragraph);
     }
 
-    /// Begins a block. `is_new_paragraph` says whether the block is a paragraph after a blank line.
+    /// Begins a block. `is_new_paragraph` is true if the block is a paragraph after a blank line.
     fn begin_block(&mut self, is_new_paragraph: bool) {
         self.flush();
         if self.blocks.begin(is_new_paragraph) {
@@ -344,7 +345,7 @@ impl<'a> PageBuilder<'a> {
         self.rows.push(Row::decoration(spans, self.text_offset));
     }
 
-    /// Draws the text that was collected for the open block.
+    /// Adds the rows of the text that was collected for the open block.
     fn flush(&mut self) {
         if self.spans.is_empty() {
             return;
@@ -380,8 +381,8 @@ impl<'a> PageBuilder<'a> {
         ));
     }
 
-    /// Draws the collected lines of code on the background for code. If the theme has no such background, draws a bar
-    /// to the left of the lines instead.
+    /// Adds the rows of the collected lines of code, with the theme's background for code. If the theme has no such
+    /// background, draws a bar to the left of the lines.
     fn draw_code(&mut self) {
         self.blocks.note_text();
         let mut margin = self.blocks.margin(self.columns, self.theme);
@@ -408,7 +409,7 @@ impl<'a> PageBuilder<'a> {
         self.rows.extend(rows.into_iter().map(on_ground));
     }
 
-    /// Draws the row above a block of code, with its info string at the right, or at the left if the theme has no
+    /// Adds the row above a code block, which shows the info string: at the right, or at the left if the theme has no
     /// background for code.
     fn draw_label(&mut self, info: &str) {
         let theme = self.theme;
@@ -424,7 +425,7 @@ impl<'a> PageBuilder<'a> {
     }
 }
 
-/// Removes the newlines at the end of `spans`.
+/// Removes the line breaks at the end of `spans`.
 fn trim_end(spans: &mut Vec<Span<'static>>) {
     while let Some(mut last) = spans.pop() {
         let text_len = last.content.trim_end_matches('\n').len();

@@ -1,14 +1,14 @@
 //! Splits a streamed Markdown text into pieces, so that only the last pieces must be laid out again when text arrives.
 //!
 //! A piece begins with each top-level block that the parser finds in the complete lines, because later text cannot
-//! change the blocks before it. Long blocks are cut as well, where later text cannot change what precedes the cut:
-//! fenced code between two lines, a list between two items, a table between two rows, and a paragraph between two lines
-//! if no inline markup may be open. Rendering passes state from one such piece to the next, for example an open block
-//! comment or the number of the next item; the pieces of a table share a layout ([`super::table`]). Blocks in quotes
-//! and in list items are not cut.
+//! change the blocks before it. A long block is cut into several pieces where later text cannot change what is before
+//! the cut: fenced code between two lines, a list between two items, a table between two rows, and a paragraph between
+//! two lines if no inline markup may be open. The next piece continues from the state at the end of the previous one,
+//! for example an open block comment or the number of the next item. The pieces of a table share a layout (see
+//! [`super::table`]). Blocks in quotes and in list items are not cut.
 //!
-//! The cuts depend only on the text, not on the chunks in which it arrived, so a streamed answer and a complete one are
-//! drawn alike. For each new line, only the last piece is parsed again.
+//! The cuts depend only on the text, not on the chunks in which the text arrived, so a streamed answer and a complete
+//! one are drawn alike. For each new line, only the last piece is parsed again.
 
 use std::ops::Range;
 
@@ -16,19 +16,19 @@ use pulldown_cmark::{CodeBlockKind, Event, Parser, Tag};
 
 use crate::ui::transcript::markdown::{options, parser_input};
 
-/// Minimum number of lines in one piece of a code block. Only the block's last piece can have fewer.
+/// A code block is cut only where the piece before the cut has more than this number of lines.
 const CODE_LINES: usize = 64;
-/// Minimum number of lines in one piece of a list, table or paragraph. Only the block's last piece can have fewer.
+/// A list, table or paragraph is cut only where the piece before the cut has more than this number of lines.
 const LINES: usize = 12;
 
-/// How a [`Piece`] of a text continues the previous one.
+/// How a [`Piece`] of a text continues the piece before it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Joint {
     /// The piece begins a new block, after a blank row.
     Apart,
-    /// The piece continues the code block whose opening fence is at this byte range of the text.
+    /// The piece continues a code block. The opening fence of the block is at this byte range of the text.
     Code(Range<usize>),
-    /// The piece continues the table whose head and delimiter row are at this byte range of the text.
+    /// The piece continues a table. The head and the delimiter row of the table are at this byte range of the text.
     Table(Range<usize>),
     /// The piece continues a list with another item.
     List,
@@ -36,17 +36,17 @@ pub enum Joint {
     Paragraph,
 }
 
-/// A part of a Markdown text that is laid out by itself, and how it continues the part before it.
+/// A part of a Markdown text that is laid out separately, and how it continues the part before it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Piece {
-    /// The byte range of the piece in the text. Excludes the fence or table head that [`Piece::source`] adds.
+    /// The byte range of the piece in the text, without the fence or table head that [`Piece::source`] puts before it.
     pub range: Range<usize>,
     pub joint: Joint,
 }
 
 impl Piece {
-    /// Returns the Markdown source of the piece. If it continues code or a table, the fence or the table head comes
-    /// first.
+    /// Returns the Markdown source of the piece. If the piece continues code or a table, the source begins with the
+    /// opening fence or the table head.
     pub fn source(&self, text: &str) -> String {
         let words = &text[self.range.clone()];
         match &self.joint {
@@ -55,14 +55,14 @@ impl Piece {
         }
     }
 
-    /// Returns whether this piece continues a paragraph that has become a heading, because a line of `=` or `-`
+    /// Returns whether the paragraph that this piece continues has become a heading, because a line of `=` or `-`
     /// follows.
     fn is_in_heading(&self, text: &str) -> bool {
         self.joint == Joint::Paragraph && !begins_paragraph(&parser_input(&self.source(text)))
     }
 }
 
-/// The pieces of a Markdown text that is still streamed: new text is only appended.
+/// The pieces of a Markdown text that is still streamed, so that text is only appended.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Pieces {
     /// The pieces of all complete lines. New lines extend the last piece, which may then be split.
@@ -79,8 +79,8 @@ impl Pieces {
         }
     }
 
-    /// Returns the pieces of `text`, which must be the text of the last call of [`Pieces::read`]. The incomplete last
-    /// line belongs to the last piece.
+    /// Returns the pieces of `text`, which must be the text of the last call of [`Pieces::read`]. Its incomplete last
+    /// line is a part of the last piece.
     pub fn of(&self, text: &str) -> Vec<Piece> {
         let mut all = self.clone();
         let last = all.take_last(text, text.len());
@@ -88,8 +88,8 @@ impl Pieces {
         all.pieces
     }
 
-    /// Removes the last piece and returns it, extended to the byte offset `end`. If the piece is part of a heading, the
-    /// pieces before it that belong to the same heading are removed and joined with it.
+    /// Removes the last piece and returns it, extended to the byte offset `end`. If the piece is part of a heading,
+    /// also removes the pieces before it that belong to this heading, and returns all of them as one piece.
     fn take_last(&mut self, text: &str, end: usize) -> Piece {
         let mut last = self.pieces.pop().unwrap_or(Piece {
             range: 0..end,
@@ -108,11 +108,11 @@ impl Pieces {
     }
 }
 
-/// Splits `piece`, whose lines are complete, and appends the resulting pieces to `out`.
+/// Splits `piece`, which consists of complete lines, and appends the resulting pieces to `out`.
 fn split(text: &str, mut piece: Piece, out: &mut Vec<Piece>) {
     let end = piece.range.end;
     let source = parser_input(&piece.source(text));
-    // The parser's input has the same lines as the text, but other byte offsets.
+    // The source for the parser has the same lines as the text, but other byte offsets.
     let lines = line_starts(&source);
     let positions = line_starts(&text[piece.range.clone()]);
     let repeated = lines.len() - positions.len();
@@ -152,7 +152,7 @@ fn split(text: &str, mut piece: Piece, out: &mut Vec<Piece>) {
                 cut(line, 0, Joint::Apart);
             }
             Event::Rule if depth == 0 => cut(line, 0, Joint::Apart),
-            // An indented item may belong to an item of an outer list.
+            // An item that is indented may belong to an item of an outer list, so the list is not cut before it.
             Event::Start(Tag::Item) if depth == 1 && !text_of(line).starts_with(' ') => {
                 cut(line, LINES, Joint::List);
             }
@@ -161,7 +161,7 @@ fn split(text: &str, mut piece: Piece, out: &mut Vec<Piece>) {
             }
             Event::Text(_) if is_fenced => {
                 for line in line..=line_of(range.end.saturating_sub(1)) {
-                    // Blank lines at the end of a code block are not drawn.
+                    // Code is not cut at a blank line, because blank lines at the end of a code block are not drawn.
                     let is_blank = |line: usize| text_of(line).trim().is_empty();
                     if !is_blank(line - 1) && !is_blank(line) {
                         cut(line, CODE_LINES, Joint::Code(head.clone()));
@@ -169,7 +169,8 @@ fn split(text: &str, mut piece: Piece, out: &mut Vec<Piece>) {
                 }
             }
             Event::Text(_) if is_paragraph => markup.read(&source, range),
-            // A backslash breaks the line only if a line follows.
+            // A backslash at the end of a line breaks the line only if another line follows, so the paragraph is not
+            // cut after it.
             Event::SoftBreak | Event::HardBreak
                 if is_paragraph
                     && depth == 1
@@ -198,7 +199,7 @@ fn split(text: &str, mut piece: Piece, out: &mut Vec<Piece>) {
     out.push(piece);
 }
 
-/// Returns the byte offset of the start of each line. A newline at the end of the text starts no further line.
+/// Returns the byte offset at which each line starts. A line break at the end of the text starts no further line.
 fn line_starts(text: &str) -> Vec<usize> {
     let ends = text.match_indices('\n').map(|(at, _)| at + 1);
     std::iter::once(0)
@@ -210,15 +211,15 @@ fn begins_paragraph(source: &str) -> bool {
     Parser::new_ext(source, options()).next() == Some(Event::Start(Tag::Paragraph))
 }
 
-/// Returns whether a text whose first line is `line` begins with a paragraph, whatever lines follow. Excludes lines
-/// that could be the head of a table or a link reference definition.
+/// Returns whether a text that begins with `line` begins with a paragraph, whatever lines follow. False for a line that
+/// could be the head of a table or a link reference definition.
 fn is_plain(line: &str) -> bool {
     !line.contains('|') && !line.trim_start().starts_with('[') && begins_paragraph(line)
 }
 
-/// Tracks whether later text may turn characters of a paragraph into markup, such as an opening `*`. In doubt, the
-/// markup counts as open until the paragraph ends: drawing the whole paragraph again is slow, but cutting it at a wrong
-/// place is incorrect.
+/// Tracks whether later text may turn characters of a paragraph into markup, such as an opening `*`. If in doubt, the
+/// markup counts as open until the paragraph ends: rendering the whole paragraph again is only slow, but a cut at a
+/// wrong position changes what is drawn.
 #[derive(Default)]
 struct OpenMarkup {
     brackets: usize,
@@ -230,7 +231,7 @@ impl OpenMarkup {
         self.brackets == 0 && !self.has_opener
     }
 
-    /// Updates the state from the text at a byte range of `source`.
+    /// Updates the state with the text at the byte range `range` of `source`.
     fn read(&mut self, source: &str, range: Range<usize>) {
         for at in range {
             let before = || source[..at].chars().next_back().unwrap_or(' ');

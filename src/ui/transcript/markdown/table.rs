@@ -1,12 +1,12 @@
-//! Draws a table as a grid that fits the width. Cells that are too wide wrap. If even that does not fit, each row is
-//! drawn as a list of its cells.
+//! Draws a table as a grid that fits the width. Cells that are too wide wrap. If the columns would become too narrow,
+//! each row is drawn as a list of its cells.
 //!
-//! A long table is drawn in pieces that share column widths and rules ([`TableLayout`]). Earlier pieces are redrawn
-//! only if a new row changes these. The widths can change at most once per screen column, which bounds the total work
-//! by the number of rows times the screen width.
+//! A long table is drawn in pieces that share column widths and rules ([`TableLayout`]). Earlier pieces are drawn again
+//! only if a new row changes the widths or the rules. The widths can change at most once per screen column, which
+//! bounds the total work by the number of rows times the screen width.
 //!
-//! A row that is still being written is drawn, but it is not measured before its closing bar has arrived. Otherwise
-//! unfinished markup would change the column widths back and forth and redraw the whole table each time.
+//! A row that is still being written is drawn, but not measured until its closing bar has arrived. Otherwise,
+//! unfinished markup would change the column widths back and forth, and the whole table would be drawn again each time.
 
 use pulldown_cmark::Alignment;
 use ratatui::text::Span;
@@ -14,23 +14,23 @@ use ratatui::text::Span;
 use crate::ui::text::wrap::{Break, Margin, Row, visible, width, wrap};
 use crate::ui::theme::Theme;
 
-/// The separator between table columns.
+/// The separator between the columns of a grid.
 const RULE: &str = " │ ";
 /// Width of [`RULE`], in columns.
 const RULE_COLUMNS: usize = 3;
-/// Minimum width of a table column in a grid, in terminal columns, unless its content is narrower. Below it, the table
-/// is drawn as lists.
+/// Minimum width of a column in a grid, in terminal columns; a column with narrower content needs less. If the columns
+/// do not fit with this width, the table is drawn as lists.
 const COLUMN_WIDTH_MIN: usize = 5;
 
 type CellSpans = Vec<Span<'static>>;
 
-/// A table under construction.
+/// A table to which rows and cells are added before it is drawn.
 #[derive(Debug)]
 pub struct Table {
     alignments: Vec<Alignment>,
     /// The rows; the first one is the head.
     rows: Vec<Vec<CellSpans>>,
-    /// Number of rows at the end of the table that are not measured, because they are still being written.
+    /// Number of rows at the end of the table that are not measured, because they are still being written: 0 or 1.
     unmeasured: usize,
 }
 
@@ -38,15 +38,16 @@ pub struct Table {
 /// them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TableLayout {
-    /// The width of each table column; `None` if a grid does not fit.
+    /// The width of each column, in terminal columns; `None` if the table is drawn as lists because a grid does not
+    /// fit.
     pub widths: Option<Vec<usize>>,
-    /// Whether horizontal rules are drawn between the rows, because at least one row takes several lines.
+    /// Whether horizontal rules are drawn between the rows, because at least one row takes several lines on the screen.
     pub has_rules: bool,
 }
 
 impl TableLayout {
-    /// Computes the layout without rules for a screen of `columns` columns. `natural_widths` are the widths that the
-    /// widest cells need.
+    /// Computes the layout, without rules, for a width of `columns` columns. `natural_widths` are the widths that the
+    /// columns need if no cell wraps.
     pub fn without_rules(natural_widths: &[usize], columns: usize) -> TableLayout {
         TableLayout {
             widths: fit_widths(natural_widths, columns),
@@ -58,9 +59,9 @@ impl TableLayout {
 /// The measurements of a table, or of the part of a long table that is in one [`Piece`](super::Piece) of the text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TableMeasure {
-    /// The width of the widest cell of each table column.
+    /// The width of the widest cell of each column, in terminal columns.
     pub natural_widths: Vec<usize>,
-    /// Whether the measured rows need rules between them, because one of them takes several lines.
+    /// Whether rules must separate the measured rows, because one of them takes several lines on the screen.
     pub needs_rules: bool,
 }
 
@@ -73,9 +74,9 @@ impl Table {
         }
     }
 
-    /// Excludes the last row from measuring, because it is still being written.
+    /// Excludes the last row from the measurements, because it is still being written.
     pub fn leave_last_unmeasured(&mut self) {
-        // The head is always complete, because a table starts with its delimiter row.
+        // The head is complete, because the parser recognizes a table only by the delimiter row below the head.
         self.unmeasured = usize::from(self.rows.len() > 1);
     }
 
@@ -90,8 +91,9 @@ impl Table {
         }
     }
 
-    /// Draws the table to the right of `margin`, in the shared layout or, without one, in its own. If `is_head_above`,
-    /// the head was drawn with an earlier part of the table and is omitted. Also returns the measurements of the table.
+    /// Draws the table to the right of `margin`. Uses the layout `shared`, or computes one if that is `None`. If
+    /// `is_head_above` is true, omits the head, because an earlier piece of the table has drawn it. Returns the rows
+    /// and the measurements of the table.
     pub fn rows(
         &self,
         (columns, margin): (usize, &Margin),
@@ -130,7 +132,7 @@ impl Table {
         )
     }
 
-    /// Returns the width of the widest cell of each table column, at most `columns`.
+    /// Returns the width of the widest cell of each column, limited to `columns`.
     fn natural_widths(&self, columns: usize) -> Vec<usize> {
         let mut natural_widths = vec![1; self.alignments.len()];
         let measured = self.rows.len() - self.unmeasured.min(self.rows.len());
@@ -143,8 +145,8 @@ impl Table {
         natural_widths
     }
 
-    /// Returns the rows of the grid, and whether a measured row takes several lines, so that rules must separate the
-    /// rows.
+    /// Returns the rows of the grid, and whether rules must separate them because a measured row takes several lines on
+    /// the screen.
     fn grid(
         &self,
         widths: &[usize],
@@ -174,7 +176,7 @@ impl Table {
             })
             .collect();
         let height = |row: &[Vec<Row>]| row.iter().map(Vec::len).max().unwrap_or(0).max(1);
-        // If any row takes several lines, rules separate the rows.
+        // Rules separate the rows if any of them takes several lines.
         let measured = drawn.len() - self.unmeasured.min(drawn.len());
         let body = drawn[..measured].iter().skip(1 - skip);
         let needs_rules = body.into_iter().any(|(_, row)| height(row) > 1);
@@ -227,7 +229,7 @@ impl Table {
         spans.extend(blank(free - left));
     }
 
-    /// Draws each table row as several lines of the form `head: cell`.
+    /// Draws each row of the table as a list with a line `head: cell` for each cell.
     fn list(
         &self,
         columns: usize,
@@ -260,7 +262,7 @@ impl Table {
                     spans.push(Span::raw(": "));
                 }
                 spans.extend(cell.iter().cloned());
-                // The head counts as text only once, although its names are repeated.
+                // The text of the head counts only once, although it is repeated for each row.
                 let mut rows = wrap(&spans, columns, &margin, Break::Words, &mut 0);
                 for row in &mut rows {
                     row.text_offset = *text_offset;
@@ -273,8 +275,8 @@ impl Table {
     }
 }
 
-/// Returns the column widths of a grid that fits into `columns`. The widest columns are narrowed first. `None` if a
-/// grid does not fit.
+/// Returns the column widths of a grid with a total width of at most `columns`; `None` if a grid does not fit. Narrows
+/// the widest columns first.
 fn fit_widths(natural_widths: &[usize], columns: usize) -> Option<Vec<usize>> {
     let count = natural_widths.len();
     let room = columns.checked_sub(RULE_COLUMNS * count.saturating_sub(1))?;

@@ -1,4 +1,4 @@
-//! Tests of Markdown rendering: its look, its limits, and that cutting a text into pieces changes nothing.
+//! Tests of Markdown rendering: how it looks, its limits, and that cutting a text into pieces does not change the rows.
 
 mod cutting;
 
@@ -33,7 +33,7 @@ fn shown(text: &str, columns: usize) -> String {
     texts(&drawn(text, columns))
 }
 
-/// Renders text with styles, for tests of colors and modifiers.
+/// Renders text with its styles, for tests of colours and modifiers.
 fn buffer(text: &str, columns: u16) -> Buffer {
     let rows = drawn(text, usize::from(columns));
     let height = u16::try_from(rows.len()).unwrap();
@@ -219,13 +219,13 @@ fn cut(text: &str) -> Vec<&str> {
         .collect()
 }
 
-/// Lays out a text piece by piece.
+/// Lays out an answer with this text, in pieces.
 fn laid(text: &str, columns: usize) -> CellLayout {
     laid_in_chunks(text, &[text.len()], columns)
 }
 
-/// Lays out a text after each of its chunks, each time reusing the previous layout. The chunks end at `ends`; an end
-/// within a character is moved behind it.
+/// Lays out a text again after each of its chunks, each time with the previous layout. `ends` are the byte offsets at
+/// which the chunks end; an offset within a character is moved to the end of the character.
 fn laid_in_chunks(text: &str, ends: &[usize], columns: usize) -> CellLayout {
     let theme = &Theme::default();
     let page = LayoutParams {
@@ -257,7 +257,7 @@ fn drawn_in_pieces(text: &str, columns: usize) -> Vec<Row> {
     laid(text, columns).rows(0).cloned().collect()
 }
 
-/// Returns the styled content of the rows; blank rows are reduced to empty ones.
+/// Returns the styled content of the rows. A blank row has no content.
 fn looks(rows: &[Row]) -> Vec<Vec<Span<'static>>> {
     let look = |row: &Row| {
         let is_blank = row.spans.iter().all(|s| s.content.trim().is_empty());
@@ -349,7 +349,7 @@ fn pieces_do_not_depend_on_chunks() {
     assert_eq!(grown, whole);
 }
 
-/// Typical blocks of a model's answer.
+/// Generates texts with the blocks that are typical of a model's answer.
 fn document() -> impl Strategy<Value = String> {
     let block = prop_oneof![
         "[a-z]{1,8}( [a-z*`]{1,8}){0,4}\n\n",
@@ -367,8 +367,8 @@ fn document() -> impl Strategy<Value = String> {
     proptest::collection::vec(block, 0..8).prop_map(|blocks| blocks.concat())
 }
 
-/// Like `looks`, but without blank rows at the ends, and with consecutive blank rows merged. A block that has nothing
-/// to draw yet gets its blank row in only one of the two renderings.
+/// Like `looks`, but without blank rows at the start and the end, and with consecutive blank rows merged, because only
+/// one of the two renderings draws the blank row of a block that has no content yet.
 fn looks_of_words(rows: &[Row]) -> Vec<Vec<Span<'static>>> {
     let mut looks = looks(rows);
     looks.dedup_by(|a, b| a.is_empty() && b.is_empty());
@@ -382,7 +382,7 @@ fn looks_of_words(rows: &[Row]) -> Vec<Vec<Span<'static>>> {
 }
 
 proptest! {
-    /// Rendering piece by piece and rendering at once give the same rows.
+    /// A text that is rendered in pieces has the same rows as a text that is rendered as a whole.
     #[test]
     fn pieces_draw_the_same_rows_as_the_whole(text in document(), columns in 8usize..40) {
         let joined = drawn_in_pieces(&text, columns);
@@ -390,7 +390,7 @@ proptest! {
         prop_assert_eq!(looks(&joined), looks(&drawn(&text, columns)));
     }
 
-    /// Whatever a model writes, no row is wider than the page, and the pieces are the whole text.
+    /// Whatever a model writes, no row is wider than the page, and the pieces together are the whole text.
     #[test]
     fn no_row_is_too_wide(text in "[a-z *_`#>|\\-1.\\[\\]()<!~:中😀é\n]{0,200}", columns in 1usize..60) {
         prop_assert_eq!(cut(&text).concat(), text.clone());
@@ -399,8 +399,8 @@ proptest! {
         }
     }
 
-    /// No character is lost, except what Markdown itself drops: cells without a column in the table head, and link
-    /// titles.
+    /// No character is lost, except what Markdown itself drops: cells of a table for which the head has no column, and
+    /// titles of links.
     #[test]
     fn no_character_is_lost(text in "[a-z *_`#>|\\-\\[\\]()~\n]{0,120}", columns in 12usize..60) {
         let is_rule = |line: &str| line.contains('-') && line.chars().all(|c| " >|-".contains(c));

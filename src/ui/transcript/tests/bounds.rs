@@ -1,4 +1,4 @@
-//! Tests of limits: stored text, work per frame, odd sizes and control characters.
+//! Tests of limits: the length of stored texts, the work per frame, unusual sizes, and control characters.
 
 use pretty_assertions::assert_eq;
 use proptest::prelude::*;
@@ -51,7 +51,7 @@ fn cell_count_is_bounded_and_drop_is_shown() {
         }
     }
     assert_eq!(all.log.len(), CELLS_MAX);
-    // The anchored row was dropped, so the oldest row is at the top.
+    // The row at the top of the view was dropped, so the oldest remaining row is now at the top.
     assert_eq!(
         screen(&all, 60, 4),
         "… 50 older entries dropped; the full conversation is in\n  .transcripts/\n\n· 50\n"
@@ -93,7 +93,7 @@ fn only_visible_cells_are_laid_out() {
     assert!(screen(&all, 80, 30).starts_with("answer 0\n"));
 }
 
-/// Returns the number of rows laid out in the frame after `events`.
+/// Returns the number of rows that are laid out for the frame after `events`.
 fn work(all: &mut Transcript, cache: &mut TranscriptCache, events: &[EventKind]) -> usize {
     draw(all, cache, 80, 30);
     let before = cache.rows_laid();
@@ -113,9 +113,9 @@ fn frame_work_is_independent_of_transcript_length() {
         assert_eq!(work(&mut all, &mut cache, &[]), 0);
         assert_eq!(work(&mut all, &mut cache, &[injected("new")]), 1);
         assert_eq!(work(&mut all, &mut cache, &[delta("one\n\n")]), 2);
-        // The blank rows and the new text of the answer.
+        // Only the blank rows and the new text of the answer are laid out.
         assert_eq!(work(&mut all, &mut cache, &[delta("two\n\nthree ")]), 5);
-        // An unfinished line is laid out together with the paragraph before it.
+        // An unfinished line is laid out together with the paragraph above it.
         assert_eq!(work(&mut all, &mut cache, &[delta("more")]), 5);
         assert_eq!(work(&mut all, &mut cache, &[delta("\n\nlast")]), 7);
         assert_eq!(work(&mut all, &mut cache, &[delta(" words")]), 5);
@@ -123,7 +123,7 @@ fn frame_work_is_independent_of_transcript_length() {
         all.scroll(Scroll::PageUp, view(80, 30));
         draw(&all, &mut cache, 80, 30);
         assert!(cache.rows_laid() - before <= 30);
-        // A new width lays out the visible cells once.
+        // At a new width, the visible cells are laid out once.
         let before = cache.rows_laid();
         draw(&all, &mut cache, 60, 30);
         assert!(cache.rows_laid() - before <= 60);
@@ -165,7 +165,7 @@ fn frame_work_is_independent_of_list_or_paragraph_length() {
 
 #[test]
 fn frame_work_is_independent_of_table_length() {
-    // The widest cells are in the first rows.
+    // The first rows of the table have the widest cells.
     let line = |n: usize| {
         format!(
             "| {n} | **cell {}** | `x` [words](https://a.b/c) |\n",
@@ -182,7 +182,7 @@ fn frame_work_is_independent_of_table_length() {
         &[delta(&line(999)), delta(&line(998))],
     );
     for n in 0..400 {
-        // Arrives in small chunks: open markup makes a cell temporarily wider.
+        // The text arrives in small chunks, so that open markup makes a cell wider for a moment.
         let row = line(n);
         let (begin, end) = row.split_at(14);
         let laid =
@@ -210,7 +210,7 @@ fn growing_table_is_redrawn_at_most_once_per_column() {
             assert_eq!(draw(&all, &mut cache, 80, 30), fresh, "{n}");
         }
     }
-    // Redrawing the whole table for each row would take more than 130,000 rows.
+    // If the whole table were laid out again for each row, this would be more than 130,000 rows.
     assert!(laid < 35_000, "{laid}");
 }
 
@@ -221,7 +221,7 @@ fn paragraph_that_becomes_heading_is_redrawn() {
     for n in 0..40 {
         work(&mut all, &mut cache, &[delta(&format!("line {n}\n"))]);
     }
-    // The line may still become a heading, a table row or a word.
+    // The line `--` can still become a part of a heading, of a table or of a word.
     assert!(work(&mut all, &mut cache, &[delta("--")]) >= 40);
     assert!(screen(&all, 80, 60).starts_with("## line 0\nline 1\n"));
     work(&mut all, &mut cache, &[delta(" no")]);
@@ -293,7 +293,7 @@ fn any_view_size_can_be_drawn() {
             all.reveal_selected(view(columns, rows));
         }
     }
-    // An area partly outside the buffer is clipped.
+    // Of an area that is partly outside the buffer, only the part inside is drawn.
     let mut buffer = Buffer::empty(Rect::new(0, 0, 10, 3));
     let area = Rect::new(5, 1, 20, 20);
     all.view(
@@ -354,7 +354,8 @@ fn step() -> impl Strategy<Value = Step> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(96))]
 
-    /// Whatever happens in any order, dropping the cache does not change the screen.
+    /// In whatever order events, scrolling, selecting and folding happen, dropping the cache does not change the
+    /// screen.
     #[test]
     fn dropping_the_cache_does_not_change_the_screen(steps in proptest::collection::vec(step(), 1..40)) {
         let mut all = Transcript::default();
@@ -376,7 +377,7 @@ proptest! {
         }
     }
 
-    /// While a row is anchored, new content below does not move the view.
+    /// While the view keeps a row at its top, new content below does not move the view.
     #[test]
     fn anchored_row_stays(
         before in proptest::collection::vec(event(), 10..30),
@@ -401,7 +402,7 @@ fn cleared_conversation_does_not_reuse_cell_numbers() {
     let next = transcript.log.next();
     let path = String::from(".transcripts/s1-lead.whole-1.jsonl");
     transcript.apply(&AgentEvent::Cleared { transcript: path });
-    // Layouts are cached by number.
+    // Layouts are cached by cell number, so a number must not be used again.
     assert_eq!(transcript.log.number(0), next);
     assert_eq!(
         (transcript.log.len(), transcript.log.cell(0).entries),

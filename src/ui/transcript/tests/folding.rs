@@ -33,7 +33,7 @@ fn started_call(tool: &str, on: &str) -> EventKind {
     .of(bob())
 }
 
-/// Events of `count` file reads.
+/// Returns the events of `count` calls that read files.
 fn reads(count: usize) -> Vec<EventKind> {
     let read = |n: usize| {
         finished_call(
@@ -63,7 +63,7 @@ fn three_calls_are_grouped_but_two_are_not() {
     assert_eq!(lines(&all), ["✓ read_file × 3 · f1 … f3"]);
     apply_all(&mut all, &[started_call("read_file", "f4")]);
     assert_eq!(lines(&all), ["◐ read_file × 4 · f1 … f4 · 1 running"]);
-    // Another tool, an answer and a notice each end the group.
+    // A call of another tool, an answer and a notice each end a group.
     apply_all(&mut all, &finished_call("glob", "*.rs", Outcome::Ok, "a"));
     apply_all(&mut all, &reads(2));
     apply_all(&mut all, &[said("I see."), notice(NoticeLevel::Info, "so")]);
@@ -139,7 +139,7 @@ fn group_and_its_calls_open_and_fold() {
     all.select_prev();
     all.toggle_selected();
     assert_eq!(lines(&all), ["✓ read_file × 3 · f1 … f3"]);
-    // Hidden calls cannot be selected.
+    // A call that its group hides cannot be selected.
     all.select_next();
     all.select_prev();
     assert_eq!(
@@ -204,7 +204,7 @@ fn large_folded_group_is_cheap_and_counts_every_call() {
     all.toggle_selected();
     all.scroll(Scroll::Top, view(40, 5));
     apply_all(&mut all, &reads(4_000));
-    // The group header is not an entry.
+    // The header of a group does not count as an entry.
     assert_eq!(all.unread_below(), 4_000);
     all.scroll(Scroll::Bottom, view(40, 5));
     all.scroll(Scroll::LineUp, view(40, 5));
@@ -232,7 +232,7 @@ fn grouping_visible_calls_keeps_scroll_position() {
         text.contains("word 36") && text.contains("✓ read_file × 3 · f1 … f1"),
         "{text}"
     );
-    // From there, all other rows can be reached by scrolling.
+    // From this position, all rows above and below can be reached by scrolling.
     for _ in 0..100 {
         all.scroll(Scroll::LineUp, view(40, 10));
     }
@@ -249,8 +249,8 @@ mod properties {
     use super::*;
 
     proptest! {
-        /// A transcript looks the same, whether it is drawn once or after each step. Scrolling down from the top visits
-        /// every row that a tall view shows.
+        /// A transcript that is drawn after each step looks like one that is drawn once. Scrolling down from the top
+        /// visits every row that a high view shows.
         #[test]
         fn scrolling_down_visits_every_row(steps in proptest::collection::vec((0..8u8, 1..5usize), 1..14), rows in 3..9u16) {
             let mut all = Transcript::default();
@@ -324,7 +324,7 @@ fn search_finds_text_in_folded_message() {
     assert!(open.contains("the needle"), "{open}");
 }
 
-/// Events of a question that was answered.
+/// Returns the events of a question that the user has answered with `answer`.
 fn asked(answer: &str) -> Vec<EventKind> {
     let question = "Which database shall the service use, given that it has one writer?";
     let call = CallId("ask".into());

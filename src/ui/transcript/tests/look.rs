@@ -66,7 +66,7 @@ fn open_call_shows_colored_diff() {
     assert_eq!(screen(&one, 40, 2), "✓ edit_file add.py +1 −1\n\n");
 }
 
-/// Events of a call that adds `lines` lines to a file.
+/// Returns the events of a call that adds `lines` lines to a file.
 fn written(id: &str, lines: usize) -> Vec<EventKind> {
     let text: Vec<String> = (1..=lines)
         .map(|n| format!("+let line_{n} = {n};\n"))
@@ -85,7 +85,7 @@ fn short_diff_is_open_and_long_one_is_a_line() {
     assert_eq!(screen(&long, 40, 2), "✓ write_file src/a.rs +22 −0\n\n");
     long.toggle_selected();
     assert_eq!(screen(&long, 40, 30).matches(" + let line").count(), 22);
-    // A failed edit shows its error only.
+    // Of an edit that has failed, only the error is shown.
     let failed = finished("1", Outcome::Error, "Error: old_text was not found", "");
     let failed = transcript(&[started("1", "edit_file", "a.rs"), failed]);
     let expected = "✗ edit_file a.rs\n  Error: old_text was not found\n\n";
@@ -260,7 +260,7 @@ fn answers_of_same_length_do_not_share_a_layout() {
     }
 }
 
-/// Each step: event, and the expected screen after it.
+/// Each step consists of an event and the screen that is expected after it.
 #[test]
 fn answer_is_drawn_after_each_event() {
     let mut one = Transcript::default();

@@ -1,4 +1,4 @@
-//! Tests of scrolling: what is being read stays in place.
+//! Tests of scrolling: the rows that the user reads stay where they are.
 
 use pretty_assertions::assert_eq;
 
@@ -106,7 +106,7 @@ fn unread_cells_are_counted_until_visible() {
         apply_all(&mut all, &[injected(&format!("new {n}"))]);
     }
     assert_eq!(all.unread_below(), 6);
-    // The first visible row is the one above the previously newest row, so nothing new is visible.
+    // The first visible row is the one above the row that was the newest before, so nothing new is visible.
     all.scroll(Scroll::PageDown, view(20, 10));
     assert_eq!(all.unread_below(), 6);
     all.scroll(Scroll::LineDown, view(20, 10));
@@ -136,7 +136,7 @@ fn resize_keeps_visible_text() {
         );
     }
     assert_eq!(first_row(&all, 40, 10), at_40);
-    // Scrolling continues from there at the new width.
+    // Scrolling continues from this row at the new width.
     all.scroll(Scroll::LineDown, view(20, 10));
     all.scroll(Scroll::LineUp, view(20, 10));
     assert!(first_row(&all, 20, 10).split(' ').any(|w| w == first));
@@ -173,7 +173,7 @@ fn selected_cell_is_scrolled_into_view() {
         assert!(screen(&all, 30, 4).contains(&format!("bash {n} ")), "{n}");
     }
     assert!(all.is_following());
-    // Open, its first row is at the top; folded, the view is as before.
+    // When the cell is open, its first row is at the top. When it is folded again, the view is as before.
     all.toggle_selected();
     all.reveal_selected(small);
     assert_eq!(first_row(&all, 30, 4), "✓ bash 9 · 20 lines");

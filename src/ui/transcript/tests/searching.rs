@@ -27,7 +27,7 @@ fn story() -> Transcript {
 fn search_counts_matches_and_wraps_around() {
     let mut all = story();
     search(&mut all, "parser", view(40, 4));
-    // Subject, input, output (twice) and thinking are all counted, folded or not.
+    // Matches in the subject, the input, the output (two) and the thinking are counted, whether folded or not.
     assert_eq!(all.found(), (7, 7));
     let mut actual = Vec::new();
     for _ in 0..8 {

@@ -1,4 +1,4 @@
-//! Tests that cutting long lists, paragraphs and tables changes nothing.
+//! Tests that cutting long lists, paragraphs and tables into pieces does not change the rows.
 
 use pretty_assertions::assert_eq;
 use proptest::prelude::*;
@@ -7,7 +7,7 @@ use crate::ui::transcript::markdown::tests::{
     cut, drawn, drawn_in_pieces, laid, looks_of_words, streamed,
 };
 
-/// Lists and paragraphs that are long enough to be cut, with lines that end them or change their meaning.
+/// Generates lists and paragraphs that are long enough to be cut, with lines that end them or change their meaning.
 fn long_blocks() -> impl Strategy<Value = String> {
     let words = "[a-z]{1,4}( [a-z]{1,4}){0,2}";
     let item = prop_oneof![
@@ -82,7 +82,8 @@ fn long_blocks() -> impl Strategy<Value = String> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(100))]
 
-    /// At every point of the stream, rendering piece by piece and rendering at once give the same rows.
+    /// At every point of the stream, a text that is rendered in pieces has the same rows as a text that is rendered as
+    /// a whole.
     #[test]
     fn cut_long_blocks_draw_the_same_rows(
         text in long_blocks(),
@@ -97,8 +98,8 @@ proptest! {
         }
     }
 
-    /// However a text is split into chunks, reusing the layout after each chunk gives the same last frame as drawing
-    /// the whole text.
+    /// However a text is split into chunks, and although the layout is reused after each chunk, the last frame is the
+    /// same as if the whole text were drawn at once.
     #[test]
     fn streamed_text_is_drawn_like_the_whole(
         text in long_blocks(),
@@ -137,7 +138,7 @@ fn pieces_of_a_long_table_share_one_layout() {
                 looks_of_words(&pieces.rows(0).cloned().collect::<Vec<_>>()),
                 looks_of_words(&whole)
             );
-            // Positions in the text are the same, too.
+            // The text offsets of the rows are the same too.
             let inks: Vec<usize> = (0..pieces.len())
                 .map(|row| pieces.text_offset_of(row))
                 .collect();

@@ -24,8 +24,8 @@ const POLL_INTERVAL: Duration = Duration::from_millis(20);
 const STDERR_MAX: usize = 16 * 1024;
 /// Maximum number of bytes of one read.
 const CHUNK: usize = 16 * 1024;
-/// Maximum number of consecutive reads of one pipe. Without it, a child that never stops writing would delay the
-/// timeout. These reads together can empty a full pipe of the default size (64 KiB).
+/// Maximum number of consecutive reads of one pipe. Without this limit, a child that never stops writing would delay
+/// the timeout. These reads together can empty a full pipe of the default size (64 KiB).
 const READS_MAX: usize = 64;
 
 #[derive(Debug, Clone)]

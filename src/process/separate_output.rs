@@ -20,7 +20,7 @@ pub struct SeparateReport {
     pub stdout: Vec<u8>,
     /// The start of standard error, at most [`CommandSpec::keep`] bytes.
     pub stderr: Vec<u8>,
-    /// The number of bytes of both that were dropped.
+    /// The number of bytes of standard output and standard error together that were dropped.
     pub lost: u64,
     /// Whether the job was killed because it printed too much.
     pub is_flood: bool,
@@ -30,11 +30,10 @@ pub struct SeparateReport {
     pub limit: Option<String>,
 }
 
-/// Runs a job, and kills it when it has printed more than `flood` bytes. Dropping the future kills everything that the
-/// job has started.
+/// Runs a job, and kills it when it has printed more than `flood` bytes to standard output and standard error together.
+/// Dropping the future kills everything that the job has started.
 ///
-/// # Errors
-/// Fails if the program cannot be started.
+/// # Errors Fails if the program cannot be started.
 pub async fn run_separate(
     job: &CommandSpec,
     cancel: &CancellationToken,

@@ -59,7 +59,8 @@ const FIRST_NAMESPACE: &str = "pid:[4026531836]";
 /// Returns whether `/proc` shows the processes of all users, according to the content of `mountinfo`.
 #[cfg(target_os = "linux")]
 fn shows_all_users(mounts: &str) -> bool {
-    // `22 27 0:21 / /proc rw,relatime - proc proc rw,hidepid=2`; a later mount covers an earlier one.
+    // `22 27 0:21 / /proc rw,relatime - proc proc rw,hidepid=2`; the last of several mounts on `/proc` is the visible
+    // one.
     let proc = mounts
         .lines()
         .rfind(|l| l.split(' ').nth(4) == Some("/proc"));

@@ -66,7 +66,7 @@ pub struct PlanInputs {
     pub hooks: Option<PathBuf>,
     /// The worktrees in `.worktrees` that the command can write; empty unless the command runs in the root.
     pub trees: Vec<PathBuf>,
-    /// The user's own folders of crewdeck, which stay read-only below a writable path.
+    /// The folders with the user's settings and decisions. They stay read-only even below a writable path.
     pub protected: Vec<PathBuf>,
     pub temp: Vec<PathBuf>,
     /// Other writable folders: caches, and the folders in the setting `write`.
@@ -169,7 +169,7 @@ pub fn plan(facts: &PlanInputs) -> SandboxPlan {
     let protected = facts.protected.iter().filter(|p| is_writable(p, &plan));
     let protected: Vec<Mount> = protected
         .flat_map(|path| {
-            // A folder that contains a mount can be renamed, unless it is one itself.
+            // A folder that contains a mount can be renamed, unless the folder is a mount itself.
             let is_inside = root.starts_with(workdir) && path.starts_with(workdir);
             let above = path.ancestors().skip(1);
             let above = above.take_while(|above| is_inside && *above != workdir);

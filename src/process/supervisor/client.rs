@@ -48,8 +48,8 @@ fn new_mark() -> String {
     uuid::Uuid::now_v7().simple().to_string()
 }
 
-/// Maximum time that a supervisor may take to kill everything. After that time, crewdeck kills the supervisor and the
-/// processes itself. The supervisor's own timeouts are shorter, except after a fork bomb.
+/// Maximum time that a supervisor may take to kill all processes of a command. After that time, crewdeck kills the
+/// supervisor and the processes itself. The supervisor's own timeouts are shorter, except after a fork bomb.
 const END_TIMEOUT: Duration = Duration::from_secs(8);
 
 pub struct SupervisorClient {
@@ -220,7 +220,8 @@ impl SupervisorClient {
         Ok(Some(serde_json::from_slice(&line)?))
     }
 
-    /// Makes the supervisor kill everything that the program has started, and waits until all of it has ended.
+    /// Makes the supervisor kill everything that the program has started, and waits until all these processes have
+    /// ended.
     pub async fn end(mut self, child: &mut Child) {
         // Fails if the supervisor is gone.
         let _ = self.socket.shutdown().await;

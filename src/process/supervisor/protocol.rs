@@ -39,8 +39,8 @@ pub enum SupervisorEvent {
     Started {
         /// The process id of the program, which is also its process group id.
         pid: i32,
-        /// If the mount view could not be created and the git folder is read-only for that reason: the first of the
-        /// paths that the program can write. Otherwise `None`.
+        /// If the git folder is read-only because the mount view could not be created: the first paths that the program
+        /// can write. Otherwise `None`.
         #[serde(default)]
         git_is_read_only: Option<Vec<PathBuf>>,
     },

@@ -1,7 +1,7 @@
 //! Passes the standard input of a program from crewdeck to its supervisor, over the socket between them.
 //!
-//! The file descriptor is attached to one byte that precedes the request. It comes first because a read that does not
-//! ask for file descriptors closes those that it meets.
+//! The file descriptor is attached to one byte that precedes the request. This byte must come first: the request is
+//! read without asking for file descriptors, and such a read would close the descriptor.
 
 use std::io::{self, IoSlice};
 use std::mem::MaybeUninit;
@@ -30,10 +30,9 @@ pub fn send(socket: &UnixStream, stdin: &OwnedFd) -> io::Result<()> {
     Ok(())
 }
 
-/// Receives what [`send`] has sent.
+/// Receives the standard input that [`send`] has sent.
 ///
-/// # Errors
-/// Fails if the first message contains no file descriptor.
+/// # Errors Fails if the first message contains no file descriptor.
 #[cfg(target_os = "linux")]
 pub fn receive(socket: &UnixStream) -> io::Result<OwnedFd> {
     use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};

@@ -142,7 +142,8 @@ pub fn search(
     (at, rest)
 }
 
-/// Underlines the characters of the first span whose indices are in `marked`. `marked` must be sorted.
+/// Underlines characters of the first span. `marked` holds the indices of these characters, from 0 and in ascending
+/// order.
 pub fn emphasised(
     mut spans: Vec<Span<'static>>,
     marked: &[usize],

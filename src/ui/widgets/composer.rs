@@ -34,8 +34,8 @@ pub enum PasteResult {
     Cut {
         /// Number of bytes that were inserted.
         kept: usize,
-        /// Number of bytes that the whole text would need. The part that was inserted is counted with the four blanks
-        /// that replace each tab, the rest as it was pasted.
+        /// Approximate number of bytes that the whole text would need. In the inserted part, a tab counts as the four
+        /// blanks that replace it; in the rest, it counts as one byte.
         of: usize,
     },
 }
@@ -75,7 +75,7 @@ impl Default for Composer {
     }
 }
 
-/// Creates a text area without its own undo, which would undo single characters.
+/// Creates a text area whose built-in undo is off, because it would undo single characters.
 fn new_area() -> TextArea<'static> {
     let mut area = TextArea::default();
     area.set_max_histories(0);
@@ -211,8 +211,8 @@ impl Composer {
         }
     }
 
-    /// If the cursor has landed inside a grapheme cluster, moves it on to the cluster's edge, in the direction away
-    /// from `before`, its previous position.
+    /// If the cursor is inside a grapheme cluster or chip, moves it to the edge that is farther from its previous
+    /// position `before`.
     fn snap_to_cluster(&mut self, before: (usize, usize)) {
         let (row, at) = self.cursor();
         let sign = self.unit(row, at);

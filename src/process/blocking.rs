@@ -33,9 +33,9 @@ pub struct BlockingCommand {
     pub program: PathBuf,
     pub args: Vec<OsString>,
     pub dir: PathBuf,
-    /// An empty file to use as standard input; `None` means `/dev/null`. The child inherits the file and thereby keeps
-    /// the file's lock until the child exits, even if this process is killed. If a file is given, output is collected
-    /// in temporary files instead of pipes.
+    /// An empty file to use as standard input; `None` means `/dev/null`. The child inherits the file. A lock on the
+    /// file is therefore held until the child exits, even if this process is killed. If a file is given, output is
+    /// collected in temporary files instead of pipes.
     pub stdin: Option<Arc<File>>,
     /// Environment variables to set or, with `None`, to remove.
     pub env: Vec<(&'static str, Option<OsString>)>,

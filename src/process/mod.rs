@@ -37,8 +37,8 @@ use supervisor::{JobOutcome, Supervisor, SupervisorClient};
 const GRACE: Duration = Duration::from_millis(500);
 /// Maximum time for which output is read after the child has exited, because its last output may still be in the pipe.
 const DRAIN: Duration = Duration::from_millis(100);
-/// Maximum number of reads after the child has exited. It is enough to empty both pipes. It is needed because a process
-/// that the child has started may never stop writing.
+/// Maximum number of reads after the child has exited. This many reads empty both pipes; more are not made, because a
+/// process that the child has started may never stop writing.
 const DRAIN_READS: usize = 256;
 
 #[derive(Debug, Clone)]

@@ -16,7 +16,7 @@ use tokio::process::{Child, ChildStderr, ChildStdout, Command};
 use super::supervisor::SupervisorClient;
 use super::{JobExit, JobHandle, ProcessGroup, environment};
 
-/// How a program that runs until it is ended is started.
+/// What to start: a program that runs until it is ended, with its directory, environment and supervisor.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServiceSpec {
     /// The program, followed by its arguments.

@@ -29,7 +29,7 @@ pub fn git_in(folders: &[&Path]) -> GitUse {
         }
         let is_here = match std::fs::read_link(dir.join("cwd")) {
             Ok(cwd) => folders.iter().any(|p| cwd.starts_with(p)) || mentions_any(&dir, folders),
-            // The process belongs to another user or is exiting. Only the former counts.
+            // The process belongs to another user, which counts as use, or it is exiting, which does not.
             Err(_) => !has_ended(&dir),
         };
         if is_here {

@@ -102,7 +102,7 @@ impl PrivateHistory {
         let mut made: BTreeSet<String> = refs::read_names(dir, "made")?;
         let before = made.clone();
         let mut refused = Vec::new();
-        // Deletions first: the name of a deleted ref may be a folder in the name of a new one.
+        // Deletions are applied first, because the name of a deleted ref may be a folder in the name of a new one.
         let (gone, others): (Vec<_>, Vec<_>) = changes.iter().partition(|c| c.new.is_none());
         for change in gone.into_iter().chain(others) {
             let change = change.clone().with_packed(&packed);

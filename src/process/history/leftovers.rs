@@ -1,7 +1,7 @@
 //! Finds and removes what killed processes left in a private folder: lock files and git's temporary files.
 //!
-//! Only commands and transfers write to a private folder. While none of them runs, all its locks are stale, whatever
-//! their age and whichever processes are visible.
+//! Only commands and transfers write to a private folder. While none of them runs, all locks in the folder are stale,
+//! however new they are and whether or not the process that made them is visible.
 
 use std::ffi::OsStr;
 use std::io;

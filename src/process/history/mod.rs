@@ -21,11 +21,11 @@
 //!
 //! `PrivateHistory::transfer` runs before and after each command. It first copies new objects into the repository, then
 //! updates the refs that `refs::verdict` accepts, each only if it still has the value that the command saw. A crash
-//! between the two steps leaves unreferenced objects, and the next transfer continues from `base`. If a change was
-//! refused, or replaced commits, these commits could lose their last ref; they are kept below `refs/crewdeck/beside/`.
-//! Objects are copied through git, which computes their names from their content. So a damaged or substituted object
-//! never enters the repository under another name, and no file of the repository shares an inode with one that a
-//! command can write.
+//! between the two steps leaves unreferenced objects, and the next transfer continues from `base`. Commits would lose
+//! their last ref if the change that adds them is refused, or if a change replaces them. Such commits are kept below
+//! `refs/crewdeck/beside/`. Objects are copied through git, which computes their names from their content. So a damaged
+//! or substituted object never enters the repository under another name, and no file of the repository shares an inode
+//! with one that a command can write.
 //!
 //! Processes that are killed leave locks in the private folders. These locks are removed by each transfer, and by the
 //! repair at the start of a crew, if no command runs: see `leftovers`.
@@ -333,7 +333,7 @@ impl PrivateHistory {
         let private = refs::read_loose(&dir.sub("refs")?)?;
         let mut shared = self.shared()?;
         let mut refused = Vec::new();
-        // Without a base no command has seen the refs yet.
+        // Without the file `base`, no command has run yet, so there are no changes of commands.
         let changes = match &base {
             Some(base) => refs::changes(base, &private),
             None => Vec::new(),
@@ -381,7 +381,7 @@ impl PrivateHistory {
             .collect();
         let changes = refs::changes(&kept, &wanted);
         for change in &changes {
-            // Fails only for an entry whose objects the command has damaged.
+            // The update fails only for an entry whose objects a command has damaged.
             let _ = git::update_ref(&self.common, change)?;
         }
         Ok(!changes.is_empty())

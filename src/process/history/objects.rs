@@ -129,7 +129,7 @@ fn find(objects: &Folder) -> io::Result<PrivateObjects> {
     let mut found = PrivateObjects::default();
     for (name, kind) in objects.entries()? {
         match name.to_str() {
-            // A running git may hold this lock.
+            // A git process that is still running may hold this lock.
             _ if kind.is_file() && leftovers::is_lock(&name) => {}
             _ if !kind.is_dir() => objects.remove_file(&name)?,
             Some("pack") => {

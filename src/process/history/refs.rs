@@ -93,7 +93,7 @@ impl RefChange {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RefVerdict {
     Accept,
-    /// Apply the change if it is a fast-forward.
+    /// Apply the change if it is a fast-forward, otherwise refuse it.
     AcceptForward,
     /// Do not transfer the change, because the ref exists separately in each work directory.
     Private,

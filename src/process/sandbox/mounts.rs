@@ -159,11 +159,11 @@ fn set_access(path: &Path, access: MountAccess) -> io::Result<()> {
     }
 }
 
-/// Makes all mounts read-only except those below `paths`. Each of `paths` becomes a mount of its own.
+/// Makes all mounts read-only except those below `paths`. Each of `paths` becomes a separate mount.
 fn make_read_only_except(paths: &[PathBuf]) -> io::Result<()> {
     for path in paths {
         let is_below = |other: &PathBuf| path != other && path.starts_with(other);
-        // A path inside another one gets no mount of its own, so that files can be renamed between them.
+        // A path inside another one does not become a separate mount, so that files can be renamed between the two.
         if !paths.iter().any(is_below) {
             bind_over_itself(path, MountAccess::ReadWrite)?;
         }
@@ -221,7 +221,7 @@ fn hide(path: &Path) -> io::Result<()> {
         mount_bind_recursive("/dev/null", path)
     };
     match done {
-        // It was removed in the meantime.
+        // The path was removed in the meantime.
         Err(Errno::NOENT) => Ok(()),
         done => Ok(done?),
     }

@@ -107,7 +107,8 @@ pub struct SandboxPlan {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum HistoryProtection {
-    /// The command writes to a private copy, or there is no repository, or the user approved the command.
+    /// The history is protected, because the command writes to a private copy. Also used without a repository, and for
+    /// a command that the user approved.
     #[default]
     Private,
     /// The git folder is read-only, because the mount view could not be created. [`plan()`] never returns this value.
@@ -253,7 +254,7 @@ fn git(plan: &mut SandboxPlan, facts: &PlanInputs, own: &Path, common: &Path) {
         // Git treats the commits listed in `shallow` as having no parents, and would prune their history.
         plan.view.push(Mount::ReadOnly(common.join("shallow")));
         if own == common {
-            // In a worktree, a new file in the git folder is visible only to the command.
+            // Not needed in a worktree, where a new file in the git folder is visible only to the command.
             plan.set_aside.push(common.join("shallow"));
         }
         // The transfer after the command relies on the files in this folder.

@@ -21,7 +21,7 @@ use crate::process::{
     CommandSpec, JobExit, NetworkReach, ProcessGroup, ServiceSpec, ended_from, environment,
 };
 
-/// Disables hooks for all git processes below `command`, through the environment variables `GIT_CONFIG_*`.
+/// Disables git hooks for all processes that `command` starts, through the environment variables `GIT_CONFIG_*`.
 fn disable_hooks(command: &mut Command) {
     let count = std::env::var("GIT_CONFIG_COUNT").ok();
     let count: usize = count.and_then(|text| text.parse().ok()).unwrap_or(0);
@@ -223,7 +223,7 @@ impl SupervisorClient {
     /// Makes the supervisor kill everything that the program has started, and waits until all these processes have
     /// ended.
     pub async fn end(mut self, child: &mut Child) {
-        // Fails if the supervisor is gone.
+        // Fails if the supervisor has already ended.
         let _ = self.socket.shutdown().await;
         if tokio::time::timeout(END_TIMEOUT, child.wait())
             .await

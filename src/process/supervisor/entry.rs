@@ -90,7 +90,7 @@ mod linux {
         let request = read_request(&crewdeck)?;
         let event = match supervise(&request, &crewdeck, program_stdin) {
             Ok(Some(event)) => event,
-            // crewdeck is gone, so there is no receiver.
+            // crewdeck has ended, so no process would receive an event.
             Ok(None) => return Ok(()),
             Err(why) => SupervisorEvent::NotStarted { why },
         };
@@ -154,7 +154,7 @@ mod linux {
         let reported_paths =
             reported_paths.map(|plan| plan.writable.iter().take(REPORTED_MAX).cloned().collect());
         let mut event_socket = crewdeck.try_clone().map_err(|e| e.to_string())?;
-        // Fails if crewdeck is gone, which `wait` detects.
+        // Fails if crewdeck has ended, which `wait` detects.
         let _ = send_event(
             &mut event_socket,
             &SupervisorEvent::Started {

@@ -46,7 +46,7 @@ pub fn wait(within: Duration, on_exit: &mut impl FnMut(Pid, WaitStatus)) -> bool
 /// Ends all descendants: sends SIGTERM, waits up to `grace`, then sends SIGKILL to those that remain.
 pub fn terminate(grace: Duration, on_exit: &mut impl FnMut(Pid, WaitStatus)) {
     for pid in descendants() {
-        // Fails only if it has already exited.
+        // Fails only if the process has already exited.
         let _ = kill_process(pid, Signal::TERM);
         // A stopped process handles SIGTERM only once it continues.
         let _ = kill_process(pid, Signal::CONT);

@@ -9,7 +9,7 @@ use crate::domain::sandbox::CommandLimits;
 use crate::process::NetworkReach;
 use crate::process::sandbox::SandboxPlan;
 
-/// Maximum size of a request, which is one line, in bytes.
+/// Maximum size of a request, in bytes. A request is one line.
 pub const LINE_MAX: u64 = 4 * 1024 * 1024;
 /// The environment variable that marks a program and its descendants, so that they can be found if the supervisor is
 /// killed.

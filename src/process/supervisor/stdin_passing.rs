@@ -12,8 +12,7 @@ use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg}
 
 /// Sends `stdin` as the first message of `socket`.
 ///
-/// # Errors
-/// Fails if the socket does not accept it.
+/// # Errors Fails if the socket does not accept the message.
 pub fn send(socket: &UnixStream, stdin: &OwnedFd) -> io::Result<()> {
     let fds = [stdin.as_fd()];
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];

@@ -149,7 +149,7 @@ fn edge(mut spans: Vec<Span<'static>>) -> Option<Line<'static>> {
     Some(Line::from(spans))
 }
 
-/// Draws the placeholder text of an empty pane, which says what will appear there.
+/// Draws the placeholder text of an empty pane, which says what will appear in the pane.
 pub fn empty(words: &str, theme: &Theme, area: Rect, buffer: &mut Buffer) {
     let inner = area.inner(Margin::new(1, 0));
     for (line, row) in wrap(words, usize::from(inner.width))
@@ -199,7 +199,7 @@ pub fn search_edge(
     let room = usize::from(row.width)
         .saturating_sub(width(&count) + 26)
         .max(8);
-    // The end is being typed, so long text is cut at the start.
+    // The user types at the end of the text, so long text is cut at the start.
     while width(words) > room {
         let mut chars = words.chars();
         chars.next();

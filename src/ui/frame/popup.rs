@@ -117,7 +117,7 @@ pub fn search(
         ..area
     };
     let room = usize::from(row.width).saturating_sub(3);
-    // The end is being typed, so long text is cut at the start.
+    // The user types at the end of the text, so long text is cut at the start.
     let mut text = input.text();
     while width(text) > room {
         let mut chars = text.chars();

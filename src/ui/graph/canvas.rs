@@ -285,7 +285,7 @@ pub fn add(
     }
 }
 
-/// Returns the first cell row of a row of points (nodes and bends). Each row of points has room for a node of
+/// Maps a row of points (nodes and bends) to the first of its rows of cells. Each row of points has room for a node of
 /// [`ROWS_MAX`] rows; rows of cells that stay empty are omitted later.
 fn spread(row: usize) -> usize {
     row * ROWS_MAX

@@ -17,7 +17,8 @@ use ratatui::text::Span;
 
 use crate::ui::theme::Theme;
 
-/// Maximum length of a highlighted line, in bytes. The cost of a line grows with its length times the number of rules.
+/// Maximum length of a highlighted line, in bytes. A longer line has one style, because the cost of highlighting grows
+/// with the length of the line times the number of rules.
 const LINE_MAX: usize = 400;
 
 /// The known languages. The first element of a row is the file ending under which the crate `synoptic` has the rules of

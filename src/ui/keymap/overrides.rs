@@ -9,9 +9,9 @@ use crate::ui::keymap::action::FORMER_NAMES;
 use crate::ui::keymap::{Action, Context, KeyBinding, KeyMap};
 use crate::ui::keys;
 
-/// The user's changes to the keymap: names with the keys for each name. A name is that of an action, for all contexts
-/// (`approve`), or has a context before it (`board.merge`). The keys replace the default keys; an empty list unbinds
-/// the action.
+/// The user's changes to the keymap: lists of keys by name. The name `approve` changes the keys of this action in all
+/// contexts; `board.merge` changes those of the action `merge` in the context `board` only. A list replaces the default
+/// keys; an empty list unbinds the action.
 pub type KeyOverrides = BTreeMap<String, Vec<String>>;
 
 /// Why a setting in `[keys]` is invalid.

@@ -41,8 +41,8 @@ impl Row {
         self.spans.iter().map(|s| width(&s.content)).sum()
     }
 
-    /// Pads the row with blanks to `columns` columns. The padding and all spans from index `from` on that have no
-    /// background get the background of `style`.
+    /// Pads the row with blanks to `columns` columns. The padding gets the background of `style`, and so do the spans
+    /// from index `from` on that have no background.
     #[must_use]
     pub fn on_ground(mut self, style: Style, from: usize, columns: usize) -> Row {
         for span in self.spans.iter_mut().skip(from) {

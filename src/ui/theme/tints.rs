@@ -31,7 +31,7 @@ pub fn set(theme: &mut Theme) {
         theme.function,
         theme.type_name,
     ];
-    // The colours of a custom theme may not allow another readable background.
+    // With the colours of a custom theme, code may be unreadable on the mixed background.
     let is_readable = |ground: &Color| {
         let contrast = |style: Style| color_math::contrast(style.fg?, *ground);
         on_code

@@ -21,7 +21,7 @@ use crate::ui::widgets::composer::rows::WrappedLine;
 use crate::ui::widgets::composer::undo::{EditKind, UndoStack};
 pub use crate::ui::widgets::composer::view::{Overflow, TextAreaSize};
 
-/// Maximum length of the text, in bytes. Longer text is cut, and the user is notified.
+/// Maximum length of a message, in bytes. A longer text is cut, and the user is notified.
 pub const COMPOSER_MAX: usize = 256 * 1024;
 
 /// Maximum height of the composer, in rows.
@@ -153,7 +153,8 @@ impl Composer {
             self.leave_chip();
         }
         match key.code {
-            // A terminal without bracketed paste sends pasted text as key events.
+            // A terminal without bracketed paste sends pasted text as key events. An invisible character among them is
+            // handled as a paste.
             KeyCode::Char(c) if is_hidden(c) && !is_joiner(c) => {
                 self.paste(&c.to_string());
             }
@@ -378,7 +379,8 @@ fn clean(text: &str, room: usize) -> (String, usize) {
     (clean, whole)
 }
 
-/// Returns whether `c` is an invisible character that legitimately shapes its neighbors, in emoji and some scripts.
+/// Returns whether `c` is an invisible character that joins its neighbours or selects their form, as in emoji and some
+/// scripts.
 fn is_joiner(c: char) -> bool {
     matches!(c, '\u{200c}' | '\u{200d}' | '\u{fe0e}' | '\u{fe0f}')
 }

@@ -33,7 +33,8 @@ pub struct SeparateReport {
 /// Runs a job, and kills it when it has printed more than `flood` bytes to standard output and standard error together.
 /// Dropping the future kills everything that the job has started.
 ///
-/// # Errors Fails if the program cannot be started.
+/// # Errors
+/// Fails if the program cannot be started.
 pub async fn run_separate(
     job: &CommandSpec,
     cancel: &CancellationToken,

@@ -45,8 +45,9 @@ pub struct ServiceProcess {
 impl ServiceProcess {
     /// Starts a program.
     ///
-    /// # Errors Fails if no process can be started. Under a supervisor, `start` succeeds even if the program itself
-    /// cannot be started; [`ServiceProcess::wait`] then returns the error.
+    /// # Errors
+    /// Fails if no process can be started. Under a supervisor, `start` succeeds even if the program itself cannot be
+    /// started; [`ServiceProcess::wait`] then returns the error.
     pub async fn start(spec: &ServiceSpec) -> io::Result<(ServiceProcess, ServiceStreams)> {
         let (reader, writer) = io::pipe()?;
         let stdin = Sender::from_owned_fd(OwnedFd::from(writer))?;

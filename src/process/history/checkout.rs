@@ -104,7 +104,7 @@ impl<'a> Checkout<'a> {
                 Ok(Some(bytes)) if file != CheckoutFile::Index || is_index(&bytes) => {
                     self.copies.write_bytes(file.label(), &bytes)?;
                 }
-                // The file is missing or damaged. An older copy of it must not be restored later.
+                // The file is missing, damaged or unreadable. An older copy of it must not be restored later.
                 Ok(_) | Err(_) => self.copies.remove(file.label())?,
             }
         }

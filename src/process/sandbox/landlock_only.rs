@@ -41,7 +41,7 @@ pub fn writable_without_git(plan: &SandboxPlan) -> Vec<PathBuf> {
         git,
         read_only,
     };
-    // The paths that only the mount view makes writable, such as the tasks' worktrees in the root.
+    // The paths that steps of the mount view make writable, such as the tasks' worktrees in the root.
     let trees = plan.view.iter().filter_map(|step| match step {
         Mount::Writable(path) => Some(path),
         _ => None,

@@ -19,7 +19,7 @@ const YOUNG_INTERVAL: Timespec = Timespec {
     tv_sec: 0,
     tv_nsec: 25_000_000,
 };
-/// Interval between two checks after [`YOUNG_PERIOD`].
+/// Interval between two checks after `YOUNG_PERIOD`.
 const INTERVAL: Timespec = Timespec {
     tv_sec: 0,
     tv_nsec: 100_000_000,

@@ -12,7 +12,8 @@ use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg}
 
 /// Sends `stdin` as the first message of `socket`.
 ///
-/// # Errors Fails if the socket does not accept the message.
+/// # Errors
+/// Fails if the socket does not accept the message.
 pub fn send(socket: &UnixStream, stdin: &OwnedFd) -> io::Result<()> {
     let fds = [stdin.as_fd()];
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
@@ -31,7 +32,8 @@ pub fn send(socket: &UnixStream, stdin: &OwnedFd) -> io::Result<()> {
 
 /// Receives the standard input that [`send`] has sent.
 ///
-/// # Errors Fails if the first message contains no file descriptor.
+/// # Errors
+/// Fails if the first message contains no file descriptor.
 #[cfg(target_os = "linux")]
 pub fn receive(socket: &UnixStream) -> io::Result<OwnedFd> {
     use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};

@@ -16,7 +16,7 @@ pub const HEIGHT_MIN: u16 = 16;
 /// Minimum width of the screen, in columns, to show all panes at once.
 pub const WIDE: u16 = 140;
 
-/// Minimum height, in rows, of a screen narrower than [`MIDDLE`] to show two panes, one above the other.
+/// Minimum height, in rows, of a screen narrower than `MIDDLE` to show two panes, one above the other.
 pub const TALL: u16 = 36;
 
 /// Minimum width of the screen, in columns, to show two panes side by side.

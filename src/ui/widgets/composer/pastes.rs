@@ -14,8 +14,8 @@ const LINES_MAX: usize = 5;
 /// Maximum number of characters of a pasted text that is shown as it is. A text with more characters is shown as a
 /// chip.
 const CHARS_MAX: usize = 1000;
-/// Number of bytes of [`COMPOSER_MAX`] that only typed text can use, so that the user can still write something beside
-/// a long pasted text.
+/// Number of bytes of `COMPOSER_MAX` that only typed text can use, so that the user can still write something beside a
+/// long pasted text.
 const TYPED_ROOM: usize = 8 * 1024;
 /// Maximum number of chips in a draft. Once a draft has that many, further pasted text is shown as it is.
 const CHIPS_MAX: usize = 64;

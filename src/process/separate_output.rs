@@ -12,7 +12,6 @@ use super::{CommandSpec, DRAIN, DRAIN_READS, JobExit, JobHandle};
 /// Maximum number of bytes of one read.
 const CHUNK: usize = 16 * 1024;
 
-/// The result of a job.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SeparateReport {
     pub ended: JobExit,

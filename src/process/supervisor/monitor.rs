@@ -107,7 +107,7 @@ impl Monitor {
     }
 }
 
-/// Sets a kernel limit on processes, in addition to the limit of the monitor, for fork bombs. The kernel counts all
+/// Sets a kernel limit on processes against fork bombs, in addition to the limit of the monitor. The kernel counts all
 /// threads of the user in the user namespace. Outside of a user namespace that contains only the command, this count
 /// would include other programs, so the function then does nothing. The limit does not apply to root.
 pub fn limit_processes(limits: CommandLimits) {

@@ -80,8 +80,8 @@ pub struct DiffPainter<'a> {
     /// Whether the old and the new version are side by side: the width is at least [`SIDE_BY_SIDE_MIN`], and the lines
     /// to render are not all from one version.
     is_side_by_side: bool,
-    /// The number of lines that the new version of the current file has more than the old one, counted in the lines
-    /// processed so far. Negative if the new version has fewer lines.
+    /// Number of lines in the new version of the current file minus the number in the old version, among the lines
+    /// processed so far.
     growth: isize,
 }
 

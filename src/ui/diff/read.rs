@@ -98,7 +98,7 @@ struct Reader<'a> {
     before: Option<Cow<'a, str>>,
 }
 
-/// Where in the diff the parser is. This determines how it reads the next line.
+/// The part of the diff in which the parser is. It determines how the next line is read.
 #[derive(Default, Clone, Copy)]
 enum ParserState {
     /// Neither in a hunk nor in a git header. The next line begins a file, begins a hunk, or is text that does not

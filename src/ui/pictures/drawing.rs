@@ -3,7 +3,6 @@
 use crate::domain::screen::ImageSetting;
 use crate::ui::theme::ColorDepth;
 
-/// How images are drawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ImageDrawing {
     /// Images are not drawn; only their labels are shown.

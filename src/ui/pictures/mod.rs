@@ -23,7 +23,6 @@ pub struct PictureKey {
     pub size: PictureSize,
 }
 
-/// The content of a picture.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Picture {
     /// The terminal has the image under this id.

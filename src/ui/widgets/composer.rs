@@ -212,8 +212,8 @@ impl Composer {
         }
     }
 
-    /// If the cursor is inside a grapheme cluster or chip, moves it to the edge that is farther from its previous
-    /// position `before`.
+    /// If the cursor is inside a grapheme cluster or chip, moves the cursor to the edge that is farther from `before`,
+    /// the previous position of the cursor.
     fn snap_to_cluster(&mut self, before: (usize, usize)) {
         let (row, at) = self.cursor();
         let sign = self.unit(row, at);

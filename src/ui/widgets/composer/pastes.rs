@@ -94,8 +94,8 @@ impl Pastes {
         };
         let text: Arc<str> = text.into();
         self.folded.push((chip.clone(), Arc::clone(&text)));
-        // Stored without line breaks at the end, because sent messages, in which the text is searched later, have none
-        // there.
+        // The text is stored without line breaks at its end. It is searched in sent messages, which have no line breaks
+        // at their end.
         let text: Arc<str> = text.trim_end().into();
         self.earlier.retain(|one| *one != text);
         self.earlier.push_back(text);

@@ -49,8 +49,8 @@ pub struct CommandSpec {
     pub timeout: Duration,
     /// Maximum number of bytes of output to keep: half from the start, half from the end.
     pub keep: usize,
-    /// The supervisor that runs the job and, at its end, kills everything that the job started. `None`: only the job's
-    /// process group is killed.
+    /// The supervisor that runs the job. When the job ends, the supervisor kills everything that the job has started.
+    /// `None`: only the job's process group is killed.
     pub supervisor: Option<Arc<Supervisor>>,
     pub reach: Reach,
 }
@@ -87,7 +87,7 @@ pub fn shell(command: String) -> Vec<String> {
 pub enum JobExit {
     /// The program exited by itself, with this exit code.
     Code(i32),
-    /// A signal killed the program: sent by another process, or because the job exceeded a limit.
+    /// A signal with this number ended the program, for example because the job exceeded a limit.
     Signal(i32),
     TimedOut,
     Cancelled,

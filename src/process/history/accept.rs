@@ -198,7 +198,7 @@ impl PrivateHistory {
         Ok(is_kept.then_some(kept.name))
     }
 
-    /// Deletes the oldest refs below [`KEPT_COMMITS`] until [`KEPT_COMMITS_MAX`] are left.
+    /// Deletes the oldest refs below [`KEPT_COMMITS`], so that at most [`KEPT_COMMITS_MAX`] remain.
     fn prune_kept_refs(&self) -> io::Result<()> {
         let mut all: Vec<(SystemTime, String, String)> = Vec::new();
         for (name, value) in refs::refs_below(&self.common, KEPT_COMMITS)? {

@@ -24,8 +24,8 @@ pub(super) const SHARED_IN_GIT: &[&str] = &["lfs", "rr-cache"];
 pub(super) const HISTORY_IN_GIT: &[&str] = &["objects", "refs", "logs"];
 /// The folder of refs in the reftable format.
 pub(super) const TABLES_IN_GIT: &str = "reftable";
-/// Entries of a worktree's git folder that tell git where the repository and its configuration are. Read-only for
-/// commands.
+/// Entries of a worktree's git folder that contain settings, or the paths by which git finds the repository and the
+/// worktree. Read-only for commands.
 const LINKS_IN_GIT: &[&str] = &["commondir", "gitdir", "config.worktree"];
 /// Devices that are safe to write.
 const DEVICES: &[&str] = &[
@@ -37,7 +37,7 @@ const DEVICES: &[&str] = &[
     "/dev/tty",
     "/dev/shm",
 ];
-/// Devices that create terminals. They are writable only in a mount view, which has its own set of terminals. On the
+/// Devices that create terminals. They are writable only in a mount view, which has a separate set of terminals. On the
 /// system's terminals, a command could draw on the user's screen, and read and insert keys.
 const TERMINALS: &[&str] = &["/dev/ptmx", "/dev/pts"];
 

@@ -119,7 +119,8 @@ fn parent_in(stat: &str) -> Option<i32> {
     rest.split_whitespace().nth(1)?.parse().ok()
 }
 
-/// Kills every process whose environment contains `entry`. Used to find the processes of a supervisor that was killed.
+/// Kills every process whose environment contains `entry`. Used for the processes of a command whose supervisor was
+/// killed.
 pub fn kill_marked(entry: &str) {
     for (pid, _) in all() {
         let is_marked = fs::read(format!("/proc/{pid}/environ"))

@@ -77,8 +77,8 @@ pub struct DiffPainter<'a> {
     open: [OpenToken; 2],
     /// The number of further lines that may get syntax highlighting.
     highlighted: usize,
-    /// Whether the old and the new version are side by side: the width is at least [`SIDE_BY_SIDE_MIN`], and the lines
-    /// to render are not all from one version.
+    /// Whether the old and the new version are drawn side by side. This is the case if the width is at least
+    /// [`SIDE_BY_SIDE_MIN`] and the lines to render are not all from one version.
     is_side_by_side: bool,
     /// Number of lines in the new version of the current file minus the number in the old version, among the lines
     /// processed so far.

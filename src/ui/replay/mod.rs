@@ -14,7 +14,7 @@ pub const EVENTS_MAX: usize = 200_000;
 pub const GAP_MAX: Duration = Duration::from_secs(3);
 /// Time by which [`Player::jump`] and [`Player::jump_back`] move the position.
 pub const JUMP: Duration = Duration::from_secs(10);
-/// The allowed speed factors.
+/// The allowed speed factors; 1 is the recorded speed.
 pub const SPEEDS: std::ops::RangeInclusive<f64> = 0.1..=1000.0;
 
 /// A recording and the position of the replay in it. All times are relative to the start of the recording, with long

@@ -3,7 +3,7 @@
 use ratatui::layout::Margin;
 use ratatui::layout::Rect;
 
-/// Returns a rectangle of this size in the center of `screen`, clipped to it.
+/// Returns a rectangle of `width` columns and `height` rows in the center of `screen`, clipped to it.
 pub fn centered(screen: Rect, width: u16, height: u16) -> Rect {
     let width = width.min(screen.width);
     let height = height.min(screen.height);

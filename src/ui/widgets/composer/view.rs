@@ -82,7 +82,7 @@ impl Composer {
         self.click(TextAreaSize::from(area), row.min(last), column);
     }
 
-    /// Moves the cursor to a clicked cell, given as row and column of the text area.
+    /// Moves the cursor to a clicked cell, given as row and column of the text area, both from 0.
     pub fn click(&mut self, room: TextAreaSize, row: u16, column: u16) {
         let around = self.around(room);
         let all = around.rows().skip(around.top).take(usize::from(row) + 1);

@@ -51,7 +51,7 @@ impl Fix {
     /// Applies the fix. Returns what was done, on one line.
     ///
     /// # Errors
-    /// Fails if the store refuses the change. Nothing has changed then.
+    /// Fails if the store refuses the change. In that case, nothing was changed.
     pub fn apply(&self, root: &Path, now: Timestamp) -> Result<String, StoreError> {
         Ok(match self {
             Fix::Release { task, owner } => {

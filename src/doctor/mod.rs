@@ -1,9 +1,9 @@
 //! `crewdeck doctor`: checks the setup, finds what earlier crews left behind, and offers fixes.
 //!
 //! Each check is a file in `checks/` with an entry in the table of `checks/mod.rs`. A check gathers facts through the
-//! store or takes them from [`DoctorContext`], and a pure function turns them into findings. A check makes no changes
-//! of its own, but some read through stores that rename a damaged file to `NAME.damaged-N`. A change that cannot lose
-//! work is offered as a [`Fix`]; for any other change the finding only names the command.
+//! store or takes them from [`DoctorContext`], and a pure function turns the facts into findings. A check itself
+//! changes nothing, but some checks read through stores that rename a damaged file to `NAME.damaged-N`. A change that
+//! cannot lose work is offered as a [`Fix`]; for any other change the finding only names the command.
 
 mod checks;
 mod finding;

@@ -24,8 +24,8 @@ const POLL_INTERVAL: Duration = Duration::from_millis(20);
 const STDERR_MAX: usize = 16 * 1024;
 /// Maximum number of bytes of one read.
 const CHUNK: usize = 16 * 1024;
-/// Maximum number of consecutive reads of one pipe. Without it, a child that never stops writing would delay the
-/// timeout. These reads together can empty a full pipe of the default size (64 KiB).
+/// Maximum number of consecutive reads of one pipe. Without this limit, a child that never stops writing would delay
+/// the timeout. These reads together can empty a full pipe of the default size (64 KiB).
 const READS_MAX: usize = 64;
 
 #[derive(Debug, Clone)]
@@ -33,9 +33,9 @@ pub struct BlockingCommand {
     pub program: PathBuf,
     pub args: Vec<OsString>,
     pub dir: PathBuf,
-    /// An empty file to use as standard input; `None` means `/dev/null`. The child inherits the file and thereby keeps
-    /// the file's lock until the child exits, even if this process is killed. If a file is given, output is collected
-    /// in temporary files instead of pipes.
+    /// An empty file to use as standard input; `None` means `/dev/null`. The child inherits the file. A lock on the
+    /// file is therefore held until the child exits, even if this process is killed. If a file is given, output is
+    /// collected in temporary files instead of pipes.
     pub stdin: Option<Arc<File>>,
     /// Environment variables to set or, with `None`, to remove.
     pub env: Vec<(&'static str, Option<OsString>)>,

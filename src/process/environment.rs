@@ -27,8 +27,8 @@ pub fn scrub(command: &mut Command) {
     }
 }
 
-/// Returns the folders of the user's own configuration and decisions. Agents must not write them, also where the project
-/// contains them because it is the home directory.
+/// Returns the folders in which crewdeck stores the user's settings and decisions. Agents must not write to these
+/// folders, even if the project is the home directory and contains them.
 pub fn user_folders() -> Vec<PathBuf> {
     use etcetera::BaseStrategy;
     let Ok(dirs) = etcetera::choose_base_strategy() else {
@@ -40,13 +40,15 @@ pub fn user_folders() -> Vec<PathBuf> {
         .to_vec()
 }
 
-/// Returns the folder with the tokens of MCP servers, which agents must not read; `None` without a home directory.
+/// Returns the folder with the tokens of MCP servers, which agents must not read. Returns `None` without a home
+/// directory.
 pub fn login_folder() -> Option<PathBuf> {
     let config = user_folders().into_iter().next()?;
     Some(config.join("mcp-logins"))
 }
 
-/// Returns the variables of this process that look like secrets, sorted by name, each with the reason why it does.
+/// Returns the names of this process's environment variables that look like secrets, in alphabetical order, each with
+/// the reason.
 pub fn secret_names() -> Vec<(String, WithheldReason)> {
     let mut all: Vec<(String, WithheldReason)> = secrets(std::env::vars_os())
         .map(|(name, reason)| (name.to_string_lossy().into_owned(), reason))

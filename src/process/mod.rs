@@ -1,4 +1,5 @@
-//! Layer 1: runs one child process with bounded output and a timeout, and kills everything it started.
+//! Layer 1: runs one child process with bounded output and a timeout, then kills everything that the child process has
+//! started.
 //!
 //! Agents' commands run under a [supervisor](supervisor::Supervisor), which also kills processes that left their
 //! process group, and in a [sandbox]. Without a supervisor, only the process group is killed.
@@ -36,10 +37,10 @@ use supervisor::{JobOutcome, Supervisor, SupervisorClient};
 
 /// Time between SIGTERM and SIGKILL when a job is killed.
 const GRACE: Duration = Duration::from_millis(500);
-/// How long output is read after the child has exited, because its last output may still be in the pipe.
+/// Maximum time for which output is read after the child has exited, because its last output may still be in the pipe.
 const DRAIN: Duration = Duration::from_millis(100);
-/// Maximum number of reads after the child has exited. Enough to empty both pipes, but bounded in case a grandchild
-/// never stops writing.
+/// Maximum number of reads after the child has exited. This many reads empty both pipes; more are not made, because a
+/// process that the child has started may never stop writing.
 const DRAIN_READS: usize = 256;
 
 #[derive(Debug, Clone)]
@@ -50,8 +51,8 @@ pub struct CommandSpec {
     pub timeout: Duration,
     /// Maximum number of bytes of output to keep: half from the start, half from the end.
     pub keep: usize,
-    /// The supervisor that runs the job and, at its end, kills everything that the job started. `None`: only the job's
-    /// process group is killed.
+    /// The supervisor that runs the job. When the job ends, the supervisor kills everything that the job has started.
+    /// `None`: only the job's process group is killed.
     pub supervisor: Option<Arc<Supervisor>>,
     pub reach: Reach,
 }
@@ -76,8 +77,8 @@ pub struct Reach {
 pub enum NetworkReach {
     #[default]
     On,
-    /// The job gets its own network namespace with only a loopback interface. If that is not possible, the job does not
-    /// run.
+    /// The job runs in a network namespace that has only a loopback interface. If such a namespace cannot be created,
+    /// the job does not run.
     Off,
 }
 
@@ -95,7 +96,7 @@ pub fn shell(command: String) -> Vec<String> {
 pub enum JobExit {
     /// The program exited by itself, with this exit code.
     Code(i32),
-    /// A signal killed the program: sent by another process, or because the job exceeded a limit.
+    /// A signal with this number ended the program, for example because the job exceeded a limit.
     Signal(i32),
     TimedOut,
     Cancelled,

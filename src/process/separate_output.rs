@@ -12,7 +12,6 @@ use super::{CommandSpec, DRAIN, DRAIN_READS, JobExit, JobHandle, JobInput};
 /// Maximum number of bytes of one read.
 const CHUNK: usize = 16 * 1024;
 
-/// The result of a job.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SeparateReport {
     pub ended: JobExit,
@@ -20,7 +19,7 @@ pub struct SeparateReport {
     pub stdout: Vec<u8>,
     /// The start of standard error, at most [`CommandSpec::keep`] bytes.
     pub stderr: Vec<u8>,
-    /// The number of bytes of both that were dropped.
+    /// The number of bytes of standard output and standard error together that were dropped.
     pub lost: u64,
     /// Whether the job was killed because it printed too much.
     pub is_flood: bool,
@@ -30,8 +29,8 @@ pub struct SeparateReport {
     pub limit: Option<String>,
 }
 
-/// Runs a job with its own input, and kills it when it has printed more than `flood` bytes. Dropping the future kills
-/// everything that the job has started.
+/// Runs a job with its own input, and kills it when it has printed more than `flood` bytes to standard output and
+/// standard error together. Dropping the future kills everything that the job has started.
 ///
 /// # Errors
 /// Fails if the program cannot be started.

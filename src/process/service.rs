@@ -1,7 +1,8 @@
 //! Runs a program that serves until it is ended, with pipes for its standard streams.
 //!
-//! It is not sandboxed and has network access. Secrets of crewdeck are not in its environment. Under a supervisor it
-//! ends with everything that it has started, also if crewdeck is killed.
+//! The program is not sandboxed and has network access. Its environment contains no secrets of crewdeck. Under a
+//! supervisor, the program and everything that it has started are killed when crewdeck ends, even if crewdeck is
+//! killed.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -15,7 +16,7 @@ use tokio::process::{Child, ChildStderr, ChildStdout, Command};
 use super::supervisor::SupervisorClient;
 use super::{JobExit, JobHandle, ProcessGroup, environment};
 
-/// How a program that runs until it is ended is started.
+/// What to start: a program that runs until it is ended, with its directory, environment and supervisor.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServiceSpec {
     /// The program, followed by its arguments.
@@ -27,7 +28,8 @@ pub struct ServiceSpec {
     pub supervisor: Option<PathBuf>,
 }
 
-/// The standard streams of a running program. The program must be read from, or it blocks.
+/// The standard streams of a running program. The caller must keep reading its output, because the program blocks when
+/// a pipe is full.
 pub struct ServiceStreams {
     pub stdin: Sender,
     pub stdout: ChildStdout,
@@ -44,8 +46,8 @@ impl ServiceProcess {
     /// Starts a program.
     ///
     /// # Errors
-    /// Fails if no process can be started. If the program runs under a supervisor, an invalid program is no error here:
-    /// [`ServiceProcess::wait`] returns it.
+    /// Fails if no process can be started. Under a supervisor, `start` succeeds even if the program itself cannot be
+    /// started; [`ServiceProcess::wait`] then returns the error.
     pub async fn start(spec: &ServiceSpec) -> io::Result<(ServiceProcess, ServiceStreams)> {
         let (reader, writer) = io::pipe()?;
         let stdin = Sender::from_owned_fd(OwnedFd::from(writer))?;

@@ -1,4 +1,4 @@
-//! Runs real processes and checks their output and that they leave none behind.
+//! Runs real processes, and checks their output and that no process is left behind.
 
 use std::path::Path;
 use std::time::Instant;

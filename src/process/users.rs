@@ -29,7 +29,7 @@ pub fn git_in(folders: &[&Path]) -> GitUse {
         }
         let is_here = match std::fs::read_link(dir.join("cwd")) {
             Ok(cwd) => folders.iter().any(|p| cwd.starts_with(p)) || mentions_any(&dir, folders),
-            // The process belongs to another user or is exiting. Only the former counts.
+            // The process belongs to another user, which counts as use, or it is exiting, which does not.
             Err(_) => !has_ended(&dir),
         };
         if is_here {
@@ -59,7 +59,8 @@ const FIRST_NAMESPACE: &str = "pid:[4026531836]";
 /// Returns whether `/proc` shows the processes of all users, according to the content of `mountinfo`.
 #[cfg(target_os = "linux")]
 fn shows_all_users(mounts: &str) -> bool {
-    // `22 27 0:21 / /proc rw,relatime - proc proc rw,hidepid=2`; a later mount covers an earlier one.
+    // `22 27 0:21 / /proc rw,relatime - proc proc rw,hidepid=2`; the last of several mounts on `/proc` is the visible
+    // one.
     let proc = mounts
         .lines()
         .rfind(|l| l.split(' ').nth(4) == Some("/proc"));

@@ -4,9 +4,9 @@ use crate::doctor::units::size;
 use crate::doctor::{DoctorContext, Finding};
 
 const CHECK: &str = "disk";
-/// If fewer bytes than this are free, the check warns: growing worktrees and records may soon fill the disk.
+/// If fewer bytes than this are free, the check warns, because growing worktrees and records may soon fill the disk.
 const LOW: u64 = 1024 * 1024 * 1024;
-/// If fewer bytes than this are free, the check fails: the next write may fail.
+/// If fewer bytes than this are free, the check fails, because the next write may fail.
 const CRITICAL: u64 = 32 * 1024 * 1024;
 
 /// Checks the free space and the free inodes of the file system that contains the root.

@@ -1,4 +1,4 @@
-//! Finds unread messages. They have no fix, since removing an unread message would lose it.
+//! Finds unread messages. The check offers no fix, because removing an unread message would lose it.
 
 use crate::doctor::units::{ago, count};
 use crate::doctor::{CrewPresence, DoctorContext, Finding};

@@ -1,4 +1,5 @@
-//! The checks, one per file. Each gathers facts and turns them into findings with a pure function.
+//! The checks of `crewdeck doctor`, one per file. Each check gathers facts and turns them into findings with a pure
+//! function.
 
 pub mod crew;
 pub mod disk;

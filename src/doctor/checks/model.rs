@@ -38,7 +38,7 @@ pub struct ModelServer {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ModelListing {
-    /// The names of the models in the server's order; the first is used if none is configured.
+    /// The names of the models in the server's order. If the settings name no model, the first one is used.
     Models(Vec<String>),
     /// The server responded but offers no list of models, so the name of the configured model cannot be verified.
     NoList,

@@ -23,7 +23,7 @@ pub struct SettingsFacts {
     pub extension_problems: Vec<String>,
     /// The notice about servers and hooks of the project that wait for the user's approval.
     pub waiting_extensions: Option<String>,
-    /// Each of them with its file and what would run.
+    /// The servers and hooks of the project that wait for approval, each with its file and what it would run.
     pub waiting_items: Vec<String>,
 }
 

@@ -1,4 +1,5 @@
-//! Checks the kernel's inotify limits. Without file watches, changes by other processes show seconds later.
+//! Checks the kernel's inotify limits. If they are too low for file watches, crewdeck notices changes by other
+//! processes seconds later.
 
 use crate::doctor::{DoctorContext, Finding};
 

@@ -12,7 +12,7 @@ use crate::domain::text::one_line;
 
 /// Maximum number of attempts to update a ref. An attempt fails while another git process holds the lock of the ref.
 const ATTEMPTS: usize = 3;
-/// Pause between two attempts, in addition to git's own wait for a lock.
+/// Pause between two attempts to update a ref. Each attempt already includes the time that git itself waits for a lock.
 const PAUSE: Duration = Duration::from_millis(100);
 /// Prefix of the refs that crewdeck creates for commits that no other ref reaches, so that git does not delete the
 /// commits.
@@ -102,7 +102,7 @@ impl PrivateHistory {
         let mut made: BTreeSet<String> = refs::read_names(dir, "made")?;
         let before = made.clone();
         let mut refused = Vec::new();
-        // Deletions first: the name of a deleted ref may be a folder in the name of a new one.
+        // Deletions are applied first, because the name of a deleted ref may be a folder in the name of a new one.
         let (gone, others): (Vec<_>, Vec<_>) = changes.iter().partition(|c| c.new.is_none());
         for change in gone.into_iter().chain(others) {
             let change = change.clone().with_packed(&packed);
@@ -198,11 +198,11 @@ impl PrivateHistory {
         Ok(is_kept.then_some(kept.name))
     }
 
-    /// Deletes the oldest refs below [`KEPT_COMMITS`] until [`KEPT_COMMITS_MAX`] are left.
+    /// Deletes the oldest refs below [`KEPT_COMMITS`], so that at most [`KEPT_COMMITS_MAX`] remain.
     fn prune_kept_refs(&self) -> io::Result<()> {
         let mut all: Vec<(SystemTime, String, String)> = Vec::new();
         for (name, value) in refs::refs_below(&self.common, KEPT_COMMITS)? {
-            // A packed ref has no file of its own and is older than all loose ones.
+            // A packed ref has no separate file, and counts as older than all loose refs.
             let file = self.common.join(&name).symlink_metadata();
             let since = file.and_then(|file| file.modified());
             all.push((since.unwrap_or(SystemTime::UNIX_EPOCH), name, value));

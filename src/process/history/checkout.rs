@@ -104,7 +104,7 @@ impl<'a> Checkout<'a> {
                 Ok(Some(bytes)) if file != CheckoutFile::Index || is_index(&bytes) => {
                     self.copies.write_bytes(file.label(), &bytes)?;
                 }
-                // There is no valid file to restore.
+                // The file is missing, damaged or unreadable. An older copy of it must not be restored later.
                 Ok(_) | Err(_) => self.copies.remove(file.label())?,
             }
         }

@@ -11,7 +11,7 @@ use std::path::Path;
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, fstat, mkdirat, openat, statat, unlinkat};
 use rustix::io::Errno;
 
-/// Maximum depth of nested folders that [`Folder::remove`] removes. It fails for deeper ones.
+/// Maximum depth of nested folders that [`Folder::remove`] removes. If folders are nested deeper, it fails.
 const DEPTH_MAX: usize = 64;
 
 /// An open folder. Its methods take the name of one entry, not a path, and do not follow symbolic links.

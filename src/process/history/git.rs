@@ -47,7 +47,7 @@ pub fn command(common: &Path) -> Command {
 /// Returns the setting `core.hooksPath` of the git folder `own`; `None` if it is not set.
 pub fn hooks_path(own: &Path) -> Option<PathBuf> {
     let git = command(own);
-    // Takes only the environment of [`command`]: its arguments override the setting that is read here.
+    // Takes the environment of [`command`], but not its arguments, which override the setting that is read here.
     let mut plain = Command::new(git.get_program());
     for (name, value) in git.get_envs() {
         match value {

@@ -1,7 +1,7 @@
 //! Finds and removes what killed processes left in a private folder: lock files and git's temporary files.
 //!
-//! Only commands and transfers write to a private folder. While none of them runs, all its locks are stale, whatever
-//! their age and whichever processes are visible.
+//! Only commands and transfers write to a private folder. While none of them runs, all locks in the folder are stale,
+//! however new they are and whether or not the process that made them is visible.
 
 use std::ffi::OsStr;
 use std::io;
@@ -15,8 +15,8 @@ const SEARCHED: &[&str] = &["refs", "logs", "objects"];
 /// Maximum depth of folders that are searched. Deeper ones are ignored.
 const DEPTH_MAX: usize = 32;
 
-/// Removes the lock files and temporary files that killed git processes left in a private folder, unless a command runs
-/// there. Returns whether no command ran. The caller must hold the transfer lock.
+/// Removes the lock files and temporary files that killed git processes left in the private folder `dir`, but only if
+/// no command runs in its work directory. Returns whether no command ran. The caller must hold the transfer lock.
 pub fn remove_if_unused(dir: &Folder) -> io::Result<bool> {
     Ok(command_lock::if_unused(dir, || remove(dir))?.is_some())
 }
@@ -114,7 +114,7 @@ pub fn remove_stale_locks(root_git: &Path, common: &Path) -> Vec<PathBuf> {
 }
 
 fn search_all(root_git: &Path, common: &Path, search: fn(&Folder) -> Vec<PathBuf>) -> Vec<PathBuf> {
-    // A folder that cannot be searched is reported by the next command there.
+    // An error is ignored here, because the next command in that work directory reports it.
     let locks = |history: PrivateHistory| history.locks_in(search).unwrap_or_default();
     super::all(root_git, common).flat_map(locks).collect()
 }

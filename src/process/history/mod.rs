@@ -5,26 +5,30 @@
 //! the git folder of that work directory:
 //!
 //! - `objects` receives new objects. The repository's objects are its alternate and are read-only.
-//! - `refs` is a copy of the repository's loose refs. `packed-refs` is not copied but read-only, with the limit below.
-//! - `logs` has the reflogs, and with them the stash, of this work directory only.
-//! - `base` is the content of `refs` after the last transfer; `made` lists the refs that commands here have created.
-//! - `checkout` has copies of `HEAD`, `index` and `logs/HEAD`, to restore them from.
-//! - `commands` is locked while commands run; `notes` holds text for the result of the next command.
+//! - `refs` is a copy of the repository's loose refs. `packed-refs` is not copied but read-only, with the limitation
+//!   described below.
+//! - `logs` has the reflogs of this work directory only, and with them its stash.
+//! - `base` is the content of `refs` after the last transfer.
+//! - `made` lists the refs that commands in this work directory have created.
+//! - `checkout` has copies of `HEAD`, `index` and `logs/HEAD`, from which these files are restored.
+//! - `commands` is locked while commands run.
+//! - `notes` holds text for the result of the next command.
 //!
-//! Limit: some files are made read-only by mounting them over themselves: `config.worktree`, and in the root `config`
-//! and `packed-refs`. If a program outside the sandbox, such as `git config` or `git pack-refs`, replaces such a file
-//! by renaming, the kernel removes the mount, and a command that is already running can write the new file.
+//! Limitation: some files are made read-only by mounting them over themselves. These are `config.worktree`, and in the
+//! root also `config` and `packed-refs`. If a program outside the sandbox, such as `git config` or `git pack-refs`,
+//! replaces such a file by renaming, the kernel removes the mount, and a command that is already running can write the
+//! new file.
 //!
 //! `PrivateHistory::transfer` runs before and after each command. It first copies new objects into the repository, then
 //! updates the refs that `refs::verdict` accepts, each only if it still has the value that the command saw. A crash
-//! between the two steps leaves unreferenced objects, and the next transfer continues from `base`. Commits that would
-//! otherwise lose their last ref, because a change was refused or replaced them, are kept below
-//! `refs/crewdeck/beside/`. Objects are copied through git, which computes their names from their content: a damaged or
-//! substituted object never enters the repository under another name, and no file of the repository shares an inode
+//! between the two steps leaves unreferenced objects, and the next transfer continues from `base`. Commits would lose
+//! their last ref if the change that adds them is refused, or if a change replaces them. Such commits are kept below
+//! `refs/crewdeck/beside/`. Objects are copied through git, which computes their names from their content. So a damaged
+//! or substituted object never enters the repository under another name, and no file of the repository shares an inode
 //! with one that a command can write.
 //!
-//! Processes that are killed leave locks in the private folders. Each transfer and the repair at the start of a crew
-//! remove them if no command runs: see `leftovers`.
+//! Processes that are killed leave locks in the private folders. These locks are removed by each transfer, and by the
+//! repair at the start of a crew, if no command runs: see `leftovers`.
 
 mod accept;
 mod checkout;
@@ -57,7 +61,7 @@ pub const FOLDER: &str = "crewdeck";
 pub const SHARED_OBJECTS: &str = "shared";
 /// If a command creates a file that only the user may create, the supervisor renames the file by appending this suffix.
 pub const SET_ASIDE: &str = ".set-aside";
-/// Prefix of crewdeck's own refs. They keep objects alive and are hidden from commands.
+/// Prefix of the refs that crewdeck creates to keep objects from being deleted. They are hidden from commands.
 const KEPT_REFS: &str = "refs/crewdeck/";
 /// Maximum number of stash entries whose objects are kept. Garbage collection may delete the objects of older entries.
 const STASH_MAX: usize = 64;
@@ -69,11 +73,12 @@ const LOG_MAX: u64 = 16 * 1024 * 1024;
 const ALTERNATES_MAX: u64 = 1024 * 1024;
 /// Maximum size of a repository's `config`, in bytes.
 const CONFIG_MAX: u64 = 4 * 1024 * 1024;
-/// Maximum number of refused refs that the result of a command lists. Of the other refused refs, it gives only the
-/// number.
+/// Maximum number of refused refs that the result of a command lists. Of the others, the result says only how many
+/// there are.
 const NAMED_MAX: usize = 5;
 
-/// The private history of one work directory: objects, refs and reflogs that commands there write to.
+/// The private history of one work directory: the objects, refs and reflogs to which the commands in that directory
+/// write.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PrivateHistory {
     /// The git folder that all worktrees share.
@@ -180,7 +185,8 @@ impl PrivateHistory {
             fs::create_dir_all(&shared)?;
         }
         let mut wanted = format!("{}\n", shared.display());
-        // Makes relative alternates of the repository absolute: they do not resolve from where its objects are mounted.
+        // Makes relative alternates of the repository absolute, because its objects are mounted at another path, from
+        // which relative alternates do not resolve.
         let objects = self.common.join("objects");
         let info = Folder::open(&objects).and_then(|all| all.sub("info"));
         let own = match info.and_then(|info| info.read("alternates", ALTERNATES_MAX)) {
@@ -327,7 +333,7 @@ impl PrivateHistory {
         let private = refs::read_loose(&dir.sub("refs")?)?;
         let mut shared = self.shared()?;
         let mut refused = Vec::new();
-        // Without a base no command has seen the refs yet.
+        // Without the file `base`, no command has run yet, so there are no changes of commands.
         let changes = match &base {
             Some(base) => refs::changes(base, &private),
             None => Vec::new(),
@@ -375,7 +381,7 @@ impl PrivateHistory {
             .collect();
         let changes = refs::changes(&kept, &wanted);
         for change in &changes {
-            // Fails only for an entry whose objects the command has damaged.
+            // The update fails only for an entry whose objects a command has damaged.
             let _ = git::update_ref(&self.common, change)?;
         }
         Ok(!changes.is_empty())
@@ -412,7 +418,7 @@ pub fn can_be_private(common: &Path) -> bool {
 pub fn recover(root_git: &Path, common: &Path) {
     for history in all(root_git, common) {
         if history.is_pending() {
-            // The next command there tries again.
+            // The next command in this work directory tries again.
             if let Err(why) = history.transfer(TransferPhase::Recovery, &mut None) {
                 tracing::error!("the git changes of earlier commands were not transferred: {why}");
             }

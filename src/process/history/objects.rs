@@ -13,7 +13,8 @@ use super::{git, leftovers};
 /// same with received objects (`fetch.unpackLimit`).
 const UNPACK_LIMIT: usize = 100;
 
-/// If some objects are damaged, the others are copied in parts. This is the maximum number of attempts to copy a part.
+/// Maximum number of attempts to copy a part of the objects. Objects are copied in parts only if some of them are
+/// damaged.
 const SALVAGE_MAX: usize = 256;
 
 /// The subfolder of the private folder for objects that cannot be copied into the repository.
@@ -63,7 +64,7 @@ pub fn copy(dir: &Folder, path: &Path, common: &Path) -> io::Result<bool> {
         if missing.contains(&name) {
             move_aside(dir, &folder, OsStr::new(rest), &name)?;
         } else {
-            // A concurrent git may have removed it.
+            // Another git process may have removed the file.
             let _ = folder.remove_file(rest);
         }
     }
@@ -97,8 +98,8 @@ pub fn move_aside(dir: &Folder, from: &Folder, name: &OsStr, to: &str) -> io::Re
     Ok(Path::new(ASIDE).join(free))
 }
 
-/// Copies the undamaged ones among the objects `names` to the repository, and finds them by bisection. Returns whether
-/// git can write any object to the repository.
+/// Copies those of the objects `names` that are undamaged to the repository; finds them by bisection. Returns whether
+/// git can write objects to the repository at all.
 fn salvage(names: &[String], private: &Path, common: &Path) -> bool {
     let mut parts = vec![names];
     let mut tries = SALVAGE_MAX;
@@ -128,7 +129,7 @@ fn find(objects: &Folder) -> io::Result<PrivateObjects> {
     let mut found = PrivateObjects::default();
     for (name, kind) in objects.entries()? {
         match name.to_str() {
-            // A running git may hold this lock.
+            // A git process that is still running may hold this lock.
             _ if kind.is_file() && leftovers::is_lock(&name) => {}
             _ if !kind.is_dir() => objects.remove_file(&name)?,
             Some("pack") => {

@@ -93,7 +93,7 @@ impl RefChange {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RefVerdict {
     Accept,
-    /// Apply the change if it is a fast-forward.
+    /// Apply the change if it is a fast-forward, otherwise refuse it.
     AcceptForward,
     /// Do not transfer the change, because the ref exists separately in each work directory.
     Private,
@@ -113,7 +113,8 @@ pub enum RefusalReason {
     WrongPlace,
     /// The ref already existed, and no command in this work directory created it.
     NotMadeHere,
-    /// The branch is checked out in the root, and its new value does not contain all commits of its old value.
+    /// The branch is checked out in the root, and the change is not a fast-forward: it would remove commits from the
+    /// branch.
     LosesCommits,
     /// Objects that the new value needs are damaged or missing.
     Incomplete,
@@ -294,8 +295,8 @@ pub fn write_names(dir: &Folder, name: &str, names: &BTreeSet<String>) -> io::Re
 /// Updates the loose refs in `dir` to the values in `shown`. `private` contains the values that were read from `dir`
 /// before. Skips a ref that is locked or no longer has its value in `private`.
 ///
-/// Returns the resulting refs. A skipped ref is returned with its value in `private`. With its value in `shown`, the
-/// next transfer would mistake the difference for a change of a command.
+/// Returns the resulting refs. A skipped ref is returned with its value in `private`. If it were returned with its
+/// value in `shown`, the next transfer would mistake the difference for a change of a command.
 pub fn update_loose(dir: &Folder, private: &RefMap, shown: &RefMap) -> io::Result<RefMap> {
     let mut now = shown.clone();
     for change in changes(private, shown) {

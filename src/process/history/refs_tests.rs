@@ -180,7 +180,7 @@ fn packed_refs_must_be_a_regular_file() {
     let dir = tempfile::tempdir().unwrap();
     assert_eq!(read_packed(dir.path()).unwrap(), RefMap::new());
     let packed = dir.path().join("packed-refs");
-    // Reading it to the end would exhaust memory.
+    // Reading this link to the end would exhaust memory.
     std::os::unix::fs::symlink("/dev/zero", &packed).unwrap();
     assert!(read_packed(dir.path()).is_err());
     fs::remove_file(&packed).unwrap();

@@ -1,4 +1,4 @@
-//! The sandbox of a crew: reads from the disk what the sandbox plan of a command depends on.
+//! Reads from the disk the facts on which the sandbox plan of a command depends.
 
 use std::fs;
 use std::io::Read;
@@ -73,7 +73,7 @@ pub struct Sandbox {
     has_warned: SharedFlag,
 }
 
-/// A flag that is set once and shared by all clones. All flags count as equal.
+/// A flag that is set once and shared by all clones. Two flags always compare as equal.
 #[derive(Debug, Clone, Default)]
 struct SharedFlag(Arc<AtomicBool>);
 
@@ -138,7 +138,7 @@ impl Sandbox {
     }
 
     /// Returns a warning for the model if the history is unprotected or read-only. Only the first call with such a plan
-    /// returns it, so the model sees it once per crew.
+    /// returns the warning, so that it appears once per crew.
     pub fn warning(&self, plan: &SandboxPlan) -> Option<&'static str> {
         let text = match plan.keeps_history {
             HistoryProtection::Private => return None,
@@ -210,7 +210,7 @@ impl Sandbox {
             }
         });
         if let Some(own) = own_git.as_ref().filter(|own| own.is_dir()) {
-            // Only existing paths can be mounted over. A missing one could be created by the command.
+            // Only existing paths can be mounted over. Without this call, the command could create a missing path.
             create_missing_protected_files(own);
         }
         let history = own_git
@@ -264,8 +264,8 @@ impl Sandbox {
 }
 
 impl Sandbox {
-    /// Returns the user's own folders of crewdeck that a command could write, and the approved files. Creates missing
-    /// folders, because only existing ones can be mounted over.
+    /// Returns the folders with the user's settings and decisions to which a command could write, and the files that the
+    /// user has approved. Creates missing folders, because only existing ones can be mounted over.
     fn protected_folders(&self, workdir: &Path) -> Vec<PathBuf> {
         let writable = || {
             let others = self.temp.iter().chain(&self.write).map(PathBuf::as_path);
@@ -274,7 +274,7 @@ impl Sandbox {
         let mut folders = environment::user_folders();
         folders.retain(|folder| writable().any(|path| folder.starts_with(path)));
         for folder in &folders {
-            // A failure is seen where the folder is used.
+            // An error is ignored here. It shows again when the folder is used.
             let _ = fs::DirBuilder::new()
                 .recursive(true)
                 .mode(0o700)

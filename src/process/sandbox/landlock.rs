@@ -12,7 +12,7 @@ use rustix::thread::{CapabilitySet, remove_capability_from_bounding_set};
 /// The newest Landlock ABI to request. An older kernel enforces only the restrictions that it supports. Later ABIs
 /// would also block connections to sockets outside the sandbox, such as ssh-agent.
 const NEWEST: ABI = ABI::V7;
-/// The first ABI version that controls truncation. Below it, commands can empty read-only files.
+/// The first ABI version that controls truncation. With an older version, commands can empty read-only files.
 pub const TRUNCATE_VERSION: u32 = 3;
 
 /// Restricts this thread and the processes it starts, irrevocably: they can write only below `writable` and send

@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use super::plan::{Mount, SandboxPlan};
 use crate::domain::folders::STATE;
 
-/// If a folder is replaced by its entries, at most this many of the entries become writable.
+/// Maximum number of entries of a folder that become writable one by one, if the folder itself must not become
+/// writable.
 const ENTRIES_MAX: usize = 4096;
 
 /// Returns the writable paths of `plan` without the git folder. A folder that contains the git folder is replaced by
@@ -28,7 +29,8 @@ pub fn writable_without_git(plan: &SandboxPlan) -> Vec<PathBuf> {
         })
         .collect();
     let is_state = |path: &&Path| STATE.iter().any(|name| path.ends_with(name));
-    // For a command in the root, the state folders and other read-only paths are excluded in the same way.
+    // If the command runs in the root, folders that contain the state folders or other read-only paths are replaced by
+    // their entries, too.
     let inner: &[&Path] = if read_only.iter().any(is_state) {
         &read_only
     } else {
@@ -39,7 +41,7 @@ pub fn writable_without_git(plan: &SandboxPlan) -> Vec<PathBuf> {
         git,
         read_only,
     };
-    // These include the tasks' worktrees in the root.
+    // The paths that steps of the mount view make writable, such as the tasks' worktrees in the root.
     let trees = plan.view.iter().filter_map(|step| match step {
         Mount::Writable(path) => Some(path),
         _ => None,

@@ -1,6 +1,7 @@
 //! The mount view: a private mount namespace in which protected folders are mounted read-only over themselves.
 //!
-//! Only a single-threaded process can create a mount view, because the kernel lets no others create a user namespace.
+//! Only a single-threaded process can create a mount view, because the kernel does not let other processes create a
+//! user namespace.
 
 use std::fs;
 use std::io;
@@ -158,11 +159,11 @@ fn set_access(path: &Path, access: MountAccess) -> io::Result<()> {
     }
 }
 
-/// Makes all mounts read-only except those below `paths`. Each of `paths` becomes a mount of its own.
+/// Makes all mounts read-only except those below `paths`. Each of `paths` becomes a separate mount.
 fn make_read_only_except(paths: &[PathBuf]) -> io::Result<()> {
     for path in paths {
         let is_below = |other: &PathBuf| path != other && path.starts_with(other);
-        // A path inside another one gets no mount of its own, so that files can be renamed between them.
+        // A path inside another one does not become a separate mount, so that files can be renamed between the two.
         if !paths.iter().any(is_below) {
             bind_over_itself(path, MountAccess::ReadWrite)?;
         }
@@ -173,7 +174,7 @@ fn make_read_only_except(paths: &[PathBuf]) -> io::Result<()> {
         }
         match set_access(&mount, MountAccess::ReadOnly) {
             Ok(()) => {}
-            // The mount is covered by another one or unreachable, so the command cannot write to it either.
+            // The mount is hidden by a later mount or unreachable, so the command cannot write to it either.
             Err(e)
                 if matches!(
                     e.kind(),
@@ -220,7 +221,7 @@ fn hide(path: &Path) -> io::Result<()> {
         mount_bind_recursive("/dev/null", path)
     };
     match done {
-        // It was removed in the meantime.
+        // The path was removed in the meantime.
         Err(Errno::NOENT) => Ok(()),
         done => Ok(done?),
     }
@@ -333,7 +334,8 @@ fn is_one_of(name: &Path, names: &[&str]) -> bool {
     names.iter().any(|one| name == Path::new(one))
 }
 
-/// An open file or folder that a mount covers. Because it is open, it can be mounted again on top of that mount.
+/// An open file or folder whose path a later mount hides. Because it is open, it can be mounted again, on top of that
+/// mount.
 struct HeldEntry {
     /// The name of the entry in its folder; for [`HeldEntry::mount_back`], its whole path.
     name: PathBuf,
@@ -375,8 +377,7 @@ impl HeldEntry {
         Ok(HeldEntry { name, open, kind })
     }
 
-    /// Mounts the entry again at its original path, which another mount now covers. Includes all mounts below the
-    /// entry.
+    /// Mounts the entry, with all mounts below it, again at its original path, where another mount hides it now.
     fn mount_back(&self) -> io::Result<()> {
         if self.kind.is_dir() {
             fs::create_dir_all(&self.name)?;

@@ -24,8 +24,8 @@ pub(super) const SHARED_IN_GIT: &[&str] = &["lfs", "rr-cache"];
 pub(super) const HISTORY_IN_GIT: &[&str] = &["objects", "refs", "logs"];
 /// The folder of refs in the reftable format.
 pub(super) const TABLES_IN_GIT: &str = "reftable";
-/// Entries of a worktree's git folder that tell git where the repository and its configuration are. Read-only for
-/// commands.
+/// Entries of a worktree's git folder that contain settings, or the paths by which git finds the repository and the
+/// worktree. Read-only for commands.
 const LINKS_IN_GIT: &[&str] = &["commondir", "gitdir", "config.worktree"];
 /// Devices that are safe to write.
 const DEVICES: &[&str] = &[
@@ -37,7 +37,7 @@ const DEVICES: &[&str] = &[
     "/dev/tty",
     "/dev/shm",
 ];
-/// Devices that create terminals. They are writable only in a mount view, which has its own set of terminals. On the
+/// Devices that create terminals. They are writable only in a mount view, which has a separate set of terminals. On the
 /// system's terminals, a command could draw on the user's screen, and read and insert keys.
 const TERMINALS: &[&str] = &["/dev/ptmx", "/dev/pts"];
 
@@ -66,8 +66,8 @@ pub struct PlanInputs {
     pub hooks: Option<PathBuf>,
     /// The worktrees in `.worktrees` that the command can write; empty unless the command runs in the root.
     pub trees: Vec<PathBuf>,
-    /// The user's own folders of crewdeck and the files that the user has approved, which stay read-only below a writable
-    /// path.
+    /// The folders with the user's settings and decisions, and the files that the user has approved. They stay read-only
+    /// even below a writable path.
     pub protected: Vec<PathBuf>,
     pub temp: Vec<PathBuf>,
     /// Other writable folders: caches, and the folders in the setting `write`.
@@ -108,7 +108,8 @@ pub struct SandboxPlan {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum HistoryProtection {
-    /// The command writes to a private copy, or there is no repository, or the user approved the command.
+    /// The history is protected, because the command writes to a private copy. Also used without a repository, and for
+    /// a command that the user approved.
     #[default]
     Private,
     /// The git folder is read-only, because the mount view could not be created. [`plan()`] never returns this value.
@@ -170,7 +171,7 @@ pub fn plan(facts: &PlanInputs) -> SandboxPlan {
     let protected = facts.protected.iter().filter(|p| is_writable(p, &plan));
     let protected: Vec<Mount> = protected
         .flat_map(|path| {
-            // A folder that contains a mount can be renamed, unless it is one itself.
+            // A folder that contains a mount can be renamed, unless the folder is a mount itself.
             let is_inside = root.starts_with(workdir) && path.starts_with(workdir);
             let above = path.ancestors().skip(1);
             let above = above.take_while(|above| is_inside && *above != workdir);
@@ -259,7 +260,7 @@ fn git(plan: &mut SandboxPlan, facts: &PlanInputs, own: &Path, common: &Path) {
         // Git treats the commits listed in `shallow` as having no parents, and would prune their history.
         plan.view.push(Mount::ReadOnly(common.join("shallow")));
         if own == common {
-            // In a worktree, a new file in the git folder is visible only to the command.
+            // Not needed in a worktree, where a new file in the git folder is visible only to the command.
             plan.set_aside.push(common.join("shallow"));
         }
         // The transfer after the command relies on the files in this folder.

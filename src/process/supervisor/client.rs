@@ -22,7 +22,7 @@ use crate::process::{
     environment,
 };
 
-/// Disables hooks for all git processes below `command`, through the environment variables `GIT_CONFIG_*`.
+/// Disables git hooks for all processes that `command` starts, through the environment variables `GIT_CONFIG_*`.
 fn disable_hooks(command: &mut Command) {
     let count = std::env::var("GIT_CONFIG_COUNT").ok();
     let count: usize = count.and_then(|text| text.parse().ok()).unwrap_or(0);
@@ -49,8 +49,8 @@ fn new_mark() -> String {
     uuid::Uuid::now_v7().simple().to_string()
 }
 
-/// Maximum time that a supervisor may take to kill everything. After that time, crewdeck kills the supervisor and the
-/// processes itself. The supervisor's own timeouts are shorter, except after a fork bomb.
+/// Maximum time that a supervisor may take to kill all processes of a command. After that time, crewdeck kills the
+/// supervisor and the processes itself. The supervisor's own timeouts are shorter, except after a fork bomb.
 const END_TIMEOUT: Duration = Duration::from_secs(8);
 
 pub struct SupervisorClient {
@@ -227,9 +227,10 @@ impl SupervisorClient {
         Ok(Some(serde_json::from_slice(&line)?))
     }
 
-    /// Makes the supervisor kill everything that the program has started, and waits until all of it has ended.
+    /// Makes the supervisor kill everything that the program has started, and waits until all these processes have
+    /// ended.
     pub async fn end(mut self, child: &mut Child) {
-        // Fails if the supervisor is gone.
+        // Fails if the supervisor has already ended.
         let _ = self.socket.shutdown().await;
         if tokio::time::timeout(END_TIMEOUT, child.wait())
             .await

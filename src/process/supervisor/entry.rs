@@ -90,7 +90,7 @@ mod linux {
         let request = read_request(&crewdeck)?;
         let event = match supervise(&request, &crewdeck, program_stdin) {
             Ok(Some(event)) => event,
-            // crewdeck is gone, so there is no receiver.
+            // crewdeck has ended, so no process would receive an event.
             Ok(None) => return Ok(()),
             Err(why) => SupervisorEvent::NotStarted { why },
         };
@@ -124,8 +124,8 @@ mod linux {
             .map_err(|e| format!("cannot become a subreaper: {e}"))?;
         // Keeps the program from drawing on crewdeck's terminal and from inserting keys into it.
         setsid().map_err(|e| format!("cannot leave crewdeck's terminal: {e}"))?;
-        // Held until all processes have ended, even if crewdeck does not wait for that. Taken before the mount view is
-        // created, because the lock's folder is read-only in it.
+        // Marks the command as running until all its processes have ended, even if crewdeck does not wait for that. The
+        // lock is taken before the mount view is created, because the folder of the lock is read-only in that view.
         let history = request.plan.as_ref().and_then(|plan| plan.history.as_ref());
         let _running = history.and_then(|history| history.mark_running().ok());
         let (plan, without_view) = match request.plan.clone() {
@@ -154,7 +154,7 @@ mod linux {
         let reported_paths =
             reported_paths.map(|plan| plan.writable.iter().take(REPORTED_MAX).cloned().collect());
         let mut event_socket = crewdeck.try_clone().map_err(|e| e.to_string())?;
-        // Fails if crewdeck is gone, which `wait` detects.
+        // Fails if crewdeck has ended, which `wait` detects.
         let _ = send_event(
             &mut event_socket,
             &SupervisorEvent::Started {
@@ -206,8 +206,8 @@ mod linux {
         }))
     }
 
-    /// Creates the mount view. Returns the plan to enforce with Landlock. If the view could not be created and the git
-    /// folder is read-only for that reason, also returns the error.
+    /// Creates the mount view, the private mount namespace of the command. Returns the plan to enforce with Landlock.
+    /// If the view could not be created and the git folder is read-only for that reason, also returns the error.
     fn enter_mount_view(
         mut plan: SandboxPlan,
         request: &StartRequest,
@@ -267,8 +267,8 @@ mod linux {
             .env(MARK, &request.mark)
             .stdin(stdin)
             .process_group(0);
-        // Restricts only a thread and the children it starts, so the supervisor itself stays unrestricted. The thread
-        // ends before the program could send it a signal.
+        // The restriction applies to one thread and the children that it starts, so the supervisor itself stays
+        // unrestricted. The thread ends before the program could send it a signal.
         let started = thread::scope(|scope| {
             let sandboxed = scope.spawn(|| {
                 if let Some(plan) = plan {
@@ -320,7 +320,7 @@ mod linux {
             let mut fds = vec![PollFd::new(crewdeck, PollFlags::IN)];
             fds.extend(pidfd.iter().map(|e| PollFd::new(e, PollFlags::IN)));
             let interval = monitor.as_ref().map_or(interval, Monitor::poll_interval);
-            // On an error the loop only runs early.
+            // On an error, the next checks only happen earlier.
             let _ = poll(&mut fds, Some(&interval));
             if let Some(why) = monitor.as_mut().and_then(Monitor::exceeded) {
                 return SupervisionEnd::LimitExceeded(why);
@@ -333,8 +333,8 @@ mod linux {
         }
     }
 
-    /// Tries whether a mount view with this network access can be created. Changes the view of this process, which must
-    /// exit soon after.
+    /// Tries whether a mount view with this network access can be created. Changes the mounts of this process, which
+    /// must exit soon after.
     fn probe_mounts(network: NetworkReach) -> Availability {
         match mounts::apply(&mounts::probe_steps(), network) {
             Ok(()) => Availability::Yes,

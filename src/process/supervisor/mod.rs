@@ -1,11 +1,16 @@
-//! The supervisor: a process between crewdeck and each command of an agent that kills everything the command starts.
+//! The supervisor: a process between crewdeck and a command of an agent. When the command ends or is cancelled, the
+//! supervisor kills every process that the command has started.
 //!
-//! The supervisor is crewdeck itself, run with the hidden verb [`VERB`], one process per command. Its standard input is
-//! one end of a socket pair. crewdeck sends the request and receives events over the other end. When that end closes,
-//! because crewdeck cancels the command or was killed, the supervisor kills everything. The program's own standard input
-//! is empty, or a pipe that crewdeck passes over the socket. Processes that leave their
-//! group or parent (`setsid`, double fork) stay descendants of the supervisor, because it is a subreaper. The
-//! supervisor itself runs outside the sandbox of the command, so the command cannot send it signals.
+//! There is one supervisor per command. It runs the program of crewdeck with the hidden verb [`VERB`]. Its standard
+//! input is one end of a socket pair; crewdeck uses the other end to send the request and to receive events. When
+//! crewdeck cancels the command or is killed, crewdeck's end closes, and the supervisor kills all processes of the
+//! command.
+//!
+//! The standard input of the command is empty, or a pipe that crewdeck passes over the socket.
+//!
+//! A process that leaves its process group or its parent (`setsid`, double fork) stays a descendant of the supervisor,
+//! because the supervisor is a subreaper. The supervisor runs outside the sandbox of the command, so the command cannot
+//! send signals to the supervisor.
 
 mod client;
 mod entry;
@@ -36,7 +41,8 @@ pub const VERB: &str = "guard";
 /// The argument with which crewdeck starts the supervisor. Without it, the supervisor assumes that a user ran the
 /// command.
 const BY_CREWDECK: &str = "--for-crewdeck";
-/// The argument that says that crewdeck passes the standard input of the program before the request.
+/// The argument with which crewdeck announces that it passes the program's standard input over the socket before it
+/// sends the request.
 const WITH_STDIN: &str = "--with-stdin";
 
 /// The settings with which a supervisor process is started for each command of an agent.

@@ -1,8 +1,8 @@
 //! Enforces the process and memory limits of one command while it runs.
 //!
-//! A scan of all processes takes a millisecond or more. The monitor therefore scans only at a fixed interval, and when
-//! the machine's task count or available memory has changed by a fraction of a limit since the command began. Reading
-//! these two values takes microseconds.
+//! A scan of all processes takes a millisecond or more, so not every check includes a scan. A check scans if the last
+//! scan is long ago, or if the machine has many more tasks or much less available memory than when the command began.
+//! Reading these two values takes microseconds.
 
 use std::fs;
 use std::time::{Duration, Instant};
@@ -13,26 +13,26 @@ use rustix::process::{Pid, Resource, Rlimit, setrlimit};
 use super::process_tree;
 use crate::domain::sandbox::CommandLimits;
 
-/// Interval between two checks of a young command ([`YOUNG_PERIOD`]). It is short because most fork and memory bombs
-/// act right away.
+/// Interval between two checks during the first seconds of a command ([`YOUNG_PERIOD`]). It is short because most fork
+/// and memory bombs act right away.
 const YOUNG_INTERVAL: Timespec = Timespec {
     tv_sec: 0,
     tv_nsec: 25_000_000,
 };
-/// Interval between two checks of a command that is no longer young.
+/// Interval between two checks after `YOUNG_PERIOD`.
 const INTERVAL: Timespec = Timespec {
     tv_sec: 0,
     tv_nsec: 100_000_000,
 };
-/// How long a command counts as young.
+/// Time after the start of a command during which the monitor checks it more often.
 const YOUNG_PERIOD: Duration = Duration::from_secs(2);
 /// Maximum time between two scans of a command's processes.
 const FORCED_SCAN_INTERVAL: Duration = Duration::from_secs(5);
-/// The fraction of a limit that triggers a scan of the command's processes: 4 means a quarter. A scan runs if, since
-/// the command began, the machine's task count has risen by this fraction of the process limit, or its available memory
-/// has fallen by this fraction of the memory limit.
+/// The fraction of a limit that triggers a scan of the command's processes, as a divisor: 4 means a quarter. A scan
+/// runs if, since the command began, the machine's task count has risen by this fraction of the process limit, or its
+/// available memory has fallen by this fraction of the memory limit.
 const SCAN_FRACTION: u64 = 4;
-/// The limit on processes that the kernel enforces is this many times the limit that the monitor enforces.
+/// Ratio of the process limit that the kernel enforces to the lower limit that the monitor enforces.
 const KERNEL_LIMIT_FACTOR: u64 = 4;
 const MIB: u64 = 1024 * 1024;
 
@@ -81,7 +81,7 @@ impl Monitor {
             ));
         }
         let most = self.limits.memory_mb?.saturating_mul(MIB);
-        // An upper bound, cheaper to read: shared pages count several times.
+        // This sum is cheaper to read, and never too low: memory that processes share is counted once for each of them.
         let resident: u64 = all.iter().map(|pid| resident(*pid)).sum();
         if resident <= most {
             return None;
@@ -107,9 +107,9 @@ impl Monitor {
     }
 }
 
-/// Sets a kernel limit on processes, as a backstop against fork bombs. Does nothing unless this process has a user
-/// namespace of its own: the kernel counts all threads of the user in the namespace, which would otherwise include
-/// those of other programs. The limit does not apply to root.
+/// Sets a kernel limit on processes against fork bombs, in addition to the limit of the monitor. The kernel counts all
+/// threads of the user in the user namespace. Outside of a user namespace that contains only the command, this count
+/// would include other programs, so the function then does nothing. The limit does not apply to root.
 pub fn limit_processes(limits: CommandLimits) {
     let is_own = fs::read_to_string("/proc/self/uid_map")
         .is_ok_and(|map| map.split_whitespace().nth(2) == Some("1"));

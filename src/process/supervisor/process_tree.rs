@@ -46,7 +46,7 @@ pub fn wait(within: Duration, on_exit: &mut impl FnMut(Pid, WaitStatus)) -> bool
 /// Ends all descendants: sends SIGTERM, waits up to `grace`, then sends SIGKILL to those that remain.
 pub fn terminate(grace: Duration, on_exit: &mut impl FnMut(Pid, WaitStatus)) {
     for pid in descendants() {
-        // Fails only if it has already exited.
+        // Fails only if the process has already exited.
         let _ = kill_process(pid, Signal::TERM);
         // A stopped process handles SIGTERM only once it continues.
         let _ = kill_process(pid, Signal::CONT);
@@ -119,7 +119,8 @@ fn parent_in(stat: &str) -> Option<i32> {
     rest.split_whitespace().nth(1)?.parse().ok()
 }
 
-/// Kills every process whose environment contains `entry`. Used to find the processes of a supervisor that was killed.
+/// Kills every process whose environment contains `entry`. Used for the processes of a command whose supervisor was
+/// killed.
 pub fn kill_marked(entry: &str) {
     for (pid, _) in all() {
         let is_marked = fs::read(format!("/proc/{pid}/environ"))

@@ -9,7 +9,7 @@ use crate::domain::sandbox::CommandLimits;
 use crate::process::NetworkReach;
 use crate::process::sandbox::SandboxPlan;
 
-/// Maximum size of a request, which is one line, in bytes.
+/// Maximum size of a request, in bytes. A request is one line.
 pub const LINE_MAX: u64 = 4 * 1024 * 1024;
 /// The environment variable that marks a program and its descendants, so that they can be found if the supervisor is
 /// killed.
@@ -39,8 +39,8 @@ pub enum SupervisorEvent {
     Started {
         /// The process id of the program, which is also its process group id.
         pid: i32,
-        /// If the mount view could not be created and the git folder is read-only for that reason: the first of the
-        /// paths that the program can write. Otherwise `None`.
+        /// If the git folder is read-only because the mount view could not be created: the first paths that the program
+        /// can write. Otherwise `None`.
         #[serde(default)]
         git_is_read_only: Option<Vec<PathBuf>>,
     },

@@ -1,7 +1,7 @@
 //! Passes the standard input of a program from crewdeck to its supervisor, over the socket between them.
 //!
-//! The file descriptor is attached to one byte that precedes the request. It comes first because a read that does not
-//! ask for file descriptors closes those that it meets.
+//! The file descriptor is attached to one byte that precedes the request. This byte must come first: the request is
+//! read without asking for file descriptors, and such a read would close the descriptor.
 
 use std::io::{self, IoSlice};
 use std::mem::MaybeUninit;
@@ -13,7 +13,7 @@ use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg}
 /// Sends `stdin` as the first message of `socket`.
 ///
 /// # Errors
-/// Fails if the socket does not accept it.
+/// Fails if the socket does not accept the message.
 pub fn send(socket: &UnixStream, stdin: &OwnedFd) -> io::Result<()> {
     let fds = [stdin.as_fd()];
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
@@ -30,7 +30,7 @@ pub fn send(socket: &UnixStream, stdin: &OwnedFd) -> io::Result<()> {
     Ok(())
 }
 
-/// Receives what [`send`] has sent.
+/// Receives the standard input that [`send`] has sent.
 ///
 /// # Errors
 /// Fails if the first message contains no file descriptor.

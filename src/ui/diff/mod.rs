@@ -1,4 +1,4 @@
-//! Unified diffs: parsing, and rendering with headings and line numbers in a conversation or on a page of their own.
+//! Parses unified diffs, and renders them with line numbers in a conversation or on the diff page.
 
 mod page;
 mod painter;

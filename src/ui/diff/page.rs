@@ -77,8 +77,8 @@ pub enum FileMark {
     LeadsTo(usize),
 }
 
-/// Returns the index of the file that row `line` of the page belongs to. Rows above the first file count as part of
-/// that file. Returns `None` if the diff has no files.
+/// Returns the index, from 0, of the file whose changes contain row `line` of the page; `None` if the diff has no
+/// files. Rows above the first file's heading count as part of the first file. `spots` holds the mark of each row.
 pub fn file_at(spots: impl Iterator<Item = Option<FileMark>>, line: usize) -> Option<usize> {
     let mut found = None;
     for (at, spot) in spots.enumerate() {

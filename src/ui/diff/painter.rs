@@ -15,8 +15,8 @@ use crate::ui::theme::Theme;
 
 /// Maximum width of the column for line numbers, in digits.
 const DIGITS_MAX: usize = 7;
-/// Minimum width, in columns, to show the old and the new version side by side. Below it, most lines of code would
-/// wrap.
+/// Minimum width, in columns, to show the old and the new version side by side. In a narrower area, most lines of code
+/// would wrap.
 const SIDE_BY_SIDE_MIN: usize = 110;
 /// Maximum number of lines of a diff with syntax highlighting. Further lines are shown in one colour, so that a long
 /// diff opens at once.
@@ -77,11 +77,11 @@ pub struct DiffPainter<'a> {
     open: [OpenToken; 2],
     /// The number of further lines that may get syntax highlighting.
     highlighted: usize,
-    /// Whether the old and the new version are side by side: the width is at least [`SIDE_BY_SIDE_MIN`], and the lines
-    /// to render are not all from one version.
+    /// Whether the old and the new version are drawn side by side. This is the case if the width is at least
+    /// [`SIDE_BY_SIDE_MIN`] and the lines to render are not all from one version.
     is_side_by_side: bool,
-    /// How many more lines the new version of the current file has than the old one, counted in the lines processed so
-    /// far.
+    /// Number of lines in the new version of the current file minus the number in the old version, among the lines
+    /// processed so far.
     growth: isize,
 }
 
@@ -298,7 +298,8 @@ impl<'a> DiffPainter<'a> {
         out
     }
 
-    /// Renders a line of a file. If both versions are side by side, the rows have half the width and no indentation.
+    /// Renders a line of a file. If the old and the new version are side by side, the rows have half the width and no
+    /// indentation.
     fn line_rows(&mut self, line: &SourceLine, text_offset: &mut usize) -> Vec<Row> {
         let theme = self.look.theme;
         let (sign, style, ground) = match line.side {

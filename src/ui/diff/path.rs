@@ -29,8 +29,8 @@ fn strip_side_prefix(path: Cow<'_, str>) -> Cow<'_, str> {
     }
 }
 
-/// Returns the path in `a/PATH b/PATH`. If the two paths differ, returns the second one; a later `rename` or `copy`
-/// line names both.
+/// Returns the path in `a/PATH b/PATH`, the text of a `diff --git` header. If the two paths differ, returns the second
+/// one. In that case, a later `rename` or `copy` line names both.
 pub fn git_header_path(text: &str) -> Cow<'_, str> {
     let half = text.len() / 2;
     let halves = (text.get(..half), text.get(half + 1..));

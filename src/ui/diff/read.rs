@@ -30,7 +30,8 @@ pub struct DiffFile<'a> {
     pub change: FileChange<'a>,
     /// Whether the content is binary data, which is not shown.
     pub is_binary: bool,
-    /// The file modes before and after the change; empty if unknown.
+    /// The file modes before and after the change. A mode is empty if it is unknown, and for a new file with the usual
+    /// mode 100644.
     pub modes: (&'a str, &'a str),
     pub added: usize,
     pub removed: usize,
@@ -97,17 +98,19 @@ struct Reader<'a> {
     before: Option<Cow<'a, str>>,
 }
 
-/// The state of the parser: what the next line may be.
+/// The part of the diff in which the parser is. It determines how the next line is read.
 #[derive(Default, Clone, Copy)]
 enum ParserState {
-    /// Outside of hunks and git headers: the line begins a file or a hunk, or is any other text.
+    /// Neither in a hunk nor in a git header. The next line begins a file, begins a hunk, or is text that does not
+    /// belong to the diff.
     #[default]
     Outside,
-    /// A line of git's extended header, such as `new file mode 100755`.
+    /// In git's extended header, which has lines such as `new file mode 100755`.
     Head,
-    /// A line of a hunk. Holds the next line number and the number of remaining lines, for the old and the new file.
+    /// In a hunk. Holds two numbers for the old file, then the same for the new file: the number of the next line, and
+    /// how many lines of the hunk are still to come.
     Hunk((usize, usize), (usize, usize)),
-    /// A line of a hunk of a combined diff. Holds the number of old files and the next line number of the new file.
+    /// In a hunk of a combined diff. Holds the number of old files, and the number of the next line in the new file.
     Combined(usize, usize),
 }
 
@@ -159,8 +162,8 @@ impl<'a> Reader<'a> {
             return false;
         }
         if marks.contains('-') {
-            // In a combined diff, the numbers of removed lines are not tracked: use the number of the next line of the
-            // new file.
+            // In a combined diff, the line numbers of the old files are not tracked. A removed line gets the number of
+            // the next line in the new file.
             self.removed(new, rest);
             return true;
         }
@@ -224,7 +227,7 @@ impl<'a> Reader<'a> {
         true
     }
 
-    /// Handles a line outside of hunks: the start of a file or hunk, or other text.
+    /// Parses a line outside of hunks and headers: the start of a file, the start of a hunk, or other text.
     fn outside(&mut self, line: &'a str) {
         let is_head = matches!(self.part, ParserState::Head);
         if let Some(paths) = line.strip_prefix("diff --git ") {

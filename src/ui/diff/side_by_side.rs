@@ -7,7 +7,7 @@ use crate::ui::text::wrap::Row;
 
 impl DiffParams<'_> {
     /// Joins the rows of a removed line (`left`) and of the added line that replaces it (`right`). `start` is the
-    /// number of visible characters before both.
+    /// number of visible characters in all earlier lines of the diff.
     pub(super) fn side_by_side(self, left: Vec<Row>, right: Vec<Row>, start: usize) -> Vec<Row> {
         let middle = right.first().map_or(start, |row| row.text_offset);
         let (mut left, mut right) = (left.into_iter(), right.into_iter());
@@ -57,7 +57,7 @@ impl DiffParams<'_> {
         }
     }
 
-    /// Returns the width that each version has side by side, in columns.
+    /// Returns the width of one version, in columns, when the old and the new version are side by side.
     pub(super) fn half(self) -> usize {
         (self.columns - self.indent().len() - 2) / 2
     }

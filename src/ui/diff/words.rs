@@ -6,8 +6,8 @@ use similar::{Algorithm, capture_diff_slices};
 
 /// Maximum length of a line, in bytes, for the comparison of its words. In longer lines, no words are marked.
 const LINE_MAX: usize = 400;
-/// Minimum share of the shorter line, in percent, that must be equal in both lines. Lines with a smaller equal part are
-/// treated as unrelated, and no words are marked in them.
+/// Minimum share of the shorter line that must be equal in both lines, in percent of its characters that are not
+/// blanks. Lines with a smaller equal part are treated as unrelated, and no words are marked in them.
 const COMMON_MIN: usize = 40;
 /// Maximum number of comparisons to find similar lines in one change. In a change that would need more, lines are
 /// paired by position.

@@ -1,4 +1,4 @@
-//! Buttons on a card or popup: keys with a label that the mouse can click.
+//! Buttons of cards and popups. A button shows a key and a label, and can be clicked.
 
 use crate::ui::keymap::Action;
 
@@ -7,6 +7,6 @@ pub struct Button {
     /// The key, formatted for display.
     pub key: String,
     pub words: &'static str,
-    /// The action that a click runs; `None` for a button that stands for a range of number keys, such as `1-3`.
+    /// The action that a click runs. `None` for a button that names several number keys, such as `1-3`.
     pub action: Option<Action>,
 }

@@ -4,8 +4,9 @@ use crate::ui::app::Preferences;
 use crate::ui::keymap::pane::Pane;
 use crate::ui::keymap::{Action, Context};
 
-/// Returns where a key works and what it does, such as `Board (3): show the task.` Only the part of the description
-/// `words` before the first `;` or `:` is used. Returns `None` if `context` is not that of a pane.
+/// Returns a text that says in which pane a key works and what the key does, such as `Board (3): show the task.`
+/// `words` describes the action of the key; only the part before the first `;` or `:` is used. Returns `None` if
+/// `context` is not the context of a pane.
 pub fn pane_hint(prefs: &Preferences, context: Context, words: &str) -> Option<String> {
     let Context::In(pane) = context else {
         return None;

@@ -7,19 +7,19 @@ use crate::ui::app::App;
 use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::transcript::Viewport;
 
-/// Minimum width in columns of a screen with panes.
+/// Minimum width of the screen, in columns, to show panes.
 pub const WIDTH_MIN: u16 = 60;
 
-/// Minimum height in rows of a screen with panes.
+/// Minimum height of the screen, in rows, to show panes.
 pub const HEIGHT_MIN: u16 = 16;
 
-/// Minimum width in columns to show all panes at once.
+/// Minimum width of the screen, in columns, to show all panes at once.
 pub const WIDE: u16 = 140;
 
-/// Minimum height in rows for a narrow screen to show two panes, one above the other.
+/// Minimum height, in rows, of a screen narrower than `MIDDLE` to show two panes, one above the other.
 pub const TALL: u16 = 36;
 
-/// Minimum width in columns to show two panes side by side.
+/// Minimum width of the screen, in columns, to show two panes side by side.
 pub const MIDDLE: u16 = 100;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -80,7 +80,8 @@ impl Layout {
             .map(|(_, area)| *area)
     }
 
-    /// Returns the part of the screen that a click on a cell focuses.
+    /// Returns which pane or input gets the focus when the user clicks the cell at `column` and `row` of the screen,
+    /// both counted from 0; `None` if the click changes no focus.
     pub fn at(&self, column: u16, row: u16) -> Option<Focus> {
         let here = Position::new(column, row);
         let inputs = [self.composer, self.request];
@@ -94,7 +95,7 @@ impl Layout {
     }
 }
 
-/// The margin to the left and right of the text in a pane.
+/// The margin of one column to the left and right of the text in a pane.
 pub const BESIDE_TEXT: Margin = Margin::new(1, 0);
 
 /// Maximum width of running text, in columns. Longer lines are hard to read.
@@ -122,8 +123,9 @@ pub fn shows_one(app: &App) -> bool {
     )
 }
 
-/// Returns whether open requests, if any, are announced on a separate line. That is the case on a narrow screen that
-/// shows one pane, unless that pane is "Needs you". The status line and the hints then do not announce them.
+/// Returns whether a separate line announces open requests, if there are any. This line exists on a narrow screen that
+/// shows one pane, unless that pane is "Needs you". While the line exists, the status line and the hints do not
+/// announce requests.
 pub fn has_request_line(app: &App) -> bool {
     class(app.size) == SizeClass::Narrow && shows_one(app) && app.focus.pane() != Pane::Needs
 }

@@ -1,4 +1,5 @@
-//! The filter of a pane's list: its text and whether it is being typed. What the terms mean is up to the pane. No I/O.
+//! The text filter of a pane's list, and whether the user is typing it. Each pane decides what the words of its filter
+//! mean. No I/O.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -13,7 +14,7 @@ use crate::ui::widgets::line_input::LineInput;
 /// A filter that the user types for a list. It is unset until the user starts typing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ListFilter {
-    /// A hint at the syntax, shown while the text is empty.
+    /// The hint that explains the syntax while the text is empty.
     syntax: &'static str,
     filter: Option<Filter>,
 }
@@ -46,7 +47,7 @@ impl ListFilter {
         self.filter.as_ref().map_or("", |f| f.words.text())
     }
 
-    /// Returns the text without surrounding blanks.
+    /// Returns the text of the filter without surrounding blanks.
     pub fn words(&self) -> &str {
         self.text().trim()
     }
@@ -57,7 +58,7 @@ impl ListFilter {
         filter.map(|f| &mut f.words)
     }
 
-    /// Starts typing. If the filter is already set, its text is edited.
+    /// Starts typing the filter. If it is already set, the user edits its text.
     pub fn start(&mut self) {
         let words = self
             .filter

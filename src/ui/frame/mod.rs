@@ -33,15 +33,15 @@ pub const END_SEARCH: &str = "end search";
 
 const THUMB: &str = "┃";
 
-/// A pane of one row shows its placeholder beside its title. Shorter titles are padded to this number of columns, which
-/// aligns the placeholders of such panes.
+/// Width, in columns, to which the shorter titles of panes of one row are padded. Such panes show the placeholder after
+/// the title, and the padding aligns their placeholders.
 const PLACEHOLDER_FROM: usize = 6;
 
 #[derive(Debug, Clone, Default)]
 pub struct Titles {
     /// The title at the upper left, after the pane's number.
     pub name: String,
-    /// The style of the name while the pane has no focus; `None` for that of all titles.
+    /// The style of the name while the pane has no focus. `None` for the title style of the theme.
     pub name_style: Option<Style>,
     /// The title at the upper right.
     pub aside: Vec<Span<'static>>,
@@ -53,7 +53,7 @@ pub struct Titles {
     pub bar: Option<Scrollbar>,
     /// Whether the border is highlighted because something in the pane waits for the user.
     pub calls: bool,
-    /// The sentences that an empty pane shows, which say what will appear there.
+    /// The text of an empty pane, in whole sentences. It says what will appear in the pane.
     pub placeholder: Option<String>,
 }
 
@@ -149,7 +149,7 @@ fn edge(mut spans: Vec<Span<'static>>) -> Option<Line<'static>> {
     Some(Line::from(spans))
 }
 
-/// Draws the placeholder text of an empty pane, which says what will appear there.
+/// Draws the placeholder text of an empty pane, which says what will appear in the pane.
 pub fn empty(words: &str, theme: &Theme, area: Rect, buffer: &mut Buffer) {
     let inner = area.inner(Margin::new(1, 0));
     for (line, row) in wrap(words, usize::from(inner.width))
@@ -199,7 +199,7 @@ pub fn search_edge(
     let room = usize::from(row.width)
         .saturating_sub(width(&count) + 26)
         .max(8);
-    // The end is being typed, so long text is cut at the start.
+    // The user types at the end of the text, so long text is cut at the start.
     while width(words) > room {
         let mut chars = words.chars();
         chars.next();
@@ -236,7 +236,7 @@ pub fn position(
     }
 }
 
-/// Draws a scrollbar's thumb as a heavy line on the border. The thumb takes no column of its own and is visible without
+/// Draws a scrollbar's thumb as a heavy line on the border, where it needs no extra column and is visible without
 /// colour.
 pub fn scrollbar(bar: Option<Scrollbar>, style: Style, buffer: &mut Buffer) {
     let Some(bar) = bar else { return };
@@ -300,7 +300,8 @@ pub enum RowHighlight {
 }
 
 impl RowHighlight {
-    /// Highlights row `at` only if it is the selected row and `pane` has the focus.
+    /// Returns how the list row with the index `at` is highlighted. Only the selected row of the focused pane is
+    /// highlighted.
     pub fn of(app: &App, pane: Pane, at: usize, selected: Option<usize>) -> RowHighlight {
         if selected != Some(at) || app.focus != Focus::Pane(pane) {
             RowHighlight::Plain
@@ -312,7 +313,8 @@ impl RowHighlight {
     }
 }
 
-/// Draws a row of a list. A selected or covered row has a mark at its left. A selected one is also highlighted.
+/// Draws a row of a list. The selected row of the focused pane has a mark at its left. It also has the selection
+/// colours, unless a popup has the focus.
 pub fn row(
     row: RowHighlight,
     spans: Vec<Span<'static>>,
@@ -355,7 +357,8 @@ pub fn sides(
     out
 }
 
-/// Returns the key of a pane for its frame and tab, or `·` if the key is longer than one character.
+/// Returns the key that focuses a pane, as the frame and the tab of the pane show it: `·` if the key is longer than one
+/// character.
 pub fn pane_key(prefs: &Preferences, pane: Pane) -> String {
     let key = prefs.keymap.key(Context::Panes, Action::Focus(pane));
     if width(&key) == 1 { key } else { "·".into() }

@@ -117,7 +117,7 @@ pub fn search(
         ..area
     };
     let room = usize::from(row.width).saturating_sub(3);
-    // The end is being typed, so long text is cut at the start.
+    // The user types at the end of the text, so long text is cut at the start.
     let mut text = input.text();
     while width(text) > room {
         let mut chars = text.chars();
@@ -142,7 +142,8 @@ pub fn search(
     (at, rest)
 }
 
-/// Underlines the characters of the first span whose indices are in `marked`. `marked` must be sorted.
+/// Underlines characters of the first span. `marked` holds the indices of these characters, from 0 and in ascending
+/// order.
 pub fn emphasised(
     mut spans: Vec<Span<'static>>,
     marked: &[usize],

@@ -1,4 +1,4 @@
-//! Caches that drawing keeps from one frame to the next.
+//! Caches for drawing that outlive a frame.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,8 @@ use crate::domain::ids::Name;
 use crate::ui::pictures::{PictureKey, Pictures};
 use crate::ui::transcript::TranscriptCache;
 
-/// What drawing keeps from one frame to the next. Dropping it changes no output.
+/// The caches that drawing keeps from one frame to the next. They save time only: without them, the frames look the
+/// same.
 #[derive(Debug, Default)]
 pub struct ViewCache {
     transcripts: BTreeMap<Name, TranscriptCache>,

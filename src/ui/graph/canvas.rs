@@ -26,12 +26,13 @@ struct Columns {
     gap: Gap,
 }
 
-/// The gap between two layers: space, dash, vertical lines, optional dash, arrow, space.
+/// The gap between two layers. From left to right it has a space, a dash, the vertical lines, a dash (which the
+/// narrowest gap omits), the arrow and a space.
 #[derive(Clone, Copy)]
 struct Gap {
     /// Distance between vertical lines, in columns.
     step: usize,
-    /// Number of columns for everything except the vertical lines.
+    /// Number of columns to the left and right of the vertical lines together.
     beside: usize,
 }
 
@@ -42,8 +43,8 @@ const GAPS: [Gap; 3] = [
     Gap { step: 1, beside: 4 },
 ];
 
-/// A gap wider than the narrowest one is chosen only if each layer still gets its preferred width or at least this many
-/// columns.
+/// Number of columns that each layer must get, unless it prefers fewer, for a gap wider than the narrowest one to be
+/// chosen.
 const WIDE_GAP_NODE_WIDTH: usize = 24;
 
 impl Gap {
@@ -284,7 +285,7 @@ pub fn add(
     }
 }
 
-/// Returns the first cell row of a row of points (nodes and bends). Each row of points has room for a node of
+/// Maps a row of points (nodes and bends) to the first of its rows of cells. Each row of points has room for a node of
 /// [`ROWS_MAX`] rows; rows of cells that stay empty are omitted later.
 fn spread(row: usize) -> usize {
     row * ROWS_MAX

@@ -18,7 +18,7 @@ const ARMS: [(char, u8); 11] = [
     ('┼', NORTH | EAST | SOUTH | WEST),
 ];
 
-/// The line characters with heavy arms. Each entry holds all arms as bits, the heavy ones among them, and the
+/// The line characters with heavy arms. Each entry holds the bits of all arms, the bits of the heavy arms, and the
 /// character.
 const HEAVY: [(u8, u8, char); 51] = {
     const N: u8 = NORTH;

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 /// The assignment of a graph's nodes to layers, after cycles were removed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Layering {
-    /// The layer of each node: the length of the longest path to it.
+    /// The layer of each node: the number of edges in the longest path that leads to the node.
     pub layer: Vec<usize>,
     /// The distinct edges, without those that close a cycle.
     pub edges: Vec<(usize, usize)>,

@@ -30,7 +30,7 @@ pub const NODE_MIN: usize = 12;
 /// Maximum height of a node in rows.
 pub const ROWS_MAX: usize = 3;
 
-/// A graph to draw. Nodes are identified by index.
+/// A graph to draw. A node is identified by its index, from 0.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct GraphInput {
     /// The preferred width of each node in columns.
@@ -113,9 +113,9 @@ pub struct Drawing {
     /// The cells of the lines: a list for each row, each from left to right.
     pub lines: Vec<Vec<LineCell>>,
     pub paths: Vec<Path>,
-    /// Number of layers of the connected component with the most layers.
+    /// The largest number of layers that a connected component of the graph has.
     pub layers: usize,
-    /// Number of edges omitted because they close a cycle.
+    /// Number of edges that are not drawn, because they close a cycle.
     pub omitted_edges: usize,
 }
 

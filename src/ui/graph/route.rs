@@ -27,15 +27,15 @@ pub struct Tangled;
 pub struct Wire {
     from: Vec<usize>,
     to: Vec<usize>,
-    /// The rows of the targets, at which the line ends. For a target with a detour, the empty row of the detour
-    /// instead.
+    /// The rows on which the line ends. For each target, this is the row of the target, or the empty row of a detour to
+    /// the target.
     ends: BTreeSet<usize>,
     /// Position of the line among the vertical lines of its channel, from 0 at the left.
     pub track: usize,
 }
 
-/// The last part of a path to a target on whose row another line begins. The path first leads to an empty row, passes
-/// that line there, and reaches the target to the right of it.
+/// The last part of a path to a target if another line begins on the target's row. The path goes along an empty row
+/// past the other line, and reaches the target's row to the right of that line.
 #[derive(Debug, Clone, Copy)]
 pub struct Detour {
     /// The empty row over which the detour leads.
@@ -48,7 +48,7 @@ pub struct Detour {
 #[derive(Debug, Clone, Default)]
 pub struct Channel {
     pub wires: Vec<Wire>,
-    /// The index in `wires` of each source point's wire.
+    /// Maps each source point to the index of its wire in `wires`.
     pub wire_of: HashMap<usize, usize>,
     /// The detours, by wire and target point.
     pub detours: HashMap<(usize, usize), Detour>,

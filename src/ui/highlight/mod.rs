@@ -17,11 +17,12 @@ use ratatui::text::Span;
 
 use crate::ui::theme::Theme;
 
-/// Maximum length of a highlighted line, in bytes. The cost of a line grows with its length times the number of rules.
+/// Maximum length of a highlighted line, in bytes. A longer line has one style, because the cost of highlighting grows
+/// with the length of the line times the number of rules.
 const LINE_MAX: usize = 400;
 
-/// The known languages. For each: the file ending that selects its rules in the crate `synoptic`, then the names in
-/// code fences and the file endings that mean this language.
+/// The known languages. The first element of a row is the file ending under which the crate `synoptic` has the rules of
+/// the language. The second element lists the names in code fences and the file endings that select the language.
 const NAMES: &[(&str, &[&str])] = &[
     ("rs", &["rs", "rust"]),
     ("py", &["py", "pyw", "pyi", "python", "python3"]),

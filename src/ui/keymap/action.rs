@@ -139,7 +139,7 @@ pub enum Action {
     MergeAll,
     /// Show the diff of the selected task's branch.
     Diff,
-    /// Write the comment on a request in `$EDITOR`. If the request is a plan, edit the plan there.
+    /// Edit the comment on a request in `$EDITOR`, or the plan if the request is a plan.
     EditComment,
     /// Answer a question with the choice of this number, from 1.
     Choose(usize),

@@ -78,7 +78,7 @@ fn alt_key_has_another_way() {
         let is_alt = |key: &&&str| key.contains("alt+");
         let needs_way = line.keys.iter().any(|key| is_alt(&key));
         let has_key = line.keys.iter().any(|key| !is_alt(&key));
-        // The help lists all keys of a binding, but a command only if the description names it.
+        // The help lists all keys of a binding, but a slash command only if the description names it.
         let has_command = SLASH
             .iter()
             .any(|(word, action, _)| *action == line.action && line.words.contains(word));

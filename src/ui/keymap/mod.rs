@@ -28,7 +28,7 @@ pub enum Context {
     /// On the setup page.
     FirstRun,
     Composer,
-    /// In the composer while it is empty. Here even keys that would type text can be bound.
+    /// In the composer while it is empty. Even keys that would otherwise type text can be bound in this context.
     EmptyComposer,
     /// While the completion list of the composer is open.
     Completion,
@@ -43,8 +43,8 @@ pub enum Context {
     Filter,
     /// In the search input of the conversation or a pager.
     Search,
-    /// In the pane Needs you while a question with choices is selected, and in an empty composer while the shown agent
-    /// asks such a question.
+    /// In the pane "Needs you" while a question with choices is selected, and in an empty composer while the shown
+    /// agent asks such a question.
     Choices,
     /// In a pager.
     Reader,
@@ -64,12 +64,12 @@ pub enum Context {
     /// While a preview is open.
     Peek,
     EventLog,
-    /// In the dialog that confirms an irreversible action. There Enter does not confirm.
+    /// In a dialog that confirms an irreversible action. Enter does not confirm in such a dialog.
     Confirm,
     ConfirmMerge,
     /// In the dialog that confirms an action that loses work.
     ConfirmLoss,
-    /// In the dialog that confirms quitting. There the quit key confirms, too.
+    /// In the dialog that confirms quitting. The quit key confirms, too.
     Leave,
     Replay,
 }

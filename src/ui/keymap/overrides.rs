@@ -9,8 +9,9 @@ use crate::ui::keymap::action::FORMER_NAMES;
 use crate::ui::keymap::{Action, Context, KeyBinding, KeyMap};
 use crate::ui::keys;
 
-/// The user's changes to the keymap. Each name stands for an action in all contexts (`approve`) or in one context
-/// (`board.merge`). The list of each name replaces the default keys; an empty list unbinds the action.
+/// The user's changes to the keymap: lists of keys by name. The name `approve` changes the keys of this action in all
+/// contexts; `board.merge` changes those of the action `merge` in the context `board` only. A list replaces the default
+/// keys; an empty list unbinds the action.
 pub type KeyOverrides = BTreeMap<String, Vec<String>>;
 
 /// Why a setting in `[keys]` is invalid.
@@ -147,7 +148,8 @@ impl KeyMap {
             let works_elsewhere = rows.iter().any(|at| !map.bound[*at].context.is_writing());
             for at in rows {
                 let line = &mut map.bound[at];
-                // A key that types text is not bound where it must stay text, if it is bound elsewhere.
+                // A key that types text is left out of contexts in which it must type text, if the action has another
+                // context.
                 let skips_text = works_elsewhere && line.context.is_writing();
                 let mut here = keys.clone();
                 here.retain(|key| !skips_text || !is_text(key));

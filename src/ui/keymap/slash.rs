@@ -45,7 +45,7 @@ pub const SLASH_ALIASES: &[(&str, &str)] = &[
 ];
 
 /// Slash commands of similar programs that crewdeck does not have, each with a text that says what to use instead. In
-/// the text, `{board.diff}` stands for the key of the action `diff` on the board.
+/// the text, `{board.diff}` is replaced by the key of the action `diff` on the board.
 #[rustfmt::skip]
 pub const SLASH_ELSEWHERE: &[(&[&str], &str)] = &[
     (&["/add-dir"], "Folders outside the project are named in the setting write, which is read at the start."),

@@ -6,7 +6,7 @@ use ratatui::layout::Rect;
 use super::{Picture, PictureKey, Pictures, PixelGrid, kitty};
 use crate::ui::theme::pixels;
 
-/// Minimum opacity of a pixel that is drawn, from 0 to 255. Others are transparent.
+/// Minimum opacity, from 0 to 255, of a pixel that is drawn. A pixel with less opacity counts as transparent.
 const OPAQUE: u8 = 128;
 
 /// A picture at its position on the screen.

@@ -3,7 +3,6 @@
 use crate::domain::screen::ImageSetting;
 use crate::ui::theme::ColorDepth;
 
-/// How images are drawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ImageDrawing {
     /// Images are not drawn; only their labels are shown.
@@ -30,8 +29,8 @@ pub struct TerminalNames<'a> {
 }
 
 impl TerminalNames<'_> {
-    /// Returns whether the terminal is known to draw images at the placeholders of the kitty graphics protocol. In a
-    /// terminal multiplexer it does not, because the multiplexer does not pass the images on.
+    /// Returns whether the terminal is known to draw images at the placeholders of the kitty graphics protocol. Returns
+    /// `false` in a terminal multiplexer, because it does not pass the images on to the terminal.
     fn has_placeholders(self) -> bool {
         let filled = |name: Option<&str>| name.is_some_and(|text| !text.is_empty());
         let term = self.term.unwrap_or_default();

@@ -21,16 +21,16 @@ const NUMBERS: [char; 48] = [
     '\u{598}', '\u{599}', '\u{59C}', '\u{59D}', '\u{59E}', '\u{59F}', '\u{5A0}', '\u{5A1}',
 ];
 
-/// Returns the text of the cell that shows the part of an image at `row` and `column`, counted from 0. `None` if one is
-/// 48 or more.
+/// Returns the text of the cell that shows the part of an image at `row` and `column`, both counted from 0; `None` if
+/// `row` or `column` is 48 or more.
 pub fn placeholder(row: u16, column: u16) -> Option<String> {
     let row = NUMBERS.get(usize::from(row))?;
     let column = NUMBERS.get(usize::from(column))?;
     Some(String::from_iter([PLACEHOLDER, *row, *column]))
 }
 
-/// Returns the sequences that send a PNG image to the terminal, which draws it at placeholders, scaled to `size`. They
-/// ask the terminal not to answer.
+/// Returns the sequences that send a PNG image to the terminal. The terminal draws the image at placeholders, scaled to
+/// `size`, and sends no reply.
 pub fn transmit(id: u32, size: PictureSize, png: &[u8]) -> String {
     let PictureSize { columns, rows } = size;
     let data = STANDARD.encode(png);

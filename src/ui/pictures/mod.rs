@@ -23,7 +23,6 @@ pub struct PictureKey {
     pub size: PictureSize,
 }
 
-/// The content of a picture.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Picture {
     /// The terminal has the image under this id.
@@ -64,7 +63,7 @@ impl Pictures {
         self.loaded.get(key)
     }
 
-    /// Adds or replaces a picture. Beyond [`PICTURES_MAX`], another one is removed.
+    /// Adds or replaces a picture. If there are already [`PICTURES_MAX`] other pictures, removes one of them.
     pub fn insert(&mut self, key: PictureKey, picture: Picture) {
         while self.loaded.len() >= PICTURES_MAX && !self.loaded.contains_key(&key) {
             self.loaded.pop_first();

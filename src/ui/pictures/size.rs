@@ -14,8 +14,8 @@ const HIGH: usize = 20;
 const HEIGHT_MIN: usize = 8;
 /// Minimum width of a conversation with pictures, in columns.
 const WIDTH_MIN: usize = 24;
-/// Number of pixels of an image per column, if the terminal draws it: the width of a cell with common fonts. The real
-/// width is unknown.
+/// Assumed width of a terminal cell, in pixels, if the terminal draws the image itself. The real width is unknown;
+/// common fonts have about this width.
 const KITTY_CELL: u64 = 8;
 
 /// A size in terminal cells.
@@ -26,8 +26,8 @@ pub struct PictureSize {
 }
 
 /// Returns the maximum size of a picture in a conversation of `columns` columns and `rows` rows, with a margin of
-/// `indent` columns; `None` if the conversation is too small for pictures. The maximum height has only two values, so
-/// that pictures seldom change their size when the input below grows.
+/// `indent` columns; `None` if the conversation is too small for pictures. There are only two maximum heights, so that
+/// pictures seldom change their size when the composer grows.
 pub fn room(columns: usize, rows: usize, indent: usize) -> Option<PictureSize> {
     if columns < WIDTH_MIN || rows < HEIGHT_MIN {
         return None;

@@ -12,9 +12,9 @@ use crate::protocol::Event;
 pub const EVENTS_MAX: usize = 200_000;
 /// Maximum pause between two events. Longer pauses are shortened to it.
 pub const GAP_MAX: Duration = Duration::from_secs(3);
-/// How far [`Player::jump`] and [`Player::jump_back`] move the position.
+/// Time by which [`Player::jump`] and [`Player::jump_back`] move the position.
 pub const JUMP: Duration = Duration::from_secs(10);
-/// The allowed speed factors.
+/// The allowed speed factors; 1 is the recorded speed.
 pub const SPEEDS: std::ops::RangeInclusive<f64> = 0.1..=1000.0;
 
 /// A recording and the position of the replay in it. All times are relative to the start of the recording, with long

@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::domain::timestamp::Timestamp;
 use crate::ui::text::{age, age_valid_for};
 
-/// An age that the screen shows, possibly only once the age has reached a minimum.
+/// An age that the screen shows. It may be shown only from a minimum age on.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ShownAge {
     /// The time at which the age is zero.

@@ -91,8 +91,8 @@ fn comment(line: &str) -> Option<usize> {
     })
 }
 
-/// Returns whether `text` contains a quote, a backslash or one of [`OPENINGS`]. A `#` after it does not always start a
-/// comment.
+/// Returns whether `text` contains a quote, a backslash or one of [`OPENINGS`]. After any of these, a `#` does not
+/// always start a comment.
 fn has_quotes(text: &str) -> bool {
     text.contains(['"', '\'', '`', '\\']) || OPENINGS.iter().any(|open| text.contains(open))
 }

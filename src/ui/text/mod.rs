@@ -127,7 +127,7 @@ pub fn age(passed: Duration) -> String {
     }
 }
 
-/// Returns the time until a duration that is now `passed` gets another text from [`age`].
+/// Returns how much longer a duration that is now `passed` keeps its text from [`age`].
 pub fn age_valid_for(passed: Duration) -> Duration {
     let unit = match passed.as_secs() {
         0..60 => 1,

@@ -1,5 +1,5 @@
-//! Wraps styled text into rows of a given width. Widths are counted as the terminal buffer counts them. Written here
-//! because `textwrap` has no styled spans, and ratatui's `Paragraph` does not return its rows.
+//! Wraps styled text into rows of a given width. Widths are counted as the terminal buffer counts them. crewdeck has
+//! its own wrapping, because `textwrap` has no styled spans, and ratatui's `Paragraph` does not return its rows.
 //!
 //! Time and memory are linear in the length of the text, because a pending word never grows beyond one row.
 
@@ -41,8 +41,8 @@ impl Row {
         self.spans.iter().map(|s| width(&s.content)).sum()
     }
 
-    /// Pads the row with blanks to `columns` columns. The padding and all spans from index `from` on that have no
-    /// background get the background of `style`.
+    /// Pads the row with blanks to `columns` columns. The padding gets the background of `style`, and so do the spans
+    /// from index `from` on that have no background.
     #[must_use]
     pub fn on_ground(mut self, style: Style, from: usize, columns: usize) -> Row {
         for span in self.spans.iter_mut().skip(from) {
@@ -342,7 +342,7 @@ impl<'a> RowWriter<'a> {
         self.row.append(&mut self.word);
     }
 
-    /// Ends the row after the pending word, whose next part begins on a continuation row.
+    /// Writes the pending part of a word and ends the row. The rest of the word begins on a continuation row.
     fn split_word(&mut self) {
         self.commit();
         self.end_row(RowKind::Rest);

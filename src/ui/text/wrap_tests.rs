@@ -111,7 +111,7 @@ fn long_runs_of_combining_marks_are_cut() {
 #[test]
 fn any_text_fits_one_column() {
     assert_eq!(words("a中 👍", 1), ["a", "…", "…"]);
-    // Three columns wide. Found by the property test below.
+    // A cluster of three columns, found by the property test below.
     assert_eq!(words("𱍐ி", 2), ["…"]);
     let margin = Margin::hanging(vec![], vec!["  ".into()]);
     assert_eq!(texts(&rows("0োি", 4, &margin, Break::Words)), ["…"]);

@@ -69,7 +69,7 @@ pub fn contrast(one: Color, other: Color) -> Option<f64> {
     Some((a.max(b) + 0.05) / (a.min(b) + 0.05))
 }
 
-/// Returns the one of the sixteen ANSI colours that is nearest to `wanted`.
+/// Returns that one of the sixteen ANSI colours that is nearest to `wanted`.
 pub fn nearest_of_sixteen(wanted: [u8; 3]) -> Color {
     let nearest = SIXTEEN
         .into_iter()
@@ -77,7 +77,7 @@ pub fn nearest_of_sixteen(wanted: [u8; 3]) -> Color {
     nearest.map_or(Color::Reset, |(color, _)| color)
 }
 
-/// Returns the one of xterm's colours 16 to 255 that is nearest to `wanted`.
+/// Returns that one of xterm's colours 16 to 255 that is nearest to `wanted`.
 pub fn nearest_of_256(wanted: [u8; 3]) -> Color {
     let nearest = (16..=255).min_by_key(|index| distance(wanted, rgb_of(*index)));
     nearest.map_or(Color::Reset, Color::Indexed)

@@ -4,12 +4,12 @@ use ratatui::style::{Color, Modifier};
 
 use crate::ui::theme::{ColorDepth, Theme, ThemeName, color_math};
 
-/// Minimum contrast of text (WCAG 1.4.3).
+/// Minimum contrast ratio of text (WCAG 1.4.3).
 const TEXT_CONTRAST_MIN: f64 = 4.5;
-/// Minimum contrast of frames (WCAG 1.4.11).
+/// Minimum contrast ratio of frames (WCAG 1.4.11).
 const FRAME_CONTRAST_MIN: f64 = 3.0;
-/// Minimum contrast of a theme in sixteen colours. The limit is low because of dark grey on black and green on white in
-/// the Linux console.
+/// Minimum contrast ratio of text and frames in sixteen colours. It is low because of dark grey on black and green on
+/// white in the Linux console.
 const SIXTEEN_CONTRAST_MIN: f64 = 2.8;
 
 fn contrast(one: Color, other: Color) -> f64 {

@@ -179,7 +179,8 @@ fn is_reversed(style: Style) -> bool {
 /// Replaces unreadable text colours by the colour of normal text, and adds their roles to `hidden`. Frames are exempt.
 fn fix_words(theme: &mut Theme, hidden: &mut Vec<ColorRole>) {
     let mut grounds = vec![theme.ground.bg, theme.panel.bg];
-    // A selection with its own text colour overrides the colours of the text, so only others are checked.
+    // A selection with a text colour overrides the colours of the row's text. So only a selection without one is
+    // checked.
     if !is_reversed(theme.selection) && theme.selection.fg.is_none() {
         grounds.push(theme.selection.bg);
     }

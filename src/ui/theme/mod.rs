@@ -152,8 +152,10 @@ pub struct Theme {
 }
 
 impl Theme {
-    /// Returns `usual` in a colour of a role. The colours are those of the theme, so that they are readable on it; a theme
-    /// without colours has none. None of them is that of a status alone: symbols and words carry the status.
+    /// Returns `usual` with the text colour that this theme uses for `color`, the colour of an agent's role. The colour
+    /// is one of the theme's own, so it is readable on the theme's background. In a theme without colours, returns
+    /// `usual` unchanged. Some of these colours also mark a status. That is no conflict, because symbols and words
+    /// always repeat the status.
     pub fn in_role_color(&self, usual: Style, color: RoleColor) -> Style {
         let from = match color {
             RoleColor::Red => self.error,

@@ -12,7 +12,7 @@ const LINE: u16 = 14;
 /// Share of the colour of a change in the background of changed words, in percent.
 const WORD: u16 = 34;
 
-/// Minimum contrast of code on its background. The built-in themes have more.
+/// Minimum contrast ratio of code to its background. The built-in themes have more.
 const CONTRAST_MIN: f64 = 2.0;
 
 /// Sets the backgrounds of code and of changed lines and words. Changed lines get a background only with 24-bit
@@ -31,7 +31,7 @@ pub fn set(theme: &mut Theme) {
         theme.function,
         theme.type_name,
     ];
-    // The colours of a custom theme may not allow another readable background.
+    // With the colours of a custom theme, code may be unreadable on the mixed background.
     let is_readable = |ground: &Color| {
         let contrast = |style: Style| color_math::contrast(style.fg?, *ground);
         on_code
@@ -66,8 +66,8 @@ pub fn set(theme: &mut Theme) {
     });
 }
 
-/// Mixes `percent` of one colour into another. The result is a 24-bit colour if both are, else one of 256 colours;
-/// `None` if either is one of the terminal's own colours.
+/// Mixes `percent` of the colour `of` into the colour `ground`. The result is a 24-bit colour if both are, else one of
+/// 256 colours; `None` if either is one of the terminal's own colours.
 fn mix(ground: Color, of: Color, percent: u16) -> Option<Color> {
     let is_own = |color| !matches!(color, Color::Rgb(..) | Color::Indexed(16..));
     if is_own(ground) || is_own(of) {

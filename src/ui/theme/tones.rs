@@ -68,7 +68,8 @@ impl Tones {
             border_focused: accent,
             border_waiting: on(self.waiting),
             selection: match depth {
-                // With sixteen colours, no background leaves all other colours readable.
+                // With sixteen colours, no background leaves all other colours readable, so the selected row is
+                // reversed.
                 ColorDepth::None | ColorDepth::Sixteen => text
                     .patch(under(self.ground))
                     .add_modifier(Modifier::REVERSED),

@@ -3,7 +3,7 @@
 use ratatui::layout::Margin;
 use ratatui::layout::Rect;
 
-/// Returns a rectangle of this size in the center of `screen`, clipped to it.
+/// Returns a rectangle of `width` columns and `height` rows in the center of `screen`, clipped to it.
 pub fn centered(screen: Rect, width: u16, height: u16) -> Rect {
     let width = width.min(screen.width);
     let height = height.min(screen.height);
@@ -15,7 +15,8 @@ pub fn centered(screen: Rect, width: u16, height: u16) -> Rect {
     }
 }
 
-/// Returns the height of a popup with a border around `lines` rows of text, at least [`ROWS_MIN`].
+/// Returns the height, in rows, of a popup with a border around `lines` rows of text. Fewer than [`ROWS_MIN`] rows
+/// count as [`ROWS_MIN`] rows.
 pub fn height_with_border(lines: usize) -> u16 {
     let wanted = u16::try_from(lines).unwrap_or(u16::MAX);
     wanted.max(ROWS_MIN).saturating_add(2)
@@ -34,7 +35,8 @@ pub fn bottom_centered(screen: Rect, width: u16, height: u16) -> Rect {
     }
 }
 
-/// Returns `width`, or the screen's width if at most [`BESIDE_MAX`] columns would be left beside the popup.
+/// Returns the width of a popup: `width`, or the screen's width if at most [`BESIDE_MAX`] columns would be left on each
+/// side of the popup.
 pub fn whole_or(screen: Rect, width: u16) -> u16 {
     if screen.width.saturating_sub(width).div_ceil(2) <= BESIDE_MAX {
         screen.width
@@ -43,7 +45,7 @@ pub fn whole_or(screen: Rect, width: u16) -> u16 {
     }
 }
 
-/// Maximum number of columns beside a popup that count as too few to be readable.
+/// Maximum number of columns on each side of a popup that count as too few for readable text.
 pub const BESIDE_MAX: u16 = 4;
 
 /// Minimum number of rows inside the border of a popup with text. A lower popup is easily overlooked.

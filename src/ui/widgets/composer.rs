@@ -21,7 +21,7 @@ use crate::ui::widgets::composer::rows::WrappedLine;
 use crate::ui::widgets::composer::undo::{EditKind, UndoStack};
 pub use crate::ui::widgets::composer::view::{Overflow, TextAreaSize};
 
-/// Maximum length of the text, in bytes. Longer text is cut, and the user is notified.
+/// Maximum length of a message, in bytes. A longer text is cut, and the user is notified.
 pub const COMPOSER_MAX: usize = 256 * 1024;
 
 /// Maximum height of the composer, in rows.
@@ -34,8 +34,8 @@ pub enum PasteResult {
     Cut {
         /// Number of bytes that were inserted.
         kept: usize,
-        /// Number of bytes that the whole text would need. The part that was inserted is counted with the four blanks
-        /// that replace each tab, the rest as it was pasted.
+        /// Approximate number of bytes that the whole text would need. In the inserted part, a tab counts as the four
+        /// blanks that replace it; in the rest, it counts as one byte.
         of: usize,
     },
 }
@@ -75,7 +75,7 @@ impl Default for Composer {
     }
 }
 
-/// Creates a text area without its own undo, which would undo single characters.
+/// Creates a text area whose built-in undo is off, because it would undo single characters.
 fn new_area() -> TextArea<'static> {
     let mut area = TextArea::default();
     area.set_max_histories(0);
@@ -153,7 +153,8 @@ impl Composer {
             self.leave_chip();
         }
         match key.code {
-            // A terminal without bracketed paste sends pasted text as key events.
+            // A terminal without bracketed paste sends pasted text as key events. An invisible character among them is
+            // handled as a paste.
             KeyCode::Char(c) if is_hidden(c) && !is_joiner(c) => {
                 self.paste(&c.to_string());
             }
@@ -211,8 +212,8 @@ impl Composer {
         }
     }
 
-    /// If the cursor has landed inside a grapheme cluster, moves it on to the cluster's edge, in the direction away
-    /// from `before`, its previous position.
+    /// If the cursor is inside a grapheme cluster or chip, moves the cursor to the edge that is farther from `before`,
+    /// the previous position of the cursor.
     fn snap_to_cluster(&mut self, before: (usize, usize)) {
         let (row, at) = self.cursor();
         let sign = self.unit(row, at);
@@ -378,7 +379,8 @@ fn clean(text: &str, room: usize) -> (String, usize) {
     (clean, whole)
 }
 
-/// Returns whether `c` is an invisible character that legitimately shapes its neighbors, in emoji and some scripts.
+/// Returns whether `c` is an invisible character that joins its neighbours or selects their form, as in emoji and some
+/// scripts.
 fn is_joiner(c: char) -> bool {
     matches!(c, '\u{200c}' | '\u{200d}' | '\u{fe0e}' | '\u{fe0f}')
 }

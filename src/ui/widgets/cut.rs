@@ -2,7 +2,7 @@
 
 use ratatui::layout::Rect;
 
-/// Returns the upper `height` rows, at most all, and the rest below.
+/// Splits `area` into its upper `height` rows, or all rows if there are fewer, and the rest below.
 pub fn cut_top(area: Rect, height: u16) -> (Rect, Rect) {
     let height = height.min(area.height);
     let top = Rect { height, ..area };
@@ -14,7 +14,7 @@ pub fn cut_top(area: Rect, height: u16) -> (Rect, Rect) {
     (top, rest)
 }
 
-/// Returns the left `width` columns, at most all, and the rest to the right.
+/// Splits `area` into its left `width` columns, or all columns if there are fewer, and the rest to the right.
 pub fn cut_left(area: Rect, width: u16) -> (Rect, Rect) {
     let width = width.min(area.width);
     let left = Rect { width, ..area };

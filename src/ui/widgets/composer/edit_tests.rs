@@ -17,7 +17,8 @@ fn shown(composer: &Composer) -> String {
     lines.join("\n")
 }
 
-/// Runs steps: the readline names of the actions, and key names.
+/// Runs the steps on a composer with `text`, and returns the result. A step is the readline name of an action, or a
+/// key.
 fn after(text: &str, steps: &str) -> String {
     let mut composer = Composer::default();
     composer.set(text);

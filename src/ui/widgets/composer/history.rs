@@ -55,8 +55,8 @@ impl Composer {
         self.history.iter().rev()
     }
 
-    /// Adds the messages of earlier sessions, oldest first, before those of this session. A message in both is added
-    /// once.
+    /// Adds the messages of earlier sessions, oldest first, before those of this session. Skips messages that were also
+    /// sent in this session.
     pub fn add_older(&mut self, saved: Vec<String>) {
         let room = HISTORY_MAX.saturating_sub(self.history.len());
         let known = std::mem::take(&mut self.history);

@@ -6,7 +6,8 @@ use unicode_width::UnicodeWidthChar;
 
 /// Maximum number of deleted texts that are kept.
 const TEXTS_MAX: usize = 16;
-/// Maximum total length of the texts, in bytes.
+/// Maximum total length of the kept texts, in bytes. If it is exceeded, the oldest texts are dropped; the newest one is
+/// always kept.
 const BYTES_MAX: usize = 1024 * 1024;
 
 /// The side of the cursor on which a text was deleted.
@@ -16,7 +17,7 @@ pub enum KillSide {
     After,
 }
 
-/// What the last edit was, as far as it affects the next deletion or insertion of deleted text.
+/// The kind of the last edit. It decides what the next deletion, or the next insertion of deleted text, does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum LastEdit {
     #[default]

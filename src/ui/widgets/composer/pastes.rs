@@ -9,15 +9,18 @@ use std::sync::Arc;
 use crate::ui::widgets::composer::undo::EditKind;
 use crate::ui::widgets::composer::{COMPOSER_MAX, Composer, PasteResult};
 
-/// Maximum number of lines of a pasted text that is shown as it is.
+/// Maximum number of lines of a pasted text that is shown as it is. A text with more lines is shown as a chip.
 const LINES_MAX: usize = 5;
-/// Maximum number of characters of a pasted text that is shown as it is.
+/// Maximum number of characters of a pasted text that is shown as it is. A text with more characters is shown as a
+/// chip.
 const CHARS_MAX: usize = 1000;
-/// Room that a paste leaves for typed text, in bytes.
+/// Number of bytes of `COMPOSER_MAX` that only typed text can use, so that the user can still write something beside a
+/// long pasted text.
 const TYPED_ROOM: usize = 8 * 1024;
-/// Maximum number of chips in a draft. Beyond it, pasted text is shown as it is.
+/// Maximum number of chips in a draft. Once a draft has that many, further pasted text is shown as it is.
 const CHIPS_MAX: usize = 64;
-/// Maximum number of earlier pastes that are folded again when a message returns as a draft.
+/// Maximum number of pasted texts that are remembered. When a sent message is recalled into the draft, a remembered
+/// text in it is shown as a chip again.
 const EARLIER_MAX: usize = 20;
 
 #[derive(Debug, Default)]
@@ -91,7 +94,8 @@ impl Pastes {
         };
         let text: Arc<str> = text.into();
         self.folded.push((chip.clone(), Arc::clone(&text)));
-        // Earlier texts are compared with sent messages, from whose end line breaks are removed.
+        // The text is stored without line breaks at its end. It is searched in sent messages, which have no line breaks
+        // at their end.
         let text: Arc<str> = text.trim_end().into();
         self.earlier.retain(|one| *one != text);
         self.earlier.push_back(text);

@@ -1,12 +1,11 @@
-//! Wraps one line of the composer's text into rows. Every typed character stays visible, and every cursor position has
+//! Wraps one line of the composer's text into rows. Every typed character stays visible, and each cursor position has
 //! exactly one cell. No I/O.
 //!
-//! `ratatui-textarea` 0.9 wraps too, but lays out the whole text at each change, does not draw the cursor behind a full
-//! row, drops control characters, and may begin a row with a blank.
+//! The wrapping of `ratatui-textarea` 0.9 is not used. It lays out the whole text at each change, does not draw the
+//! cursor behind a full row, drops control characters, and may begin a row with a blank.
 //!
-//! A row reserves its last column for the cursor after a word, or for the blank at which the row breaks. That blank
-//! stays where it was typed, so the next row begins with a word. A word longer than a row breaks between grapheme
-//! clusters.
+//! Words do not use the last column of a row. This column holds the cursor after a word, or the blank at which the row
+//! breaks, so that the next row begins with a word. A word longer than a row breaks between grapheme clusters.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -14,10 +13,10 @@ use std::ops::Range;
 use crate::domain::text::{CLUSTER_MAX, escape_each_char};
 use crate::ui::text::wrap::{BreakClass, base_char, break_class, can_break_between, clusters};
 
-/// Minimum width of a row, in columns; a wide character must fit.
+/// Minimum width of a row, in columns, so that a character of two columns fits.
 const COLUMNS_MIN: usize = 2;
 
-/// A line of text that is wrapped into rows. Positions in the line count characters, as in the text field.
+/// A line of text that is wrapped into rows. Positions in the line are counted in characters, from 0.
 pub struct WrappedLine<'a> {
     line: Cow<'a, str>,
     width: usize,
@@ -30,7 +29,7 @@ struct RowStart {
     chars: usize,
 }
 
-/// A grapheme cluster as it is drawn, which is one cursor position.
+/// A grapheme cluster as it is drawn. The cursor moves over it in one step.
 struct CursorCell<'a> {
     shown: Cow<'a, str>,
     columns: usize,
@@ -59,7 +58,8 @@ impl<'a> WrappedLine<'a> {
         self.cells(row).map(|cell| cell.shown).collect()
     }
 
-    /// Returns the row and column of a character position. A position past the end maps to the end.
+    /// Returns the row and column, both from 0, of the character position `chars`. A position past the end of the line
+    /// counts as the end.
     pub fn cell_of(&self, chars: usize) -> (usize, usize) {
         let after = self.starts.partition_point(|start| start.chars <= chars);
         let row = after.saturating_sub(1);

@@ -2,19 +2,20 @@
 
 use std::collections::VecDeque;
 
-/// Maximum number of steps that can be undone. Beyond it, the oldest is dropped.
+/// Maximum number of steps that can be undone. If it is exceeded, the oldest step is dropped.
 const STEPS_MAX: usize = 200;
-/// Maximum total length of the texts before the edits, in bytes. Beyond it, the oldest are dropped.
+/// Maximum total length, in bytes, of the texts that are kept for undo. If it is exceeded, the oldest texts are
+/// dropped.
 const BYTES_MAX: usize = 4 * 1024 * 1024;
 
-/// A text, and the line and character of the cursor in it.
+/// A text, and the position of the cursor in it as line and character, both from 0.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TextSnapshot {
     pub text: String,
     pub cursor: (usize, usize),
 }
 
-/// Decides whether an edit joins the previous undo step.
+/// The kind of an edit, which decides whether the edit joins the previous undo step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EditKind {
     /// A typed character of a word, which joins the step of the previous character.
@@ -25,7 +26,7 @@ pub enum EditKind {
     Other,
 }
 
-/// The texts before the edits of the draft, and the undone texts that a redo brings back.
+/// The texts that undo and redo restore: the draft before each step, and the drafts that were undone.
 #[derive(Debug, Default)]
 pub struct UndoStack {
     past: VecDeque<TextSnapshot>,
@@ -51,7 +52,7 @@ impl UndoStack {
         }
     }
 
-    /// Returns the total length of the texts before the edits, in bytes.
+    /// Returns the total length, in bytes, of the texts that are kept for undo.
     pub fn bytes(&self) -> usize {
         self.past.iter().map(|step| step.text.len()).sum()
     }

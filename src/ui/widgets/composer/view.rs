@@ -25,7 +25,7 @@ impl From<Rect> for TextAreaSize {
 pub struct VisibleText {
     /// The visible rows, each at most as wide as the text area.
     pub rows: Vec<String>,
-    /// Row and column of the cursor, from the first visible row.
+    /// Row and column of the cursor, both from 0. The row is counted from the first visible row.
     pub cursor: (u16, u16),
     /// The sides on which more text follows. The amount is unknown, because only lines near the cursor are laid out.
     pub overflow: Overflow,
@@ -82,7 +82,7 @@ impl Composer {
         self.click(TextAreaSize::from(area), row.min(last), column);
     }
 
-    /// Moves the cursor to a clicked cell, given as row and column of the text area.
+    /// Moves the cursor to a clicked cell, given as row and column of the text area, both from 0.
     pub fn click(&mut self, room: TextAreaSize, row: u16, column: u16) {
         let around = self.around(room);
         let all = around.rows().skip(around.top).take(usize::from(row) + 1);

@@ -22,7 +22,7 @@ fn main() -> ExitCode {
     match app::main(cli) {
         Ok(code) => ExitCode::from(code),
         Err(error) => {
-            // One line with the cause and the fix. A closed standard error is ignored.
+            // Prints one line with the cause and the fix. If standard error is closed, the failed write is ignored.
             let text = Redactor::default()
                 .text(&app::describe_error(&error))
                 .into_owned();
@@ -41,7 +41,7 @@ fn print_usage_error(error: &clap::Error) -> ExitCode {
         Some(message) => format!("crewdeck: {message}"),
         None => text,
     };
-    // A closed output stream is ignored.
+    // If the output stream is closed, the failed write is ignored.
     let _ = if error.use_stderr() {
         write!(std::io::stderr().lock(), "{text}")
     } else {

@@ -120,8 +120,9 @@ pub enum Command {
     /// Acts on an MCP server. Answered by `ServersChanged`; `Show` also by `ServerShown`, `LogIn` by a `Notice` with the
     /// address of the login page and one with the result.
     Server { name: String, action: ServerAction },
-    /// Asks for the resources and prompts that MCP servers offer: of those that are connected, and of `start`, which is
-    /// started if necessary. Answered by `OffersListed` for each server, now and whenever they change.
+    /// Asks for the resources and prompts of all connected MCP servers, and of the server `start`, which is started if
+    /// necessary. Answered by one `OffersListed` for each server, and by another one whenever the offers of a server
+    /// change.
     ListOffers {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         start: Option<String>,
@@ -134,9 +135,9 @@ pub enum Command {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ServerAction {
-    /// Asks for its state and the end of its log.
+    /// Asks for the server's state and the end of its log.
     Show,
-    /// Ends it if it runs, and starts it.
+    /// Ends the server if it runs, then starts it.
     Restart,
     Disable,
     /// Makes a disabled server available again, and starts it.
@@ -172,9 +173,9 @@ impl Command {
         }
     }
 
-    /// Returns whether the command reads attachments or a prompt of an MCP server, which may take a second for a large
-    /// image, and longer for a server. Later commands run in the meantime, except those for which
-    /// [`Command::keeps_order_of_prompts`] returns true.
+    /// Returns whether crewdeck must read attachments or a prompt of an MCP server to carry out the command. Reading
+    /// can take a second for a large image, and longer for a prompt of a server. Later commands run in the meantime,
+    /// except those for which [`Command::keeps_order_of_prompts`] returns true.
     pub fn reads_attachments(&self) -> bool {
         matches!(self, Command::Prompt { attachments, text, .. }
             if !attachments.is_empty() || split_prompt(text).is_some())

@@ -10,7 +10,7 @@ use rustix::fs::{AtFlags, CWD, Mode, OFlags};
 
 use super::{StoreError, regular_file};
 
-/// Prefix of temporary file names. The leading dot makes watchers and the file patterns of learn-claude-code skip them.
+/// Prefix of temporary file names. Watchers and the file patterns of learn-claude-code skip names with a leading dot.
 const TEMPORARY: &str = ".tmp-";
 /// Pause between two attempts of [`Lock::take_within`] to acquire the lock.
 const POLL_INTERVAL: Duration = Duration::from_millis(5);
@@ -95,7 +95,7 @@ impl UnnamedFile {
         format!("/proc/self/fd/{}", self.0.as_raw_fd()).into()
     }
 
-    /// Gives the file the path `name`, at which nothing must exist yet.
+    /// Links the file to the path `name`. Fails if something exists at this path.
     fn link(&self, name: &Path) -> std::io::Result<()> {
         rustix::fs::linkat(CWD, self.proc_path(), CWD, name, AtFlags::SYMLINK_FOLLOW)?;
         Ok(())

@@ -50,9 +50,9 @@ fn git_state(root: &Path) -> Result<GitState, GitError> {
         Ok(answer.out.lines().map(shown).collect())
     };
     lines(&["rev-parse", "--git-dir"])?;
-    // Fails where no branch is checked out.
+    // Fails if no branch is checked out.
     let branch = lines(&["symbolic-ref", "--quiet", "--short", "HEAD"]).unwrap_or_default();
-    // Fails where there is no commit yet.
+    // Fails if there is no commit yet.
     let commits = [
         "log",
         "--no-show-signature",
@@ -115,8 +115,8 @@ fn tree(root: &Path) -> FileTree {
     tree
 }
 
-/// Returns one line for the root and one for each of its folders. With each line comes the number of files and folders
-/// that it shows. The line of a folder shows at most `most` names, that of the root [`ROOT_NAMES_MAX`].
+/// Returns one line for the root and one for each of its folders. Each line is paired with the number of files and
+/// folders that it shows. The line of a folder shows at most `most` names, that of the root [`ROOT_NAMES_MAX`].
 fn tree_lines(folders: &BTreeMap<String, Vec<String>>, most: usize) -> Vec<(String, usize)> {
     let line = |(folder, names): (&String, &Vec<String>)| {
         let (most, mut count) = if folder.is_empty() {

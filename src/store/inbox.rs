@@ -15,7 +15,7 @@ pub const BYTES_MAX: usize = 256 * 1024;
 pub struct ParsedLines {
     /// The messages, in file order.
     pub messages: Vec<MailMessage>,
-    /// For each message, the offset in the inbox at which it ends, without its newline.
+    /// For each message, the byte offset in the inbox at which the message ends, without its newline.
     pub ends: Vec<u64>,
     /// Lines that are not messages. A reader copies them to a separate file.
     pub bad: Vec<String>,

@@ -34,7 +34,7 @@ struct ReaderNote {
     /// Name of the log in `.transcripts` to which the reader is about to write the messages.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     log: String,
-    /// Offset in the inbox up to which the reader is about to write the messages to the log.
+    /// Byte offset in the inbox up to which the reader is about to write the messages to the log.
     #[serde(default)]
     upto: u64,
     /// Hash of the bytes before the offset `upto`: [`Cursor::mark`].
@@ -141,7 +141,8 @@ impl InboxReader {
         let (post, name) = (&self.mailbox, &self.name);
         let path = post.path(name);
         let known = post.cursor(name)?;
-        // A cursor without a mark may belong to the inbox before it was truncated. Only its offset can show that.
+        // A cursor without a mark may come from the time before the inbox was truncated. Only a comparison with the
+        // saved offset can show that.
         let known_to = match cursor.mark {
             None => known.offset,
             Some(_) => post.valid_cursor(name)?.offset,

@@ -35,7 +35,7 @@ fn ends_line(
             return Ok(byte == b'\n');
         }
     }
-    // The caller then writes an extra empty line, which all readers skip.
+    // If this is wrong, the caller writes an extra empty line, which all readers skip.
     Ok(false)
 }
 

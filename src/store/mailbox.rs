@@ -1,5 +1,5 @@
-//! The messages of a team on disk: inboxes in `.team/inbox/NAME.jsonl`, and the position up to which each inbox was
-//! acknowledged.
+//! The messages of a team on disk: inboxes in `.team/inbox/NAME.jsonl`, and the position up to which the owner has read
+//! each inbox.
 //!
 //! crewdeck only appends to an inbox and never truncates it, because writers without the lock may be appending. The read
 //! position of the owner is in `.NAME.cursor` ([`Cursor`]). Other programs may truncate an inbox at any time. Only the
@@ -27,7 +27,7 @@ const RECENT_MAX: u64 = 256 * 1024;
 /// Maximum size of a cursor file, in bytes.
 const CURSOR_MAX: u64 = 4096;
 
-/// The inboxes of a root. Cheap to clone; keeps no state in memory.
+/// All inboxes of a project. Cheap to clone; keeps no state in memory.
 #[derive(Debug, Clone)]
 pub struct Mailbox {
     pub(super) root: PathBuf,
@@ -62,7 +62,7 @@ pub struct UnreadCount {
     pub oldest: Timestamp,
 }
 
-/// Sort time in seconds, message and delivery state.
+/// A message with its sort time (seconds since 1970) and its delivery state.
 type TimedMessage = (f64, MailMessage, DeliveryState);
 
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -96,7 +96,7 @@ impl UnreadMessages {
 }
 
 impl Mailbox {
-    /// Opens the inboxes below `root`. No file is created or read yet.
+    /// Opens the inboxes of the project in `root`. No file is created or read yet.
     pub fn open(root: &Path) -> Mailbox {
         Mailbox {
             root: root.to_owned(),
@@ -136,7 +136,8 @@ impl Mailbox {
     }
 
     /// Sends a message about a request, unless the inbox already has a message of this kind about the same request. The
-    /// earlier one may come from a process that was killed before it could record that it had sent it.
+    /// earlier message may come from a process that was killed after it had sent the message and before it could record
+    /// this.
     ///
     /// # Errors
     /// As [`Mailbox::send`].
@@ -347,7 +348,7 @@ impl Mailbox {
     pub(super) fn cursor(&self, name: &Name) -> Result<Cursor, StoreError> {
         let path = self.cursor_path(name);
         match regular_file::read(&path, CURSOR_MAX) {
-            // An invalid cursor counts as none: messages are returned again, and none is lost.
+            // An invalid cursor file counts as missing: messages are returned again, and none is lost.
             Ok(bytes) => Ok(serde_json::from_slice(&bytes).unwrap_or_default()),
             Err(e)
                 if regular_file::is_not_regular_file(&e) || e.kind() == ErrorKind::InvalidData =>

@@ -81,7 +81,7 @@ pub use worktrees::{
 
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    // The message includes the cause. As a `source` the cause would be printed twice.
+    // The cause is part of the message and therefore not a `source`: otherwise it would be printed twice.
     #[error("{path}: {}", os_errors::explain(why))]
     File { path: PathBuf, why: std::io::Error },
     #[error(transparent)]
@@ -111,7 +111,7 @@ pub enum StoreError {
     #[error("{0}")]
     TooLong(String),
     /// An I/O error for which no path is known, unlike [`StoreError::File`].
-    // No `source`, for the reason given above.
+    // The cause is not a `source`, because the message already contains it.
     #[error("{}", os_errors::explain(.0))]
     Io(std::io::Error),
     /// A value could not be serialized to JSON.

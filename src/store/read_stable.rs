@@ -68,7 +68,7 @@ pub fn read_with_fingerprint<T: DeserializeOwned>(
             let why = format!("it is larger than {mib} MiB");
             return Ok((StableRead::Unsupported(why), fingerprint));
         }
-        // Capacity for the whole file plus one byte: two reads are enough, where a growing vector needs many.
+        // With room for the whole file and one more byte, two reads are enough. A growing vector would need many.
         let room = usize::try_from(meta.len()).unwrap_or_default() + 1;
         let mut bytes = Vec::with_capacity(room);
         (&mut file)

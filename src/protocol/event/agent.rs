@@ -124,8 +124,8 @@ pub enum AgentEvent {
     },
     /// An agent replaced its todo list.
     TodoChanged { list: TodoList },
-    /// An agent started a subagent. The events of the subagent carry its own name. Its `TurnEnded` reports that the
-    /// subagent has ended.
+    /// An agent started a subagent. The events of the subagent carry the subagent's name, and `TurnEnded` with this
+    /// name reports that the subagent has ended.
     SubagentStarted {
         parent: Name,
         /// The parent's tool call, which returns the subagent's result.
@@ -133,7 +133,7 @@ pub enum AgentEvent {
         /// What the subagent may do.
         kind: SubagentKind,
         prompt: String,
-        /// The colour of its role, in which its name is shown.
+        /// The colour in which the subagent's name is shown. It comes from the subagent's role.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         color: Option<RoleColor>,
     },

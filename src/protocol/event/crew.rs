@@ -29,8 +29,8 @@ pub enum CrewEvent {
     /// The skills on disk have changed. Also sent once at the start. A notice follows for each skill that cannot be
     /// used and was not reported before.
     SkillsChanged(SkillCatalog),
-    /// The state or the tools of an MCP server have changed: the state of all servers. Also sent once at the start if
-    /// there are servers.
+    /// The state or the tools of an MCP server have changed. The event has the state of all servers. Also sent once at
+    /// the start if a server is configured.
     ServersChanged { servers: Vec<ServerStatus> },
     /// The end of the log of an MCP server. Answers [`crate::protocol::Command::Server`].
     ServerShown { server: String, log: String },

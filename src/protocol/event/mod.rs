@@ -142,8 +142,8 @@ impl EventKind {
         )
     }
 
-    /// Returns whether the event answers a command and matters only to the front end that sent the command. Other and
-    /// later viewers of the session can ignore such an event.
+    /// Returns whether the event answers a command and matters only to the front end that sent the command. Other front
+    /// ends, and readers of the journal, can ignore such an event.
     pub fn is_command_reply(&self) -> bool {
         matches!(
             self,

@@ -19,8 +19,8 @@ use crate::domain::task::Task;
 /// this process changes the board, a full refresh comes first. It finds changes by programs that ignore the lock, even
 /// if no file event reports them.
 const REFRESH_INTERVAL: Duration = Duration::from_secs(15);
-/// For each group of this many tasks, one second is added to [`REFRESH_INTERVAL`]. So full refreshes check at most this
-/// number of files per second.
+/// Maximum number of task files that full refreshes check per second, on average. For each such number of tasks, one
+/// second is added to [`REFRESH_INTERVAL`].
 const TASKS_PER_SECOND: usize = 200;
 
 /// The tasks of a board and the state of their files.
@@ -120,7 +120,7 @@ impl Cache {
         let name = files::name(id);
         let (found, fingerprint) = match read_stable::read_with_fingerprint::<Task>(&path) {
             Ok(read) => read,
-            // An unreadable file must not hide the others.
+            // One unreadable file must not keep the other tasks from being read.
             Err(e) => (StableRead::Unsupported(e.to_string()), None),
         };
         let is_damaged = matches!(found, StableRead::Damaged(_));

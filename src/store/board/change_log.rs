@@ -1,4 +1,5 @@
-//! The change log in the lock file: which tasks the last writers changed, so that other processes read only those.
+//! The change log of a board, stored in the lock file `.tasks/.lock`. It lists the tasks that the last writers changed,
+//! so that other processes read only the files of these tasks.
 //!
 //! ```text
 //! crewdeck 1a2b-18f3        epoch: process and time of creation; logs of different epochs cannot be compared
@@ -134,7 +135,7 @@ impl ChangeLog {
         self.changes.insert(0, which);
     }
 
-    /// Returns the log as text and drops the oldest changes that do not fit.
+    /// Returns the log as text and drops the oldest changes that do not fit into [`BYTES_MAX`].
     fn text(&mut self) -> String {
         const END: &str = "end\n";
         let mut text = format!("crewdeck {}\n", self.revision.epoch);

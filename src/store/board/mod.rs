@@ -29,10 +29,10 @@ use locked::{FirstWrite, LockedBoard};
 /// File with the highest task number ever used. Numbers are not reused.
 const LAST_ID: &str = ".last_id";
 const LOCK: &str = ".lock";
-/// Maximum number of notices about files that cannot be used. Further notices are counted in one line.
+/// Maximum number of notices about files that cannot be used. One more line has the number of further notices.
 const NOTICES_MAX: usize = 20;
 
-/// The board of a root. Clones share a cache of the tasks.
+/// The board of a project. Clones share a cache of the tasks.
 ///
 /// # Guarantees
 ///
@@ -56,7 +56,7 @@ pub struct Board {
     cache: Arc<Mutex<Cache>>,
 }
 
-/// The tasks that were changed, or whose files are to be checked.
+/// A set of tasks, such as the tasks that were changed or the tasks whose files are to be checked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TaskSet {
     All,
@@ -94,7 +94,7 @@ pub struct BoardUpdate {
 }
 
 impl Board {
-    /// Opens the board below `root`. Reads nothing yet.
+    /// Opens the board of the project in `root`. Reads nothing yet.
     pub fn open(root: &Path) -> Board {
         Board {
             dir: root.join(".tasks"),

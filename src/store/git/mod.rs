@@ -86,10 +86,10 @@ const SET: &[(&str, &str)] = &[
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Hooks {
-    /// Used for commits on the user's branch, which follow the user's rules.
+    /// Git runs the user's hooks. Used for commits on the user's branch, because they must follow the user's rules.
     Run,
-    /// Used on task branches, to which crewdeck commits without the user. A hook that prompts would block the commit,
-    /// and a hook that rejects unfinished work would lose it.
+    /// Git runs no hooks. Used on task branches, to which crewdeck commits without the user. A hook that prompts would
+    /// block the commit, and a hook that rejects unfinished work would lose it.
     Skip,
 }
 
@@ -150,9 +150,9 @@ impl Git {
     }
 
     /// Returns a copy for the worktree in `dir`. `own` is its git folder, `common` the git folder of all worktrees. Git
-    /// gets these paths and does not search for them. Otherwise it would read files that agents can write, and might
-    /// use the settings of another repository, which can start any program. Git does not search for a repository in
-    /// `ceiling` or above it.
+    /// gets these paths so that it does not search for them. A search would read files that agents can write, and could
+    /// make git use the settings of another repository, which can start any program. Git does not search for a
+    /// repository in `ceiling` or above it.
     #[must_use]
     pub fn in_worktree(&self, ceiling: &Path, dir: &Path, own: &Path, common: &Path) -> Git {
         Git {

@@ -46,15 +46,15 @@ pub struct SearchResult {
     /// Paths that cannot be used, each with the reason.
     pub unusable: Vec<(PathBuf, String)>,
     pub visited: Vec<PathBuf>,
-    /// Number of files and folders checked.
+    /// Number of files and folders that the search has checked so far.
     checked: usize,
-    /// Device and inode number of each searched folder. If a link leads to one of them, it is not searched again.
+    /// Device and inode number of each searched folder. A folder to which a link leads too is searched only once.
     folders: BTreeSet<(u64, u64)>,
 }
 
 impl SkillsDir {
-    /// Opens `folder`. With a `root`, the folder must be below the root. Without one, the folder may be a link to any
-    /// place. Returns `None` if the folder does not exist.
+    /// Opens `folder`. With a `root`, the folder must be below the root. Without a `root`, the folder may be anywhere,
+    /// and it may be a link. Returns `None` if the folder does not exist.
     ///
     /// # Errors
     /// If the folder cannot be opened, returns the reason as a text for the user.

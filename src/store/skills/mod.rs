@@ -17,10 +17,11 @@ use crate::domain::text::one_line;
 use built_in::BUILT_IN;
 use find::{SearchResult, SkillsDir};
 
-/// Maximum number of folders to watch. Changes in further folders are found by polling.
+/// Maximum number of folders to watch for changes of skills. Changes in further folders are found by polling.
 const WATCHED_MAX: usize = 128;
 
-/// Reads the skills that are available in a root. Cheap to clone; keeps nothing in memory, so that changes apply at once.
+/// Reads the skills that are available in a project. Cheap to clone. Keeps no skills in memory, so that changes of the
+/// files apply at once.
 #[derive(Debug, Clone)]
 pub struct Skills {
     root: PathBuf,
@@ -43,7 +44,8 @@ pub struct LoadedSkill {
 }
 
 impl Skills {
-    /// Opens the skills of `root` and of the folder `user`. Reads nothing yet.
+    /// Opens the skills of the project in `root` and of the folder `user`, which has the user's skills. Reads nothing
+    /// yet.
     pub fn open(root: &Path, user: Option<PathBuf>) -> Skills {
         Skills {
             root: root.to_path_buf(),
@@ -162,7 +164,7 @@ impl Skills {
 /// Where to look for skills: `folder`, relative to `root` if there is one.
 struct SkillLocation<'a> {
     source: SkillSource,
-    /// The folder that must contain the skills folder; `None`: no restriction.
+    /// The folder that must contain the skills folder; `None` if the skills folder may be anywhere.
     root: Option<&'a Path>,
     folder: &'a Path,
 }

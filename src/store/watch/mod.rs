@@ -37,7 +37,7 @@ pub use identity::{FolderId, identity};
 pub use poll_fallback::is_shared_file_system;
 use poll_fallback::{Elapsed, EventCoverage, EventTrust, PollFallback};
 
-/// Maximum time for which a report is delayed, so that changes that follow can be part of the same report.
+/// Maximum delay of a report. Changes within this time are part of the same report.
 const MERGE: Duration = Duration::from_millis(10);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -105,7 +105,7 @@ fn start_with(
             let fallback = match coverage {
                 // The events report changes made before the first poll.
                 EventCoverage::Full => PollFallback::with_baseline(base, skills),
-                // Such changes may be missed, so the first poll reports everything.
+                // Events may miss changes made before the first poll, so the first poll reports everything.
                 EventCoverage::Partial | EventCoverage::Absent => PollFallback::new(base, skills),
             };
             run_watch(&thread_queue, folders, fallback, wait, &report);
@@ -134,7 +134,7 @@ impl Drop for Watch {
 /// Explains why the system cannot watch files, with a remedy.
 fn why(error: &notify::Error) -> String {
     match &error.kind {
-        // The limit of inotify instances is reported as too many open files as well.
+        // If the limit of inotify instances is reached, the system reports too many open files as well.
         notify::ErrorKind::Io(io) if os_errors::is_too_many(io) => {
             "too many files are open or watched: raise ulimit -n or fs.inotify.max_user_instances"
                 .into()

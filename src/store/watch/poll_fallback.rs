@@ -91,8 +91,9 @@ pub(super) struct PollFallback {
     tasks: TaskFiles,
     /// When a poll last checked all task files.
     last_full_poll: Instant,
-    /// One fingerprint per variant of [`Dirty`]. That of the board is not used, because `tasks` has a fingerprint per
-    /// file. `None` if the fingerprint is unreliable or an event has arrived since the last poll.
+    /// One fingerprint per variant of [`Dirty`], in the order of [`Dirty::all`]. The entry of the board is not used,
+    /// because `tasks` has a fingerprint per file. An entry is `None` if its fingerprint is unreliable or an event has
+    /// arrived since the last poll.
     fingerprints: [Option<u64>; KINDS],
     folder_files: [Option<FolderFiles>; FOLDERS.len()],
 }
@@ -105,7 +106,8 @@ struct FolderFiles {
 }
 
 impl PollFallback {
-    /// Returns the fallback for `base` without a baseline: its first poll reports everything.
+    /// Returns a fallback for the project in `base` that knows no earlier state of the files, so that its first poll
+    /// reports everything.
     pub(super) fn new(base: PathBuf, skills: Option<Skills>) -> PollFallback {
         PollFallback {
             refs: GitFolders::of(&base),
@@ -118,7 +120,7 @@ impl PollFallback {
         }
     }
 
-    /// Returns the fallback for `base` with the current files as the baseline.
+    /// Returns a fallback for the project in `base` whose first poll reports only what changes from now on.
     pub(super) fn with_baseline(base: PathBuf, skills: Option<Skills>) -> PollFallback {
         let mut fallback = PollFallback::new(base, skills);
         let now = SystemTime::now();

@@ -15,8 +15,8 @@ use crate::domain::ids::TaskId;
 
 /// Interval between full polls of a small board, if the system reports every change.
 const FULL_POLL_INTERVAL: Duration = Duration::from_secs(30);
-/// For each group of this many files, one second is added to [`FULL_POLL_INTERVAL`]. So full polls check at most this
-/// number of files per second.
+/// Maximum number of task files that full polls check per second, on average. For each such number of files, one second
+/// is added to [`FULL_POLL_INTERVAL`].
 const FILES_PER_SECOND: u64 = 100;
 /// Maximum number of tasks that are reported by number. More changed tasks are reported as a change of the whole board.
 const NAMED_MAX: usize = 1000;
@@ -143,7 +143,7 @@ impl TaskFiles {
             };
         };
         let Some(fingerprint) = FileFingerprint::of(&meta, now) else {
-            // Its event may still arrive, so this does not count as a missed event.
+            // The event of the change may still arrive, so this does not count as a missed event.
             self.uncertain.insert(id);
             self.fingerprints.remove(&id);
             return Some(PollOutcome::Uncertain);

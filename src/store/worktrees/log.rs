@@ -83,7 +83,7 @@ impl LogEntry {
         self
     }
 
-    /// Adds the files in conflict.
+    /// Adds the paths of the files in conflict.
     #[must_use]
     pub fn files(mut self, files: &[String]) -> LogEntry {
         self.worktree.insert("files".into(), json!(files));

@@ -184,7 +184,7 @@ impl OpenRegistry {
             .registered()?
             .iter()
             .any(|r| r.branch.as_deref() == Some(&branch));
-        // Checked again, so that exactly the checked commit is deleted.
+        // The branch is checked again, so that exactly the checked commit is deleted.
         let is_merged = self.repo.contains(&self.base_of(tree)?.1, tip)?;
         if is_used || !is_merged {
             return Ok(BranchOutcome::Kept(branch));
@@ -196,7 +196,7 @@ impl OpenRegistry {
         })
     }
 
-    /// Deletes a worktree's branch if it is still at `tip`.
+    /// Deletes a worktree's branch if its last commit is still `tip`.
     pub(super) fn delete_branch(&self, name: &WorktreeName, tip: &str) -> Result<(), StoreError> {
         let full = format!("refs/heads/{}", name.branch());
         self.repo.git.ok(&["update-ref", "-d", &full, tip])?;

@@ -1,5 +1,5 @@
-//! Two-phase deletion of a worktree's folder: it is renamed to be checked, then renamed again to be deleted. If the
-//! process is killed in between, the name tells whether the folder is restored or deleted.
+//! Two-phase deletion of a worktree's folder. The folder is renamed before it is checked, and renamed again before it
+//! is deleted. If the process is killed in between, the folder's name shows whether to restore or to delete the folder.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -72,7 +72,7 @@ pub fn recover(dir: &Path, notices: &mut Vec<String>) -> Result<(), StoreError> 
             TrashPhase::Checking => put_back(&path, &dir.join(&name)),
             TrashPhase::Deleting => delete(&path),
         };
-        // A leftover blocks nothing, so a failure is only reported.
+        // A folder that remains blocks nothing, so a failure is only reported.
         if let Err(error) = done {
             notices.push(error.to_string());
         }

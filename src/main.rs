@@ -8,7 +8,8 @@ use crewdeck::cli::Cli;
 use crewdeck::domain::redact::Redactor;
 
 fn main() -> ExitCode {
-    // crewdeck starts itself as the supervisor of each command that an agent runs, so this check comes first.
+    // crewdeck starts itself as the supervisor of each command that an agent runs. A supervisor has its own arguments,
+    // so this check comes before the command line is parsed.
     if std::env::args_os()
         .nth(1)
         .is_some_and(|verb| verb == app::supervisor::VERB)

@@ -1,7 +1,7 @@
 //! Language models behind one trait, [`Model`]: a request goes in, a stream of deltas comes out.
 //!
-//! The last delta is the complete reply. A provider is a folder with its wire format and its declaration; to add one,
-//! add its folder, its `mod` line and its line in [`PROVIDERS`].
+//! The last delta is the complete reply. A provider is a folder with its wire format and its declaration. To add a
+//! provider, add its folder, its `mod` line and its line in [`PROVIDERS`].
 
 mod anthropic;
 pub mod effort;
@@ -50,7 +50,7 @@ pub struct ToolSpec {
 }
 
 impl ToolSpec {
-    /// Converts `schema` to the strict form that all servers accept.
+    /// Creates the definition of a tool. `schema` is converted to the strict form that all servers accept.
     pub fn new(name: impl Into<String>, text: impl Into<String>, schema: &Value) -> ToolSpec {
         ToolSpec {
             name: name.into(),
@@ -76,7 +76,7 @@ pub struct ModelRequest {
     pub tools: Arc<Vec<ToolSpec>>,
     pub max_tokens: u32,
     pub images: ImageInput,
-    /// How much the model should think; `None`: the default of the server.
+    /// How much the model should think; `None` for the server's default.
     pub effort: Option<RoleEffort>,
 }
 
@@ -199,7 +199,7 @@ pub struct ModelError {
     pub message: String,
     /// What to do, in one line; may be empty.
     pub hint: String,
-    /// The wait before the next try: the one that the server asked for, or the shared back-off of the [`governor`].
+    /// The wait before the next try, if the server asked for one or the shared back-off of the [`governor`] applies.
     pub wait: Option<Duration>,
     /// Whether the server wants the call to be retried (header `x-should-retry`). Overrides the rule for `kind`. `None`
     /// if the header is missing.

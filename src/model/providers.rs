@@ -1,4 +1,4 @@
-//! Selects the model provider from options, settings and environment variables. Pure.
+//! Selects the model provider from options, settings and environment variables. Does no I/O.
 
 pub use super::PROVIDERS;
 use super::openai;

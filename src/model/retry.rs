@@ -1,4 +1,4 @@
-//! Decides whether a failed call is retried, and how long to wait before the retry. Pure.
+//! Decides whether a failed call is retried, and how long to wait before the retry. Does no I/O.
 
 use std::time::Duration;
 
@@ -60,7 +60,7 @@ pub fn wait(error: &ModelError, failed: &FailedTries, jitter: f64) -> Option<Dur
     }
     let pause = pause(error, failed.count(), jitter)?;
     let wait = match error.wait {
-        // The shared back-off of the governor, which already includes earlier failures.
+        // This is the shared back-off of the governor. It already takes earlier failures into account.
         Some(shared) if is_server_wide(error) && !shared.is_zero() => shared,
         Some(_) | None => pause,
     };

@@ -96,7 +96,7 @@ pub enum Command {
     /// Merges the branch of a completed task. Answered by a `Notice` with the result.
     Merge { task: TaskId },
     /// Merges the branches of the completed tasks `tasks`, in this order, and stops at the first branch that cannot be
-    /// merged. Answered by a `Notice` for each branch and one that sums up all of them.
+    /// merged. Answered by a `Notice` for each branch, and by one with a summary of all merges.
     MergeAll { tasks: Vec<TaskId> },
     /// Asks for the diff of a task's branch. Answered by `DiffShown`.
     ShowDiff { task: TaskId },
@@ -113,7 +113,8 @@ pub enum Command {
     },
     /// Asks for the project memory that agents were given. Answered by `MemoryShown`.
     ShowMemory,
-    /// Starts the teammates of a team preset. Answered by `RosterChanged`, and a `Notice` for each that cannot start.
+    /// Starts the teammates of a team preset. Answered by `RosterChanged`, and by a `Notice` for each teammate that
+    /// cannot start.
     StartTeam { preset: String },
     /// Asks for the names of the models that the server offers. Answered by `ModelsListed`.
     ListModels,
@@ -127,7 +128,7 @@ pub enum Command {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         start: Option<String>,
     },
-    /// Uses another model, from the next model call on. Answered by `Ready`.
+    /// Switches the crew to another model, from the next model call on. Answered by `Ready`.
     UseModel { name: String },
 }
 

@@ -26,7 +26,7 @@ pub fn write(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
 }
 
 fn write_by(path: &Path, bytes: &[u8], link: Link) -> Result<(), StoreError> {
-    // The temporary name exists only between the link and the rename.
+    // The temporary file has this name only between the link and the rename.
     let name = temporary_path(path);
     if create_unnamed(path, bytes)?.is_some_and(|file| link(&file, &name).is_ok()) {
         if let Err(why) = fs::rename(&name, path) {
@@ -390,7 +390,7 @@ mod tests {
     fn killed_writer_leaves_no_file() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("a.json");
-        // Like a killed writer: the file is written and closed, but never linked.
+        // As after a killed writer, the file is written and closed, but never linked.
         let file = create_unnamed(&path, b"half").unwrap();
         assert!(file.is_some(), "the file system has no unnamed files");
         drop(file);
@@ -417,7 +417,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join(".lock");
         let lock = Lock::take(&path).unwrap();
-        // Like a child process that is being started.
+        // A child process that is being started has such a copy.
         let copy = lock.file().try_clone().unwrap();
         assert!(Lock::is_held(&path));
         drop(lock);

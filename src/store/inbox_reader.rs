@@ -310,7 +310,7 @@ mod tests {
         let upto = reader.pending().unwrap().upto;
         reader.acknowledge(&upto).unwrap();
         assert!(!post.peek(&bob).unwrap().needs_reader());
-        // Truncated, as the readers of learn-claude-code do.
+        // Empties the inbox, as the readers of learn-claude-code do.
         std::fs::write(dir.path().join(".team/inbox/bob.jsonl"), "").unwrap();
         // A reader is needed to reset the cursor, although no message waits.
         assert!(post.peek(&bob).unwrap().needs_reader());
@@ -342,7 +342,7 @@ mod tests {
             assert_eq!(post.waiting().unwrap()[0].count, 4);
             assert_eq!(texts_of(&post.peek(&bob).unwrap()), new);
             let reader = post.reader(&bob, NO_WAIT).unwrap();
-            // A position without a mark, from the log, belongs to the old inbox and is ignored.
+            // A position without a mark comes from the log and belongs to the old inbox. It is ignored.
             let offset = upto.offset;
             reader.acknowledge(&Cursor { offset, mark: None }).unwrap();
             let pending = reader.pending().unwrap();

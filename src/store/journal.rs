@@ -235,7 +235,7 @@ mod tests {
             tail.read().unwrap(),
             TailRead::Lines(lines(&["{\"half\":1}"]))
         );
-        // Truncated, then replaced by another file.
+        // The journal is truncated, then replaced by another file.
         fs::write(&file, "3\n").unwrap();
         assert_eq!(tail.read().unwrap(), replaced(&["3"]));
         let other = dir.path().join("other");

@@ -1,9 +1,9 @@
 //! The messages of a team on disk: inboxes in `.team/inbox/NAME.jsonl`, and the position up to which the owner has read
 //! each inbox.
 //!
-//! crewdeck only appends to an inbox and never truncates it, because writers without the lock may be appending. The read
-//! position of the owner is in `.NAME.cursor` ([`Cursor`]). Other programs may truncate an inbox at any time. Only the
-//! holder of the reader lock takes messages ([`InboxReader`](super::InboxReader)).
+//! crewdeck only appends to an inbox and never truncates it, because programs that ignore the lock may be appending at
+//! the same time. The read position of the owner is in `.NAME.cursor` ([`Cursor`]). Other programs may truncate an
+//! inbox at any time. Only the holder of the reader lock takes messages ([`InboxReader`](super::InboxReader)).
 
 use std::fs::{self, OpenOptions};
 use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
@@ -34,7 +34,7 @@ pub struct Mailbox {
     dir: PathBuf,
 }
 
-/// Unread messages and the position to acknowledge once they are stored.
+/// Unread messages, and the position to acknowledge once the messages are stored in the conversation.
 #[derive(Debug, Clone, PartialEq)]
 pub struct UnreadMessages {
     /// The messages, oldest first.
@@ -69,7 +69,7 @@ type TimedMessage = (f64, MailMessage, DeliveryState);
 pub struct RecentMessages {
     /// The messages with their delivery state, oldest first.
     pub messages: Vec<(MailMessage, DeliveryState)>,
-    /// Inboxes that could not be read, one line each.
+    /// Notices about inboxes that could not be read, one line each.
     pub notices: Vec<String>,
 }
 
@@ -130,7 +130,7 @@ impl Mailbox {
         if !ends_with_newline(&file).map_err(at())? {
             line.insert(0, b'\n');
         }
-        // A single write, so that a writer without the lock cannot write in between.
+        // The line is written with a single write, so that a program that ignores the lock cannot write in between.
         file.write_all(&line).map_err(at())?;
         file.sync_data().map_err(at())
     }

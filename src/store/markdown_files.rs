@@ -17,7 +17,7 @@ const ENTRIES_MAX: usize = 2000;
 /// Maximum size of a file, in bytes. A larger file is rejected.
 pub const FILE_MAX: u64 = 256 * 1024;
 
-/// The path of a file below the folder, and its text or why it cannot be used.
+/// The path of a file, relative to the searched folder, and its text or the reason why it cannot be used.
 pub type MarkdownFile = (PathBuf, Result<String, String>);
 
 /// Opens `folder`. With a `root`, the folder must be below the root, and links out of the root are not followed.

@@ -11,7 +11,7 @@ use super::markdown_files;
 use crate::domain::memory::{MemoryFile, ProjectMemory};
 use crate::domain::text::one_line;
 
-/// Names of instruction files. The first non-empty one of a directory is used.
+/// Names of instruction files. In each directory, the first of these files that is not empty is used.
 const NAMES: &[&str] = &["AGENTS.md", CLAUDE];
 /// The instruction file whose `@PATH` words are imports, as in Claude Code.
 const CLAUDE: &str = "CLAUDE.md";

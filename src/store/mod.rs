@@ -1,5 +1,5 @@
-//! Layer 2: the stores that read and write the state files. No other module touches these files, and every change is
-//! made under a lock.
+//! The stores: they read and write the state files. No other module touches these files, and every change is made under
+//! a lock.
 //!
 //! The formats are those of learn-claude-code, so that its programs and crewdeck can share a board. Its programs take
 //! no lock that another process can see. crewdeck therefore replaces files atomically and, right before a change, checks

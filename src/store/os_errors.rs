@@ -1,4 +1,4 @@
-//! Explains operating system errors with a remedy.
+//! Explains errors of the operating system, and what the user can do about them.
 
 use std::io::{Error, ErrorKind};
 

@@ -127,7 +127,7 @@ mod tests {
         ] {
             assert!(matches!(found(whole), StableRead::Valid(_)), "{whole:?}");
         }
-        // In parallel, because each read waits for a possible writer.
+        // The reads run in parallel, because each of them waits for a possible writer.
         std::thread::scope(|scope| {
             for damaged in [&b""[..], b"{\"id\":1,\"subj", b"[1]", b"\xff\xfe"] {
                 scope.spawn(move || {

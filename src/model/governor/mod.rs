@@ -1,8 +1,8 @@
 //! The rate limiter of the whole team: limits concurrent model calls and applies one shared back-off.
 //!
-//! The governor wraps a model and is a model itself. A call is queued when it is made and frees its slot when its
-//! stream ends or is dropped. While it waits, its stream reports why ([`CallWait`]), so that the UI can show it. The
-//! rules are in `call_queue.rs`.
+//! The governor wraps a model and is a model itself. A call is queued when it is made, and frees its slot when its
+//! stream ends or is dropped. While a call waits, its stream reports the reason ([`CallWait`]), so that the UI can show
+//! it. The rules are in `call_queue.rs`.
 //!
 //! If a call fails for a reason that affects all calls to the server, [`ModelError::wait`] is set to the shared
 //! back-off, so that the agent retries no earlier than all others.
@@ -39,8 +39,8 @@ struct GovernorState {
 }
 
 impl Governor {
-    /// Allows at most `max` concurrent calls to `model`. `jitter` returns random numbers in 0..1, which vary the length
-    /// of a back-off.
+    /// Creates a governor that allows at most `max` concurrent calls to `model`. `jitter` returns random numbers in
+    /// 0..1, which vary the length of a back-off.
     pub fn new(model: Arc<dyn Model>, max: usize, jitter: fn() -> f64) -> Governor {
         Governor {
             model,

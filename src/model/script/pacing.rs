@@ -39,7 +39,7 @@ impl Text {
         Text { text, sent: 0 }
     }
 
-    /// Returns the next [`TOKEN_CHARS`] grapheme clusters.
+    /// Returns the next [`TOKEN_CHARS`] grapheme clusters that were not sent yet; `None` at the end of the text.
     fn next(&mut self) -> Option<String> {
         let rest = &self.text[self.sent..];
         let length: usize = rest.graphemes(true).take(TOKEN_CHARS).map(str::len).sum();

@@ -1,4 +1,4 @@
-//! Parses the rules of a script from YAML and matches them. Pure.
+//! Parses the rules of a script from YAML, and matches them with messages. Does no I/O.
 
 use regex::{Captures, Regex, RegexBuilder};
 use serde::Deserialize;

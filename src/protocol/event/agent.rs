@@ -103,7 +103,7 @@ pub enum AgentEvent {
         context: u64,
         /// Size of the context window in tokens, if known.
         window: Option<u64>,
-        /// Whether `window` is guessed from the model's name.
+        /// Whether `window` is an assumption, for example from the model's name.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         assumed: bool,
         /// Cost of all tokens in US dollars, if the price is known.
@@ -119,7 +119,7 @@ pub enum AgentEvent {
     },
     /// An agent's conversation was emptied. Answers [`crate::protocol::Command::Clear`].
     Cleared {
-        /// The file that keeps the old conversation, relative to the root.
+        /// The file that keeps the old conversation, relative to the project's root.
         transcript: String,
     },
     /// An agent replaced its todo list.

@@ -38,8 +38,8 @@ pub enum BoardEvent {
         /// The changed branches. Any other branch still has the state in which an event last listed it.
         branches: Vec<Branch>,
     },
-    /// The commit or branch that is checked out in the root has changed. Also sent once at the start. Never sent
-    /// outside a repository.
+    /// The commit or branch that is checked out in the project's root has changed. Also sent once at the start. Never
+    /// sent outside a repository.
     HeadChanged {
         /// What is checked out now.
         head: CheckedOut,

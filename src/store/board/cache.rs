@@ -176,7 +176,7 @@ impl Cache {
     }
 
     /// Returns the tasks that, according to the change log, crewdeck processes have changed since the last refresh.
-    /// Returns all tasks if the log is lost or begins later, or if the board has not been read yet.
+    /// Returns all tasks if the log is lost or begins after the last refresh, or if the board has not been read yet.
     pub(super) fn changed_since_refresh(&self, log: Option<&ChangeLog>) -> TaskSet {
         match log {
             _ if self.refreshed_at.is_none() => TaskSet::All,
@@ -231,7 +231,7 @@ impl Cache {
         self.files.entry(id).or_default().fingerprint = None;
     }
 
-    /// Returns the tasks with damaged files, in ascending order.
+    /// Returns the tasks with damaged files, in ascending order of their numbers.
     pub(super) fn damaged(&self) -> Vec<TaskId> {
         let is_damaged = |id: &&TaskId| self.files.get(id).is_some_and(|seen| seen.is_damaged);
         self.unusable.iter().filter(is_damaged).copied().collect()

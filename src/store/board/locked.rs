@@ -193,7 +193,7 @@ impl LockedBoard<'_> {
         Ok(Some(text))
     }
 
-    /// Adds a change of these tasks to the change log. Call this before their files are written.
+    /// Adds a change of the tasks `ids` to the change log. Call this before their files are written.
     pub(super) fn record_change(&mut self, ids: &[TaskId]) -> Result<(), StoreError> {
         let path = self.dir.join(LOCK);
         let recorded = self.log.append(ids, self.lock.file());

@@ -42,7 +42,8 @@ impl Repo {
         Ok((answer.code == 0 && is_hash(&hash)).then_some(hash))
     }
 
-    /// Returns whether one commit of `base` makes the same change as all commits of `tip` together.
+    /// Returns whether one commit in the history of `base` makes the same change as all commits of `tip` since the
+    /// merge base together.
     fn is_squashed(&self, base: &str, tip: &str) -> Result<bool, GitError> {
         let Some(start) = self.merge_base(base, tip)? else {
             return Ok(false);

@@ -29,10 +29,10 @@ pub enum GitError {
         /// Git's error message on one line, or its exit code.
         why: String,
     },
-    /// The output of the command exceeds `ANSWER_MAX`.
+    /// The output of the command exceeds `ANSWER_MAX` (4 MiB).
     #[error("git {0} printed more than 4 MiB, which is more than crewdeck reads")]
     TooLong(String),
-    /// The root is not the top folder of a repository.
+    /// The project's root is not the top folder of a repository.
     #[error("{0} is not a git repository: worktrees need one (git init, then a first commit)")]
     NoRepository(PathBuf),
     /// The repository has no working files.

@@ -11,7 +11,7 @@ pub struct GitFacts {
     pub version: Result<String, GitError>,
     /// The oldest version of git that crewdeck supports.
     pub oldest: String,
-    /// The repository, or the reason why worktrees cannot be created here.
+    /// The repository, or the reason why worktrees cannot be created in this project.
     pub repository: Result<RepositoryFacts, GitError>,
 }
 

@@ -45,8 +45,9 @@ const SEARCHED: &[(&str, bool)] = &[
     ("worktrees", true),
 ];
 
-/// Returns the lock files below `common`, the git folder that all worktrees share. Skips the agents' private histories,
-/// because [`crate::process::history::stale_locks`] handles the locks in them.
+/// Returns the lock files below `common`, the git folder that all worktrees share. Skips the folders of
+/// `process::history`, in which commands of agents write objects and refs, because
+/// [`crate::process::history::stale_locks`] handles the locks in these folders.
 pub fn lock_files(common: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let searched = SEARCHED.iter();
@@ -284,7 +285,7 @@ mod tests {
         for (gits, is_ours, seconds) in [
             (GitUse::None, false, 2),
             (GitUse::None, true, 2),
-            // In a container, crewdeck's own locks are removed at the next start.
+            // In a container, the lock files of crewdeck's own interrupted operations are removed after two seconds.
             (GitUse::NoneShown, true, 2),
             (GitUse::NoneShown, false, 600),
             (GitUse::Unknown, true, 600),

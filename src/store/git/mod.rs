@@ -89,7 +89,7 @@ pub enum Hooks {
     /// Git runs the user's hooks. Used for commits on the user's branch, because they must follow the user's rules.
     Run,
     /// Git runs no hooks. Used on task branches, to which crewdeck commits without the user. A hook that prompts would
-    /// block the commit, and a hook that rejects unfinished work would lose it.
+    /// block the commit, and a hook that rejects unfinished work would keep this work from being saved.
     Skip,
 }
 
@@ -101,7 +101,7 @@ pub struct Git {
     /// Git does not search for a repository in this folder or above it.
     ceiling: Option<PathBuf>,
     /// Additional environment variables for git, such as the paths of the repository's folders and files. Git does not
-    /// search for a path that is given here.
+    /// search for a path that one of these variables contains.
     extra_env: Vec<(&'static str, PathBuf)>,
     hooks: Hooks,
     /// A lock that git inherits, so that the lock is held until git ends.
@@ -374,8 +374,8 @@ mod tests {
     fn fake_git(script: &str) -> (tempfile::TempDir, Git) {
         let dir = tempfile::tempdir().unwrap();
         let program = dir.path().join("git");
-        // Written by another process: a thread that starts a program at this moment would inherit a file that is open for
-        // writing here, and the program could not be started ("text file busy").
+        // Another process writes the script. If this process wrote it, a thread that starts a program at the same time
+        // could pass the open file on, and the script could not be started ("text file busy").
         let written = std::process::Command::new("sh")
             .args([
                 "-c",

@@ -117,7 +117,8 @@ fn add(
     };
     let role: AgentRole = file.into_role(source, one_line(&path.to_string_lossy()));
     if let Some(taken) = catalog.find(&role.name) {
-        // A role of an earlier source is used instead. Two files with the same name in one source are an error.
+        // The role with this name from a source with higher precedence is used. Two roles with the same name in one
+        // source are an error.
         if taken.source == source {
             let why = format!(
                 "its name '{}' is used by {}: choose another name",

@@ -38,8 +38,8 @@ pub struct LoadedSkill {
     pub skill: Skill,
     /// The instructions for the agent, bounded in length.
     pub body: String,
-    /// The skill's folder, relative to the root, if it contains other files besides SKILL.md. `None` for skills outside of
-    /// the root.
+    /// The skill's folder, relative to the project's root, if the folder contains other files besides SKILL.md. `None`
+    /// for skills outside of the root.
     pub folder: Option<PathBuf>,
 }
 
@@ -161,7 +161,7 @@ impl Skills {
     }
 }
 
-/// Where to look for skills: `folder`, relative to `root` if there is one.
+/// A folder that is searched for skills. The path `folder` is relative to `root` if a root is set.
 struct SkillLocation<'a> {
     source: SkillSource,
     /// The folder that must contain the skills folder; `None` if the skills folder may be anywhere.
@@ -246,8 +246,8 @@ impl Scan {
         };
         let taken = self.loaded.iter().find(|l| same(&l.skill.name, &file.name));
         if let Some(taken) = taken {
-            // A skill takes precedence over one with the same name in a later source. Two with the same name in one
-            // source are an error.
+            // The skill with this name from a source with higher precedence is used. Two skills with the same name in
+            // one source are an error.
             if taken.skill.source == source {
                 let why = format!(
                     "its name '{}' is used by {}: choose another name",

@@ -126,7 +126,7 @@ impl Watch {
 impl Drop for Watch {
     fn drop(&mut self) {
         self.queue.update(|pending| pending.is_stopping = true);
-        // Not joined: the thread may be in `report`, which may wait for the thread that drops this value.
+        // The thread is not joined, because it may be in `report`, which may wait for the thread that drops this value.
         drop(self.thread.take());
     }
 }

@@ -28,7 +28,7 @@ const CLEAN_POLLS: u32 = 12;
 pub(super) enum EventCoverage {
     /// The system reports every change.
     Full,
-    /// The system may miss changes: a folder is not watched, or other machines write to it too.
+    /// The system may miss changes, because a folder is not watched or other machines can write to a watched folder.
     Partial,
     /// The system reports no changes, so only polling finds them.
     Absent,
@@ -98,8 +98,8 @@ pub(super) struct PollFallback {
     folder_files: [Option<FolderFiles>; FOLDERS.len()],
 }
 
-/// The state files in a folder. The list is valid while the fingerprint of the folder matches. It saves listing the
-/// folder at each poll: opening a folder causes an event for every process that watches it.
+/// The state files in a folder. The list is valid while the fingerprint of the folder matches. It is stored so that
+/// polls need not list the folder: opening a folder causes an event for every process that watches the folder.
 struct FolderFiles {
     folder: FileFingerprint,
     files: Vec<PathBuf>,
@@ -247,8 +247,8 @@ impl PollFallback {
     }
 }
 
-/// Returns whether programs under other kernels, such as on other machines, can write to the file system of `path`.
-/// This kernel reports no events for their changes.
+/// Returns whether programs on other machines, or under another kernel on this machine, can write to the file system of
+/// `path`. This machine's kernel reports no events for their changes.
 #[cfg(target_os = "linux")]
 pub fn is_shared_file_system(path: &Path) -> bool {
     /// File system types from linux/magic.h: NFS, SMB1, CIFS, SMB2, 9P, FUSE, Ceph, AFS, Lustre, VirtualBox.
@@ -264,7 +264,7 @@ pub fn is_shared_file_system(path: &Path) -> bool {
         0x0BD0_0BD0,
         0x786F_4256,
     ];
-    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // type numbers have 32 bits
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // f_type is a 32-bit number
     rustix::fs::statfs(path).is_ok_and(|system| SHARED.contains(&(system.f_type as u32)))
 }
 
@@ -314,12 +314,13 @@ mod tests {
             trust.wait(coverage, elapsed).as_secs()
         };
         let table = [
-            // Poll results, coverage, seconds since the last poll, seconds since the last event, expected delay.
+            // The results of earlier polls, the coverage, the seconds since the last poll and since the last event, and
+            // the expected delay in seconds.
             (&[][..], Full, 0, None, 30),
             (&[Expected], Full, 0, None, 30),
             (&[Expected], Full, 12, None, 18),
             (&[Expected], Full, 40, None, 0),
-            // After the last event, and during continuous events.
+            // With events since the last poll, the next poll is due at most 5 seconds after the last event.
             (&[Expected], Full, 12, Some(0), 5),
             (&[Expected], Full, 12, Some(4), 1),
             (&[Expected], Full, 29, Some(0), 1),

@@ -93,7 +93,7 @@ impl TaskFiles {
         };
         let identity = identity(&self.folder);
         let is_replaced = identity != self.identity;
-        // Without events since the last poll, the folder must be unchanged.
+        // If there was no event since the last poll, the folder must be unchanged.
         let has_missed_event = self.uncertain.is_empty() && !self.fingerprint.matches(&meta);
         self.identity = identity;
         self.fingerprint = FileFingerprint::of(&meta, now).unwrap_or_default();
@@ -205,7 +205,7 @@ mod tests {
     fn partial_poll_checks_only_files_with_events() {
         let (dir, mut files) = known(9);
         write(&dir, 3, "{ }");
-        // Written in place without an event: only a full poll finds it.
+        // The file is written in place and without an event, so only a full poll finds the change.
         write(&dir, 5, "{ }");
         files.record_event(&these(&[3]));
         let young = files.poll(SystemTime::now(), PollScope::Uncertain);
@@ -241,7 +241,7 @@ mod tests {
             files.poll(later(), PollScope::Uncertain),
             (Some(these(&[2])), PollOutcome::Missed)
         );
-        // Written to a temporary file and renamed, as crewdeck and most editors do.
+        // The file is written under a temporary name and then renamed, as crewdeck and most editors do.
         fs::write(dir.path().join(".tmp-1"), "{ }").unwrap();
         fs::rename(dir.path().join(".tmp-1"), dir.path().join("task_1.json")).unwrap();
         assert_eq!(

@@ -76,7 +76,8 @@ enum FileState {
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct BranchRecord {
     state: BranchState,
-    /// What the branch has that the history of its base lacks; `None` if nothing, or if it was not computed yet.
+    /// What the branch has that the history of its base branch lacks; `None` if it has nothing more, or if this was not
+    /// computed yet.
     changes: Option<BranchChanges>,
 }
 

@@ -41,8 +41,8 @@ pub enum Debris {
     InvisibleLock(PathBuf),
     /// A worktree that git did not finish creating.
     Incomplete(WorktreeName),
-    /// An incomplete worktree with files in it but without the `.git` file that links it to the repository. Only the user
-    /// can tell whose files these are.
+    /// An incomplete worktree with files in it but without the `.git` file that links it to the repository. Only the
+    /// user can know whose files these are.
     Unlinked(WorktreeName),
     /// The worktree of a task into which not all branches of the task's blockers were merged.
     MissingWork(WorktreeName),
@@ -126,7 +126,7 @@ impl Worktrees {
         Ok(found)
     }
 
-    /// Returns the folders to search; `None` if no worktree was ever created below this root.
+    /// Returns the folders to search; `None` if no worktree was ever created in this project.
     pub(super) fn paths(&self) -> Option<RepoPaths> {
         let root = fs::canonicalize(&self.root).ok()?;
         let dir = root.join(".worktrees");

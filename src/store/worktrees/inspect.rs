@@ -15,7 +15,7 @@ use crate::domain::worktree::{
 use crate::store::StoreError;
 use crate::store::git::{Git, GitError, busy_in, head};
 
-/// Maximum number of files whose sizes are added up. If there are more, the sum is reported as a minimum.
+/// Maximum number of files and folders whose sizes are added up. If there are more, the sum is reported as a minimum.
 const WALK_MAX: usize = 50_000;
 /// Maximum length of a commit's subject line, in characters.
 const SUBJECT_MAX: usize = 100;

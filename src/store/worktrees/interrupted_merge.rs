@@ -40,7 +40,7 @@ struct ChangedFile {
 /// then moves the branch to the merged commit; it writes no `AUTO_MERGE` and no `MERGE_HEAD`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FastForward {
-    /// If the index equals the merged commit, git has written the index.
+    /// The merge may have been a fast-forward. If the index equals the merged commit, git has written the index.
     Possible,
     /// The merge was started with `--no-ff`. If the index equals the merged commit, the user has written the index.
     Never,

@@ -11,8 +11,8 @@ use crate::domain::timestamp::Timestamp;
 use crate::domain::worktree::Worktree;
 use crate::store::{StoreError, regular_file};
 
-/// If the log is larger than this, in bytes, it is renamed to `events.1.jsonl`. The previous file of that name is
-/// replaced.
+/// Maximum size of the log, in bytes. A larger log is renamed to `events.1.jsonl` and replaces the previous file of
+/// that name.
 const LOG_MAX: u64 = 4 * 1024 * 1024;
 
 /// The log of worktree operations. Writers hold the worktree lock.

@@ -159,8 +159,8 @@ impl Worktrees {
     }
 
     /// Removes the lock files that a killed git left in a worktree's own git folder, where they make every later git
-    /// command fail. Call this when the worktree's owner resumes and none of its programs runs. A git that crewdeck itself
-    /// started may still run; it holds the worktree lock, for which this method waits.
+    /// command fail. Call this when the agent that works in the worktree resumes and none of its programs runs. A git
+    /// that crewdeck itself started may still run. Such a git holds the worktree lock, for which this method waits.
     ///
     /// # Errors
     /// When there is no worktree with that name, or a lock file cannot be removed.

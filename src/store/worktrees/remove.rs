@@ -44,9 +44,9 @@ impl Allowed<'_> {
 }
 
 impl Worktrees {
-    /// Removes a worktree's folder, and its branch if the branch is merged. The name is free afterwards; the registry keeps
-    /// the entry as a record. An unmerged branch is always kept, so only uncommitted files can be lost, and only with
-    /// [`RemovalMode::Confirmed`].
+    /// Removes a worktree's folder, and its branch if the branch is merged. The name can be used again afterwards; the
+    /// registry keeps the entry as a record. An unmerged branch is always kept, so only uncommitted files can be lost,
+    /// and only with [`RemovalMode::Confirmed`].
     ///
     /// # Errors
     /// When something would be lost or the worktree cannot be removed; the worktree is then unchanged. Also when the

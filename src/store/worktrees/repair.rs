@@ -131,7 +131,8 @@ impl OpenRegistry {
         let files = user_files(&git, &dir, &own)?;
         if files.is_empty() {
             let path = dir.to_string_lossy();
-            // `--force` twice, because git locks a worktree while it creates it.
+            // `--force` is given twice, because git locks a worktree while it creates it, and removes a locked worktree
+            // only then.
             self.repo
                 .git
                 .ok(&["worktree", "remove", "--force", "--force", "--", &path])?;

@@ -11,10 +11,11 @@ use crate::store::StoreError;
 /// The name prefix of a worktree's folder that is being checked for work that its deletion would lose. Worktree names
 /// cannot start with a dot.
 const CHECKING_PREFIX: &str = ".removing-";
-/// The name prefix of a worktree's folder that is to be deleted. It was checked for work that the deletion would lose.
+/// The name prefix of a worktree's folder that is to be deleted. The folder was already checked for work that the
+/// deletion would lose.
 const DELETING_PREFIX: &str = ".removed-";
 
-/// The renamed folder of a worktree. It is checked for work that would be lost before it is deleted.
+/// The renamed folder of a worktree. Before the folder is deleted, it is checked for work that would be lost.
 #[derive(Debug)]
 pub struct TrashCandidate {
     home: PathBuf,

@@ -70,7 +70,7 @@ pub struct ModelRequest {
     pub agent: Name,
     pub model: String,
     pub system: String,
-    /// The conversation. It satisfies [`crate::domain::chat::validate`].
+    /// The conversation, which satisfies [`crate::domain::chat::validate`].
     pub messages: Arc<Vec<Message>>,
     /// The tools the model may call. The order never changes, so that the prompt cache stays valid.
     pub tools: Arc<Vec<ToolSpec>>,
@@ -264,7 +264,8 @@ pub(crate) fn parse_input(text: &str) -> (Value, Option<String>) {
 /// Maximum length of a name or an id in a response, in characters. Valid names and ids are much shorter.
 const LABEL_MAX: usize = 256;
 
-/// Clips the text to [`LABEL_MAX`] characters, because a faulty server may send names and ids of any length.
+/// Clips a name or id from a server to [`LABEL_MAX`] characters, because a faulty server may send names and ids of any
+/// length.
 pub(crate) fn clip_label(text: &str) -> String {
     crate::domain::text::clip(text, LABEL_MAX)
 }

@@ -204,7 +204,7 @@ pub fn root_cause(error: &dyn std::error::Error) -> String {
     }
 }
 
-/// Joins an error and its causes with colons. A cause that the text already contains is left out.
+/// Joins an error and its causes with colons. A cause that is already part of the joined text is left out.
 pub fn error_chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();

@@ -15,8 +15,8 @@ const COMMITS_MAX: &str = "3";
 const ANSWER_MAX: usize = 256 * 1024;
 /// Maximum number of files and folders to visit for the overview of the project's files.
 const ENTRIES_MAX: usize = 2000;
-/// Limits on the number of names per folder in the overview of the project's files. They are tried in this order until
-/// the overview fits into [`TREE_BYTES_MAX`].
+/// Limits on the number of names per folder in the overview of the project's files. The limits are tried in this order
+/// until the overview fits into [`TREE_BYTES_MAX`].
 const FOLDER_NAMES_MAX: [usize; 4] = [8, 4, 2, 0];
 /// Maximum number of files of the root directory in the overview of the project's files.
 const ROOT_NAMES_MAX: usize = 12;
@@ -50,9 +50,9 @@ fn git_state(root: &Path) -> Result<GitState, GitError> {
         Ok(answer.out.lines().map(shown).collect())
     };
     lines(&["rev-parse", "--git-dir"])?;
-    // Fails if no branch is checked out.
+    // This command fails if no branch is checked out.
     let branch = lines(&["symbolic-ref", "--quiet", "--short", "HEAD"]).unwrap_or_default();
-    // Fails if there is no commit yet.
+    // This command fails if there is no commit yet.
     let commits = [
         "log",
         "--no-show-signature",

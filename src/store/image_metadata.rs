@@ -95,8 +95,8 @@ fn jpeg(image: &[u8]) -> Option<Vec<u8>> {
     }
 }
 
-/// Returns the length in bytes of the coded picture at the start of `rest`. It ends at the first `FF` that is followed
-/// by neither `00` nor a restart marker: there the next segment begins.
+/// Returns the length in bytes of the coded picture at the start of `rest`. The picture ends before the first `FF` that
+/// is followed by neither `00` nor a restart marker, because this byte begins the next segment.
 fn coded_length(rest: &[u8]) -> Option<usize> {
     let is_end = |pair: &[u8]| matches!(pair, [0xff, 0x01..=0xcf | 0xd8..=0xff]);
     rest.windows(2).position(is_end)

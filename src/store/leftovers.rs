@@ -87,7 +87,7 @@ pub fn size_below(root: &Path, folder: &str) -> DiskUse {
     super::worktrees::size_of(&root.join(folder))
 }
 
-/// Returns whether `root` contains one of crewdeck's state folders, because a crew has run there.
+/// Returns whether `root` contains one of crewdeck's state folders, because a crew has run in this folder.
 pub fn has_state(root: &Path) -> bool {
     [".tasks", ".team", ".crewdeck"]
         .iter()

@@ -104,10 +104,10 @@ pub enum StoreError {
         /// The process that holds the lock, as ` (process 4711)`; empty if the process is unknown.
         by: String,
     },
-    /// A task file cannot be used; the text says why.
+    /// A task file cannot be used; the string says why.
     #[error("task {0} cannot be used: {1}")]
     Unreadable(TaskId, String),
-    /// A value is too long or too large to be stored; the text says which.
+    /// A value cannot be stored, mostly because it is too long or too large. The string says why.
     #[error("{0}")]
     TooLong(String),
     /// An I/O error for which no path is known, unlike [`StoreError::File`].

@@ -24,11 +24,11 @@ pub const FILE_MAX: u64 = 4 * 1024 * 1024;
 pub enum StableRead<T> {
     Valid(T),
     Missing,
-    /// The file is not a regular file, or it is not valid JSON and has not changed for 300 ms. The text says why. The caller
-    /// may rename the file.
+    /// The file is not a regular file, or it is not valid JSON and has not changed for 300 ms. The string says why. The
+    /// caller may rename the file.
     Damaged(String),
-    /// The file is complete, but too large or with values that this version does not know. The text says why. The caller
-    /// must leave the file in place.
+    /// The file is complete, but too large or with values that this version does not know. The string says why. The
+    /// caller must leave the file in place.
     Unsupported(String),
 }
 

@@ -45,7 +45,7 @@ impl Roster {
         }
     }
 
-    /// Like [`Roster::read`]. The caller holds the lock.
+    /// Like [`Roster::read`], but the caller already holds the lock.
     fn read_locked(&self) -> Result<Team, StoreError> {
         self.team_in(read_stable::read::<Team>(&self.path())?)
     }

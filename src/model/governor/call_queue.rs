@@ -51,12 +51,12 @@ enum Gate {
 pub enum Admission {
     /// The call starts; it now counts as running.
     Start,
-    /// The call waits. Call [`CallQueue::try_start`] again when the queue has changed.
+    /// The call waits. Call `CallQueue::try_start` again when the queue has changed.
     Queued {
         /// The position in the queue; the first is 1.
         place: usize,
     },
-    /// The call waits for the end of the shared back-off. Call [`CallQueue::try_start`] again when the back-off ends or
+    /// The call waits for the end of the shared back-off. Call `CallQueue::try_start` again when the back-off ends or
     /// the queue has changed.
     Paused {
         /// The end of the back-off, as a duration since the queue's zero point.

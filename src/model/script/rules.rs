@@ -8,7 +8,7 @@ use crate::domain::usage::Usage;
 
 #[derive(Debug, thiserror::Error)]
 pub enum ScriptError {
-    /// The YAML or its structure is invalid; the text says where.
+    /// The YAML or its structure is invalid; the string says where.
     #[error("the script is invalid: {0}")]
     Format(String),
     #[error("rule {rule}: `when` is not a valid regular expression: {why}")]

@@ -31,7 +31,7 @@ pub enum AgentEvent {
     /// Text that is not a prompt of the user entered an agent's conversation: messages, a claimed task, a reminder.
     #[serde(rename = "injected")]
     ContextAdded {
-        /// A summary of the text in one line.
+        /// A summary of the added text, in one line.
         what: String,
         /// The full text. Empty if `what` is complete, and in journals of older versions.
         #[serde(default, skip_serializing_if = "String::is_empty")]

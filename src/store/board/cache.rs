@@ -16,8 +16,8 @@ use crate::domain::ids::TaskId;
 use crate::domain::task::Task;
 
 /// Maximum age of the last full refresh, which compares all task files with the cache. If the last one is older when
-/// this process changes the board, a full refresh comes first. It finds changes by programs that ignore the lock, even
-/// if no file event reports them.
+/// this process changes the board, a full refresh comes first. A full refresh finds changes by programs that ignore the
+/// lock, even if no file event reports them.
 const REFRESH_INTERVAL: Duration = Duration::from_secs(15);
 /// Maximum number of task files that full refreshes check per second, on average. For each such number of tasks, one
 /// second is added to [`REFRESH_INTERVAL`].

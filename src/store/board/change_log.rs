@@ -135,7 +135,7 @@ impl ChangeLog {
         self.changes.insert(0, which);
     }
 
-    /// Returns the log as text and drops the oldest changes that do not fit into [`BYTES_MAX`].
+    /// Returns the log as text and drops the oldest changes that do not fit into `BYTES_MAX`.
     fn text(&mut self) -> String {
         const END: &str = "end\n";
         let mut text = format!("crewdeck {}\n", self.revision.epoch);

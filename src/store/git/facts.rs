@@ -21,7 +21,7 @@ pub struct RepositoryFacts {
     /// The branch that is checked out; `None` if `HEAD` is detached.
     pub branch: Option<String>,
     pub commit: String,
-    /// The git operation in progress in the root, such as a rebase; `None` if there is none.
+    /// The git operation in progress in the project's root, such as a rebase; `None` if there is none.
     pub busy: Option<GitOperation>,
 }
 

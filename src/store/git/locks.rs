@@ -163,13 +163,13 @@ pub fn clear(
     }
 }
 
-/// Returns whether a lock in `stay` may become removable within [`WAIT_MAX`]. This is true unless all are
-/// [`LockHolder::Invisible`], for which it can take minutes.
+/// Returns whether a lock in `stay` may become removable within [`WAIT_MAX`]. This is true unless all locks are
+/// [`LockHolder::Invisible`]: such a lock can stay for minutes.
 fn may_be_removable_soon(stay: &[(PathBuf, LockHolder)]) -> bool {
     stay.iter().any(|(_, by)| *by != LockHolder::Invisible)
 }
 
-/// Returns the inode and the modification time of a file. They change if the file is replaced by a new one with the
+/// Returns the inode and the modification time of a file. Both change if the file is replaced by a new file with the
 /// same name.
 fn identity(path: &Path) -> Option<(u64, i64, i64)> {
     let meta = fs::symlink_metadata(path).ok()?;

@@ -50,8 +50,8 @@ const SETTINGS: &[&str] = &[
 /// hooks and filters of their own.
 const NO_HOOKS: &[&str] = &["core.hooksPath=/dev/null", "submodule.recurse=false"];
 
-/// Environment variables that git must not get. They would make git use another repository (crewdeck may run inside a
-/// hook) or write to the terminal.
+/// Environment variables that git must not get. These variables would make git use another repository (crewdeck may run
+/// inside a hook) or write to the terminal.
 const UNSET: &[&str] = &[
     "GIT_DIR",
     "GIT_WORK_TREE",

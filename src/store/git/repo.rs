@@ -206,7 +206,8 @@ fn short_file(path: &Path) -> Option<String> {
     regular_file::read_text(path, LINK_MAX).ok()
 }
 
-/// Returns the operation in progress in the worktree with this git folder, such as a rebase; `None` if there is none.
+/// Returns the git operation, such as a rebase, that is in progress in the worktree with the git folder `git_dir`;
+/// `None` if there is none.
 pub fn busy_in(git_dir: &Path) -> Option<GitOperation> {
     [
         ("rebase-merge", GitOperation::Rebase),

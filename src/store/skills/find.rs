@@ -142,7 +142,7 @@ impl SkillsDir {
                     .dir
                     .symlink_metadata(&path)
                     .is_ok_and(|m| m.is_symlink());
-                // Other files of a skill may be links to anywhere, because they are not read here.
+                // Other files of a skill may be links to anywhere, because this search does not read them.
                 if is_skill || (is_link && depth == 0) {
                     out.unusable.push((path, reason(&error)));
                 }

@@ -44,7 +44,7 @@ pub(super) enum PollScope {
 pub(super) struct TaskFiles {
     folder: PathBuf,
     identity: Option<FolderId>,
-    /// Fingerprint of the folder. It changes when a file is added, deleted or replaced.
+    /// Fingerprint of the folder. This fingerprint changes when a file is added, deleted or replaced.
     fingerprint: FileFingerprint,
     fingerprints: BTreeMap<TaskId, FileFingerprint>,
     /// Files that had an event since the last poll, and files that were too new for a fingerprint.

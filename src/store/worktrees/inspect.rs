@@ -211,7 +211,7 @@ fn first_nested_repos(git: &Git, dir: &Path) -> Result<Vec<String>, StoreError> 
     Ok(all.map(|path| one_line(&path)).collect())
 }
 
-/// Returns the disk space that the files below `dir` take. Counts at most [`WALK_MAX`] files and folders, and does not
+/// Returns the disk space that the files below `dir` take. Counts at most 50,000 files and folders, and does not
 /// follow symbolic links.
 pub fn size_of(dir: &Path) -> DiskUse {
     let mut found = DiskUse::default();

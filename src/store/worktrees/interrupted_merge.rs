@@ -112,7 +112,8 @@ pub fn undo(
             Some(true) => removed.push(path),
         }
     }
-    // Resets the index and the merge state, but no file. If crewdeck is killed here, the next run finds the same files.
+    // Resets the index and the merge state, but no file. If crewdeck is killed at this point, the next run finds the
+    // same files.
     if is_index_from_merge && (is_marked || !restored.is_empty() || !removed.is_empty()) {
         git.ok(&["reset", "--quiet"])?;
     }
@@ -259,8 +260,8 @@ fn mode(meta: &fs::Metadata) -> &'static str {
 }
 
 /// Returns whether `file` contains the beginning of the blob `hash`, because git was killed while writing the file.
-/// `path` is the path of the file in the repository. It determines which filters are applied to the blob before the
-/// comparison.
+/// `path` is the path of the file in the repository. This path determines which filters git applies to the blob before
+/// the comparison.
 pub fn is_prefix_of_blob(
     git: &Git,
     file: &Path,

@@ -164,7 +164,7 @@ impl WorktreeLog {
         let mut last = [b'\n'];
         let is_torn =
             file.seek(SeekFrom::End(-1)).is_ok() && file.read(&mut last).is_ok() && last != [b'\n'];
-        // Ends a line that a crash truncated, so that the next one starts on its own line.
+        // Ends a line that a crash truncated, so that the next entry starts on a new line.
         let start = if is_torn { "\n" } else { "" };
         file.write_all(format!("{start}{line}\n").as_bytes())
     }

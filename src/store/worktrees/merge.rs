@@ -19,7 +19,7 @@ pub enum MergeOutcome {
     Merged,
     /// The merge has conflicts in these files. Nothing was changed.
     Conflict(Vec<String>),
-    /// Git, a hook or the time limit prevented the merge; the text says why. Nothing was changed.
+    /// Git, a hook or the time limit prevented the merge; the string says why. Nothing was changed.
     Failed(String),
 }
 

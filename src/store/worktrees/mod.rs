@@ -1,5 +1,5 @@
 //! The store of the worktrees in `.worktrees/`: the registry of worktrees (`index.json`), the log of operations, and
-//! the git commands that carry these out.
+//! the git commands for these operations.
 //!
 //! Every change holds one lock, and first reads the registry and git's list of worktrees again. If they differ (a
 //! folder was removed by hand, a process was killed between two steps), git and the disk take precedence.
@@ -118,7 +118,7 @@ impl Worktrees {
     /// Finds a worktree by its name or by the number of its task (`3` or `#3`).
     ///
     /// # Errors
-    /// When there is none; the error lists the existing names.
+    /// When there is no such worktree. The error lists the existing names.
     pub fn find(&self, wanted: &str) -> Result<Worktree, StoreError> {
         let work = self.read()?;
         let number = wanted.strip_prefix('#').unwrap_or(wanted).parse().ok();
@@ -367,8 +367,8 @@ fn read_index(dir: &Path, notices: &mut Vec<String>) -> Result<Option<WorktreeIn
     }
 }
 
-/// Renames a damaged registry and returns an empty one. The caller holds the lock. The existing worktrees are found again
-/// through git.
+/// Renames a damaged registry and returns an empty one. The caller holds the worktree lock. The existing worktrees are
+/// found again through git.
 fn replace_damaged_index(
     dir: &Path,
     notices: &mut Vec<String>,

@@ -140,7 +140,7 @@ impl OpenRegistry {
         }
         // Writes the missing files and keeps the existing ones.
         git.ok(&["read-tree", "HEAD"])?;
-        // The exit code is ignored: it reports the files that exist already.
+        // The exit code is ignored, because it only shows that some files exist already.
         git.run(&["checkout-index", "--all", "--quiet"])?;
         let path = dir.to_string_lossy();
         self.repo.git.ok(&["worktree", "unlock", "--", &path])?;

@@ -66,7 +66,7 @@ pub fn has_leftovers(dir: &Path) -> Result<bool, StoreError> {
     Ok(!leftovers(dir)?.is_empty())
 }
 
-/// Completes or reverts interrupted removals. The caller holds the lock.
+/// Completes or reverts interrupted removals in the folder `dir`. The caller holds the worktree lock.
 pub fn recover(dir: &Path, notices: &mut Vec<String>) -> Result<(), StoreError> {
     for (path, phase, name) in leftovers(dir)? {
         let done = match phase {

@@ -30,7 +30,7 @@ pub struct SentImages<'a> {
 }
 
 pub enum SentImage<'a> {
-    /// The media type, and the content in base64.
+    /// The image is sent, with its media type and its content in base64.
     Data(&'a str, &'a str),
     /// The text that replaces an image that is not sent.
     Text(String),

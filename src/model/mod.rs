@@ -116,7 +116,7 @@ pub enum CallWait {
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Reply {
-    /// The content blocks in order; may be empty.
+    /// The content blocks of the response, in order; may be empty.
     pub blocks: Vec<Block>,
     pub stop: StopReason,
     /// The token counts reported by the server; zero if not reported.
@@ -136,7 +136,7 @@ pub enum StopReason {
     Refusal,
     /// The context window was full before the response was complete.
     ContextExceeded,
-    /// An unknown reason, treated as the end of the turn.
+    /// A reason that crewdeck does not know. It is treated as the end of the turn.
     Other(String),
 }
 
@@ -197,7 +197,7 @@ pub struct ModelError {
     pub kind: ErrorKind,
     /// What happened, in one line.
     pub message: String,
-    /// What to do, in one line; may be empty.
+    /// What the user can do, in one line; may be empty.
     pub hint: String,
     /// The wait before the next try, if the server asked for one or the shared back-off of the [`governor`] applies.
     pub wait: Option<Duration>,

@@ -110,7 +110,7 @@ pub enum JournalStart {
 /// The lines that were added to a journal since the last read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TailRead {
-    /// No new complete line.
+    /// There is no new complete line.
     Nothing,
     /// Lines that follow those of earlier reads.
     Lines(Vec<String>),
@@ -175,7 +175,7 @@ impl JournalTail {
         };
         let mut lines = whole_lines(&bytes[..whole]);
         if start == JournalStart::Cut && !lines.is_empty() {
-            // The first line is incomplete.
+            // The first line is left out, because it is incomplete.
             lines.remove(0);
         }
         Ok(match continued {

@@ -32,9 +32,9 @@ pub struct Leftovers {
 /// A damaged file that crewdeck has renamed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DamagedFile {
-    /// Current path, relative to the root.
+    /// Current path, relative to the project's root.
     pub path: PathBuf,
-    /// Original path, relative to the root.
+    /// Original path, relative to the project's root.
     pub original: PathBuf,
     pub bytes: u64,
 }

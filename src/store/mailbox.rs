@@ -54,7 +54,7 @@ pub struct UnreadMessages {
 /// Summary of the unread messages of an inbox.
 #[derive(Debug, Clone, PartialEq)]
 pub struct UnreadCount {
-    /// The owner, from the file name.
+    /// The owner of the inbox.
     pub name: Name,
     /// Number of messages that were not acknowledged.
     pub count: usize,
@@ -80,7 +80,7 @@ impl UnreadMessages {
         !self.messages.is_empty() || self.bad > 0 || self.is_truncated
     }
 
-    /// Returns notices for the user about invalid lines.
+    /// Returns notices for the user about the lines that are not messages.
     pub fn notices(&self) -> Vec<String> {
         let (bad, inbox) = (self.bad, &self.inbox);
         match (bad, self.is_bad_set_aside) {

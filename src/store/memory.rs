@@ -113,7 +113,7 @@ impl MemoryReader {
             return self.skip(shown, "it is outside of the project".into());
         };
         if root.symlink_metadata(&path).is_err() {
-            // A word such as @alice is not meant as an import.
+            // A word such as @alice is probably not an import, so it is not reported.
             if import.contains('/') || path.extension().is_some() {
                 self.skip(shown, "there is no such file".into());
             }
@@ -204,7 +204,7 @@ fn imports(text: &str) -> Vec<String> {
         if is_code {
             continue;
         }
-        // Every second part is between backticks.
+        // Every second part is between backticks and is skipped.
         for part in line.split('`').step_by(2) {
             for word in part.split_whitespace() {
                 let path = word

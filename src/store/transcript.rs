@@ -292,7 +292,7 @@ pub fn sessions(root: &Path) -> Result<Vec<String>, StoreError> {
         // and the lead's name.
         .filter(|id| !id.is_empty() && id.bytes().all(|b| b.is_ascii_alphanumeric()))
         .collect();
-    // Session ids begin with their creation time.
+    // Session ids begin with their creation time, so the newest session is the last one.
     all.sort();
     Ok(all)
 }

@@ -70,7 +70,7 @@ fn block(block: &Block, images: &SentImages<'_>) -> Option<Value> {
             text,
             signature: Some(signature),
         } => Some(json!({"type": "thinking", "thinking": text, "signature": signature})),
-        // The server rejects thinking without a signature.
+        // Thinking without a signature is left out, because the server rejects it.
         Block::Thinking {
             signature: None, ..
         } => None,

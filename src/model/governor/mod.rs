@@ -33,7 +33,7 @@ struct GovernorState {
     queue: Mutex<CallQueue>,
     /// Notified whenever the queue changes. Each waiting call then checks whether it may start.
     changed: watch::Sender<()>,
-    /// The zero point of the times in `queue`.
+    /// The point in time from which the times in `queue` are counted.
     start: Instant,
     jitter: fn() -> f64,
 }
@@ -229,7 +229,7 @@ impl Waiting {
                 }
             };
             tokio::select! {
-                // Cannot fail, because the ticket keeps the sender alive.
+                // Waiting for a change cannot fail, because the ticket keeps the sender alive.
                 _ = self.changed.changed() => {}
                 () = pause_end => {}
             }

@@ -21,7 +21,7 @@ struct PacedResponse {
     text: Text,
     /// The items that follow the text without delay: tool calls, and the reply or an error.
     end: VecDeque<Item>,
-    /// The time per token.
+    /// The time per token; zero for no delay.
     step: Duration,
     /// When the next token is due. Computed from the previous due time and not from the clock, so that delays of the
     /// timer, which has millisecond resolution, do not add up.

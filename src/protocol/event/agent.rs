@@ -63,7 +63,7 @@ pub enum AgentEvent {
         tool: String,
         /// What the tool works on, such as a path or a command, in one line.
         on: String,
-        /// The input, cut to a bounded size.
+        /// The input of the tool call, cut to a bounded size.
         input: Value,
     },
     /// Output of a running tool, as it arrives. May be merged or dropped.
@@ -99,7 +99,7 @@ pub enum AgentEvent {
     UsageChanged {
         /// All tokens that the agent has used so far.
         total: Usage,
-        /// Tokens of the conversation in the model's context window.
+        /// Number of tokens of the conversation, which must fit into the model's context window.
         context: u64,
         /// Size of the context window in tokens, if known.
         window: Option<u64>,

@@ -26,7 +26,7 @@ const TASKS_PER_SECOND: usize = 200;
 /// The tasks of a board and the state of their files.
 #[derive(Debug, Default)]
 pub(super) struct Cache {
-    /// The tasks. Copied on write while a snapshot shares them.
+    /// The tasks. As long as a snapshot shares them, a change first copies them.
     pub graph: Arc<TaskGraph>,
     files: HashMap<TaskId, CachedFile>,
     /// The tasks that are not on the board because their files cannot be used.
@@ -183,7 +183,7 @@ impl Cache {
             Some(log) => log.changed_since(self.revision.as_ref()),
             // No process has changed the board yet.
             None if self.revision.is_none() => TaskSet::These(BTreeSet::new()),
-            // The change log is lost.
+            // There was a change log, but it is lost.
             None => TaskSet::All,
         }
     }

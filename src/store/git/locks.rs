@@ -211,7 +211,7 @@ fn holder(
 fn min_age(gits: GitUse, is_from_interrupted: bool) -> Duration {
     match gits {
         GitUse::None => MIN_AGE,
-        // A git that crewdeck started would be visible.
+        // If a git that crewdeck started still held the lock, it would be visible.
         GitUse::NoneShown if is_from_interrupted => MIN_AGE,
         GitUse::NoneShown | GitUse::Unknown | GitUse::By(_) => MIN_AGE_INVISIBLE,
     }

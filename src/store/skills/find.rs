@@ -10,7 +10,7 @@ use cap_std::fs::{Dir, Metadata, MetadataExt};
 use crate::domain::skill::SKILLS_MAX;
 use crate::store::markdown_files::reason;
 
-/// The file that makes a folder a skill.
+/// Name of the file with a skill. A folder with such a file is a skill.
 pub const FILE: &str = "SKILL.md";
 /// Maximum depth of subfolders to search. Deeper folders are ignored.
 const DEPTH_MAX: usize = 4;
@@ -19,7 +19,7 @@ const ENTRIES_MAX: usize = 4000;
 /// Maximum size of a SKILL.md, in bytes. A larger file is rejected.
 const FILE_MAX: u64 = 256 * 1024;
 
-/// An open skills folder. All paths are relative to it.
+/// An open skills folder. All paths of its files are relative to the folder.
 pub struct SkillsDir {
     dir: Dir,
 }

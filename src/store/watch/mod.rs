@@ -103,7 +103,7 @@ fn start_with(
                 .as_ref()
                 .map_or(EventCoverage::Absent, WatchedFolders::coverage);
             let fallback = match coverage {
-                // The events report changes made before the first poll.
+                // The events report all changes from now on, so the first poll need not report everything.
                 EventCoverage::Full => PollFallback::with_baseline(base, skills),
                 // Events may miss changes made before the first poll, so the first poll reports everything.
                 EventCoverage::Partial | EventCoverage::Absent => PollFallback::new(base, skills),

@@ -89,7 +89,7 @@ pub(super) struct PollFallback {
     skills: Option<Skills>,
     refs: Option<GitFolders>,
     tasks: TaskFiles,
-    /// When a poll last checked all task files.
+    /// The time of the last poll that checked all task files.
     last_full_poll: Instant,
     /// One fingerprint per variant of [`Dirty`], in the order of `Dirty::all`. The entry of the board is not used,
     /// because `tasks` has a fingerprint per file. An entry is `None` if its fingerprint is unreliable or an event has

@@ -19,7 +19,7 @@ use crate::store::refs::GitFolders;
 /// Maximum number of branches whose status one scan computes, because each branch takes several git commands. The next
 /// scan computes the others.
 const COMPUTED_MAX: usize = 64;
-/// The number of characters of a commit hash that are shown.
+/// Number of characters of a commit hash that are shown to the user.
 const COMMIT_SHOWN: usize = 10;
 /// Number of newest commits of a base branch that are searched for the merge of a task's branch. If the merge is older,
 /// its hash is not reported.

@@ -93,7 +93,7 @@ pub(super) struct RepoPaths {
     pub root: PathBuf,
     /// The folder `.worktrees/`.
     pub dir: PathBuf,
-    /// The git folder of the root.
+    /// The git folder of the project's root.
     pub own: PathBuf,
     /// The git folder that all worktrees share.
     pub common: PathBuf,

@@ -21,9 +21,9 @@ const WALK_MAX: usize = 50_000;
 const SUBJECT_MAX: usize = 100;
 
 pub struct UncommittedFiles {
-    /// The number of files; an untracked folder counts once.
+    /// Number of uncommitted files. An untracked folder counts as one file.
     pub count: usize,
-    /// The paths of the first [`FILES_MAX`] files.
+    /// The paths of the first [`FILES_MAX`] uncommitted files.
     pub files: Vec<String>,
     /// The paths of the first [`FILES_MAX`] untracked files.
     pub untracked: Vec<String>,

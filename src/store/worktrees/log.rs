@@ -92,7 +92,7 @@ impl LogEntry {
 }
 
 impl WorktreeLog {
-    /// Returns the log in `dir`. Opens no file yet.
+    /// Returns the log in the folder `dir`, which is `.worktrees/`. Opens no file yet.
     pub fn open(dir: &Path) -> WorktreeLog {
         WorktreeLog {
             path: dir.join("events.jsonl"),

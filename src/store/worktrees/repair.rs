@@ -417,7 +417,7 @@ fn user_files(git: &Git, dir: &Path, own: &Path) -> Result<Vec<String>, StoreErr
         };
         let of_head = || git.ok(&["rev-parse", &format!("HEAD:{path}")]);
         let is_from_git = match what {
-            // A name with invalid UTF-8 cannot be passed to git.
+            // A name with invalid UTF-8 cannot be passed to git, so the file counts as the user's.
             _ if path.contains(char::REPLACEMENT_CHARACTER) => false,
             " D" => true,
             " M" => is_prefix_of_blob(git, &dir.join(path), path, &of_head()?)?,

@@ -234,7 +234,7 @@ pub trait Model: Send + Sync {
     /// Requests the names of the models that the server offers.
     fn list(&self) -> BoxFuture<'static, Result<Vec<String>, ModelError>>;
 
-    /// Returns the context window of a model from the last list of models. Sends no request.
+    /// Returns the context window of the model `name`, as the server's last list of models shows it. Sends no request.
     fn listed_window(&self, _name: &str) -> Option<ContextWindow> {
         None
     }

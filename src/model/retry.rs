@@ -7,7 +7,7 @@ use super::{ErrorKind, ModelError};
 /// Maximum number of tries of one call, including the first. With the default back-off, all tries together take about
 /// five minutes, so that a server outage of that length does not stop an unattended team.
 pub const TRIES_MAX: u32 = 8;
-/// Maximum total wait of one call, including waits that the server asks for.
+/// Maximum time that one call waits between its tries in total, including waits that the server asks for.
 pub const WAITS_MAX: Duration = Duration::from_secs(15 * 60);
 /// The wait after the first failure. Each further wait is [`GROWTH`] times as long as the one before.
 const FIRST_WAIT: Duration = Duration::from_millis(500);

@@ -272,7 +272,7 @@ impl Lock {
     }
 }
 
-/// Renames a damaged file to the first free `NAME.damaged-N` and returns the new path.
+/// Renames a damaged file with the name `NAME` to the first unused name `NAME.damaged-N`, and returns the new path.
 ///
 /// # Errors
 /// When the file cannot be renamed.
@@ -280,7 +280,7 @@ pub fn set_aside(path: &Path) -> Result<PathBuf, StoreError> {
     set_aside_as(path, "damaged")
 }
 
-/// Renames a file to the first free `NAME.KIND-N` and returns the new path.
+/// Renames the file with the name `NAME` to the first unused name `NAME.KIND-N`, and returns the new path.
 ///
 /// # Errors
 /// When the file cannot be renamed.

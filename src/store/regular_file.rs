@@ -1,4 +1,5 @@
-//! Opens state files and accepts only regular files, so that a pipe or a device in their place cannot block.
+//! Opens state files and accepts only regular files, so that a pipe or a device at the path of a state file cannot
+//! block crewdeck.
 
 use std::fs::{File, Metadata, OpenOptions};
 use std::io::{Error, ErrorKind, Read, Result};

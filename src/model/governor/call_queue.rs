@@ -24,8 +24,9 @@ pub struct CallQueue {
     failures: u32,
     /// Whether any call has received data. An error response does not count.
     server_has_answered: bool,
-    /// The number of server-wide failures so far. The success of a call that started before the last of these failures
-    /// does not end the back-off, because the server may have answered that call before the failure.
+    /// The number of failures so far that affected all calls to the server. The success of a call that started before
+    /// the last of these failures does not end the back-off, because the server may have answered that call before the
+    /// failure.
     round: u64,
 }
 
@@ -130,7 +131,7 @@ impl CallQueue {
         self.open_gate(number);
     }
 
-    /// Ends the back-off, unless call `number` started before the last server-wide failure.
+    /// Ends the back-off, unless call `number` started before the last failure that affected all calls.
     fn open_gate(&mut self, number: CallNumber) {
         if self.running.get(&number) == Some(&self.round) {
             self.failures = 0;
@@ -138,8 +139,9 @@ impl CallQueue {
         }
     }
 
-    /// Records that call `number` has failed. If the failure is server-wide and may be retried, starts or extends the
-    /// shared back-off and returns its remaining time. `jitter`, in 0..1, varies the length of the back-off.
+    /// Records that call `number` has failed. If the failure affects all calls to the server and the call may be
+    /// retried, starts or extends the shared back-off and returns its remaining time. `jitter`, in 0..1, varies the
+    /// length of the back-off.
     pub fn record_failure(
         &mut self,
         number: CallNumber,
@@ -154,8 +156,8 @@ impl CallQueue {
             return None;
         }
         let is_new = self.running.get(&number) == Some(&self.round);
-        // A call that started before the last server-wide failure ran concurrently with the call that caused this
-        // failure. The failures of both calls count as one.
+        // A call that started before the last such failure ran concurrently with the call that failed then. The failures of
+        // both calls count as one.
         let before = if is_new {
             self.failures
         } else {

@@ -112,8 +112,8 @@ impl Ticket {
         self.shared.changed.send_replace(());
     }
 
-    /// Records that the call has failed. Stores in `error` whether the server has ever answered. If the failure is
-    /// server-wide, also stores the remaining time of the shared back-off.
+    /// Records that the call has failed. Stores in `error` whether the server has ever answered. If the failure affects
+    /// all calls to the server, also stores the remaining time of the shared back-off.
     fn record_failure(&self, error: &mut ModelError) {
         let jitter = (self.shared.jitter)();
         let now = self.shared.now();

@@ -119,7 +119,8 @@ impl fmt::Display for LockHolder {
 
 /// Returns the lock files that no visible process holds. The second value is [`LockHolder::Invisible`] if a process
 /// that is invisible to this one may hold the lock, else `None`. `root` is the top folder of the repository, `common`
-/// its git folder. `interrupted` contains the start times of crewdeck operations that were interrupted.
+/// the git folder that all worktrees share. `interrupted` contains the start times of crewdeck operations that were
+/// interrupted.
 pub fn left_behind(
     root: &Path,
     common: &Path,

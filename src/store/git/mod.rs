@@ -320,7 +320,8 @@ impl Git {
             program: self.program.clone(),
             args: all,
             dir: "/".into(),
-            // A hook may start a background process, which must not keep the lock.
+            // If hooks run, git does not get the lock: a hook may start a background process, which must not keep the
+            // lock.
             stdin: match self.hooks {
                 Hooks::Run => None,
                 Hooks::Skip => self.lock.clone(),

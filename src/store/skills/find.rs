@@ -10,7 +10,7 @@ use cap_std::fs::{Dir, Metadata, MetadataExt};
 use crate::domain::skill::SKILLS_MAX;
 use crate::store::markdown_files::reason;
 
-/// Name of the file with a skill. A folder with such a file is a skill.
+/// Name of the file that contains a skill.
 pub const FILE: &str = "SKILL.md";
 /// Maximum depth of subfolders to search. Deeper folders are ignored.
 const DEPTH_MAX: usize = 4;

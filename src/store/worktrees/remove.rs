@@ -1,9 +1,9 @@
 //! Removes a worktree, if nothing is lost or the user has confirmed the losses.
 //!
 //! A file written between the check and the deletion would be lost. So the folder is checked, moved to a trash name,
-//! checked again, and then deleted or moved back (`trash.rs`). Programs that use the folder's path no longer find it. One
-//! gap remains: what a program writes between the second check and the deletion is lost if the folder is its current
-//! directory or the file was already open.
+//! checked again, and then deleted or moved back (`trash.rs`). Programs that use the folder's path no longer find it.
+//! One gap remains: what a program writes between the second check and the deletion is lost if the folder is the
+//! program's current directory or the program already had the file open.
 
 use super::log::LogEntry;
 use super::trash::{TrashCandidate, TrashedFolder};

@@ -156,8 +156,8 @@ impl CallQueue {
             return None;
         }
         let is_new = self.running.get(&number) == Some(&self.round);
-        // A call that started before the last such failure ran concurrently with the call that failed then. The failures of
-        // both calls count as one.
+        // A call that started before the last failure of the server ran concurrently with the call that failed then.
+        // Both failures count as one.
         let before = if is_new {
             self.failures
         } else {

@@ -1,6 +1,6 @@
 //! Property test of the governor with random sequences of answers, failures and requested waits.
 //!
-//! No call may start during a back-off, and after a server-wide failure one call goes first.
+//! No call may start during a back-off. After a failure that affects all calls to the server, a single call goes first.
 
 use futures::FutureExt;
 use proptest::prelude::*;

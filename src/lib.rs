@@ -19,8 +19,9 @@
 //! - [`ui`]: the dashboard
 //! - [`app`]: start, assembly, the main loops of the front ends
 //!
-//! Outside of the layers: [`http`] (HTTP clients), [`config`] (settings), [`cli`] (command line), [`commands`] (subcommands
-//! on the state files), [`doctor`] (checks and repairs), [`fuzzing`] (fuzz targets for the parsers of untrusted input).
+//! Outside of the layers: [`http`] (HTTP clients), [`config`] (settings), [`cli`] (command line), [`commands`]
+//! (subcommands that read or change the state files), [`doctor`] (checks and repairs), [`fuzzing`] (fuzz targets for
+//! the parsers of untrusted input).
 
 pub mod agent;
 pub mod app;

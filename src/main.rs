@@ -8,7 +8,8 @@ use crewdeck::cli::Cli;
 use crewdeck::domain::redact::Redactor;
 
 fn main() -> ExitCode {
-    // crewdeck starts itself as the supervisor of each command that an agent runs, so this check comes first.
+    // crewdeck starts itself as the supervisor of each command that an agent runs. A supervisor has its own arguments,
+    // so this check comes before the command line is parsed.
     if std::env::args_os()
         .nth(1)
         .is_some_and(|verb| verb == app::supervisor::VERB)
@@ -22,7 +23,7 @@ fn main() -> ExitCode {
     match app::main(cli) {
         Ok(code) => ExitCode::from(code),
         Err(error) => {
-            // One line with the cause and the fix. A closed standard error is ignored.
+            // Prints one line with the cause and the fix. If standard error is closed, the failed write is ignored.
             let text = Redactor::default()
                 .text(&app::describe_error(&error))
                 .into_owned();
@@ -41,7 +42,7 @@ fn print_usage_error(error: &clap::Error) -> ExitCode {
         Some(message) => format!("crewdeck: {message}"),
         None => text,
     };
-    // A closed output stream is ignored.
+    // If the output stream is closed, the failed write is ignored.
     let _ = if error.use_stderr() {
         write!(std::io::stderr().lock(), "{text}")
     } else {

@@ -1,9 +1,9 @@
-//! Refusals of the effort that a role sets. Not every model and server accepts one.
+//! Recognizes that a server has refused the effort that a role sets. Not every model and server accepts an effort.
 
 use super::{ErrorKind, ModelError};
 
-/// Returns whether `error` says that the server does not accept an effort. Call it only for requests with one. The words
-/// of the error message decide, because servers use different fields and messages.
+/// Returns whether `error` says that the server does not accept an effort. Call this only for errors of requests with
+/// an effort. The words of the error message decide, because servers use different fields and messages.
 pub fn is_refused(error: &ModelError) -> bool {
     let may_be = matches!(
         error.kind,

@@ -115,7 +115,8 @@ impl Http {
         })
     }
 
-    /// Requests the list of models from `path`, stores their context windows, and returns at most 500 names.
+    /// Requests the list of models from `path`, stores the models' context windows, and returns the names of at most
+    /// 500 models.
     ///
     /// # Errors
     /// Fails for the same reasons as [`Http::post`].

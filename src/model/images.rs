@@ -1,5 +1,5 @@
 //! Selects which images of a conversation are sent with a request, and recognizes the errors of servers that cannot
-//! read images. Pure.
+//! read images. Does no I/O.
 
 use std::collections::HashSet;
 
@@ -30,7 +30,7 @@ pub struct SentImages<'a> {
 }
 
 pub enum SentImage<'a> {
-    /// Media type and content in base64.
+    /// The image is sent, with its media type and its content in base64.
     Data(&'a str, &'a str),
     /// The text that replaces an image that is not sent.
     Text(String),
@@ -81,9 +81,9 @@ impl<'a> SentImages<'a> {
     }
 }
 
-/// If `error` says that the server does not accept images, returns the error to show to the user, else `None`. Call it
-/// only for requests with images. The words of the error message decide, because servers use different status codes:
-/// 400, 404 (no such endpoint) and 500 (llama.cpp without a projector).
+/// If `error` says that the server does not accept images, returns the error to show to the user, else `None`. Call
+/// this only for errors of requests with images. The words of the error message decide, because servers use different
+/// status codes: 400, 404 (no such endpoint) and 500 (llama.cpp without a projector).
 pub fn refusal(error: &ModelError, model: &str) -> Option<ModelError> {
     let may_be = matches!(
         error.kind,

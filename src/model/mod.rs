@@ -1,7 +1,7 @@
 //! Language models behind one trait, [`Model`]: a request goes in, a stream of deltas comes out.
 //!
-//! The last delta is the complete reply. A provider is a folder with its wire format and its declaration; to add one,
-//! add its folder, its `mod` line and its line in [`PROVIDERS`].
+//! The last delta is the complete reply. A provider is a folder with its wire format and its declaration. To add a
+//! provider, add its folder, its `mod` line and its line in [`PROVIDERS`].
 
 mod anthropic;
 pub mod effort;
@@ -50,7 +50,7 @@ pub struct ToolSpec {
 }
 
 impl ToolSpec {
-    /// Converts `schema` to the strict form that all servers accept.
+    /// Creates the definition of a tool. `schema` is converted to the strict form that all servers accept.
     pub fn new(name: impl Into<String>, text: impl Into<String>, schema: &Value) -> ToolSpec {
         ToolSpec {
             name: name.into(),
@@ -80,13 +80,13 @@ pub struct ModelRequest {
     pub agent: Name,
     pub model: String,
     pub system: String,
-    /// The conversation. It satisfies [`crate::domain::chat::validate`].
+    /// The conversation, which satisfies [`crate::domain::chat::validate`].
     pub messages: Arc<Vec<Message>>,
     /// The tools the model may call. The order never changes, so that the prompt cache stays valid.
     pub tools: Arc<Vec<ToolSpec>>,
     pub max_tokens: u32,
     pub images: ImageInput,
-    /// How much the model should think; `None`: the default of the server.
+    /// How much the model should think; `None` for the server's default.
     pub effort: Option<RoleEffort>,
 }
 
@@ -126,7 +126,7 @@ pub enum CallWait {
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Reply {
-    /// The content blocks in order; may be empty.
+    /// The content blocks of the response, in order; may be empty.
     pub blocks: Vec<Block>,
     pub stop: StopReason,
     /// The token counts reported by the server; zero if not reported.
@@ -146,7 +146,7 @@ pub enum StopReason {
     Refusal,
     /// The context window was full before the response was complete.
     ContextExceeded,
-    /// An unknown reason, treated as the end of the turn.
+    /// A reason that crewdeck does not know. It is treated as the end of the turn.
     Other(String),
 }
 
@@ -207,9 +207,9 @@ pub struct ModelError {
     pub kind: ErrorKind,
     /// What happened, in one line.
     pub message: String,
-    /// What to do, in one line; may be empty.
+    /// What the user can do, in one line; may be empty.
     pub hint: String,
-    /// The wait before the next try: the one that the server asked for, or the shared back-off of the [`governor`].
+    /// The wait before the next try, if the server asked for one or the shared back-off of the [`governor`] applies.
     pub wait: Option<Duration>,
     /// Whether the server wants the call to be retried (header `x-should-retry`). Overrides the rule for `kind`. `None`
     /// if the header is missing.
@@ -244,7 +244,7 @@ pub trait Model: Send + Sync {
     /// Requests the names of the models that the server offers.
     fn list(&self) -> BoxFuture<'static, Result<Vec<String>, ModelError>>;
 
-    /// Returns the context window of a model from the last list of models. Sends no request.
+    /// Returns the context window of the model `name`, as the server's last list of models shows it. Sends no request.
     fn listed_window(&self, _name: &str) -> Option<ContextWindow> {
         None
     }
@@ -274,7 +274,8 @@ pub(crate) fn parse_input(text: &str) -> (Value, Option<String>) {
 /// Maximum length of a name or an id in a response, in characters. Valid names and ids are much shorter.
 const LABEL_MAX: usize = 256;
 
-/// Clips the text to [`LABEL_MAX`] characters, because a faulty server may send names and ids of any length.
+/// Clips a name or id from a server to [`LABEL_MAX`] characters, because a faulty server may send names and ids of any
+/// length.
 pub(crate) fn clip_label(text: &str) -> String {
     crate::domain::text::clip(text, LABEL_MAX)
 }

@@ -9,7 +9,7 @@ use secrecy::SecretString;
 use super::sse::SseEvent;
 use super::{Delta, Model, ModelError, Reply};
 
-/// Default maximum time without data from the server. Local models process long prompts slowly.
+/// Default maximum time without data from the server. It is long, because local models process long prompts slowly.
 pub const READ_TIMEOUT: Duration = Duration::from_secs(300);
 
 /// All that the rest of the program knows about a provider.
@@ -51,13 +51,13 @@ impl Eq for ProviderSpec {}
 
 #[derive(Debug)]
 pub struct ProviderOption {
-    /// The key in the provider's table of the settings file.
+    /// The name of the setting in the provider's table of the settings file.
     pub name: &'static str,
     /// The valid values; empty if any text is valid.
     pub values: &'static [&'static str],
 }
 
-/// A server program that may run on this machine. It needs no key.
+/// A model server that may run on this machine. It needs no API key.
 #[derive(Debug)]
 pub struct LocalServer {
     pub name: &'static str,
@@ -68,15 +68,16 @@ pub struct LocalServer {
 /// A provider's advice about a refused request, for the error message.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub struct RefusalHints {
-    /// If the error text shows which setting caused the refusal: advice on that setting. Replaces all other hints.
+    /// Advice on the setting that caused the refusal, if the error text shows which setting it is. Replaces all other
+    /// hints.
     pub setting: Option<&'static str>,
-    /// Text to append to the hint about a refused key; may be empty.
+    /// Text to append to the hint about a refused API key; may be empty.
     pub key: &'static str,
     /// The hint for a refused request whose status has no general hint; may be empty.
     pub request: &'static str,
 }
 
-/// Turns the events of a streamed response into deltas. Pure.
+/// Turns the events of a streamed response into deltas. Does no I/O.
 pub trait Decode: Send + 'static {
     /// Consumes one event and appends its deltas to `out`.
     ///

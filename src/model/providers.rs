@@ -1,4 +1,4 @@
-//! Selects the model provider from options, settings and environment variables. Pure.
+//! Selects the model provider from options, settings and environment variables. Does no I/O.
 
 pub use super::PROVIDERS;
 use super::openai;
@@ -13,7 +13,7 @@ pub enum ProviderChoice {
     Server(&'static ProviderSpec),
     /// The built-in scripted model of the demo.
     Demo,
-    /// A scripted model; the text is the path of its script.
+    /// A scripted model; the string is the path of its script.
     Script(String),
 }
 

@@ -6,7 +6,7 @@ use super::{ErrorKind, ModelError};
 use crate::domain::redact::Redactor;
 use crate::domain::text::{clip, one_line};
 
-/// Returns an error that names the origin to which the server redirects. Secrets in it are redacted.
+/// Returns an error that names the origin to which the server redirects. Secrets in the origin are redacted.
 pub fn redirect_error(base: &str, response: &Response) -> ModelError {
     let to = response
         .headers()

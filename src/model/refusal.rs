@@ -1,6 +1,6 @@
 //! Turns HTTP error responses into errors with advice, and reads how long a server asks to wait.
 //!
-//! Pure, except for the clock that a `retry-after` date is compared with.
+//! Does no I/O, except that a date in the header `retry-after` is compared with the clock.
 
 use std::time::{Duration, SystemTime};
 
@@ -14,8 +14,8 @@ use crate::domain::text::{clip, one_line};
 /// Maximum length of a server's message in an error, in characters.
 pub const ERROR_TEXT_MAX: usize = 300;
 
-/// Converts an HTTP error status into an error with a hint. `text` is the server's message; `provider` is `None` for a
-/// script.
+/// Converts an HTTP error status into an error with a hint. `text` is the server's message; `provider` is `None` for
+/// the scripted model.
 pub fn status_error(
     code: u16,
     text: &str,
@@ -68,7 +68,7 @@ pub fn status_error(
             format!("'{model}' was not found at {base} (404){detail}"),
             "Select another model: /model in the dashboard lists them, --model NAME sets one. Or set another address with --base-url.".into(),
         ),
-        // Retried, as the vendors' own clients do.
+        // These statuses are retried, as the vendors' own clients do.
         408 | 409 => (
             ErrorKind::Timeout,
             if code == 408 {
@@ -169,7 +169,7 @@ pub fn is_out_of_credit(lower: &str) -> bool {
 }
 
 /// Returns how long a server asks to wait, from the header `retry-after-ms`, else from `retry-after` (seconds or a
-/// date).
+/// date). Returns `None` if neither header has a valid value.
 pub fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     let text = |name: &str| {
         headers
@@ -204,7 +204,7 @@ pub fn root_cause(error: &dyn std::error::Error) -> String {
     }
 }
 
-/// Joins an error and its causes with colons. A cause that the text already contains is left out.
+/// Joins an error and its causes with colons. A cause that is already part of the joined text is left out.
 pub fn error_chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();

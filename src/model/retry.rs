@@ -1,4 +1,4 @@
-//! Decides whether a failed call is retried, and how long to wait before the retry. Pure.
+//! Decides whether a failed call is retried, and how long to wait before the retry. Does no I/O.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use super::{ErrorKind, ModelError};
 /// Maximum number of tries of one call, including the first. With the default back-off, all tries together take about
 /// five minutes, so that a server outage of that length does not stop an unattended team.
 pub const TRIES_MAX: u32 = 8;
-/// Maximum total wait of one call, including waits that the server asks for.
+/// Maximum time that one call waits between its tries in total, including waits that the server asks for.
 pub const WAITS_MAX: Duration = Duration::from_secs(15 * 60);
 /// The wait after the first failure. Each further wait is [`GROWTH`] times as long as the one before.
 const FIRST_WAIT: Duration = Duration::from_millis(500);
@@ -60,7 +60,7 @@ pub fn wait(error: &ModelError, failed: &FailedTries, jitter: f64) -> Option<Dur
     }
     let pause = pause(error, failed.count(), jitter)?;
     let wait = match error.wait {
-        // The shared back-off of the governor, which already includes earlier failures.
+        // This is the shared back-off of the governor. It already takes earlier failures into account.
         Some(shared) if is_server_wide(error) && !shared.is_zero() => shared,
         Some(_) | None => pause,
     };

@@ -9,9 +9,9 @@ pub const EVENT_MAX: usize = 8 * 1024 * 1024;
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct SseEvent {
-    /// The `event` field; empty if there is none.
+    /// The value of the field `event`; empty if the event has no such field.
     pub name: String,
-    /// The data lines, joined by newlines.
+    /// The values of the fields `data`, joined by newlines.
     pub data: String,
 }
 

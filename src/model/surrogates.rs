@@ -1,4 +1,4 @@
-//! Joins surrogate pairs that a server splits over two events (`\ud83d` in one, `\ude00` in the next). Pure.
+//! Joins surrogate pairs that a server splits over two events (`\ud83d` in one, `\ude00` in the next). Does no I/O.
 //!
 //! JSON parsers for UTF-8 reject such lone surrogates, and a Rust string cannot hold them. So each lone surrogate is
 //! replaced by a placeholder. The placeholders are the last 2048 characters of the last private-use plane, one for each

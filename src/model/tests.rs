@@ -284,7 +284,8 @@ fn repeated_events_do_not_repeat_tool_calls() {
     };
     let rich = twice(ANTHROPIC[1].1, "\n\n");
     let (_, reply) = decode(anthropic::Decoder::default(), &[rich.as_bytes()]);
-    // The input of t1 was received twice and is invalid, so the model is asked for it again.
+    // The input of the tool call `t1` was received twice and is therefore invalid, so the model is asked for this input
+    // again.
     let expected = [("t1".to_string(), true), ("t2".to_string(), false)];
     assert_eq!(ids(&reply.unwrap()), expected);
     let llama = twice(OPENAI[0].1, "\n\n");

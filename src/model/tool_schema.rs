@@ -1,8 +1,8 @@
-//! Converts the JSON schema of a tool's input to a strict form that every model server accepts. Pure.
+//! Converts the JSON schema of a tool's input to a strict form that every model server accepts. Does no I/O.
 //!
 //! Sources: OpenAI's rules for strict schemas
 //! (<https://platform.openai.com/docs/guides/structured-outputs#supported-schemas>) and Anthropic's rules for tools
-//! (<https://docs.anthropic.com/en/docs/agents-and-tools/tool-use>). Keywords that only one of them supports are
+//! (<https://docs.anthropic.com/en/docs/agents-and-tools/tool-use>). Keywords that only one of the two supports are
 //! removed.
 
 use serde_json::{Map, Value, json};

@@ -7,9 +7,10 @@ use serde_json::Value;
 
 use super::parse_tokens;
 
-/// Minimum plausible window, in tokens; smaller values are ignored (llama.cpp lists 0 before a model is loaded).
+/// Minimum plausible context window, in tokens. Smaller values are ignored (llama.cpp lists 0 before a model is
+/// loaded).
 pub const WINDOW_MIN: u64 = 256;
-/// Maximum number of models in a list whose windows are stored; further models are ignored.
+/// Maximum number of models in a list whose context windows are stored. Further models are ignored.
 const MODELS_MAX: usize = 500;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,7 +21,7 @@ pub struct ContextWindow {
 }
 
 impl ContextWindow {
-    /// Creates a window that was set by the user or reported by the server.
+    /// Creates a context window that was set by the user or reported by the server.
     pub fn known(tokens: u64) -> ContextWindow {
         ContextWindow {
             tokens,
@@ -29,30 +30,30 @@ impl ContextWindow {
     }
 }
 
-/// The fields in which servers report the window that a model runs with. The first field with a plausible value is
-/// used.
+/// The fields in which servers report the context window with which a model runs. The first field with a plausible
+/// value is used.
 const SERVED_WINDOW_FIELDS: [&str; 7] = [
-    // LM Studio, for a loaded model.
+    // From LM Studio, for a loaded model.
     "loaded_context_length",
-    // OpenRouter, Together, Ollama.
+    // From OpenRouter, Together and Ollama.
     "context_length",
-    // vLLM, SGLang.
+    // From vLLM and SGLang.
     "max_model_len",
-    // Groq.
+    // From Groq.
     "context_window",
-    // Mistral, LM Studio.
+    // From Mistral and LM Studio.
     "max_context_length",
-    // Anthropic.
+    // From Anthropic.
     "max_input_tokens",
-    // llama.cpp, in `meta`.
+    // From llama.cpp, in the object `meta`.
     "n_ctx",
 ];
-/// The field in llama.cpp's `meta` with the window that a model was trained with. The server may run the model with a
-/// smaller one.
+/// The field in llama.cpp's object `meta` with the context window with which a model was trained. The server may run
+/// the model with a smaller window.
 const TRAINED_WINDOW_FIELD: &str = "n_ctx_train";
 
-/// Reads the window from one model's entry in a server's list of models. A window from [`TRAINED_WINDOW_FIELD`] is
-/// marked as assumed.
+/// Reads the context window from one model's entry in a server's list of models. A window from [`TRAINED_WINDOW_FIELD`]
+/// is marked as assumed.
 fn read_window(entry: &Value) -> Option<ContextWindow> {
     let tokens = |name: &str| {
         let value = entry.get(name).or_else(|| entry.get("meta")?.get(name));
@@ -67,21 +68,21 @@ fn read_window(entry: &Value) -> Option<ContextWindow> {
     }
 }
 
-/// The windows from the server's last list of models. All clones share one table.
+/// The context windows from the server's last list of models. All clones share one table.
 #[derive(Debug, Clone, Default)]
 pub struct ListedWindows(Arc<Mutex<WindowTable>>);
 
 #[derive(Debug, Default)]
 struct WindowTable {
     by_name: BTreeMap<String, ContextWindow>,
-    /// The window of the only model in the list. It applies to any name, because a server with a single model may list
-    /// it under another name than the configured one, such as the path of its file.
+    /// The context window of the only model in the list. This window applies to any name, because a server with a
+    /// single model may list it under another name than the configured one, such as the path of its file.
     only: Option<ContextWindow>,
 }
 
 impl ListedWindows {
-    /// Replaces the table by the windows in a new list of models. Each entry is a model's name and the server's
-    /// description of it.
+    /// Replaces the table by the context windows in a new list of models. Each entry is a model's name and the server's
+    /// description of the model.
     pub fn replace<'a>(&self, entries: impl Iterator<Item = (String, &'a Value)>) {
         let all: Vec<_> = entries.take(MODELS_MAX).collect();
         let only = match &all[..] {
@@ -96,8 +97,8 @@ impl ListedWindows {
         };
     }
 
-    /// Returns the window of the model `name`. Also looks for `NAME:latest`, because Ollama lists a model without a tag
-    /// that way.
+    /// Returns the context window of the model `name`. Also looks for `NAME:latest`, because Ollama lists a model
+    /// without a tag that way.
     pub fn get(&self, name: &str) -> Option<ContextWindow> {
         let table = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let by_name = |name: &str| table.by_name.get(name).copied();
@@ -147,8 +148,8 @@ pub const FAMILIES: &[(&str, u64)] = &[
     ("qwen3-coder", 262_144),
 ];
 
-/// Returns the window of the family that `name` belongs to. The part of `name` up to the last `/` is ignored. If
-/// several families match, the one with the longest prefix is used.
+/// Returns the context window of the model family to which the model `name` belongs. The part of `name` up to the last
+/// `/` is ignored. If several families match, the one with the longest prefix is used.
 pub fn longest_match<'a>(
     name: &str,
     families: impl Iterator<Item = &'a (&'static str, u64)>,

@@ -1,5 +1,5 @@
-//! The event bus: many senders, one receiver. If the queue is full, deltas ([`EventKind::is_delta`]) are dropped; all
-//! other events arrive.
+//! The event bus: many senders, one receiver. If the queue is full, deltas ([`EventKind::is_delta`]: pieces of output)
+//! are dropped; all other events wait for space.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -23,7 +23,8 @@ pub struct EventSender {
     listener: Option<Listener>,
 }
 
-/// Gets a copy of some events, as long as it has room for them.
+/// A second receiver. It gets a copy of each published event that `wants` selects and that is not a delta. If its queue
+/// is full, the copy is dropped.
 #[derive(Debug, Clone)]
 struct Listener {
     wants: fn(&EventKind) -> bool,
@@ -58,8 +59,8 @@ impl EventSender {
         EventSender { redactor, ..self }
     }
 
-    /// Returns this sender with a listener, which gets a copy of the published events that `wants` selects. Those for which
-    /// it has no room are dropped.
+    /// Returns this sender with a listener, which gets a copy of each published event that `wants` selects, except
+    /// deltas. If the queue `out` is full, the copy is dropped.
     #[must_use]
     pub fn with_listener(
         self,
@@ -106,7 +107,7 @@ impl EventSender {
     pub fn offer(&self, kind: EventKind) {
         match self.out.try_reserve() {
             Ok(room) => self.send(room, kind),
-            // Skip the number, so that the receiver can detect the gap.
+            // Skips a number, so that the receiver can detect that a delta was dropped.
             Err(_) => *self.seq.lock().unwrap_or_else(PoisonError::into_inner) += 1,
         }
     }

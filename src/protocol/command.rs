@@ -96,7 +96,7 @@ pub enum Command {
     /// Merges the branch of a completed task. Answered by a `Notice` with the result.
     Merge { task: TaskId },
     /// Merges the branches of the completed tasks `tasks`, in this order, and stops at the first branch that cannot be
-    /// merged. Answered by a `Notice` for each branch and one that sums up all of them.
+    /// merged. Answered by a `Notice` for each branch, and by one with a summary of all merges.
     MergeAll { tasks: Vec<TaskId> },
     /// Asks for the diff of a task's branch. Answered by `DiffShown`.
     ShowDiff { task: TaskId },
@@ -113,20 +113,22 @@ pub enum Command {
     },
     /// Asks for the project memory that agents were given. Answered by `MemoryShown`.
     ShowMemory,
-    /// Starts the teammates of a team preset. Answered by `RosterChanged`, and a `Notice` for each that cannot start.
+    /// Starts the teammates of a team preset. Answered by `RosterChanged`, and by a `Notice` for each teammate that
+    /// cannot start.
     StartTeam { preset: String },
     /// Asks for the names of the models that the server offers. Answered by `ModelsListed`.
     ListModels,
     /// Acts on an MCP server. Answered by `ServersChanged`; `Show` also by `ServerShown`, `LogIn` by a `Notice` with the
     /// address of the login page and one with the result.
     Server { name: String, action: ServerAction },
-    /// Asks for the resources and prompts that MCP servers offer: of those that are connected, and of `start`, which is
-    /// started if necessary. Answered by `OffersListed` for each server, now and whenever they change.
+    /// Asks for the resources and prompts of all connected MCP servers, and of the server `start`, which is started if
+    /// necessary. Answered by one `OffersListed` for each server, and by another one whenever the offers of a server
+    /// change.
     ListOffers {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         start: Option<String>,
     },
-    /// Uses another model, from the next model call on. Answered by `Ready`.
+    /// Switches the crew to another model, from the next model call on. Answered by `Ready`.
     UseModel { name: String },
 }
 
@@ -134,9 +136,9 @@ pub enum Command {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ServerAction {
-    /// Asks for its state and the end of its log.
+    /// Asks for the server's state and the end of its log.
     Show,
-    /// Ends it if it runs, and starts it.
+    /// Ends the server if it runs, then starts it.
     Restart,
     Disable,
     /// Makes a disabled server available again, and starts it.
@@ -172,9 +174,9 @@ impl Command {
         }
     }
 
-    /// Returns whether the command reads attachments or a prompt of an MCP server, which may take a second for a large
-    /// image, and longer for a server. Later commands run in the meantime, except those for which
-    /// [`Command::agent_of_prompts`] returns the same agent.
+    /// Returns whether crewdeck must read attachments or a prompt of an MCP server to carry out the command. Reading
+    /// can take a second for a large image, and longer for a prompt of a server. Later commands run in the meantime,
+    /// except those for which [`Command::agent_of_prompts`] returns the same agent.
     pub fn reads_attachments(&self) -> bool {
         matches!(self, Command::Prompt { attachments, text, .. }
             if !attachments.is_empty() || split_prompt(text).is_some())

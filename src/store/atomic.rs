@@ -10,7 +10,7 @@ use rustix::fs::{AtFlags, CWD, Mode, OFlags};
 
 use super::{StoreError, regular_file};
 
-/// Prefix of temporary file names. The leading dot makes watchers and the file patterns of learn-claude-code skip them.
+/// Prefix of temporary file names. Watchers and the file patterns of learn-claude-code skip names with a leading dot.
 const TEMPORARY: &str = ".tmp-";
 /// Pause between two attempts of [`Lock::take_within`] to acquire the lock.
 const POLL_INTERVAL: Duration = Duration::from_millis(5);
@@ -26,7 +26,7 @@ pub fn write(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
 }
 
 fn write_by(path: &Path, bytes: &[u8], link: Link) -> Result<(), StoreError> {
-    // The temporary name exists only between the link and the rename.
+    // The temporary file has this name only between the link and the rename.
     let name = temporary_path(path);
     if create_unnamed(path, bytes)?.is_some_and(|file| link(&file, &name).is_ok()) {
         if let Err(why) = fs::rename(&name, path) {
@@ -95,7 +95,7 @@ impl UnnamedFile {
         format!("/proc/self/fd/{}", self.0.as_raw_fd()).into()
     }
 
-    /// Gives the file the path `name`, at which nothing must exist yet.
+    /// Links the file to the path `name`. Fails if something exists at this path.
     fn link(&self, name: &Path) -> std::io::Result<()> {
         rustix::fs::linkat(CWD, self.proc_path(), CWD, name, AtFlags::SYMLINK_FOLLOW)?;
         Ok(())
@@ -272,7 +272,7 @@ impl Lock {
     }
 }
 
-/// Renames a damaged file to the first free `NAME.damaged-N` and returns the new path.
+/// Renames a damaged file with the name `NAME` to the first unused name `NAME.damaged-N`, and returns the new path.
 ///
 /// # Errors
 /// When the file cannot be renamed.
@@ -280,7 +280,7 @@ pub fn set_aside(path: &Path) -> Result<PathBuf, StoreError> {
     set_aside_as(path, "damaged")
 }
 
-/// Renames a file to the first free `NAME.KIND-N` and returns the new path.
+/// Renames the file with the name `NAME` to the first unused name `NAME.KIND-N`, and returns the new path.
 ///
 /// # Errors
 /// When the file cannot be renamed.
@@ -390,7 +390,7 @@ mod tests {
     fn killed_writer_leaves_no_file() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("a.json");
-        // Like a killed writer: the file is written and closed, but never linked.
+        // As after a killed writer, the file is written and closed, but never linked.
         let file = create_unnamed(&path, b"half").unwrap();
         assert!(file.is_some(), "the file system has no unnamed files");
         drop(file);
@@ -417,7 +417,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join(".lock");
         let lock = Lock::take(&path).unwrap();
-        // Like a child process that is being started.
+        // A child process that is being started has such a copy.
         let copy = lock.file().try_clone().unwrap();
         assert!(Lock::is_held(&path));
         drop(lock);

@@ -31,7 +31,7 @@ pub struct AttachmentStore {
 }
 
 impl AttachmentStore {
-    /// Opens the store of the project `root`. Creates no folder yet.
+    /// Opens the store of the project in `root`. Creates no folder yet.
     pub fn open(root: &Path) -> AttachmentStore {
         AttachmentStore::beside(&root.join(TRANSCRIPTS))
     }

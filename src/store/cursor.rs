@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 
 use super::{StoreError, regular_file};
 
-/// Number of bytes before a position whose hash identifies the position. These bytes are the end of a message and
-/// contain its timestamp.
+/// Maximum number of bytes before a read position that are hashed for `Cursor::mark`. These bytes are the end of a
+/// message and contain its timestamp.
 const MARK_BYTES: u64 = 96;
 
 /// A read position in an inbox.

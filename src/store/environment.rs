@@ -15,12 +15,12 @@ const COMMITS_MAX: &str = "3";
 const ANSWER_MAX: usize = 256 * 1024;
 /// Maximum number of files and folders to visit for the overview of the project's files.
 const ENTRIES_MAX: usize = 2000;
-/// Limits on the number of names per folder in the overview of the project's files. They are tried in this order until
-/// the overview fits into [`TREE_BYTES_MAX`].
+/// Limits on the number of names per folder in the overview of the project's files. The limits are tried in this order
+/// until the overview fits into [`TREE_BYTES_MAX`].
 const FOLDER_NAMES_MAX: [usize; 4] = [8, 4, 2, 0];
 /// Maximum number of files of the root directory in the overview of the project's files.
 const ROOT_NAMES_MAX: usize = 12;
-/// Maximum size of the overview of the project's files, in bytes. It is part of every system prompt.
+/// Maximum size of the overview of the project's files, in bytes. The overview is part of every system prompt.
 const TREE_BYTES_MAX: usize = 800;
 /// Maximum length of a file name or of a line from git, in characters.
 const WIDTH_MAX: usize = 60;
@@ -50,9 +50,9 @@ fn git_state(root: &Path) -> Result<GitState, GitError> {
         Ok(answer.out.lines().map(shown).collect())
     };
     lines(&["rev-parse", "--git-dir"])?;
-    // Fails where no branch is checked out.
+    // This command fails if no branch is checked out.
     let branch = lines(&["symbolic-ref", "--quiet", "--short", "HEAD"]).unwrap_or_default();
-    // Fails where there is no commit yet.
+    // This command fails if there is no commit yet.
     let commits = [
         "log",
         "--no-show-signature",
@@ -68,7 +68,7 @@ fn git_state(root: &Path) -> Result<GitState, GitError> {
 
 fn tree(root: &Path) -> FileTree {
     let walk = project_files(root).hidden(true).max_depth(Some(2)).build();
-    // The root's files have the key "", which sorts first.
+    // The key of the files directly in the root directory is "", which sorts first.
     let mut folders: BTreeMap<String, Vec<String>> = BTreeMap::new();
     let mut total = 0;
     for entry in walk.flatten().filter(|entry| entry.depth() > 0) {
@@ -115,8 +115,9 @@ fn tree(root: &Path) -> FileTree {
     tree
 }
 
-/// Returns one line for the root and one for each of its folders. With each line comes the number of files and folders
-/// that it shows. The line of a folder shows at most `most` names, that of the root [`ROOT_NAMES_MAX`].
+/// Returns one line for the root directory and one for each of its folders. Each line is paired with the number of
+/// files and folders that it shows. The line of a folder shows at most `most` names, the line of the root directory at
+/// most [`ROOT_NAMES_MAX`].
 fn tree_lines(folders: &BTreeMap<String, Vec<String>>, most: usize) -> Vec<(String, usize)> {
     let line = |(folder, names): (&String, &Vec<String>)| {
         let (most, mut count) = if folder.is_empty() {
@@ -183,7 +184,7 @@ mod tests {
         let first = "folder-00/: 00, 01, 02, 03, 04, 05, 06, 07, …";
         assert_eq!(found.lines[0], first);
         assert_eq!(found.left_out, 2 * 12);
-        // Names go before folders.
+        // Names of files are left out before names of folders are.
         let found = tree_of(30);
         assert_eq!(found.lines.len(), 30);
         assert_eq!(found.lines[29], "folder-29/: 00, 01, …");

@@ -4,7 +4,7 @@
 
 use image::ImageFormat;
 
-/// The formats that models read.
+/// The image formats that models accept.
 pub const IMAGE_FORMATS: [ImageFormat; 3] =
     [ImageFormat::Png, ImageFormat::Jpeg, ImageFormat::WebP];
 /// The chunks of a PNG that [`strip`] does not remove.
@@ -77,7 +77,7 @@ fn jpeg(image: &[u8]) -> Option<Vec<u8>> {
                     // segment says how colours are coded.
                     0xe0 => data.starts_with(b"JFIF\0") && data.len() == 14,
                     0xee => data.starts_with(b"Adobe") && data.len() == 12,
-                    // Other application segments, and comments.
+                    // Other application segments and comments are removed.
                     0xe1..=0xef | 0xfe => false,
                     _ => true,
                 };
@@ -95,8 +95,8 @@ fn jpeg(image: &[u8]) -> Option<Vec<u8>> {
     }
 }
 
-/// Returns the length in bytes of the coded picture at the start of `rest`. It ends at the first `FF` that is followed
-/// by neither `00` nor a restart marker: there the next segment begins.
+/// Returns the length in bytes of the coded picture at the start of `rest`. The picture ends before the first `FF` that
+/// is followed by neither `00` nor a restart marker, because this byte begins the next segment.
 fn coded_length(rest: &[u8]) -> Option<usize> {
     let is_end = |pair: &[u8]| matches!(pair, [0xff, 0x01..=0xcf | 0xd8..=0xff]);
     rest.windows(2).position(is_end)
@@ -166,7 +166,7 @@ mod tests {
 
     /// Returns EXIF data that say where and with what the image was taken.
     fn exif() -> Vec<u8> {
-        // One entry: the model of the camera (0x0110), text, at offset 26.
+        // The data have one entry, the camera model (tag 0x0110), as a text at offset 26.
         let mut out = b"II*\0\x08\0\0\0\x01\0\x10\x01\x02\0".to_vec();
         out.extend(u32::try_from(SECRET.len()).unwrap().to_le_bytes());
         out.extend(b"\x1a\0\0\0\0\0\0\0");
@@ -197,7 +197,7 @@ mod tests {
         [kind, &length, data, filling].concat()
     }
 
-    /// Returns an image that has metadata in every place where its format allows them.
+    /// Returns an image with metadata in every part in which its format allows metadata.
     fn tagged(format: ImageFormat) -> Vec<u8> {
         let image = encoded(format);
         match format {
@@ -238,7 +238,7 @@ mod tests {
                 parts.concat()
             }
             _ => {
-                // 33x17 pixels, with EXIF and XMP.
+                // The header of an image of 33x17 pixels with EXIF and XMP.
                 let head = webp_chunk(b"VP8X", &[0x0c, 0, 0, 0, 32, 0, 0, 16, 0, 0]);
                 let exif = webp_chunk(b"EXIF", &exif());
                 let xmp = webp_chunk(b"XMP ", SECRET);
@@ -277,7 +277,8 @@ mod tests {
 
     #[test]
     fn images_of_other_encoders_keep_their_pixels() {
-        // Progressive and CMYK JPEG, a palette, lossy, lossless and animated WebP, all with EXIF.
+        // The corpus has progressive and CMYK JPEG, PNG with a palette, and lossy, lossless and animated WebP, all with
+        // EXIF.
         let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/fuzz/corpus/image");
         let mut count = 0;
         for entry in std::fs::read_dir(folder).unwrap() {

@@ -4,8 +4,8 @@ use super::{Board, StoreError, Worktrees};
 use crate::domain::task::{Task, TaskStatus};
 use crate::domain::worktree::Worktree;
 
-/// Returns the task that is in progress in `tree`: a task bound to it, else the task that the registry names for it;
-/// `None` if neither is in progress.
+/// Returns the task that is in progress in the worktree `tree`. This is a task that the board binds to the worktree,
+/// else the task that the worktree registry names for the worktree. Returns `None` if neither is in progress.
 ///
 /// # Errors
 /// When the board or the registry cannot be read.

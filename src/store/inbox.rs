@@ -15,7 +15,7 @@ pub const BYTES_MAX: usize = 256 * 1024;
 pub struct ParsedLines {
     /// The messages, in file order.
     pub messages: Vec<MailMessage>,
-    /// For each message, the offset in the inbox at which it ends, without its newline.
+    /// For each message, the byte offset in the inbox at which the message ends, without its newline.
     pub ends: Vec<u64>,
     /// Lines that are not messages. A reader copies them to a separate file.
     pub bad: Vec<String>,
@@ -26,8 +26,8 @@ pub struct ParsedLines {
 /// Parses `bytes`, which begin at `offset` in the inbox of `owner`.
 ///
 /// A line ends with a newline. A last line without a newline is parsed too if it is a complete JSON object; no
-/// incomplete line can look like one. Otherwise a writer may still be writing the line, and it is left for the next
-/// read.
+/// incomplete line can look like a complete object. Otherwise a writer may still be writing the line, and it is left
+/// for the next read.
 pub fn parse(bytes: &[u8], offset: u64, owner: &Name) -> ParsedLines {
     let mut out = ParsedLines::default();
     let mut taken = 0;

@@ -34,7 +34,7 @@ struct ReaderNote {
     /// Name of the log in `.transcripts` to which the reader is about to write the messages.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     log: String,
-    /// Offset in the inbox up to which the reader is about to write the messages to the log.
+    /// Byte offset in the inbox up to which the reader is about to write the messages to the log.
     #[serde(default)]
     upto: u64,
     /// Hash of the bytes before the offset `upto`: [`Cursor::mark`].
@@ -141,7 +141,8 @@ impl InboxReader {
         let (post, name) = (&self.mailbox, &self.name);
         let path = post.path(name);
         let known = post.cursor(name)?;
-        // A cursor without a mark may belong to the inbox before it was truncated. Only its offset can show that.
+        // A cursor without a mark may come from the time before the inbox was truncated. Only a comparison with the
+        // saved offset can show that.
         let known_to = match cursor.mark {
             None => known.offset,
             Some(_) => post.valid_cursor(name)?.offset,
@@ -309,7 +310,7 @@ mod tests {
         let upto = reader.pending().unwrap().upto;
         reader.acknowledge(&upto).unwrap();
         assert!(!post.peek(&bob).unwrap().needs_reader());
-        // Truncated, as the readers of learn-claude-code do.
+        // Empties the inbox, as the readers of learn-claude-code do.
         std::fs::write(dir.path().join(".team/inbox/bob.jsonl"), "").unwrap();
         // A reader is needed to reset the cursor, although no message waits.
         assert!(post.peek(&bob).unwrap().needs_reader());
@@ -341,7 +342,7 @@ mod tests {
             assert_eq!(post.waiting().unwrap()[0].count, 4);
             assert_eq!(texts_of(&post.peek(&bob).unwrap()), new);
             let reader = post.reader(&bob, NO_WAIT).unwrap();
-            // A position without a mark, from the log, belongs to the old inbox and is ignored.
+            // A position without a mark comes from the log and belongs to the old inbox. It is ignored.
             let offset = upto.offset;
             reader.acknowledge(&Cursor { offset, mark: None }).unwrap();
             let pending = reader.pending().unwrap();

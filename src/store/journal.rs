@@ -110,7 +110,7 @@ pub enum JournalStart {
 /// The lines that were added to a journal since the last read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TailRead {
-    /// No new complete line.
+    /// There is no new complete line.
     Nothing,
     /// Lines that follow those of earlier reads.
     Lines(Vec<String>),
@@ -175,7 +175,7 @@ impl JournalTail {
         };
         let mut lines = whole_lines(&bytes[..whole]);
         if start == JournalStart::Cut && !lines.is_empty() {
-            // The first line is incomplete.
+            // The first line is left out, because it is incomplete.
             lines.remove(0);
         }
         Ok(match continued {
@@ -235,7 +235,7 @@ mod tests {
             tail.read().unwrap(),
             TailRead::Lines(lines(&["{\"half\":1}"]))
         );
-        // Truncated, then replaced by another file.
+        // The journal is truncated, then replaced by another file.
         fs::write(&file, "3\n").unwrap();
         assert_eq!(tail.read().unwrap(), replaced(&["3"]));
         let other = dir.path().join("other");

@@ -32,9 +32,9 @@ pub struct Leftovers {
 /// A damaged file that crewdeck has renamed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DamagedFile {
-    /// Current path, relative to the root.
+    /// Current path, relative to the project's root.
     pub path: PathBuf,
-    /// Original path, relative to the root.
+    /// Original path, relative to the project's root.
     pub original: PathBuf,
     pub bytes: u64,
 }
@@ -87,7 +87,7 @@ pub fn size_below(root: &Path, folder: &str) -> DiskUse {
     super::worktrees::size_of(&root.join(folder))
 }
 
-/// Returns whether `root` contains one of crewdeck's state folders, because a crew has run there.
+/// Returns whether `root` contains one of crewdeck's state folders, because a crew has run in this folder.
 pub fn has_state(root: &Path) -> bool {
     [".tasks", ".team", ".crewdeck"]
         .iter()

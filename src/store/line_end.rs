@@ -35,7 +35,7 @@ fn ends_line(
             return Ok(byte == b'\n');
         }
     }
-    // The caller then writes an extra empty line, which all readers skip.
+    // If this is wrong, the caller writes an extra empty line, which all readers skip.
     Ok(false)
 }
 
@@ -57,7 +57,8 @@ mod tests {
             (&[5, 3], false),
             (&[9, 7, 2], true),
         ] {
-            // The inbox is truncated after every length but the last, before its last byte is read.
+            // The inbox has each of these lengths in turn. It is always truncated after its length and before its last
+            // byte is read, except at the last length.
             let checks = Cell::new(0);
             let length = || {
                 checks.set(checks.get() + 1);

@@ -1,9 +1,9 @@
-//! The messages of a team on disk: inboxes in `.team/inbox/NAME.jsonl`, and the position up to which each inbox was
-//! acknowledged.
+//! The messages of a team on disk: inboxes in `.team/inbox/NAME.jsonl`, and the position up to which the owner has read
+//! each inbox.
 //!
-//! crewdeck only appends to an inbox and never truncates it, because writers without the lock may be appending. The read
-//! position of the owner is in `.NAME.cursor` ([`Cursor`]). Other programs may truncate an inbox at any time. Only the
-//! holder of the reader lock takes messages ([`InboxReader`](super::InboxReader)).
+//! crewdeck only appends to an inbox and never truncates it, because programs that ignore the lock may be appending at
+//! the same time. The read position of the owner is in `.NAME.cursor` ([`Cursor`]). Other programs may truncate an
+//! inbox at any time. Only the holder of the reader lock takes messages ([`InboxReader`](super::InboxReader)).
 
 use std::fs::{self, OpenOptions};
 use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
@@ -27,14 +27,14 @@ const RECENT_MAX: u64 = 256 * 1024;
 /// Maximum size of a cursor file, in bytes.
 const CURSOR_MAX: u64 = 4096;
 
-/// The inboxes of a root. Cheap to clone; keeps no state in memory.
+/// All inboxes of a project. Cheap to clone; keeps no state in memory.
 #[derive(Debug, Clone)]
 pub struct Mailbox {
     pub(super) root: PathBuf,
     dir: PathBuf,
 }
 
-/// Unread messages and the position to acknowledge once they are stored.
+/// Unread messages, and the position to acknowledge once the messages are stored in the conversation.
 #[derive(Debug, Clone, PartialEq)]
 pub struct UnreadMessages {
     /// The messages, oldest first.
@@ -54,7 +54,7 @@ pub struct UnreadMessages {
 /// Summary of the unread messages of an inbox.
 #[derive(Debug, Clone, PartialEq)]
 pub struct UnreadCount {
-    /// The owner, from the file name.
+    /// The owner of the inbox.
     pub name: Name,
     /// Number of messages that were not acknowledged.
     pub count: usize,
@@ -62,14 +62,14 @@ pub struct UnreadCount {
     pub oldest: Timestamp,
 }
 
-/// Sort time in seconds, message and delivery state.
+/// A message with its sort time (seconds since 1970) and its delivery state.
 type TimedMessage = (f64, MailMessage, DeliveryState);
 
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct RecentMessages {
     /// The messages with their delivery state, oldest first.
     pub messages: Vec<(MailMessage, DeliveryState)>,
-    /// Inboxes that could not be read, one line each.
+    /// Notices about inboxes that could not be read, one line each.
     pub notices: Vec<String>,
 }
 
@@ -80,7 +80,7 @@ impl UnreadMessages {
         !self.messages.is_empty() || self.bad > 0 || self.is_truncated
     }
 
-    /// Returns notices for the user about invalid lines.
+    /// Returns notices for the user about the lines that are not messages.
     pub fn notices(&self) -> Vec<String> {
         let (bad, inbox) = (self.bad, &self.inbox);
         match (bad, self.is_bad_set_aside) {
@@ -96,7 +96,7 @@ impl UnreadMessages {
 }
 
 impl Mailbox {
-    /// Opens the inboxes below `root`. No file is created or read yet.
+    /// Opens the inboxes of the project in `root`. No file is created or read yet.
     pub fn open(root: &Path) -> Mailbox {
         Mailbox {
             root: root.to_owned(),
@@ -130,13 +130,14 @@ impl Mailbox {
         if !ends_with_newline(&file).map_err(at())? {
             line.insert(0, b'\n');
         }
-        // A single write, so that a writer without the lock cannot write in between.
+        // The line is written with a single write, so that a program that ignores the lock cannot write in between.
         file.write_all(&line).map_err(at())?;
         file.sync_data().map_err(at())
     }
 
     /// Sends a message about a request, unless the inbox already has a message of this kind about the same request. The
-    /// earlier one may come from a process that was killed before it could record that it had sent it.
+    /// earlier message may come from a process that was killed after it had sent the message and before it could record
+    /// this.
     ///
     /// # Errors
     /// As [`Mailbox::send`].
@@ -347,7 +348,7 @@ impl Mailbox {
     pub(super) fn cursor(&self, name: &Name) -> Result<Cursor, StoreError> {
         let path = self.cursor_path(name);
         match regular_file::read(&path, CURSOR_MAX) {
-            // An invalid cursor counts as none: messages are returned again, and none is lost.
+            // An invalid cursor file counts as missing: messages are returned again, and none is lost.
             Ok(bytes) => Ok(serde_json::from_slice(&bytes).unwrap_or_default()),
             Err(e)
                 if regular_file::is_not_regular_file(&e) || e.kind() == ErrorKind::InvalidData =>

@@ -11,16 +11,17 @@ use super::os_errors;
 
 /// Maximum depth of subfolders to search. Deeper folders are ignored.
 const DEPTH_MAX: usize = 4;
-/// Maximum number of files and folders to check, those of subfolders included. Further ones are ignored and reported.
+/// Maximum number of files and folders to check, including those in subfolders. Further files and folders are ignored,
+/// and reported in `MarkdownFolder::unread`.
 const ENTRIES_MAX: usize = 2000;
 /// Maximum size of a file, in bytes. A larger file is rejected.
 pub const FILE_MAX: u64 = 256 * 1024;
 
-/// The path of a file below the folder, and its text or why it cannot be used.
+/// The path of a file, relative to the searched folder, and its text or the reason why it cannot be used.
 pub type MarkdownFile = (PathBuf, Result<String, String>);
 
-/// Opens `folder`. With a `root`, the folder must be below the root and links out of the root are not followed;
-/// otherwise it may be anywhere. Returns `None` if the folder does not exist.
+/// Opens `folder`. With a `root`, the folder must be below the root, and links out of the root are not followed.
+/// Without a `root`, the folder may be anywhere. Returns `None` if the folder does not exist.
 ///
 /// # Errors
 /// Returns why the folder cannot be opened, as a text for the user.
@@ -46,8 +47,8 @@ pub struct MarkdownFolder {
     pub unread: Vec<(PathBuf, String)>,
 }
 
-/// Reads the files `*.md` of the folder and its subfolders, sorted by path, at most `most`. Hidden files and folders
-/// are skipped.
+/// Reads the files `*.md` of the folder and its subfolders, sorted by path, at most `most` files. Hidden files and
+/// folders are skipped.
 pub fn read_all(dir: &Dir, most: usize) -> MarkdownFolder {
     let mut paths = Vec::new();
     let mut checked = 0;
@@ -103,7 +104,7 @@ fn walk(
     paths.sort();
     for path in paths {
         let is_markdown = path.extension().is_some_and(|e| e == "md");
-        // A folder that is a link is not searched: it could lead back here.
+        // A link to a folder is not followed, because it could lead back to this folder.
         match dir.symlink_metadata(&path) {
             Ok(meta) if meta.is_dir() && depth < DEPTH_MAX => {
                 walk(dir, &path, depth + 1, checked, out, unread);
@@ -141,7 +142,7 @@ pub fn read(dir: &Dir, path: &Path) -> Result<String, String> {
     })
 }
 
-/// Explains an error to the user, with what to do.
+/// Returns the cause of an error and what to do about it, as a text for the user.
 pub fn reason(error: &std::io::Error) -> String {
     // This is cap-std's error for a link that leads out of the folder.
     if error.to_string().contains("outside of the filesystem") {

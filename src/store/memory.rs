@@ -1,5 +1,5 @@
-//! Reads the instruction files of a project: in every directory from the root down to the work directory, AGENTS.md, or
-//! else CLAUDE.md with its imports. Files outside of the root are never read.
+//! Reads the instruction files of a project: AGENTS.md, or else CLAUDE.md with its imports, in every directory from the
+//! project's root down to the work directory. Files outside of the root are never read.
 
 use std::collections::BTreeSet;
 use std::path::{Component, Path, PathBuf};
@@ -11,19 +11,19 @@ use super::markdown_files;
 use crate::domain::memory::{MemoryFile, ProjectMemory};
 use crate::domain::text::one_line;
 
-/// Names of instruction files. The first non-empty one of a directory is used.
+/// Names of instruction files. In each directory, the first of these files that is not empty is used.
 const NAMES: &[&str] = &["AGENTS.md", CLAUDE];
 /// The instruction file whose `@PATH` words are imports, as in Claude Code.
 const CLAUDE: &str = "CLAUDE.md";
 /// Maximum length of a chain of imports, in which each file imports the next one.
 const DEPTH_MAX: usize = 5;
-/// Maximum number of files that are read, and of imports of one file.
+/// Maximum number of files that are read, and maximum number of imports that are followed in one file.
 const FILES_MAX: usize = 64;
 /// Maximum number of files that are reported as not read.
 const SKIPPED_MAX: usize = 64;
 /// Hidden folders whose files can be imported, because they are written for agents.
 const AGENT_FOLDERS: &[&str] = &[".claude", ".crewdeck", ".github", ".cursor", ".agents"];
-/// File name extensions that can be imported: those of texts, not of data or keys.
+/// Extensions of the files that can be imported: text files, but not data or keys.
 const ENDINGS: &[&str] = &["md", "mdc", "markdown", "txt", "rst", "adoc"];
 
 /// Reads the instruction files of the project in `root`. `dir` is the directory in which crewdeck was started; if it is
@@ -65,7 +65,8 @@ impl MemoryReader {
         }
     }
 
-    /// Reads a file and its imports; `by` is the file that imports it. Returns whether it has text.
+    /// Reads the file at `path` and its imports. `by` is the file that imports it, if any. Returns whether the file has
+    /// text.
     fn read(&mut self, root: &Dir, path: &Path, by: Option<&str>, depth: usize) -> bool {
         let shown = one_line(&path.to_string_lossy());
         let text = match markdown_files::read(root, path) {
@@ -112,7 +113,7 @@ impl MemoryReader {
             return self.skip(shown, "it is outside of the project".into());
         };
         if root.symlink_metadata(&path).is_err() {
-            // A word such as @alice is not meant as an import.
+            // A word such as @alice is probably not an import, so it is not reported.
             if import.contains('/') || path.extension().is_some() {
                 self.skip(shown, "there is no such file".into());
             }
@@ -139,7 +140,8 @@ impl MemoryReader {
     }
 }
 
-/// Returns why a file must not be imported, because it could hold a secret; `None` if it may be.
+/// Returns why the file at `path` must not be imported: it could hold a secret, or it is no text file. Returns `None`
+/// if the file may be imported.
 fn refuses(path: &Path) -> Option<&'static str> {
     let is_hidden = |part: Component<'_>| {
         let name = part.as_os_str().to_string_lossy();
@@ -169,8 +171,8 @@ fn refuses(path: &Path) -> Option<&'static str> {
     (!is_text || !is_plain_name).then_some("only text files such as .md and .txt are imported")
 }
 
-/// Joins `folder` and a relative path. Returns `None` if `path` is absolute, begins in the home directory or leaves the
-/// root.
+/// Joins `folder` and a relative path. Returns `None` if `path` is absolute, contains `~` as a folder name or leads out
+/// of the root.
 fn inside(folder: &Path, path: &Path) -> Option<PathBuf> {
     let mut out = folder.to_path_buf();
     for part in path.components() {
@@ -202,7 +204,7 @@ fn imports(text: &str) -> Vec<String> {
         if is_code {
             continue;
         }
-        // Every second part is between backticks.
+        // Every second part is between backticks and is skipped.
         for part in line.split('`').step_by(2) {
             for word in part.split_whitespace() {
                 let path = word

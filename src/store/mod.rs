@@ -1,5 +1,5 @@
-//! Layer 2: the stores that read and write the state files. No other module touches these files, and every change is
-//! made under a lock.
+//! The stores: they read and write the state files. No other module touches these files, and every change is made under
+//! a lock.
 //!
 //! The formats are those of learn-claude-code, so that its programs and crewdeck can share a board. Its programs take
 //! no lock that another process can see. crewdeck therefore replaces files atomically and, right before a change, checks
@@ -81,7 +81,7 @@ pub use worktrees::{
 
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    // The message includes the cause. As a `source` the cause would be printed twice.
+    // The cause is part of the message and therefore not a `source`: otherwise it would be printed twice.
     #[error("{path}: {}", os_errors::explain(why))]
     File { path: PathBuf, why: std::io::Error },
     #[error(transparent)]
@@ -104,14 +104,14 @@ pub enum StoreError {
         /// The process that holds the lock, as ` (process 4711)`; empty if the process is unknown.
         by: String,
     },
-    /// A task file cannot be used; the text says why.
+    /// A task file cannot be used; the string says why.
     #[error("task {0} cannot be used: {1}")]
     Unreadable(TaskId, String),
-    /// A value is too long or too large to be stored; the text says which.
+    /// A value cannot be stored, mostly because it is too long or too large. The string says why.
     #[error("{0}")]
     TooLong(String),
     /// An I/O error for which no path is known, unlike [`StoreError::File`].
-    // No `source`, for the reason given above.
+    // The cause is not a `source`, because the message already contains it.
     #[error("{}", os_errors::explain(.0))]
     Io(std::io::Error),
     /// A value could not be serialized to JSON.

@@ -1,4 +1,4 @@
-//! Explains operating system errors with a remedy.
+//! Explains errors of the operating system, and what the user can do about them.
 
 use std::io::{Error, ErrorKind};
 
@@ -13,7 +13,7 @@ pub fn is_too_many(error: &Error) -> bool {
 /// operating system.
 pub fn explain(error: &Error) -> String {
     let is = |errno: Errno| error.raw_os_error() == Some(errno.raw_os_error());
-    // Also matched by kind, because some errors have a kind but no OS error number.
+    // Errors are also matched by their kind, because some errors have a kind but no error number.
     let text = match error.kind() {
         _ if is_too_many(error) => {
             "too many files are open: raise the limit (ulimit -n 1024) and start crewdeck again"

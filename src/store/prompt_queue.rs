@@ -25,7 +25,7 @@ pub struct QueuedPrompt {
     pub text: String,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub attachments: Vec<Attachment>,
-    /// Texts of hooks for the model.
+    /// Texts that hooks have added to the prompt for the model.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub context: Vec<String>,
 }
@@ -94,7 +94,8 @@ impl PromptQueue {
         Ok(None)
     }
 
-    /// Adds a prompt. It is written to disk before it can be taken, and stays in memory even if the write fails.
+    /// Adds a prompt. The prompt is written to disk before it can be taken, and stays in memory even if the write
+    /// fails.
     ///
     /// # Errors
     /// When the file cannot be written.
@@ -137,7 +138,7 @@ impl PromptQueue {
         self.write(&self.snapshot()).map(|()| true)
     }
 
-    /// Removes the prompts in `held` from the queue: those that the conversation on disk contains.
+    /// Removes the prompts with the ids `held` from the queue, because the conversation on disk now contains them.
     ///
     /// # Errors
     /// When the file cannot be written. The prompts then stay in the file, so the conversation must keep their ids.

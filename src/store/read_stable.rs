@@ -24,11 +24,11 @@ pub const FILE_MAX: u64 = 4 * 1024 * 1024;
 pub enum StableRead<T> {
     Valid(T),
     Missing,
-    /// The file is not a regular file, or it is not valid JSON and has not changed for 300 ms. The text says why. The caller
-    /// may rename the file.
+    /// The file is not a regular file, or it is not valid JSON and has not changed for 300 ms. The string says why. The
+    /// caller may rename the file.
     Damaged(String),
-    /// The file is complete, but too large or with values that this version does not know. The text says why. The caller
-    /// must leave the file in place.
+    /// The file is complete, but too large or with values that this version does not know. The string says why. The
+    /// caller must leave the file in place.
     Unsupported(String),
 }
 
@@ -68,7 +68,7 @@ pub fn read_with_fingerprint<T: DeserializeOwned>(
             let why = format!("it is larger than {mib} MiB");
             return Ok((StableRead::Unsupported(why), fingerprint));
         }
-        // Capacity for the whole file plus one byte: two reads are enough, where a growing vector needs many.
+        // With room for the whole file and one more byte, two reads are enough. A growing vector would need many.
         let room = usize::try_from(meta.len()).unwrap_or_default() + 1;
         let mut bytes = Vec::with_capacity(room);
         (&mut file)
@@ -127,7 +127,7 @@ mod tests {
         ] {
             assert!(matches!(found(whole), StableRead::Valid(_)), "{whole:?}");
         }
-        // In parallel, because each read waits for a possible writer.
+        // The reads run in parallel, because each of them waits for a possible writer.
         std::thread::scope(|scope| {
             for damaged in [&b""[..], b"{\"id\":1,\"subj", b"[1]", b"\xff\xfe"] {
                 scope.spawn(move || {

@@ -8,11 +8,12 @@ use super::git::{Git, commit_of};
 use super::{git_dirs, regular_file};
 use crate::domain::worktree::CheckedOut;
 
-/// Maximum number of branch folders to watch. Changes in further folders are found later by polling.
+/// Maximum number of branch folders (folders below `refs/heads`) to watch. Changes in further folders are found later,
+/// by polling.
 const FOLDERS_MAX: usize = 256;
-/// Maximum size of `HEAD`, in bytes.
+/// Maximum size of git's file `HEAD`, in bytes.
 const HEAD_MAX: u64 = 16 * 1024;
-/// Maximum depth of branch folders to search. Deeper folders are left out.
+/// Maximum depth of the folders to search below `refs/heads`. Deeper folders are left out.
 const DEPTH_MAX: usize = 16;
 /// Folder of the worktrees' branches in `refs/heads`. It is not watched, because commits of agents on these branches do
 /// not change a base branch.
@@ -20,7 +21,7 @@ const WORKTREES: &str = "wt";
 
 #[derive(Debug, Clone)]
 pub(super) struct GitFolders {
-    /// The git folder of the worktree at the root.
+    /// The git folder of the project's root.
     own: PathBuf,
     /// The git folder that all worktrees share.
     shared: PathBuf,
@@ -111,7 +112,8 @@ impl GitFolders {
         let heads = self.heads();
         if let Ok(below) = path.strip_prefix(&heads) {
             let is_lock = path.extension().is_some_and(|end| end == "lock");
-            // No component of a branch name begins with a dot.
+            // A name with a leading dot is not that of a branch, because no component of a branch name begins with a
+            // dot.
             let is_hidden = name.as_encoded_bytes().starts_with(b".");
             return !is_lock && !is_hidden && !below.starts_with(WORKTREES);
         }

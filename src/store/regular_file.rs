@@ -1,4 +1,5 @@
-//! Opens state files and accepts only regular files, so that a pipe or a device in their place cannot block.
+//! Opens state files and accepts only regular files, so that a pipe or a device at the path of a state file cannot
+//! block crewdeck.
 
 use std::fs::{File, Metadata, OpenOptions};
 use std::io::{Error, ErrorKind, Read, Result};
@@ -13,7 +14,7 @@ use rustix::fs::OFlags;
 /// When the file cannot be opened or is not a regular file. `NotFound` means that nothing exists at `path`.
 pub fn open_with(options: &OpenOptions, path: &Path) -> Result<File> {
     let mut options = options.clone();
-    // Without NONBLOCK, opening a pipe would wait for the other end. It has no effect on regular files.
+    // Without NONBLOCK, opening a pipe would wait for the other end. NONBLOCK has no effect on regular files.
     let flags = OFlags::NONBLOCK | OFlags::NOCTTY;
     let flags = i32::try_from(flags.bits()).unwrap_or_default();
     let file = match options.custom_flags(flags).open(path) {

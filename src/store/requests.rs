@@ -10,7 +10,7 @@ use crate::domain::ids::RequestId;
 use crate::domain::request::{Decision, FollowUp, Request};
 use crate::domain::timestamp::Timestamp;
 
-/// The requests of a root. Cheap to clone; keeps no state in memory.
+/// The approval requests of a project. Cheap to clone; keeps no state in memory.
 #[derive(Debug, Clone)]
 pub struct Requests {
     dir: PathBuf,
@@ -26,7 +26,7 @@ pub struct RequestsSnapshot {
 }
 
 impl Requests {
-    /// Opens the requests below `root`. No file is created or read yet.
+    /// Opens the requests of the project in `root`. No file is created or read yet.
     pub fn open(root: &Path) -> Requests {
         Requests {
             dir: root.join(".team").join("requests"),
@@ -36,7 +36,7 @@ impl Requests {
     /// Saves a new request under the id that it contains.
     ///
     /// # Errors
-    /// When there is a file for its id already, or the request cannot be written.
+    /// When a file with its id already exists, or the request cannot be written.
     pub fn create(&self, request: &Request) -> Result<(), StoreError> {
         let _lock = self.lock()?;
         self.save(request, atomic::write_new)
@@ -80,7 +80,7 @@ impl Requests {
             if !id.is_safe() {
                 continue;
             }
-            // An unreadable file must not hide the others.
+            // One unreadable file must not keep the other requests from being read.
             let found = read_stable::read::<Request>(&entry.path())
                 .unwrap_or_else(|e| StableRead::Unsupported(e.to_string()));
             match found {

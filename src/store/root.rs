@@ -14,7 +14,7 @@ const SUBFOLDERS: [&str; 4] = [
     ".crewdeck/logs",
 ];
 
-/// Exclude pattern for temporary files that a killed file tool leaves in the project.
+/// Pattern for git's `info/exclude`: the temporary files that a killed file tool leaves in the project.
 const TEMPORARY: &str = ".crewdeck-*.tmp";
 
 /// Maximum size, in bytes, of a git file that holds the path of a folder (`.git` in a worktree, `commondir`).

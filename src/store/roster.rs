@@ -10,7 +10,7 @@ use crate::domain::ids::Name;
 use crate::domain::team::{Member, MemberStatus, Team};
 use crate::domain::timestamp::Timestamp;
 
-/// The roster of a root. Clones share the pending notices.
+/// The roster of a project. Clones share the pending notices.
 #[derive(Debug, Clone)]
 pub struct Roster {
     dir: PathBuf,
@@ -18,7 +18,7 @@ pub struct Roster {
 }
 
 impl Roster {
-    /// Opens the roster below `root`. No file is created or read yet.
+    /// Opens the roster of the project in `root`. No file is created or read yet.
     pub fn open(root: &Path) -> Roster {
         Roster {
             dir: root.join(".team"),
@@ -45,7 +45,7 @@ impl Roster {
         }
     }
 
-    /// Like [`Roster::read`]. The caller holds the lock.
+    /// Like [`Roster::read`], but the caller already holds the lock.
     fn read_locked(&self) -> Result<Team, StoreError> {
         self.team_in(read_stable::read::<Team>(&self.path())?)
     }
@@ -96,7 +96,7 @@ impl Roster {
         })
     }
 
-    /// Clears the first instructions of a member, because it has received them.
+    /// Clears the first instructions of a member. Call this when the member has received them.
     ///
     /// # Errors
     /// When the file cannot be written.
@@ -104,7 +104,7 @@ impl Roster {
         self.change_member(name, |member| member.first.clear())
     }
 
-    /// Marks a member as shut down. Resuming its session does not restart it.
+    /// Marks a member as shut down, so that it is not restarted when its session is resumed.
     ///
     /// # Errors
     /// When the file cannot be written.
@@ -131,7 +131,7 @@ impl Roster {
         })
     }
 
-    /// Updates the time when these members were last alive.
+    /// Sets the time when the members `names` were last alive to `now`.
     ///
     /// # Errors
     /// When the file cannot be written.

@@ -13,7 +13,7 @@ use crate::domain::ids::{JobId, Name};
 use crate::domain::redact::Redactor;
 use crate::domain::team_preset::LeadMode;
 
-/// Maximum number of archived logs of one agent. A further archive replaces the last one.
+/// Maximum number of archived logs of one agent. A further archive replaces the newest one.
 const ARCHIVES_MAX: u32 = 10_000;
 
 /// Maximum size of a log that is loaded, in bytes: many times the context window of any model.
@@ -87,7 +87,7 @@ impl TranscriptFile {
     /// Appends a record and syncs it to disk. Creates the log and its folder if needed.
     ///
     /// # Errors
-    /// When the line cannot be written. A part of it may be in the file then.
+    /// When the line cannot be written. A part of the line may then be in the file.
     pub fn append(&self, record: &LogRecord) -> Result<AppendResult, StoreError> {
         self.make_folder()?;
         self.add(record, OpenOptions::new().create(true))
@@ -288,10 +288,11 @@ pub fn sessions(root: &Path) -> Result<Vec<String>, StoreError> {
         .filter(|entry| entry.file_type().is_ok_and(|t| t.is_file()))
         .filter_map(|entry| entry.file_name().into_string().ok())
         .filter_map(|name| name.strip_suffix(&end).map(str::to_string))
-        // A session id has no dash. A name with a dash is the log of a teammate whose name ends with the lead's name.
+        // A session id has no dash. If there is a dash, the file is the log of a teammate whose name ends with a dash
+        // and the lead's name.
         .filter(|id| !id.is_empty() && id.bytes().all(|b| b.is_ascii_alphanumeric()))
         .collect();
-    // Session ids begin with their creation time.
+    // Session ids begin with their creation time, so the newest session is the last one.
     all.sort();
     Ok(all)
 }

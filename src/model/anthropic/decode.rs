@@ -1,4 +1,5 @@
-//! Decodes the events of the Anthropic Messages API into deltas and a reply. Pure; tolerates deviations of servers.
+//! Decodes the events of the Anthropic Messages API into deltas and a reply. Accepts known deviations of servers from
+//! the API. Does no I/O.
 
 use serde_json::{Map, Value};
 
@@ -104,7 +105,7 @@ impl Decode for Decoder {
     }
 
     fn reply(&mut self) -> Option<Reply> {
-        // The closing event already produced the reply; without it the response is incomplete.
+        // The closing event has already produced the reply. If no such event arrived, the response is incomplete.
         None
     }
 }
@@ -169,9 +170,9 @@ impl Decoder {
         Ok(())
     }
 
-    /// Returns whether a start event repeats one that was already received. A proxy may send an event twice, but the
-    /// tool call in it must run only once. The index alone does not identify a block, because some servers number all
-    /// blocks 0.
+    /// Returns whether the start event of a content block repeats one that was already received. A proxy may send an
+    /// event twice, but the tool call in it must run only once. The index alone does not identify a block, because some
+    /// servers number all blocks 0.
     fn is_repeat(&self, index: u64, block: &Value) -> bool {
         let text = |key: &str| block.get(key).and_then(Value::as_str).unwrap_or_default();
         self.blocks.iter().any(|open| {

@@ -1,4 +1,4 @@
-//! Builds requests for the Anthropic Messages API, with prompt caching. Pure.
+//! Builds requests for the Anthropic Messages API, with prompt caching. Does no I/O.
 
 use serde_json::{Map, Value, json};
 
@@ -6,8 +6,8 @@ use crate::domain::chat::{Block, Message, Outcome, Role, valid_tool_name};
 use crate::model::ModelRequest;
 use crate::model::images::{SentImage, SentImages};
 
-/// Returns the JSON body of a Messages request. Cache breakpoints are set at the last tool, the system prompt and the
-/// last message.
+/// Returns the JSON body of a Messages request. Cache breakpoints, which mark the ends of the parts that the server
+/// caches, are set at the last tool, the system prompt and the last message.
 pub fn body(request: &ModelRequest) -> Value {
     let images = SentImages::of(request);
     let messages = request.messages.iter();
@@ -70,7 +70,7 @@ fn block(block: &Block, images: &SentImages<'_>) -> Option<Value> {
             text,
             signature: Some(signature),
         } => Some(json!({"type": "thinking", "thinking": text, "signature": signature})),
-        // The server rejects thinking without a signature.
+        // Thinking without a signature is left out, because the server rejects it.
         Block::Thinking {
             signature: None, ..
         } => None,

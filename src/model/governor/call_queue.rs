@@ -1,4 +1,5 @@
-//! Decides which call may start and when: the queue, the limit and the shared back-off. Pure.
+//! Decides which model call may start and when, by the queue, the limit on concurrent calls and the shared back-off.
+//! Does no I/O.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
@@ -18,13 +19,14 @@ pub struct CallQueue {
     /// The running calls, each with the value that `round` had when the call started.
     running: BTreeMap<CallNumber, u64>,
     gate: Gate,
-    /// The number of consecutive server-wide failures. It determines the length of the next back-off. Failures of
-    /// concurrent calls count as one.
+    /// The number of consecutive server-wide failures (failures that affect all calls to the server). This number
+    /// determines the length of the next back-off. Failures of concurrent calls count as one.
     failures: u32,
     /// Whether any call has received data. An error response does not count.
     server_has_answered: bool,
-    /// Incremented by each server-wide failure. If a call started in an earlier round, its success does not end the
-    /// back-off, because the server may have answered before it failed.
+    /// The number of failures so far that affected all calls to the server. The success of a call that started before
+    /// the last of these failures does not end the back-off, because the server may have answered that call before the
+    /// failure.
     round: u64,
 }
 
@@ -32,7 +34,8 @@ pub struct CallQueue {
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Gate {
     Open,
-    /// No call may start before `until`. After that, a single call, the probe, tests whether the server has recovered.
+    /// No call may start before `until`. After this time, a single call, the probe, tests whether the server has
+    /// recovered.
     Shut {
         until: Duration,
         cause: String,
@@ -49,12 +52,13 @@ enum Gate {
 pub enum Admission {
     /// The call starts; it now counts as running.
     Start,
-    /// The call waits. Try again when the queue has changed.
+    /// The call waits. Call `CallQueue::try_start` again when the queue has changed.
     Queued {
         /// The position in the queue; the first is 1.
         place: usize,
     },
-    /// The call waits for the end of the shared back-off. Try again when the back-off ends or the queue has changed.
+    /// The call waits for the end of the shared back-off. Call `CallQueue::try_start` again when the back-off ends or
+    /// the queue has changed.
     Paused {
         /// The end of the back-off, as a duration since the queue's zero point.
         until: Duration,
@@ -127,7 +131,7 @@ impl CallQueue {
         self.open_gate(number);
     }
 
-    /// Ends the back-off, unless call `number` started before the last server-wide failure.
+    /// Ends the back-off, unless call `number` started before the last failure that affected all calls.
     fn open_gate(&mut self, number: CallNumber) {
         if self.running.get(&number) == Some(&self.round) {
             self.failures = 0;
@@ -135,8 +139,9 @@ impl CallQueue {
         }
     }
 
-    /// Records that call `number` has failed. If the failure is server-wide and may be retried, starts or extends the
-    /// shared back-off and returns its remaining time. `jitter`, in 0..1, varies the length of the back-off.
+    /// Records that call `number` has failed. If the failure affects all calls to the server and the call may be
+    /// retried, starts or extends the shared back-off and returns its remaining time. `jitter`, in 0..1, varies the
+    /// length of the back-off.
     pub fn record_failure(
         &mut self,
         number: CallNumber,
@@ -151,7 +156,8 @@ impl CallQueue {
             return None;
         }
         let is_new = self.running.get(&number) == Some(&self.round);
-        // A call from an earlier round ran concurrently with the one that failed: both count as one failure.
+        // A call that started before the last failure of the server ran concurrently with the call that failed then.
+        // Both failures count as one.
         let before = if is_new {
             self.failures
         } else {
@@ -263,7 +269,7 @@ mod tests {
     #[test]
     fn calls_start_in_order_up_to_the_limit() {
         let mut queue = queue_of(2, 5);
-        // The last call tries first but does not get ahead.
+        // The last call in the queue tries first, but does not start before the others.
         assert_eq!(
             try_all(&mut queue, (0..5).rev(), 0),
             [queued(5), queued(4), queued(3), queued(2), Admission::Start]
@@ -272,7 +278,7 @@ mod tests {
             try_all(&mut queue, 1..5, 0),
             [Admission::Start, queued(1), queued(2), queued(3)]
         );
-        // A waiting call is canceled, a running one ends.
+        // Call 3, which waits, is cancelled. Call 0, which runs, ends.
         queue.remove(3, ms(0));
         queue.remove(0, ms(0));
         assert_eq!(
@@ -353,7 +359,7 @@ mod tests {
         }
         assert_eq!(queue.try_start(4, ms(3199)), paused(3200));
         assert_eq!(queue.try_start(4, ms(3200)), Admission::Start);
-        // The four concurrent failures counted as one, so this is the second.
+        // The four concurrent failures count as one, so this failure is the second.
         assert_eq!(
             queue.record_failure(4, &busy, ms(3200), 1.0),
             Some(ms(1500))

@@ -1,8 +1,8 @@
 //! The rate limiter of the whole team: limits concurrent model calls and applies one shared back-off.
 //!
-//! The governor wraps a model and is a model itself. A call is queued when it is made and frees its slot when its
-//! stream ends or is dropped. While it waits, its stream reports why ([`CallWait`]), so that the UI can show it. The
-//! rules are in `call_queue.rs`.
+//! The governor wraps a model and is a model itself. A call is queued when it is made, and frees its slot when its
+//! stream ends or is dropped. While a call waits, its stream reports the reason ([`CallWait`]), so that the UI can show
+//! it. The rules are in `call_queue.rs`.
 //!
 //! If a call fails for a reason that affects all calls to the server, [`ModelError::wait`] is set to the shared
 //! back-off, so that the agent retries no earlier than all others.
@@ -33,14 +33,14 @@ struct GovernorState {
     queue: Mutex<CallQueue>,
     /// Notified whenever the queue changes. Each waiting call then checks whether it may start.
     changed: watch::Sender<()>,
-    /// The zero point of the times in `queue`.
+    /// The point in time from which the times in `queue` are counted.
     start: Instant,
     jitter: fn() -> f64,
 }
 
 impl Governor {
-    /// Allows at most `max` concurrent calls to `model`. `jitter` returns random numbers in 0..1, which vary the length
-    /// of a back-off.
+    /// Creates a governor that allows at most `max` concurrent calls to `model`. `jitter` returns random numbers in
+    /// 0..1, which vary the length of a back-off.
     pub fn new(model: Arc<dyn Model>, max: usize, jitter: fn() -> f64) -> Governor {
         Governor {
             model,
@@ -112,8 +112,8 @@ impl Ticket {
         self.shared.changed.send_replace(());
     }
 
-    /// Records that the call has failed. Stores in `error` whether the server has ever answered. If the failure is
-    /// server-wide, also stores the remaining time of the shared back-off.
+    /// Records that the call has failed. Stores in `error` whether the server has ever answered. If the failure affects
+    /// all calls to the server, also stores the remaining time of the shared back-off.
     fn record_failure(&self, error: &mut ModelError) {
         let jitter = (self.shared.jitter)();
         let now = self.shared.now();
@@ -229,7 +229,7 @@ impl Waiting {
                 }
             };
             tokio::select! {
-                // Cannot fail, because the ticket keeps the sender alive.
+                // Waiting for a change cannot fail, because the ticket keeps the sender alive.
                 _ = self.changed.changed() => {}
                 () = pause_end => {}
             }

@@ -1,6 +1,6 @@
 //! Property test of the governor with random sequences of answers, failures and requested waits.
 //!
-//! No call may start during a back-off, and after a server-wide failure one call goes first.
+//! No call may start during a back-off. After a failure that affects all calls to the server, a single call goes first.
 
 use futures::FutureExt;
 use proptest::prelude::*;
@@ -14,15 +14,15 @@ use crate::model::{ErrorKind, ImageInput, Reply, StopReason, retry};
 /// How one call to the fake model proceeds.
 #[derive(Debug, Clone)]
 struct Behavior {
-    /// The time before each item, in ms.
+    /// The time before each item of the stream, in milliseconds.
     delay: u64,
-    /// The failure and the wait that the server asks for, in ms. `None` means that the call succeeds.
+    /// The kind of failure, and the wait in milliseconds that the server asks for; `None` if the call succeeds.
     failure: Option<(ErrorKind, Option<u64>)>,
     /// Whether text arrives before the failure.
     sends_text: bool,
 }
 
-/// What happened to a call. Each variant has the number of the call.
+/// What happened to a call. The first field of each variant is the number of the call.
 #[derive(Debug, Clone, PartialEq)]
 enum CallEvent {
     Started(usize),
@@ -183,7 +183,7 @@ async fn call_until_done(governor: Arc<Governor>, start: Instant) -> Result<(), 
     }
 }
 
-/// Whether calls may start; a model of the governor's state, computed from the events alone.
+/// Whether calls may start. The test computes this from the events alone and compares it with what the governor does.
 enum Gate {
     Open,
     Shut,

@@ -14,9 +14,9 @@ use crate::model::{ErrorKind, ImageInput, Reply, StopReason};
 /// How one call to the fake model proceeds.
 #[derive(Clone)]
 enum Behavior {
-    /// Sends text after the first duration and ends after the second.
+    /// The call sends text after the first duration, and ends after the second duration.
     Answer(Duration, Duration),
-    /// Fails after the duration.
+    /// The call fails with the error after the duration.
     Fail(Duration, ModelError),
     Hang,
 }
@@ -136,7 +136,7 @@ async fn call_until_done(governor: Arc<Governor>, agent: String) {
     }
 }
 
-/// Lets `agents` call concurrently and in this order. Returns when each call started, in ms.
+/// Lets `agents` call the model concurrently, in this order. Returns when each call started, in milliseconds.
 async fn call_all(
     governor: &Arc<Governor>,
     fake: &FakeModel,
@@ -185,7 +185,7 @@ async fn rate_limit_pauses_all_calls_and_one_goes_first() {
     let behaviors = vec![Behavior::Fail(ms(20), rate_limited(Some(2500))), answer];
     let (governor, fake) = governor_of(1, behaviors);
     let calls = call_all(&governor, &fake, agents(3)).await;
-    // a1 is rate limited at 20 ms and goes to the end of the queue.
+    // Agent a1 is rate limited at 20 ms and goes to the end of the queue.
     assert_eq!(
         calls,
         starts(&[("a1", 0), ("a2", 2520), ("a3", 2620), ("a1", 2720)])

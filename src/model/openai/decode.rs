@@ -1,4 +1,5 @@
-//! Decodes the chunks of the Chat Completions API into deltas and a reply. Pure; tolerates deviations of servers.
+//! Decodes the chunks of the Chat Completions API into deltas and a reply. Accepts known deviations of servers from the
+//! API. Does no I/O.
 
 use serde_json::Value;
 
@@ -76,7 +77,8 @@ impl Decode for Decoder {
     }
 
     fn reply(&mut self) -> Option<Reply> {
-        // The reply is built at the end of the stream and not at the finish reason, because usage may follow it.
+        // The reply is built at the end of the stream and not at the finish reason, because the token counts may follow
+        // the finish reason.
         let finish = self.finish.take()?;
         Some(self.take_reply(finish))
     }

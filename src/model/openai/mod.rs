@@ -23,7 +23,7 @@ use super::{ContextWindow, Delta, Model, ModelError, ModelRequest};
 const MAX_TOKENS: &str = "max_tokens";
 const MAX_COMPLETION_TOKENS: &str = "max_completion_tokens";
 
-/// The provider `openai`. Its address must include `/v1` if the server's paths start with that.
+/// The provider `openai`. Its address must include `/v1` if the server's paths start with `/v1`.
 pub static SPEC: ProviderSpec = ProviderSpec {
     name: "openai",
     api: "Chat Completions",

@@ -1,4 +1,4 @@
-//! Builds requests for the OpenAI Chat Completions API. Pure.
+//! Builds requests for the OpenAI Chat Completions API. Does no I/O.
 
 use serde_json::{Value, json};
 
@@ -37,7 +37,7 @@ pub fn body(request: &ModelRequest, max_tokens: &str) -> Value {
         body["tools"] = request.tools.iter().map(tool).collect();
     }
     if let Some(effort) = request.effort {
-        // The API has no word for more than `xhigh`.
+        // `xhigh` is the highest effort in this API.
         let word = match effort {
             RoleEffort::Max => RoleEffort::Xhigh.word(),
             other => other.word(),
@@ -67,7 +67,7 @@ fn user(message: &Message, images: &SentImages<'_>, out: &mut Vec<Value>) {
         out.push(json!({"role": "user", "content": parts}));
         return;
     }
-    // A plain string, because servers that cannot read images often accept no list of parts.
+    // The content is a plain string, because servers that cannot read images often accept no list of parts.
     let text = message.text();
     if !text.is_empty() {
         out.push(json!({"role": "user", "content": text}));

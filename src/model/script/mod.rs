@@ -3,7 +3,7 @@
 //! # Format
 //!
 //! A script is YAML (JSON is YAML too). At each call the rules are tried in order. The first rule that matches and is
-//! not used up gives the response.
+//! not used up supplies the response.
 //!
 //! ```yaml
 //! model: my-script          # the name on screen; default: script

@@ -21,7 +21,7 @@ struct PacedResponse {
     text: Text,
     /// The items that follow the text without delay: tool calls, and the reply or an error.
     end: VecDeque<Item>,
-    /// The time per token.
+    /// The time per token; zero for no delay.
     step: Duration,
     /// When the next token is due. Computed from the previous due time and not from the clock, so that delays of the
     /// timer, which has millisecond resolution, do not add up.
@@ -39,7 +39,7 @@ impl Text {
         Text { text, sent: 0 }
     }
 
-    /// Returns the next [`TOKEN_CHARS`] grapheme clusters.
+    /// Returns the next [`TOKEN_CHARS`] grapheme clusters that were not sent yet; `None` at the end of the text.
     fn next(&mut self) -> Option<String> {
         let rest = &self.text[self.sent..];
         let length: usize = rest.graphemes(true).take(TOKEN_CHARS).map(str::len).sum();

@@ -1,4 +1,4 @@
-//! Parses the rules of a script from YAML and matches them. Pure.
+//! Parses the rules of a script from YAML, and matches them with messages. Does no I/O.
 
 use regex::{Captures, Regex, RegexBuilder};
 use serde::Deserialize;
@@ -8,12 +8,12 @@ use crate::domain::usage::Usage;
 
 #[derive(Debug, thiserror::Error)]
 pub enum ScriptError {
-    /// The YAML or its structure is invalid; the text says where.
+    /// The YAML or its structure is invalid; the string says where.
     #[error("the script is invalid: {0}")]
     Format(String),
     #[error("rule {rule}: `when` is not a valid regular expression: {why}")]
     Pattern {
-        /// The number of the rule, from 1.
+        /// The number of the rule in the script, counted from 1.
         rule: usize,
         why: String,
     },
@@ -123,7 +123,7 @@ pub enum SimulatedFault {
     Hang,
     /// The reply is complete but has no content.
     Empty,
-    /// The first tool call has this text as its input.
+    /// The first tool call of the response has this text as its input, which is usually not valid JSON.
     BrokenJson(String),
 }
 
@@ -147,7 +147,7 @@ pub struct ScriptedResponse {
     pub say: String,
     /// The name and input of each tool call.
     pub calls: Vec<(String, Value)>,
-    /// The token counts to report; `None` reports an estimate.
+    /// The token counts to report; `None` to report an estimate.
     pub usage: Option<Usage>,
 }
 

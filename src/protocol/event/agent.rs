@@ -31,7 +31,7 @@ pub enum AgentEvent {
     /// Text that is not a prompt of the user entered an agent's conversation: messages, a claimed task, a reminder.
     #[serde(rename = "injected")]
     ContextAdded {
-        /// A summary of the text in one line.
+        /// A summary of the added text, in one line.
         what: String,
         /// The full text. Empty if `what` is complete, and in journals of older versions.
         #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -63,7 +63,7 @@ pub enum AgentEvent {
         tool: String,
         /// What the tool works on, such as a path or a command, in one line.
         on: String,
-        /// The input, cut to a bounded size.
+        /// The input of the tool call, cut to a bounded size.
         input: Value,
     },
     /// Output of a running tool, as it arrives. May be merged or dropped.
@@ -99,11 +99,11 @@ pub enum AgentEvent {
     UsageChanged {
         /// All tokens that the agent has used so far.
         total: Usage,
-        /// Tokens of the conversation in the model's context window.
+        /// Number of tokens of the conversation, which must fit into the model's context window.
         context: u64,
         /// Size of the context window in tokens, if known.
         window: Option<u64>,
-        /// Whether `window` is guessed from the model's name.
+        /// Whether `window` is an assumption, for example from the model's name.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         assumed: bool,
         /// Cost of all tokens in US dollars, if the price is known.
@@ -119,13 +119,13 @@ pub enum AgentEvent {
     },
     /// An agent's conversation was emptied. Answers [`crate::protocol::Command::Clear`].
     Cleared {
-        /// The file that keeps the old conversation, relative to the root.
+        /// The file that keeps the old conversation, relative to the project's root.
         transcript: String,
     },
     /// An agent replaced its todo list.
     TodoChanged { list: TodoList },
-    /// An agent started a subagent. The events of the subagent carry its own name. Its `TurnEnded` reports that the
-    /// subagent has ended.
+    /// An agent started a subagent. The events of the subagent carry the subagent's name, and `TurnEnded` with this
+    /// name reports that the subagent has ended.
     SubagentStarted {
         parent: Name,
         /// The parent's tool call, which returns the subagent's result.
@@ -133,7 +133,7 @@ pub enum AgentEvent {
         /// What the subagent may do.
         kind: SubagentKind,
         prompt: String,
-        /// The colour of its role, in which its name is shown.
+        /// The colour in which the subagent's name is shown. It comes from the subagent's role.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         color: Option<RoleColor>,
     },

@@ -49,8 +49,8 @@ impl<M: SerializeMap> SerializeStruct for AgentAfterTag<'_, M> {
     }
 }
 
-/// Defines serializer methods that always return an error. They are for values other than objects, but an event is
-/// always an object.
+/// Defines the serializer methods for values that are not objects. These methods always return an error, because an
+/// event is always an object.
 macro_rules! reject {
     ($ok:ty: $($method:ident $(<$T:ident>)? ($($arg:ty),*),)*) => {$(
         fn $method $(<$T: ?Sized + Serialize>)? (self $(, _: $arg)*) -> Result<$ok, M::Error> {

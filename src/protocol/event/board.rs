@@ -38,8 +38,8 @@ pub enum BoardEvent {
         /// The changed branches. Any other branch still has the state in which an event last listed it.
         branches: Vec<Branch>,
     },
-    /// The commit or branch that is checked out in the root has changed. Also sent once at the start. Never sent
-    /// outside a repository.
+    /// The commit or branch that is checked out in the project's root has changed. Also sent once at the start. Never
+    /// sent outside a repository.
     HeadChanged {
         /// What is checked out now.
         head: CheckedOut,
@@ -49,7 +49,7 @@ pub enum BoardEvent {
         task: TaskId,
         /// One line for each changed file and a total, as from `git diff --stat`.
         stat: String,
-        /// The unified diff; if it was cut, a line says so.
+        /// The unified diff. If it was cut, a line of it says so.
         text: String,
         /// The paths of untracked files and folders, up to a maximum number. If git could show the content of untracked
         /// files, `text` contains it too.

@@ -31,8 +31,8 @@ pub enum CrewEvent {
     /// The skills on disk have changed. Also sent once at the start. A notice follows for each skill that cannot be
     /// used and was not reported before.
     SkillsChanged(SkillCatalog),
-    /// The state or the tools of an MCP server have changed: the state of all servers. Also sent once at the start if
-    /// there are servers.
+    /// The state or the tools of an MCP server have changed. The event has the state of all servers. Also sent once at
+    /// the start if a server is configured.
     ServersChanged { servers: Vec<ServerStatus> },
     /// Tools of MCP servers were called, and nothing else changed: the number of calls since the crew started, by the
     /// name of the server. May be dropped.

@@ -71,7 +71,7 @@ impl<'de> Fields<'de> {
         } else if TAGS.team.contains(&tag) {
             self.into_group().map(EventKind::Team)
         } else {
-            // A tag that is in no group is reported as unknown by the decoder of this group.
+            // A tag that is in no group is reported as unknown by the decoder of `CrewEvent`.
             self.into_group().map(EventKind::Crew)
         }
     }

@@ -73,7 +73,7 @@ pub enum CompactionMethod {
     },
     /// The whole conversation was replaced by a summary.
     Summary {
-        /// The file that keeps the full conversation, relative to the root.
+        /// The file that keeps the full conversation, relative to the project's root.
         transcript: String,
     },
 }
@@ -115,7 +115,7 @@ pub enum NoticeLevel {
 /// The JSON form is flat and does not name the group. The field `type` names the event; in events of an agent, the
 /// field `agent` follows it.
 #[derive(Debug, Clone, PartialEq)]
-#[allow(clippy::large_enum_variant)] // as large as a request; the bus passes it on by value
+#[allow(clippy::large_enum_variant)] // the largest variant is as large as a `Request`; the bus passes events by value
 pub enum EventKind {
     /// An event of one agent or subagent.
     Agent { agent: Name, event: AgentEvent },
@@ -142,8 +142,8 @@ impl EventKind {
         )
     }
 
-    /// Returns whether the event answers a command and matters only to the front end that sent the command. Other and
-    /// later viewers of the session can ignore such an event.
+    /// Returns whether the event answers a command and matters only to the front end that sent the command. Other front
+    /// ends, and readers of the journal, can ignore such an event.
     pub fn is_command_reply(&self) -> bool {
         matches!(
             self,

@@ -20,7 +20,7 @@ pub enum TeamEvent {
         /// The whole roster.
         team: Arc<Team>,
     },
-    /// A message was sent, delivered or acted on.
+    /// A message was sent or delivered, or the model of the recipient has answered after it read the message.
     #[serde(rename = "letter_moved")]
     MessageMoved {
         #[serde(rename = "letter")]

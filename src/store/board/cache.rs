@@ -16,17 +16,17 @@ use crate::domain::ids::TaskId;
 use crate::domain::task::Task;
 
 /// Maximum age of the last full refresh, which compares all task files with the cache. If the last one is older when
-/// this process changes the board, a full refresh comes first. It finds changes by programs that ignore the lock, even
-/// if no file event reports them.
+/// this process changes the board, a full refresh comes first. A full refresh finds changes by programs that ignore the
+/// lock, even if no file event reports them.
 const REFRESH_INTERVAL: Duration = Duration::from_secs(15);
-/// For each group of this many tasks, one second is added to [`REFRESH_INTERVAL`]. So full refreshes check at most this
-/// number of files per second.
+/// Maximum number of task files that full refreshes check per second, on average. For each such number of tasks, one
+/// second is added to [`REFRESH_INTERVAL`].
 const TASKS_PER_SECOND: usize = 200;
 
 /// The tasks of a board and the state of their files.
 #[derive(Debug, Default)]
 pub(super) struct Cache {
-    /// The tasks. Copied on write while a snapshot shares them.
+    /// The tasks. As long as a snapshot shares them, a change first copies them.
     pub graph: Arc<TaskGraph>,
     files: HashMap<TaskId, CachedFile>,
     /// The tasks that are not on the board because their files cannot be used.
@@ -120,7 +120,7 @@ impl Cache {
         let name = files::name(id);
         let (found, fingerprint) = match read_stable::read_with_fingerprint::<Task>(&path) {
             Ok(read) => read,
-            // An unreadable file must not hide the others.
+            // One unreadable file must not keep the other tasks from being read.
             Err(e) => (StableRead::Unsupported(e.to_string()), None),
         };
         let is_damaged = matches!(found, StableRead::Damaged(_));
@@ -176,14 +176,14 @@ impl Cache {
     }
 
     /// Returns the tasks that, according to the change log, crewdeck processes have changed since the last refresh.
-    /// Returns all tasks if the log is lost or begins later, or if the board has not been read yet.
+    /// Returns all tasks if the log is lost or begins after the last refresh, or if the board has not been read yet.
     pub(super) fn changed_since_refresh(&self, log: Option<&ChangeLog>) -> TaskSet {
         match log {
             _ if self.refreshed_at.is_none() => TaskSet::All,
             Some(log) => log.changed_since(self.revision.as_ref()),
             // No process has changed the board yet.
             None if self.revision.is_none() => TaskSet::These(BTreeSet::new()),
-            // The change log is lost.
+            // There was a change log, but it is lost.
             None => TaskSet::All,
         }
     }
@@ -231,7 +231,7 @@ impl Cache {
         self.files.entry(id).or_default().fingerprint = None;
     }
 
-    /// Returns the tasks with damaged files, in ascending order.
+    /// Returns the tasks with damaged files, in ascending order of their numbers.
     pub(super) fn damaged(&self) -> Vec<TaskId> {
         let is_damaged = |id: &&TaskId| self.files.get(id).is_some_and(|seen| seen.is_damaged);
         self.unusable.iter().filter(is_damaged).copied().collect()

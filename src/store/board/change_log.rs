@@ -1,4 +1,5 @@
-//! The change log in the lock file: which tasks the last writers changed, so that other processes read only those.
+//! The change log of a board, stored in the lock file `.tasks/.lock`. It lists the tasks that the last writers changed,
+//! so that other processes read only the files of these tasks.
 //!
 //! ```text
 //! crewdeck 1a2b-18f3        epoch: process and time of creation; logs of different epochs cannot be compared
@@ -43,7 +44,7 @@ impl Revision {
     }
 }
 
-/// Which tasks the last changes of the board concerned. The log is stored in the lock file.
+/// The last changes of the board, each with the tasks that it concerned. The log is stored in the lock file.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct ChangeLog {
     revision: Revision,
@@ -66,7 +67,7 @@ impl ChangeLog {
         ChangeLog::parse(std::str::from_utf8(&bytes[..filled]).ok()?)
     }
 
-    /// Reads the log without holding the lock.
+    /// Reads the log from the lock file at the path `lock`, without holding the lock.
     pub(super) fn peek(lock: &Path) -> Option<ChangeLog> {
         ChangeLog::read(&regular_file::open(lock).ok()?)
     }
@@ -89,8 +90,8 @@ impl ChangeLog {
         &self.revision
     }
 
-    /// Returns the revision before the last change. The files of the last change may not be completely on disk yet.
-    /// Those of all earlier changes are, because only one process writes at a time.
+    /// Returns the revision before the last change. The files of the last change may not be completely on disk yet. The
+    /// files of all earlier changes are, because only one process writes at a time.
     pub(super) fn revision_before_last(&self) -> Revision {
         Revision {
             epoch: self.revision.epoch.clone(),
@@ -134,7 +135,7 @@ impl ChangeLog {
         self.changes.insert(0, which);
     }
 
-    /// Returns the log as text and drops the oldest changes that do not fit.
+    /// Returns the log as text and drops the oldest changes that do not fit into `BYTES_MAX`.
     fn text(&mut self) -> String {
         const END: &str = "end\n";
         let mut text = format!("crewdeck {}\n", self.revision.epoch);
@@ -174,7 +175,7 @@ impl ChangeLog {
             let mut words = line.split(' ');
             let number: u64 = words.next()?.parse().ok()?;
             let newest = *newest.get_or_insert(number);
-            // Numbers must descend by one. `u64::MAX` is invalid, because no number can follow it.
+            // The numbers of the changes must descend by one. `u64::MAX` is invalid, because no number can follow it.
             if newest == u64::MAX || newest.checked_sub(changes.len() as u64) != Some(number) {
                 return None;
             }

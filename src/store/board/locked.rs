@@ -1,4 +1,4 @@
-//! The board under its lock: refreshes the tasks that a change depends on and writes the changed tasks.
+//! Changes the board while its lock is held: reads the tasks that a change depends on and writes the changed tasks.
 
 use std::fs;
 use std::path::Path;
@@ -77,8 +77,8 @@ impl LockedBoard<'_> {
         self.refresh(neighbors)
     }
 
-    /// Updates the cached open task of `name` from its file. If the file shows that the task is not open, continues
-    /// with the next task that is open according to the cache. Ends when a file confirms an open task or none is left.
+    /// Checks the task that the cache shows as the open task of `name`: reads its file again. If the task is no longer
+    /// open, checks the next open task of `name` in the cache, until a file confirms one or the cache has none left.
     pub(super) fn refresh_open_task_of(&mut self, name: &Name) -> Result<(), StoreError> {
         while let Some(id) = self.cache.graph.open_task_of(name).map(|t| t.id) {
             self.refresh([id])?;
@@ -104,7 +104,7 @@ impl LockedBoard<'_> {
             let who = claimer.name.clone();
             return Err(GraphError::Busy { who, open: open.id }.into());
         }
-        // Each refresh that shows a task is not ready removes it from the candidates, so the loop ends.
+        // A task whose files show that it cannot be claimed is no longer a candidate, so the loop ends.
         while let Some(id) = self.cache.graph.claimable(claimer).map(|t| t.id) {
             self.refresh([id])?;
             if self.cache.graph.get(id).is_some() {
@@ -138,8 +138,8 @@ impl LockedBoard<'_> {
     }
 
     /// Writes the changed tasks. The first is the task that the change is about; the others change as a consequence. A
-    /// crash after some of the files blocks no task by mistake, because a task is blocked only if one of its blockers
-    /// is not completed.
+    /// crash after only some of the files were written blocks no task by mistake, because a task is blocked only if one
+    /// of its blockers is not completed.
     ///
     /// # Errors
     /// When a file cannot be written. The cache is then updated from the files.
@@ -202,7 +202,7 @@ impl LockedBoard<'_> {
         Ok(Some(text))
     }
 
-    /// Adds a change of these tasks to the change log. Call this before their files are written.
+    /// Adds a change of the tasks `ids` to the change log. Call this before their files are written.
     pub(super) fn record_change(&mut self, ids: &[TaskId]) -> Result<(), StoreError> {
         let path = self.dir.join(LOCK);
         let recorded = self.log.append(ids, self.lock.file());
@@ -238,7 +238,7 @@ impl LockedBoard<'_> {
             Err(e) => return Err(StoreError::at(path)(e)),
         };
         let last = recorded.max(self.cache.last);
-        // A writer without the lock may have used the number.
+        // A program that ignores the lock may have used the next number.
         let last = if files::path(self.dir, TaskId(last.saturating_add(1))).exists() {
             self.cache.refresh(self.dir, &TaskSet::All)?;
             last.max(self.cache.last)

@@ -29,10 +29,10 @@ use locked::{FirstWrite, LockedBoard};
 /// File with the highest task number ever used. Numbers are not reused.
 const LAST_ID: &str = ".last_id";
 const LOCK: &str = ".lock";
-/// Maximum number of notices about files that cannot be used. Further notices are counted in one line.
+/// Maximum number of notices about files that cannot be used. One more line has the number of further notices.
 const NOTICES_MAX: usize = 20;
 
-/// The board of a root. Clones share a cache of the tasks.
+/// The board of a project. Clones share a cache of the tasks.
 ///
 /// # Guarantees
 ///
@@ -44,19 +44,19 @@ const NOTICES_MAX: usize = 20;
 /// - Other programs may write without the lock (learn-claude-code rewrites its files in place). Therefore a change
 ///   first compares inode, size and times of the files of the task, its blockers, its dependants and the claimer's open
 ///   task, and reads the files that differ. So the change respects and keeps what such a program saved before this
-///   check. What the program saves between the check and the rename is lost: the later write wins. The file is always
-///   complete.
+///   check. What such a program saves between this check and the write of crewdeck is lost, because the later write
+///   wins. crewdeck never leaves an incomplete file.
 /// - A change does not check other tasks, for example a task that another program has just assigned to the claimer, or
-///   the far end of a cycle. The cached data about them is as old as the last refresh. That is very recent if the
-///   folder is watched ([`crate::store::watch`]), otherwise at most 15 seconds plus one second per 200 tasks. The extra
-///   seconds keep the cost of refreshes constant as the board grows.
+///   the far end of a cycle. The cached data about such tasks is as old as the last refresh. The last refresh is very
+///   recent if the folder is watched ([`crate::store::watch`]), otherwise at most 15 seconds old, plus one second per
+///   200 tasks. The extra seconds keep the cost of refreshes constant as the board grows.
 #[derive(Debug, Clone)]
 pub struct Board {
     dir: PathBuf,
     cache: Arc<Mutex<Cache>>,
 }
 
-/// The tasks that were changed, or whose files are to be checked.
+/// A set of tasks, such as the tasks that were changed or the tasks whose files are to be checked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TaskSet {
     All,
@@ -94,7 +94,7 @@ pub struct BoardUpdate {
 }
 
 impl Board {
-    /// Opens the board below `root`. Reads nothing yet.
+    /// Opens the board of the project in `root`. Reads nothing yet.
     pub fn open(root: &Path) -> Board {
         Board {
             dir: root.join(".tasks"),
@@ -130,7 +130,7 @@ impl Board {
     }
 
     /// Returns the result of `question` on the cached graph. First reads the tasks that other crewdeck processes have
-    /// changed. Changes by writers without the lock are included only after the file watch has reported them.
+    /// changed. Changes by programs that ignore the lock are included only after the file watch has reported them.
     ///
     /// # Errors
     /// When the folder cannot be read.
@@ -165,10 +165,10 @@ impl Board {
     /// and returns the tasks whose files are checked.
     fn refresh_unlocked(&self, choose: impl FnOnce(TaskSet) -> TaskSet) -> Result<(), StoreError> {
         // The cache is locked before the log is read, so that this process cannot change the board in between. A log
-        // that is older than the cache would be taken for a lost one and cause a full refresh.
+        // that is older than the cache would look like a lost log and cause a full refresh.
         let mut cache = self.cache();
-        // The log is read before the files, so all its changes except the last are already on disk. If it is invalid, a
-        // writer may be about to complete it, so it is read once more.
+        // The log is read before the files, so all its changes except the last are already on disk. If the log is
+        // invalid, a writer may be about to complete it, so the log is read once more.
         let lock = self.dir.join(LOCK);
         let log = ChangeLog::peek(&lock).or_else(|| ChangeLog::peek(&lock));
         let since = cache.changed_since_refresh(log.as_ref());
@@ -235,7 +235,8 @@ impl Board {
             };
             let changed = locked.graph().create(id, new.clone(), now)?;
             match locked.save(&changed, first) {
-                // A writer without the lock has used the number: its task stays, and this one gets the next number.
+                // A program that ignores the lock has used the number. Its task stays, and the new task gets the next
+                // number.
                 Err(StoreError::File { why, .. }) if why.kind() == ErrorKind::AlreadyExists => {}
                 saved => return saved.and_then(|()| locked.task(id)),
             }
@@ -362,7 +363,8 @@ impl Board {
             return Ok(Vec::new());
         }
         let mut locked = self.lock()?;
-        // Recorded so that no process uses these numbers again, not even one that never saw the damaged files.
+        // The highest number is recorded as used, so that no process uses the numbers of the damaged files again, not
+        // even a process that never saw these files.
         let last = damaged
             .iter()
             .copied()
@@ -393,7 +395,7 @@ impl Board {
         if temps.is_empty() {
             return;
         }
-        // If the lock cannot be taken, for example on a read-only file system, the files do no harm.
+        // If the lock cannot be taken, for example on a read-only file system, the files stay. They do no harm.
         if let Ok(Some(lock)) = Lock::take_within(&self.dir.join(LOCK), Duration::ZERO) {
             atomic::sweep_under(&lock, &temps);
         }

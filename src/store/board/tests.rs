@@ -1,4 +1,5 @@
-//! Tests of the board with two `Board` values, each with its own cache like a process, and a writer without the lock.
+//! Tests of the board with two `Board` values and a program that ignores the lock. Each value has its own cache, like a
+//! process.
 
 use std::time::{Duration, SystemTime};
 
@@ -98,7 +99,7 @@ fn changes_of_a_writer_without_the_lock_are_kept_and_count() {
     for (subject, on) in [("one", &[][..]), ("two", &[1]), ("three", &[])] {
         board.create(new(subject, on), NOW).unwrap();
     }
-    // The task itself and a dependant.
+    // Another program changes the task that is then completed, and a task that depends on it.
     fixture.rewrite(1, |task| task["color"] = "red".into());
     fixture.rewrite(2, |task| task["description"] = "by hand".into());
     board
@@ -112,7 +113,7 @@ fn changes_of_a_writer_without_the_lock_are_kept_and_count() {
         ),
         (&"by hand".into(), &serde_json::json!([]))
     );
-    // The owner.
+    // Another program sets the owner of a task that is then claimed.
     fixture.rewrite(3, |task| task["owner"] = "carol".into());
     let error = board
         .claim(Some(TaskId(3)), &claimer("bob"), NOW)
@@ -122,7 +123,7 @@ fn changes_of_a_writer_without_the_lock_are_kept_and_count() {
         board.claim(None, &claimer("bob"), NOW).unwrap().unwrap().id,
         TaskId(2)
     );
-    // Another program completes the claimer's open task: the claimer is free again.
+    // Another program completes the open task of bob, so that bob may claim another one.
     fixture.rewrite(2, |task| task["status"] = "done".into());
     fixture.rewrite(3, |task| task["owner"] = serde_json::Value::Null);
     assert_eq!(
@@ -133,7 +134,7 @@ fn changes_of_a_writer_without_the_lock_are_kept_and_count() {
             .id,
         TaskId(3)
     );
-    // A new blocker.
+    // Another program adds a blocker to a task that is then claimed.
     board.release(TaskId(3), &claimer("bob").name, NOW).unwrap();
     fixture.rewrite(3, |task| task["blockedBy"] = serde_json::json!([77]));
     let error = board
@@ -175,7 +176,7 @@ fn number_used_without_the_lock_is_not_given_again() {
     .unwrap();
     assert_eq!(board.create(new("ours", &[]), NOW).unwrap().id, TaskId(3));
     assert_eq!(board.get(TaskId(2)).unwrap().subject, "theirs");
-    // A folder with the name of a task file also uses the number.
+    // A folder with the name of a task file also uses up the task number.
     std::fs::create_dir(fixture.file("task_4.json")).unwrap();
     assert_eq!(board.create(new("ours", &[]), NOW).unwrap().id, TaskId(5));
     let highest = files::name(TaskId::MAX);
@@ -222,7 +223,8 @@ fn next_writer_cleans_up_and_sees_unfinished_writes() {
     assert!(left.exists(), "reading deletes nothing");
     b.create(new("two", &[]), NOW).unwrap();
     assert!(!left.exists());
-    // A writer has updated the change log but not its file yet: the later write is seen.
+    // A writer has updated the change log, but has not written the task file yet. When it writes the file, the change
+    // is seen.
     let lock = Lock::take(&fixture.file(LOCK)).unwrap();
     let mut log = ChangeLog::read(lock.file()).unwrap();
     log.append(&[TaskId(1)], lock.file()).unwrap();
@@ -311,7 +313,7 @@ fn updates_report_a_problem_once_and_snapshots_always() {
         std::fs::write(fixture.file(&format!("task_{id}.json")), text).unwrap();
     }
     std::fs::write(fixture.file("task_foo.json"), "x").unwrap();
-    // A snapshot does not mark problems as reported.
+    // Reading a snapshot does not mark problems as reported.
     board.read().unwrap();
     let first = board.update_since(&TaskSet::All, &empty).unwrap();
     assert_eq!(first.notices.len(), NOTICES_MAX + 1);
@@ -363,7 +365,8 @@ fn any_step() -> impl Strategy<Value = (usize, Step)> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
 
-    /// Two processes and a writer without the lock make random changes in turn; both processes see what is on disk.
+    /// Two processes and a program that ignores the lock make random changes in turn. Both processes see what is on
+    /// disk.
     #[test]
     fn both_processes_see_what_is_on_disk(steps in prop::collection::vec(any_step(), 1..30)) {
         let fixture = TestBoard::new();
@@ -404,10 +407,11 @@ proptest! {
             }
             for board in &boards {
                 if let Some(id) = by_hand {
-                    // The watch reports it.
+                    // The watch reports the task that was changed by hand.
                     board.update_since(&TaskSet::These([id].into()), &reported).unwrap();
                 }
-                // A query refreshes the cache. It is skipped most of the time, so that changes have to do that.
+                // A query refreshes the cache. Most queries are left out, so that the changes have to refresh the
+                // cache.
                 if at % 7 != 0 && at != last {
                     continue;
                 }

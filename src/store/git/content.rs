@@ -4,7 +4,8 @@
 use super::{Git, GitError, Repo, is_hash};
 
 impl Repo {
-    /// Returns whether `base` has all changes of `tip`, so that deleting `tip` loses nothing. Both are commits.
+    /// Returns whether the commit `base` has all changes of the commit `tip`, so that a branch at `tip` can be deleted
+    /// without loss.
     ///
     /// This is the case if `tip` is an ancestor of `base`, if merging `tip` would change nothing, or if `base` has the
     /// commits of `tip` under other hashes: each one (rebased) or all of them as one (squashed).
@@ -41,12 +42,13 @@ impl Repo {
         Ok((answer.code == 0 && is_hash(&hash)).then_some(hash))
     }
 
-    /// Returns whether one commit of `base` makes the same change as all commits of `tip` together.
+    /// Returns whether one commit in the history of `base` makes the same change as all commits of `tip` since the
+    /// merge base together.
     fn is_squashed(&self, base: &str, tip: &str) -> Result<bool, GitError> {
         let Some(start) = self.merge_base(base, tip)? else {
             return Ok(false);
         };
-        // No branch refers to this commit, so git's garbage collection removes it.
+        // No branch refers to the new commit, so git's garbage collection removes it later.
         let tree = format!("{tip}^{{tree}}");
         let git = self.git.committer()?;
         let squashed = git.ok(&["commit-tree", &tree, "-p", &start, "-m", "squashed"])?;

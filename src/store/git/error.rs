@@ -11,7 +11,7 @@ const MESSAGE_MAX: usize = 400;
 pub enum GitError {
     #[error("git was not found: install it (2.31 or newer), worktrees need it")]
     Missing,
-    /// The installed git is too old. The text is its version.
+    /// The installed git is too old. The string is its version.
     #[error("git {0} is too old: worktrees need 2.31 or newer")]
     TooOld(String),
     /// Git is installed but could not be started.
@@ -29,10 +29,10 @@ pub enum GitError {
         /// Git's error message on one line, or its exit code.
         why: String,
     },
-    /// The output of the command exceeds `ANSWER_MAX`.
+    /// The output of the command exceeds `ANSWER_MAX` (4 MiB).
     #[error("git {0} printed more than 4 MiB, which is more than crewdeck reads")]
     TooLong(String),
-    /// The root is not the top folder of a repository.
+    /// The project's root is not the top folder of a repository.
     #[error("{0} is not a git repository: worktrees need one (git init, then a first commit)")]
     NoRepository(PathBuf),
     /// The repository has no working files.
@@ -49,7 +49,7 @@ pub enum GitError {
     /// The path contains a line break, which git's line-based output cannot represent.
     #[error("{0} has a line break in its name, which worktrees cannot have: rename it")]
     LineBreak(PathBuf),
-    /// The repository has no commit, so there is nothing to start a worktree from.
+    /// The repository has no commit. A worktree needs a commit to start from.
     #[error(
         "the repository has no commit yet: create one (git commit), then worktrees can start from it"
     )]

@@ -11,7 +11,7 @@ pub struct GitFacts {
     pub version: Result<String, GitError>,
     /// The oldest version of git that crewdeck supports.
     pub oldest: String,
-    /// The repository, or the reason why worktrees cannot be created here.
+    /// The repository, or the reason why worktrees cannot be created in this project.
     pub repository: Result<RepositoryFacts, GitError>,
 }
 
@@ -21,7 +21,7 @@ pub struct RepositoryFacts {
     /// The branch that is checked out; `None` if `HEAD` is detached.
     pub branch: Option<String>,
     pub commit: String,
-    /// The operation in progress in the main worktree, such as a rebase.
+    /// The git operation in progress in the project's root, such as a rebase; `None` if there is none.
     pub busy: Option<GitOperation>,
 }
 

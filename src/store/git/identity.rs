@@ -9,8 +9,8 @@ const FALLBACKS: [(&str, &str); 2] = [
 ];
 
 impl Git {
-    /// Returns a copy that can commit. The author is the user; for a name or e-mail address that the user has not
-    /// configured, crewdeck's is used.
+    /// Returns a copy that can commit. The author is the user. If the user has configured no name or no e-mail address,
+    /// crewdeck's name or address is used instead.
     ///
     /// # Errors
     /// When git's settings cannot be read.

@@ -23,7 +23,7 @@ pub fn clear(common: &Path) {
         incomplete.retain(|entry| now.contains(entry));
     }
     for entry in incomplete {
-        // If this fails, git names the entry in its own error.
+        // If this fails, the next git command fails with an error that names the entry.
         let _ = fs::remove_dir_all(entry);
     }
 }
@@ -42,7 +42,7 @@ fn entries(common: &Path) -> Vec<PathBuf> {
     let is_incomplete = |entry: &PathBuf| {
         let link = fs::symlink_metadata(entry.join("commondir"));
         let is_empty = link.is_ok_and(|meta| meta.is_file() && meta.len() == 0);
-        // Without an index nothing was checked out.
+        // As long as there is no index, git has checked out nothing.
         is_empty && !entry.join("index").exists()
     };
     let all = all.filter_map(|entry| Some(entry.ok()?.path()));

@@ -1,4 +1,4 @@
-//! Finds and removes lock files that a killed git left behind. While one exists, every later git command fails.
+//! Finds and removes lock files that a killed git left behind. Later git commands fail as long as such a file exists.
 //!
 //! Git never removes such a file, because its owner may still run. crewdeck removes such a file only when no process
 //! has it open, no git runs in the repository, and it is at least two seconds old. Where a git may run without being
@@ -17,8 +17,8 @@ use crate::process::history::FOLDER;
 use crate::process::users::{GitUse, git_in, has_open};
 use crate::store::watch::is_shared_file_system;
 
-/// Minimum age at which a lock that no process uses is removed. Programs other than git (libgit2, JGit) hold locks
-/// briefly without a git process.
+/// Minimum age at which a lock file that no process uses is removed. A younger lock may belong to a program that uses
+/// libgit2 or JGit: such a program holds locks briefly and runs no git process.
 const MIN_AGE: Duration = Duration::from_secs(2);
 /// Minimum age at which a lock is removed if it may be held by a process that is invisible to this one, such as a
 /// process in another container.
@@ -29,7 +29,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(50);
 /// Maximum number of folders to search for lock files.
 const FOLDERS_MAX: usize = 20_000;
 
-/// The folders in which git creates locks, relative to the git folder of all worktrees. The flag says whether
+/// The folders in which git creates locks, relative to the git folder that all worktrees share. The flag says whether
 /// subfolders are searched too.
 const SEARCHED: &[(&str, bool)] = &[
     ("", false),
@@ -45,8 +45,9 @@ const SEARCHED: &[(&str, bool)] = &[
     ("worktrees", true),
 ];
 
-/// Returns the lock files below `common`, the git folder that all worktrees share. Skips the agents' private histories,
-/// because [`crate::process::history::stale_locks`] handles the locks in them.
+/// Returns the lock files below `common`, the git folder that all worktrees share. Skips the folders of
+/// `process::history`, in which commands of agents write objects and refs, because
+/// [`crate::process::history::stale_locks`] handles the locks in these folders.
 pub fn lock_files(common: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let searched = SEARCHED.iter();
@@ -95,7 +96,7 @@ pub enum LockHolder {
     Git(u32),
     /// A process has the lock file open.
     Open,
-    /// No process uses the lock, but its file is younger than two seconds.
+    /// The lock file is younger than two seconds, its age is unknown, or it was replaced or could not be removed.
     Young,
     /// No visible process uses the lock, but a git process that is not visible to this process may hold it.
     Invisible,
@@ -117,8 +118,9 @@ impl fmt::Display for LockHolder {
 }
 
 /// Returns the lock files that no visible process holds. The second value is [`LockHolder::Invisible`] if a process
-/// that is invisible to this one may hold the lock, else `None`. `root` is the main worktree. `interrupted` contains
-/// the start times of crewdeck operations that were interrupted.
+/// that is invisible to this one may hold the lock, else `None`. `root` is the top folder of the repository, `common`
+/// the git folder that all worktrees share. `interrupted` contains the start times of crewdeck operations that were
+/// interrupted.
 pub fn left_behind(
     root: &Path,
     common: &Path,
@@ -162,13 +164,13 @@ pub fn clear(
     }
 }
 
-/// Returns whether a lock in `stay` may become removable within [`WAIT_MAX`]. This is true unless all are
-/// [`LockHolder::Invisible`], for which it can take minutes.
+/// Returns whether a lock in `stay` may become removable within [`WAIT_MAX`]. This is true unless all locks are
+/// [`LockHolder::Invisible`]: such a lock can stay for minutes.
 fn may_be_removable_soon(stay: &[(PathBuf, LockHolder)]) -> bool {
     stay.iter().any(|(_, by)| *by != LockHolder::Invisible)
 }
 
-/// Returns the inode and the modification time of a file. They change if the file is replaced by a new one with the
+/// Returns the inode and the modification time of a file. Both change if the file is replaced by a new file with the
 /// same name.
 fn identity(path: &Path) -> Option<(u64, i64, i64)> {
     let meta = fs::symlink_metadata(path).ok()?;
@@ -184,7 +186,7 @@ fn holder(
 ) -> Option<LockHolder> {
     let meta = fs::symlink_metadata(lock).ok();
     let made = meta.as_ref().and_then(|meta| meta.modified().ok());
-    // A modification time in the future gives no age.
+    // If the modification time is in the future, the age is unknown.
     let Some((made, age)) =
         made.and_then(|at| Some((at, SystemTime::now().duration_since(at).ok()?)))
     else {
@@ -194,7 +196,7 @@ fn holder(
         return Some(LockHolder::Young);
     }
     let gits = match git_in(&[root, common]) {
-        // Another user or machine created the lock, so its process may not be visible here.
+        // Another user or machine may have created the lock, so the process that holds it may not be visible here.
         GitUse::None if is_foreign(lock, meta.as_ref()) => GitUse::NoneShown,
         gits => gits,
     };
@@ -210,7 +212,7 @@ fn holder(
 fn min_age(gits: GitUse, is_from_interrupted: bool) -> Duration {
     match gits {
         GitUse::None => MIN_AGE,
-        // A git that crewdeck started would be visible.
+        // If a git that crewdeck started still held the lock, it would be visible.
         GitUse::NoneShown if is_from_interrupted => MIN_AGE,
         GitUse::NoneShown | GitUse::Unknown | GitUse::By(_) => MIN_AGE_INVISIBLE,
     }
@@ -284,7 +286,7 @@ mod tests {
         for (gits, is_ours, seconds) in [
             (GitUse::None, false, 2),
             (GitUse::None, true, 2),
-            // In a container, crewdeck's own locks are removed at the next start.
+            // In a container, the lock files of crewdeck's own interrupted operations are removed after two seconds.
             (GitUse::NoneShown, true, 2),
             (GitUse::NoneShown, false, 600),
             (GitUse::Unknown, true, 600),

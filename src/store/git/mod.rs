@@ -50,8 +50,8 @@ const SETTINGS: &[&str] = &[
 /// hooks and filters of their own.
 const NO_HOOKS: &[&str] = &["core.hooksPath=/dev/null", "submodule.recurse=false"];
 
-/// Environment variables that git must not get. They would make git use another repository (crewdeck may run inside a
-/// hook) or write to the terminal.
+/// Environment variables that git must not get. These variables would make git use another repository (crewdeck may run
+/// inside a hook) or write to the terminal.
 const UNSET: &[&str] = &[
     "GIT_DIR",
     "GIT_WORK_TREE",
@@ -86,10 +86,10 @@ const SET: &[(&str, &str)] = &[
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Hooks {
-    /// Used for commits on the user's branch, which follow the user's rules.
+    /// Git runs the user's hooks. Used for commits on the user's branch, because they must follow the user's rules.
     Run,
-    /// Used on task branches, to which crewdeck commits without the user. A hook that prompts would block the commit,
-    /// and a hook that rejects unfinished work would lose it.
+    /// Git runs no hooks. Used on task branches, to which crewdeck commits without the user. A hook that prompts would
+    /// block the commit, and a hook that rejects unfinished work would keep this work from being saved.
     Skip,
 }
 
@@ -101,7 +101,7 @@ pub struct Git {
     /// Git does not search for a repository in this folder or above it.
     ceiling: Option<PathBuf>,
     /// Additional environment variables for git, such as the paths of the repository's folders and files. Git does not
-    /// search for a path that is given here.
+    /// search for a path that one of these variables contains.
     extra_env: Vec<(&'static str, PathBuf)>,
     hooks: Hooks,
     /// A lock that git inherits, so that the lock is held until git ends.
@@ -150,9 +150,9 @@ impl Git {
     }
 
     /// Returns a copy for the worktree in `dir`. `own` is its git folder, `common` the git folder of all worktrees. Git
-    /// gets these paths and does not search for them. Otherwise it would read files that agents can write, and might
-    /// use the settings of another repository, which can start any program. Git does not search for a repository in
-    /// `ceiling` or above it.
+    /// gets these paths so that it does not search for them. A search would read files that agents can write, and could
+    /// make git use the settings of another repository, which can start any program. Git does not search for a
+    /// repository in `ceiling` or above it.
     #[must_use]
     pub fn in_worktree(&self, ceiling: &Path, dir: &Path, own: &Path, common: &Path) -> Git {
         Git {
@@ -320,7 +320,8 @@ impl Git {
             program: self.program.clone(),
             args: all,
             dir: "/".into(),
-            // A hook may start a background process, which must not keep the lock.
+            // If hooks run, git does not get the lock: a hook may start a background process, which must not keep the
+            // lock.
             stdin: match self.hooks {
                 Hooks::Run => None,
                 Hooks::Skip => self.lock.clone(),
@@ -374,8 +375,8 @@ mod tests {
     fn fake_git(script: &str) -> (tempfile::TempDir, Git) {
         let dir = tempfile::tempdir().unwrap();
         let program = dir.path().join("git");
-        // Written by another process: a thread that starts a program at this moment would inherit a file that is open for
-        // writing here, and the program could not be started ("text file busy").
+        // Another process writes the script. If this process wrote it, a thread that starts a program at the same time
+        // could pass the open file on, and the script could not be started ("text file busy").
         let written = std::process::Command::new("sh")
             .args([
                 "-c",

@@ -44,7 +44,8 @@ pub struct RegisteredWorktree {
     pub path: PathBuf,
     /// The branch that is checked out, without `refs/heads/`; `None` if `HEAD` is detached.
     pub branch: Option<String>,
-    /// The reason why the worktree is locked; `None` if it is not. `initializing` if `git worktree add` runs or was killed.
+    /// The reason why the worktree is locked; `None` if it is not locked. The reason is `initializing` while `git
+    /// worktree add` runs, and also after that command was killed.
     pub locked: Option<String>,
 }
 
@@ -73,7 +74,7 @@ impl Repo {
             "--show-toplevel",
         ];
         let answer = git.run(asked)?;
-        // A git that is too old prints back an option that it does not know.
+        // A git that is too old prints an option that it does not know instead of an answer.
         let is_plain =
             answer.code == 0 && matches!(answer.out.lines().next(), Some("true" | "false"));
         let is_outside = answer.error_message.contains("not a git repository");
@@ -115,7 +116,7 @@ impl Repo {
         })
     }
 
-    /// Returns what the main worktree has checked out.
+    /// Returns what is checked out in the root.
     ///
     /// # Errors
     /// When there is no commit yet.
@@ -141,7 +142,7 @@ impl Repo {
         &self.common
     }
 
-    /// Returns the operation in progress in the main worktree, such as a rebase; `None` if there is none.
+    /// Returns the git operation in progress in the root, such as a rebase; `None` if there is none.
     pub fn busy(&self) -> Option<GitOperation> {
         busy_in(&self.git_dir)
     }
@@ -165,7 +166,7 @@ impl Repo {
     }
 
     /// Returns the folders of the worktrees for which git has a complete entry, without running git; `None` if an entry
-    /// is incomplete or cannot be read, so that only [`Repo::registered`] can tell. A folder may no longer exist.
+    /// is incomplete or cannot be read. In this case, call [`Repo::registered`]. A returned folder may no longer exist.
     pub fn registered_folders(&self) -> Option<Vec<PathBuf>> {
         let entries = match fs::read_dir(self.common.join("worktrees")) {
             Ok(entries) => entries,
@@ -183,7 +184,8 @@ impl Repo {
 
     /// Returns the git folder of the worktree in `dir`; `None` if it is not a worktree of this repository.
     ///
-    /// Agents can write the `.git` file in a worktree, so it is trusted only if the repository's entry points back to it.
+    /// Agents can write the `.git` file in a worktree, so it is trusted only if the repository's entry for the worktree
+    /// contains the path of this file.
     pub fn git_dir_of(&self, dir: &Path) -> Option<PathBuf> {
         let link = dir.join(".git");
         let text = short_file(&link)?;
@@ -204,7 +206,8 @@ fn short_file(path: &Path) -> Option<String> {
     regular_file::read_text(path, LINK_MAX).ok()
 }
 
-/// Returns the operation in progress in the worktree with this git folder, such as a rebase; `None` if there is none.
+/// Returns the git operation, such as a rebase, that is in progress in the worktree with the git folder `git_dir`;
+/// `None` if there is none.
 pub fn busy_in(git_dir: &Path) -> Option<GitOperation> {
     [
         ("rebase-merge", GitOperation::Rebase),

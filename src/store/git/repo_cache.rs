@@ -1,4 +1,4 @@
-//! Remembers an opened repository, because every command on worktrees starts with opening it.
+//! Keeps an opened repository in memory, because every command on worktrees first opens the repository.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -7,23 +7,24 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::{GitError, Repo};
 
-/// A repository that is opened once. Clones share it.
+/// A cache of one opened repository. Clones share the repository.
 #[derive(Debug, Clone, Default)]
 pub struct RepoCache(Arc<Mutex<Option<(DotGit, Repo)>>>);
 
-/// What `.git` in the root is. While this stays, git finds the same repository.
+/// Identifies the file or folder `.git` in the root. As long as it stays equal, git finds the same repository.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct DotGit {
     device: u64,
     inode: u64,
     owner: u32,
-    /// When the content last changed. `None` for a folder: its content changes with each git command.
+    /// When the content of the file `.git` last changed: seconds and nanoseconds since 1970. `None` for a folder,
+    /// because the content of a folder changes with each git command.
     modified: Option<(i64, i64)>,
 }
 
 impl RepoCache {
-    /// Returns the repository at `root`, which is the same at each call. Runs git only at the first call, and when the
-    /// repository was replaced or damaged since.
+    /// Returns the repository at `root`. The caller passes the same `root` at each call. Runs git only at the first
+    /// call, and if the repository was replaced or damaged since the last call.
     ///
     /// # Errors
     /// As [`Repo::open`].

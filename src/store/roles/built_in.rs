@@ -1,4 +1,4 @@
-//! The built-in roles. To add one, create a file in `roles/` and add an entry here.
+//! The built-in roles. To add a role, create a file in `roles/` and add it to `BUILT_IN`.
 
 /// The file name without `.md` and the text of each built-in role.
 pub const BUILT_IN: &[(&str, &str)] = &[

@@ -20,7 +20,8 @@ pub struct Roles {
 }
 
 impl Roles {
-    /// `root` is the project directory, `user` the folder with the user's roles. Reads no file yet.
+    /// Opens the roles of the project in `root` and of the folder `user`, which has the user's roles. Reads no file
+    /// yet.
     pub fn open(root: &Path, user: Option<PathBuf>) -> Roles {
         Roles {
             root: root.to_path_buf(),
@@ -88,7 +89,7 @@ impl Roles {
                 .unwrap_or_default()
                 .to_string_lossy()
                 .into_owned();
-            // A readme describes the folder.
+            // A README describes the folder and is not a role.
             if stem.eq_ignore_ascii_case("readme") {
                 continue;
             }
@@ -116,7 +117,8 @@ fn add(
     };
     let role: AgentRole = file.into_role(source, one_line(&path.to_string_lossy()));
     if let Some(taken) = catalog.find(&role.name) {
-        // A role of an earlier source is used instead. Two files with the same name in one source are an error.
+        // The role with this name from a source with higher precedence is used. Two roles with the same name in one
+        // source are an error.
         if taken.source == source {
             let why = format!(
                 "its name '{}' is used by {}: choose another name",
@@ -154,7 +156,8 @@ fn add_unreadable(catalog: &mut RoleCatalog, source: RoleSource, folder: &Path, 
     add_broken(catalog, source, folder, why, Vec::new());
 }
 
-/// Returns the first value of a line `name:` in a file. The front matter need not be valid.
+/// Returns the name that a role file declares, even if its front matter is invalid: the value of the first line `name:
+/// VALUE` among the first 100 lines. Returns `None` if there is no such line or the value is empty.
 fn written_name(text: &str) -> Option<String> {
     let lines = text.lines().take_while(|line| line.len() < 1000).take(100);
     let name = lines
@@ -164,8 +167,8 @@ fn written_name(text: &str) -> Option<String> {
     name.filter(|name| !name.is_empty())
 }
 
-/// Removes each role of the same name as a file that cannot be used and would take precedence. The role can allow more
-/// than that file, so it must not replace it.
+/// Removes each role whose name is also the name of a broken role file, if that file is from the same source or from
+/// one with higher precedence. The role must not replace the broken file, because the role may allow more.
 fn reject_shadowed(catalog: &mut RoleCatalog) {
     let broken = &catalog.broken;
     let is_shadowed = |role: &AgentRole| {

@@ -153,7 +153,8 @@ fn broken_file_keeps_its_name() {
     let dir = dir.path();
     let broken = "---\nname: Careful\ndescription: x\nTools: Read\n---\nDo it.";
     write(dir, "root/.claude/agents/c.md", broken);
-    // A role of a later source and a built-in role have other limits than the broken file.
+    // A role of the user and a built-in role have the names of broken files in the project. They must not replace these
+    // files, because they have other limits.
     role(dir, "user/careful.md", "careful");
     write(dir, "root/.claude/agents/reviewer.md", "No front matter.");
     let catalog = read(dir);
@@ -167,7 +168,7 @@ fn broken_file_keeps_its_name() {
     assert!(catalog.resolve("Reviewer").is_err());
     assert_eq!(catalog.resolve("tester").unwrap().unwrap().name, "tester");
     assert_eq!(catalog.resolve("careful reviewer").unwrap(), None);
-    // An earlier source replaces a broken file.
+    // A valid role from a source with higher precedence replaces a broken file.
     role(dir, "root/.crewdeck/agents/r.md", "reviewer");
     let catalog = read(dir);
     let found = catalog.resolve("reviewer").unwrap().unwrap();

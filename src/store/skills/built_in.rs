@@ -1,4 +1,4 @@
-//! The built-in skills. To add one, create a folder in `skills/` and add an entry here.
+//! The built-in skills. To add a skill, create a folder in `skills/` and add it to `BUILT_IN`.
 
 /// Folder name and SKILL.md text of each built-in skill.
 pub const BUILT_IN: &[(&str, &str)] = &[

@@ -9,7 +9,7 @@ use crate::domain::slash_command::{self, CommandFile, Expansion, SlashCommand, c
 use crate::domain::text::one_line;
 use crate::store::markdown_files;
 
-/// The folder of the commands, below the root.
+/// The folder of the command files, relative to the project's root.
 const FOLDER: &str = ".claude/commands";
 /// Maximum number of command files. Further ones are ignored and reported.
 const COMMANDS_MAX: usize = 200;

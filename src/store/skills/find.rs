@@ -10,7 +10,7 @@ use cap_std::fs::{Dir, Metadata, MetadataExt};
 use crate::domain::skill::SKILLS_MAX;
 use crate::store::markdown_files::reason;
 
-/// The file that makes a folder a skill.
+/// Name of the file that contains a skill.
 pub const FILE: &str = "SKILL.md";
 /// Maximum depth of subfolders to search. Deeper folders are ignored.
 const DEPTH_MAX: usize = 4;
@@ -19,7 +19,7 @@ const ENTRIES_MAX: usize = 4000;
 /// Maximum size of a SKILL.md, in bytes. A larger file is rejected.
 const FILE_MAX: u64 = 256 * 1024;
 
-/// An open skills folder. All paths are relative to it.
+/// An open skills folder. All paths of its files are relative to the folder.
 pub struct SkillsDir {
     dir: Dir,
 }
@@ -46,15 +46,15 @@ pub struct SearchResult {
     /// Paths that cannot be used, each with the reason.
     pub unusable: Vec<(PathBuf, String)>,
     pub visited: Vec<PathBuf>,
-    /// Number of files and folders checked.
+    /// Number of files and folders that the search has checked so far.
     checked: usize,
-    /// Device and inode number of each searched folder. If a link leads to one of them, it is not searched again.
+    /// Device and inode number of each searched folder. A folder to which a link leads too is searched only once.
     folders: BTreeSet<(u64, u64)>,
 }
 
 impl SkillsDir {
-    /// Opens `folder`. With a `root`, the folder must be below the root. Without one, the folder may be a link to any
-    /// place. Returns `None` if the folder does not exist.
+    /// Opens `folder`. With a `root`, the folder must be below the root. Without a `root`, the folder may be anywhere,
+    /// and it may be a link. Returns `None` if the folder does not exist.
     ///
     /// # Errors
     /// If the folder cannot be opened, returns the reason as a text for the user.
@@ -142,7 +142,7 @@ impl SkillsDir {
                     .dir
                     .symlink_metadata(&path)
                     .is_ok_and(|m| m.is_symlink());
-                // Other files of a skill may be links to anywhere, because they are not read here.
+                // Other files of a skill may be links to anywhere, because this search does not read them.
                 if is_skill || (is_link && depth == 0) {
                     out.unusable.push((path, reason(&error)));
                 }

@@ -17,10 +17,11 @@ use crate::domain::text::one_line;
 use built_in::BUILT_IN;
 use find::{SearchResult, SkillsDir};
 
-/// Maximum number of folders to watch. Changes in further folders are found by polling.
+/// Maximum number of folders to watch for changes of skills. Changes in further folders are found by polling.
 const WATCHED_MAX: usize = 128;
 
-/// Reads the skills that are available in a root. Cheap to clone; keeps nothing in memory, so that changes apply at once.
+/// Reads the skills that are available in a project. Cheap to clone. Keeps no skills in memory, so that changes of the
+/// files apply at once.
 #[derive(Debug, Clone)]
 pub struct Skills {
     root: PathBuf,
@@ -39,13 +40,14 @@ pub struct LoadedSkill {
     pub skill: Skill,
     /// The instructions for the agent, bounded in length.
     pub body: String,
-    /// The skill's folder, relative to the root, if it contains other files besides SKILL.md. `None` for skills outside of
-    /// the root.
+    /// The skill's folder, relative to the project's root, if the folder contains other files besides SKILL.md. `None`
+    /// for skills outside of the root.
     pub folder: Option<PathBuf>,
 }
 
 impl Skills {
-    /// Opens the skills of `root` and of the folder `user`. Reads nothing yet.
+    /// Opens the skills of the project in `root` and of the folder `user`, which has the user's skills. Reads nothing
+    /// yet.
     pub fn open(root: &Path, user: Option<PathBuf>) -> Skills {
         Skills {
             root: root.to_path_buf(),
@@ -169,10 +171,10 @@ impl Skills {
     }
 }
 
-/// Where to look for skills: `folder`, relative to `root` if there is one.
+/// A folder that is searched for skills. The path `folder` is relative to `root` if a root is set.
 struct SkillLocation<'a> {
     source: SkillSource,
-    /// The folder that must contain the skills folder; `None`: no restriction.
+    /// The folder that must contain the skills folder; `None` if the skills folder may be anywhere.
     root: Option<&'a Path>,
     folder: &'a Path,
 }
@@ -254,8 +256,8 @@ impl Scan {
         };
         let taken = self.loaded.iter().find(|l| same(&l.skill.name, &file.name));
         if let Some(taken) = taken {
-            // A skill takes precedence over one with the same name in a later source. Two with the same name in one
-            // source are an error.
+            // The skill with this name from a source with higher precedence is used. Two skills with the same name in
+            // one source are an error.
             if taken.skill.source == source {
                 let why = format!(
                     "its name '{}' is used by {}: choose another name",

@@ -39,7 +39,7 @@ impl Disk {
         Skills::open(&self.root(), Some(self.dir.path().join("user")))
     }
 
-    /// Returns name and description of all skills that are not built in.
+    /// Returns the names and descriptions of all skills that are not built in.
     fn names(&self) -> Vec<(String, String)> {
         let book = self.skills().read();
         let own = book.skills.into_iter();

@@ -1,4 +1,4 @@
-//! The queue of changes that were not reported yet. It merges events while the watch thread is busy.
+//! The queue of changes that were not reported yet. The queue merges events while the watch thread is busy.
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;

@@ -32,8 +32,8 @@ pub(super) struct WatchedFolders {
 }
 
 impl WatchedFolders {
-    /// Starts to watch the state folders below `base`, the folders of the repository's branches, and the folders of
-    /// `skills`.
+    /// Starts to watch the state folders of the project in `base`, the folders of the repository's branches, and the
+    /// folders of `skills`.
     pub(super) fn native(
         base: PathBuf,
         skills: Option<Skills>,
@@ -75,7 +75,7 @@ impl WatchedFolders {
     /// Watches recreated folders again, starts to watch new folders of branches and skills, and stops watching deleted
     /// ones.
     pub(super) fn update(&mut self) {
-        // Repeated, because a newly watched folder may already contain a new folder.
+        // Several rounds may be needed, because a newly watched folder may already contain a new folder.
         for _ in 0..ROUNDS_MAX {
             if !self.update_once() {
                 return;

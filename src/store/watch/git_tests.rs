@@ -11,7 +11,7 @@ use super::folders::WatchedFolders;
 use super::{Dirty, PollDelay, Watch, start_with};
 
 const WITHIN: Duration = Duration::from_secs(10);
-/// A delay of an hour, so that a test sees no report of the poll fallback.
+/// Delays polls by an hour, so that a test sees no report of the poll fallback.
 const NEVER: PollDelay = |_, _, _| Duration::from_secs(3600);
 
 fn git(dir: &Path, args: &[&str]) {
@@ -65,8 +65,8 @@ impl WatchReports {
         }
     }
 
-    /// Returns whether any change so far was reported as a change of branches. Writes marker files and waits for their
-    /// reports, so that all earlier ones have arrived.
+    /// Returns whether any change so far was reported as a change of branches. Writes marker files and waits for the
+    /// reports about them, so that all earlier reports have arrived.
     fn reports_branches(&self) -> bool {
         let mut has_reported = false;
         // Merged events are reported in the order of `Dirty::all`, so a change of branches may follow the first marker,

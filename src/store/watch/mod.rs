@@ -37,7 +37,7 @@ pub use identity::{FolderId, identity};
 pub use poll_fallback::is_shared_file_system;
 use poll_fallback::{Elapsed, EventCoverage, EventTrust, PollFallback};
 
-/// Maximum time for which a report is delayed, so that changes that follow can be part of the same report.
+/// Maximum delay of a report. Changes within this time are part of the same report.
 const MERGE: Duration = Duration::from_millis(10);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -103,9 +103,9 @@ fn start_with(
                 .as_ref()
                 .map_or(EventCoverage::Absent, WatchedFolders::coverage);
             let fallback = match coverage {
-                // The events report changes made before the first poll.
+                // The events report all changes from now on, so the first poll need not report everything.
                 EventCoverage::Full => PollFallback::with_baseline(base, skills),
-                // Such changes may be missed, so the first poll reports everything.
+                // Events may miss changes made before the first poll, so the first poll reports everything.
                 EventCoverage::Partial | EventCoverage::Absent => PollFallback::new(base, skills),
             };
             run_watch(&thread_queue, folders, fallback, wait, &report);
@@ -126,7 +126,7 @@ impl Watch {
 impl Drop for Watch {
     fn drop(&mut self) {
         self.queue.update(|pending| pending.is_stopping = true);
-        // Not joined: the thread may be in `report`, which may wait for the thread that drops this value.
+        // The thread is not joined, because it may be in `report`, which may wait for the thread that drops this value.
         drop(self.thread.take());
     }
 }
@@ -134,7 +134,7 @@ impl Drop for Watch {
 /// Explains why the system cannot watch files, with a remedy.
 fn why(error: &notify::Error) -> String {
     match &error.kind {
-        // The limit of inotify instances is reported as too many open files as well.
+        // If the limit of inotify instances is reached, the system reports too many open files as well.
         notify::ErrorKind::Io(io) if os_errors::is_too_many(io) => {
             "too many files are open or watched: raise ulimit -n or fs.inotify.max_user_instances"
                 .into()

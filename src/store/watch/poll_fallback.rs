@@ -28,7 +28,7 @@ const CLEAN_POLLS: u32 = 12;
 pub(super) enum EventCoverage {
     /// The system reports every change.
     Full,
-    /// The system may miss changes: a folder is not watched, or other machines write to it too.
+    /// The system may miss changes, because a folder is not watched or other machines can write to a watched folder.
     Partial,
     /// The system reports no changes, so only polling finds them.
     Absent,
@@ -89,23 +89,25 @@ pub(super) struct PollFallback {
     skills: Option<Skills>,
     refs: Option<GitFolders>,
     tasks: TaskFiles,
-    /// When a poll last checked all task files.
+    /// The time of the last poll that checked all task files.
     last_full_poll: Instant,
-    /// One fingerprint per variant of [`Dirty`]. That of the board is not used, because `tasks` has a fingerprint per
-    /// file. `None` if the fingerprint is unreliable or an event has arrived since the last poll.
+    /// One fingerprint per variant of [`Dirty`], in the order of `Dirty::all`. The entry of the board is not used,
+    /// because `tasks` has a fingerprint per file. An entry is `None` if its fingerprint is unreliable or an event has
+    /// arrived since the last poll.
     fingerprints: [Option<u64>; KINDS],
     folder_files: [Option<FolderFiles>; FOLDERS.len()],
 }
 
-/// The state files in a folder. The list is valid while the fingerprint of the folder matches. It saves listing the
-/// folder at each poll: opening a folder causes an event for every process that watches it.
+/// The state files in a folder. The list is valid while the fingerprint of the folder matches. It is stored so that
+/// polls need not list the folder: opening a folder causes an event for every process that watches the folder.
 struct FolderFiles {
     folder: FileFingerprint,
     files: Vec<PathBuf>,
 }
 
 impl PollFallback {
-    /// Returns the fallback for `base` without a baseline: its first poll reports everything.
+    /// Returns a fallback for the project in `base` that knows no earlier state of the files, so that its first poll
+    /// reports everything.
     pub(super) fn new(base: PathBuf, skills: Option<Skills>) -> PollFallback {
         PollFallback {
             refs: GitFolders::of(&base),
@@ -118,7 +120,7 @@ impl PollFallback {
         }
     }
 
-    /// Returns the fallback for `base` with the current files as the baseline.
+    /// Returns a fallback for the project in `base` whose first poll reports only what changes from now on.
     pub(super) fn with_baseline(base: PathBuf, skills: Option<Skills>) -> PollFallback {
         let mut fallback = PollFallback::new(base, skills);
         let now = SystemTime::now();
@@ -245,8 +247,8 @@ impl PollFallback {
     }
 }
 
-/// Returns whether programs under other kernels, such as on other machines, can write to the file system of `path`.
-/// This kernel reports no events for their changes.
+/// Returns whether programs on other machines, or under another kernel on this machine, can write to the file system of
+/// `path`. This machine's kernel reports no events for their changes.
 #[cfg(target_os = "linux")]
 pub fn is_shared_file_system(path: &Path) -> bool {
     /// File system types from linux/magic.h: NFS, SMB1, CIFS, SMB2, 9P, FUSE, Ceph, AFS, Lustre, VirtualBox.
@@ -262,7 +264,7 @@ pub fn is_shared_file_system(path: &Path) -> bool {
         0x0BD0_0BD0,
         0x786F_4256,
     ];
-    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // type numbers have 32 bits
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // f_type is a 32-bit number
     rustix::fs::statfs(path).is_ok_and(|system| SHARED.contains(&(system.f_type as u32)))
 }
 
@@ -312,12 +314,13 @@ mod tests {
             trust.wait(coverage, elapsed).as_secs()
         };
         let table = [
-            // Poll results, coverage, seconds since the last poll, seconds since the last event, expected delay.
+            // The results of earlier polls, the coverage, the seconds since the last poll and since the last event, and
+            // the expected delay in seconds.
             (&[][..], Full, 0, None, 30),
             (&[Expected], Full, 0, None, 30),
             (&[Expected], Full, 12, None, 18),
             (&[Expected], Full, 40, None, 0),
-            // After the last event, and during continuous events.
+            // With events since the last poll, the next poll is due at most 5 seconds after the last event.
             (&[Expected], Full, 12, Some(0), 5),
             (&[Expected], Full, 12, Some(4), 1),
             (&[Expected], Full, 29, Some(0), 1),

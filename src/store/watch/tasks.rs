@@ -15,8 +15,8 @@ use crate::domain::ids::TaskId;
 
 /// Interval between full polls of a small board, if the system reports every change.
 const FULL_POLL_INTERVAL: Duration = Duration::from_secs(30);
-/// For each group of this many files, one second is added to [`FULL_POLL_INTERVAL`]. So full polls check at most this
-/// number of files per second.
+/// Maximum number of task files that full polls check per second, on average. For each such number of files, one second
+/// is added to [`FULL_POLL_INTERVAL`].
 const FILES_PER_SECOND: u64 = 100;
 /// Maximum number of tasks that are reported by number. More changed tasks are reported as a change of the whole board.
 const NAMED_MAX: usize = 1000;
@@ -44,7 +44,7 @@ pub(super) enum PollScope {
 pub(super) struct TaskFiles {
     folder: PathBuf,
     identity: Option<FolderId>,
-    /// Fingerprint of the folder. It changes when a file is added, deleted or replaced.
+    /// Fingerprint of the folder. This fingerprint changes when a file is added, deleted or replaced.
     fingerprint: FileFingerprint,
     fingerprints: BTreeMap<TaskId, FileFingerprint>,
     /// Files that had an event since the last poll, and files that were too new for a fingerprint.
@@ -93,7 +93,7 @@ impl TaskFiles {
         };
         let identity = identity(&self.folder);
         let is_replaced = identity != self.identity;
-        // Without events since the last poll, the folder must be unchanged.
+        // If there was no event since the last poll, the folder must be unchanged.
         let has_missed_event = self.uncertain.is_empty() && !self.fingerprint.matches(&meta);
         self.identity = identity;
         self.fingerprint = FileFingerprint::of(&meta, now).unwrap_or_default();
@@ -143,7 +143,7 @@ impl TaskFiles {
             };
         };
         let Some(fingerprint) = FileFingerprint::of(&meta, now) else {
-            // Its event may still arrive, so this does not count as a missed event.
+            // The event of the change may still arrive, so this does not count as a missed event.
             self.uncertain.insert(id);
             self.fingerprints.remove(&id);
             return Some(PollOutcome::Uncertain);
@@ -205,7 +205,7 @@ mod tests {
     fn partial_poll_checks_only_files_with_events() {
         let (dir, mut files) = known(9);
         write(&dir, 3, "{ }");
-        // Written in place without an event: only a full poll finds it.
+        // The file is written in place and without an event, so only a full poll finds the change.
         write(&dir, 5, "{ }");
         files.record_event(&these(&[3]));
         let young = files.poll(SystemTime::now(), PollScope::Uncertain);
@@ -241,7 +241,7 @@ mod tests {
             files.poll(later(), PollScope::Uncertain),
             (Some(these(&[2])), PollOutcome::Missed)
         );
-        // Written to a temporary file and renamed, as crewdeck and most editors do.
+        // The file is written under a temporary name and then renamed, as crewdeck and most editors do.
         fs::write(dir.path().join(".tmp-1"), "{ }").unwrap();
         fs::rename(dir.path().join(".tmp-1"), dir.path().join("task_1.json")).unwrap();
         assert_eq!(

@@ -57,7 +57,7 @@ fn every_kind_of_change_is_reported() {
         super::super::atomic::write(&dir.path().join(file), b"{}").unwrap();
         assert_eq!(reports.recv_timeout(WITHIN), Ok(dirty), "{file}");
     }
-    // Written in place, as learn-claude-code does, and deleted.
+    // A file that is written in place, as learn-claude-code does, and a file that is deleted are reported too.
     let file = dir.path().join(".tasks/task_7.json");
     fs::write(&file, b"{}\n").unwrap();
     assert_eq!(reports.recv_timeout(WITHIN), Ok(these(&[7])));
@@ -99,7 +99,7 @@ fn recreated_folder_is_watched_again() {
     let folder = dir.path().join(".tasks");
     fs::remove_dir_all(&folder).unwrap();
     fs::create_dir(&folder).unwrap();
-    // At the latest, the next poll finds the first file in it.
+    // The next poll finds the first file in the new folder, if no event reports the file earlier.
     fs::write(folder.join("task_1.json"), b"{}").unwrap();
     let until = Instant::now() + WITHIN;
     let mut number = 1;
@@ -130,7 +130,7 @@ fn continuous_changes_do_not_delay_polling() {
     let thread = std::thread::spawn(move || {
         let often: PollDelay = |_, _, elapsed| MERGE.saturating_sub(elapsed.since_poll);
         let report = |dirty| {
-            // Adds the next change before this one is reported.
+            // Adds the next change before the current one is reported.
             if dirty == these(&[1]) {
                 noise.update(|pending| pending.add(these(&[1])));
             }
@@ -170,7 +170,7 @@ fn polling_finds_changes_and_gives_the_reason() {
     let watch = start_with(dir.path(), None, no_events, often, report).unwrap();
     let why = "no more watches".to_string();
     assert_eq!(watch.mode(), &WatchMode::Polling { why });
-    // The first poll reports everything, because changes before it would be missed.
+    // The first poll reports everything, because events may have missed changes before this poll.
     let first = (0..KINDS).map(|_| reports.recv_timeout(WITHIN).map(|d| d.kind()));
     assert_eq!(
         first.collect::<Result<Vec<_>, _>>(),
@@ -195,7 +195,7 @@ fn new_skill_in_a_new_folder_is_reported() {
     let skill = dir.path().join(".claude/skills/late/SKILL.md");
     let skills = Skills::open(dir.path(), None);
     fs::create_dir_all(skill.parent().unwrap()).unwrap();
-    // Reported as soon as the folder exists.
+    // A change is reported as soon as the folder exists.
     assert_eq!(reports.recv_timeout(WITHIN), Ok(Dirty::Skills));
     let before = skills.fingerprint();
     fs::write(&skill, "Come late.").unwrap();

@@ -1,7 +1,7 @@
-//! Reports the merge status of the worktrees' branches, and which ones have changed since the last scan.
+//! Reports the merge status of the worktrees' branches, and which of these branches have changed since the last scan.
 //!
-//! The status comes from git, so that merges made or reset by the user count too, and squashed or rebased ones by their
-//! content. The registry only records which commit crewdeck created when it merged.
+//! The status comes from git, so that it includes merges that the user made or took back. Squashed and rebased branches
+//! are recognized by their content. The worktree registry only records the merge commits that crewdeck has created.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -19,10 +19,10 @@ use crate::store::refs::GitFolders;
 /// Maximum number of branches whose status one scan computes, because each branch takes several git commands. The next
 /// scan computes the others.
 const COMPUTED_MAX: usize = 64;
-/// The number of characters of a commit hash that are shown.
+/// Number of characters of a commit hash that are shown to the user.
 const COMMIT_SHOWN: usize = 10;
-/// Number of newest commits of a base in which the merge of a branch is searched. If the merge is older, its hash is
-/// not reported.
+/// Number of newest commits of a base branch that are searched for the merge of a task's branch. If the merge is older,
+/// its hash is not reported.
 const NEWEST_MAX: usize = 500;
 const HEADS: &str = "refs/heads/";
 
@@ -76,14 +76,15 @@ enum FileState {
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct BranchRecord {
     state: BranchState,
-    /// What the branch has that the history of its base lacks; `None` if nothing, or if it was not computed yet.
+    /// What the branch has that the history of its base branch lacks; `None` if it has nothing more, or if this was not
+    /// computed yet.
     changes: Option<BranchChanges>,
 }
 
 /// A branch into which worktrees are merged.
 struct BaseBranch {
     name: String,
-    /// The worktrees' branches with commits that this base lacks.
+    /// The worktrees' branches with commits that this base branch lacks.
     lacks: BTreeSet<String>,
     history: BaseHistory,
 }
@@ -203,8 +204,8 @@ impl OpenRegistry {
         Ok(out)
     }
 
-    /// Compares the content of the branch at `tip` with its base and returns the merge status. Called for a branch that
-    /// has commits which the history of the base lacks.
+    /// Compares the content of the branch whose last commit is `tip` with its base branch, and returns the merge
+    /// status. Called for a branch with commits that the history of the base branch lacks.
     fn changes(
         &self,
         base: &mut BaseBranch,
@@ -258,7 +259,8 @@ impl OpenRegistry {
     }
 }
 
-/// Returns the status of a branch whose commits are all in its base.
+/// Returns the merge status of a branch whose commits are all in its base branch. `tip` is the last commit of the
+/// branch.
 fn in_history(tree: &Worktree, base: &BaseBranch, tip: &str) -> BranchState {
     let into = base.name.clone();
     if tree.is_merged() {

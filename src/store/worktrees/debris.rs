@@ -1,4 +1,5 @@
-//! Finds what killed git processes left in the repository. Runs no git, so that it is cheap in a clean repository.
+//! Finds what killed git processes left in the repository. The search runs no git, so that it is cheap in a clean
+//! repository.
 //!
 //! Every operation records its start and its end in the log (`log.rs`). An operation without a recorded end was
 //! interrupted, unless a process holds the worktree lock.
@@ -21,7 +22,7 @@ use crate::store::{StoreError, git_dirs, regular_file};
 pub(super) const CREATE: &str = "worktree.create.before";
 /// Tag of the log entry that is written before other branches are merged into a worktree.
 pub(super) const BRING: &str = "worktree.bring.before";
-/// Tag of the log entry that is written before a worktree's branch is merged into its base.
+/// Tag of the log entry that is written before a worktree's branch is merged into its base branch.
 pub(super) const MERGE: &str = "worktree.merge.before";
 /// Tag of the log entry that is written before a worktree is removed.
 pub(super) const REMOVE: &str = "worktree.remove.before";
@@ -35,16 +36,17 @@ const PACKED_MAX: u64 = 64 * 1024 * 1024;
 pub enum Debris {
     /// A lock file that no process holds. A path below the root is relative to the root.
     Lock(PathBuf),
-    /// A lock file that a git process in another container or on another machine may hold. Removed once it is ten minutes old.
+    /// A lock file that a git process in another container or on another machine may hold. The file is removed once it
+    /// is ten minutes old.
     InvisibleLock(PathBuf),
     /// A worktree that git did not finish creating.
     Incomplete(WorktreeName),
-    /// An incomplete worktree with files in it but without the `.git` file that links it to the repository. Only the user
-    /// can tell whose files these are.
+    /// An incomplete worktree with files in it but without the `.git` file that links it to the repository. Only the
+    /// user can know whose files these are.
     Unlinked(WorktreeName),
-    /// A worktree into which the blockers' branches were not all merged.
+    /// The worktree of a task into which not all branches of the task's blockers were merged.
     MissingWork(WorktreeName),
-    /// An interrupted merge of this worktree's branch into its base.
+    /// An interrupted merge of this worktree's branch into its base branch.
     Merge(WorktreeName),
     /// An interrupted removal of this worktree.
     Removal(WorktreeName),
@@ -86,12 +88,12 @@ impl fmt::Display for Debris {
     }
 }
 
-/// The folders in which interrupted operations leave traces.
+/// The folders that are searched for traces of interrupted operations.
 pub(super) struct RepoPaths {
     pub root: PathBuf,
-    /// `.worktrees/`.
+    /// The folder `.worktrees/`.
     pub dir: PathBuf,
-    /// The git folder of the worktree at the root.
+    /// The git folder of the project's root.
     pub own: PathBuf,
     /// The git folder that all worktrees share.
     pub common: PathBuf,
@@ -124,7 +126,7 @@ impl Worktrees {
         Ok(found)
     }
 
-    /// Returns the folders to search; `None` if no worktree was ever created below this root.
+    /// Returns the folders to search; `None` if no worktree was ever created in this project.
     pub(super) fn paths(&self) -> Option<RepoPaths> {
         let root = fs::canonicalize(&self.root).ok()?;
         let dir = root.join(".worktrees");
@@ -186,7 +188,7 @@ impl RepoPaths {
         Ok(found)
     }
 
-    /// Returns the worktrees that git did not finish creating, including folders that it left empty.
+    /// Returns the worktrees that git did not finish creating, including folders that git left empty.
     fn find_incomplete(
         &self,
         index: &WorktreeIndex,

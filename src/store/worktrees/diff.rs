@@ -17,7 +17,7 @@ use crate::store::git::{Git, GitError};
 const DIFF_MAX: usize = 256 * 1024;
 /// Maximum size of the diff's statistics, in bytes.
 const STAT_MAX: usize = 16 * 1024;
-/// Maximum number of merge commits of the base branch in which the merge of a branch is searched.
+/// Maximum number of merge commits of the base branch that are searched for the merge of a worktree's branch.
 const MERGES_MAX: usize = 1000;
 /// Maximum number of untracked files whose content is shown.
 const NEW_MAX: usize = 200;
@@ -126,8 +126,9 @@ fn with_new_files(git: &Git, own: &Path) -> Option<(Git, TempDir)> {
     Some((git, folder))
 }
 
-/// Copies an index together with its modification time. Git compares the content of a file if the time that the index
-/// stores for it is not older than the index. If the copy had a newer time, git would miss changes of such files.
+/// Copies a git index together with its modification time. Git compares the content of a file only if the time that the
+/// index stores for the file is not older than the index. If the copy had a newer time, git would miss changes of such
+/// files.
 fn copy_with_time(index: &Path, copy: &Path) -> io::Result<()> {
     let time = fs::metadata(index)?.modified()?;
     fs::copy(index, copy)?;
@@ -135,8 +136,8 @@ fn copy_with_time(index: &Path, copy: &Path) -> io::Result<()> {
 }
 
 impl OpenRegistry {
-    /// Returns two commits of the base: the commit before the merge of `tip`, and the merge commit. Returns `None` if
-    /// `tip` was merged without a merge commit, or more than [`MERGES_MAX`] merges ago.
+    /// Returns two commits of the base branch: the commit before the merge of the commit `tip`, and the merge commit.
+    /// Returns `None` if `tip` was merged without a merge commit, or more than [`MERGES_MAX`] merges ago.
     fn merge_of(&self, tip: &str, base: &str) -> Result<Option<(String, String)>, GitError> {
         let most = format!("--max-count={MERGES_MAX}");
         let line = ["rev-list", "--first-parent", "--merges", "--parents", &most];

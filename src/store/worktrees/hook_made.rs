@@ -1,4 +1,4 @@
-//! Takes over a worktree that a hook has made, in place of one that crewdeck makes.
+//! Takes over a worktree that a WorktreeCreate hook has made, so that crewdeck need not make one.
 
 use std::path::{Path, PathBuf};
 
@@ -16,7 +16,8 @@ pub(super) struct HookMade {
 }
 
 impl OpenRegistry {
-    /// Checks that a directory that a hook names is a linked worktree of this repository with a commit.
+    /// Checks that `dir`, the directory that a hook has named, is a linked worktree of this repository and has a
+    /// commit.
     pub(super) fn made_by_hook(&self, dir: &Path) -> Result<HookMade, StoreError> {
         let refused = |why: &str| {
             WorktreeError::Hook(format!(
@@ -26,7 +27,7 @@ impl OpenRegistry {
         };
         let real = dir.canonicalize();
         let real = real.map_err(|_| refused("does not exist"))?;
-        // Git names the main worktree first.
+        // The main worktree is the first one in git's list and is skipped.
         let mut linked = self.repo.registered()?.into_iter().skip(1);
         let Some(found) = linked.find(|linked| linked.path == real) else {
             return Err(refused("is no linked worktree of this repository").into());
@@ -41,8 +42,8 @@ impl OpenRegistry {
         })
     }
 
-    /// Moves the worktree to the folder of crewdeck's worktrees, and puts it on its own branch: a new one, or one whose
-    /// worktree was lost.
+    /// Moves the worktree `made` to the folder `.worktrees/NAME` and checks out the branch `wt/NAME` in it: a new branch,
+    /// or one whose worktree was lost.
     pub(super) fn take_over(
         &self,
         name: &WorktreeName,
@@ -70,7 +71,7 @@ impl OpenRegistry {
         Ok(())
     }
 
-    /// Returns a [`Git`] that runs in a linked worktree.
+    /// Returns a [`Git`] that runs in the linked worktree `dir`; `None` if `dir` is not a worktree of this repository.
     fn git_in(&self, dir: &Path) -> Option<Git> {
         let own = self.repo.git_dir_of(dir)?;
         let ceiling = dir.parent()?;

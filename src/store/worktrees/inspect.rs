@@ -1,4 +1,5 @@
-//! Inspects a worktree: uncommitted files, commits, which of them are merged, and its size. For the diff see `diff.rs`.
+//! Inspects a worktree: its uncommitted files, its commits, which of the commits are merged, and its size. For the diff
+//! see `diff.rs`.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -14,15 +15,15 @@ use crate::domain::worktree::{
 use crate::store::StoreError;
 use crate::store::git::{Git, GitError, busy_in, head};
 
-/// Maximum number of files whose sizes are added up. If there are more, the sum is reported as a minimum.
+/// Maximum number of files and folders whose sizes are added up. If there are more, the sum is reported as a minimum.
 const WALK_MAX: usize = 50_000;
 /// Maximum length of a commit's subject line, in characters.
 const SUBJECT_MAX: usize = 100;
 
 pub struct UncommittedFiles {
-    /// The number of files; an untracked folder counts once.
+    /// Number of uncommitted files. An untracked folder counts as one file.
     pub count: usize,
-    /// The paths of the first [`FILES_MAX`] files.
+    /// The paths of the first [`FILES_MAX`] uncommitted files.
     pub files: Vec<String>,
     /// The paths of the first [`FILES_MAX`] untracked files.
     pub untracked: Vec<String>,
@@ -50,7 +51,8 @@ impl OpenRegistry {
         self.state_in(tree, &self.folder(&tree.name))
     }
 
-    /// As [`OpenRegistry::state`], but reads the folder `found`. The worktree's folder may have been renamed to it.
+    /// As [`OpenRegistry::state`], but inspects the folder `found`, to which the worktree's folder may have been
+    /// renamed.
     pub(super) fn state_in(
         &self,
         tree: &Worktree,
@@ -84,14 +86,15 @@ impl OpenRegistry {
                 }
                 state.other_checkout =
                     Some(head.branch.unwrap_or_else(|| format!("commit {commit}")));
-                // Commits on another branch or a detached `HEAD` would be lost as well.
+                // If the worktree were removed, commits on another branch or a detached `HEAD` would be lost as well.
                 if !tips.contains(&head.commit) {
                     tips.push(head.commit);
                 }
             }
         }
         self.inspect_commits(tree, &tips, &mut state)?;
-        // During a rebase, the rebase itself is reported as what would be lost, so the commit is not reported too.
+        // While a git operation such as a rebase is in progress, the operation is reported as what would be lost, so
+        // its commit is not reported too.
         if let Some(commit) = alone.filter(|_| state.busy.is_none())
             && state.content == ContentStatus::Unmerged
             && !self.is_referenced(&commit)?
@@ -109,8 +112,8 @@ impl OpenRegistry {
         Ok(!self.repo.git.ok(&args)?.is_empty())
     }
 
-    /// Sets two values in `state`: how many commits in the history of `tips` are not in the base, and whether the base
-    /// has the content of these commits.
+    /// Sets in `state` how many commits in the history of `tips` the base branch lacks, whether the base branch has
+    /// their content, and, if it does not, their subject lines.
     fn inspect_commits(
         &self,
         tree: &Worktree,
@@ -208,7 +211,8 @@ fn first_nested_repos(git: &Git, dir: &Path) -> Result<Vec<String>, StoreError> 
     Ok(all.map(|path| one_line(&path)).collect())
 }
 
-/// Returns the disk space that the files below `dir` take. Does not follow symbolic links.
+/// Returns the disk space that the files below `dir` take. Counts at most 50,000 files and folders, and does not
+/// follow symbolic links.
 pub fn size_of(dir: &Path) -> DiskUse {
     let mut found = DiskUse::default();
     let mut folders: Vec<PathBuf> = vec![dir.to_path_buf()];

@@ -1,9 +1,10 @@
 //! Undoes an interrupted merge in a worktree: exactly the changes that git had written when it was killed.
 //!
-//! Git writes the files first, then `AUTO_MERGE`, the index, `MERGE_HEAD` and the commit. A killed git leaves files with
-//! the content of the merge; the last one may be truncated. Each file that the merge changes is compared with the result
-//! of the merge, byte by byte. If the content is equal to it, or a prefix of it, git wrote the file. If only the mode
-//! matches and the content is the old one, git changed the mode. Any other content is the user's or an agent's and is kept.
+//! Git writes the files first, then `AUTO_MERGE`, the index, `MERGE_HEAD` and the commit. A killed git leaves files
+//! with the content of the merge; the last one may be truncated. Each file that the merge changes is compared with the
+//! result of the merge, byte by byte. If the file's content equals this result or is the beginning of it, git wrote the
+//! file. If the content is the one from before the merge and the mode is the one after it, git changed only the mode.
+//! Any other content is the user's or an agent's and is kept.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -39,7 +40,7 @@ struct ChangedFile {
 /// then moves the branch to the merged commit; it writes no `AUTO_MERGE` and no `MERGE_HEAD`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FastForward {
-    /// If the index equals the merged commit, git has written the index.
+    /// The merge may have been a fast-forward. If the index equals the merged commit, git has written the index.
     Possible,
     /// The merge was started with `--no-ff`. If the index equals the merged commit, the user has written the index.
     Never,
@@ -62,7 +63,8 @@ pub fn undo(
         _ => merge_tree(git, tip)?,
     };
     let Some(planned) = planned else {
-        // Git before 2.38 cannot compute the result, so only a merge that git itself has recorded is undone.
+        // Git before 2.38 cannot compute the result of the merge, so only a merge that git itself has recorded is
+        // undone.
         if is_marked {
             git.ok(&["merge", "--abort"])?;
             return Ok(Vec::new());
@@ -110,7 +112,8 @@ pub fn undo(
             Some(true) => removed.push(path),
         }
     }
-    // Resets the index and the merge state, but no file. If crewdeck is killed here, the next run finds the same files.
+    // Resets the index and the merge state, but no file. If crewdeck is killed at this point, the next run finds the
+    // same files.
     if is_index_from_merge && (is_marked || !restored.is_empty() || !removed.is_empty()) {
         git.ok(&["reset", "--quiet"])?;
     }
@@ -138,7 +141,7 @@ fn is_index(git: &Git, tree: &str) -> Result<bool, StoreError> {
 }
 
 /// Returns the hash of the tree that the killed git had computed as the result of the merge. Files in conflict contain
-/// conflict markers. Returns `None` if git had not computed it.
+/// conflict markers. Returns `None` if git had not computed the tree yet.
 fn auto_merge(git: &Git) -> Result<Option<String>, StoreError> {
     let answer = git.run(&["rev-parse", "--quiet", "--verify", "AUTO_MERGE^{tree}"])?;
     let tree = answer.out.trim().to_string();
@@ -146,7 +149,7 @@ fn auto_merge(git: &Git) -> Result<Option<String>, StoreError> {
 }
 
 /// Returns the hash of the tree that a merge of `tip` into `HEAD` results in. Files in conflict contain conflict
-/// markers. Returns `None` if the installed git cannot compute it.
+/// markers. Returns `None` if the installed git cannot compute the tree.
 fn merge_tree(git: &Git, tip: &str) -> Result<Option<String>, StoreError> {
     let merged = git.run(&["merge-tree", "--write-tree", "--no-messages", "HEAD", tip])?;
     let tree = merged.out.lines().next().unwrap_or_default().to_string();
@@ -179,7 +182,7 @@ fn parse_diff_tree(raw: &[u8]) -> Vec<ChangedFile> {
     let mut all = Vec::new();
     while let (Some(what), Some(path)) = (fields.next(), fields.next()) {
         let what = String::from_utf8_lossy(what);
-        // `:100644 100644 OLD NEW M`
+        // For example `:100644 100644 OLD NEW M`: old mode, new mode, old hash, new hash, status.
         let mut words = what.trim_start_matches(':').split(' ');
         let modes = (words.next(), words.next());
         let new_mode = modes.1.filter(|_| modes.0 != modes.1).map(String::from);
@@ -210,7 +213,8 @@ fn is_from_merge(
 ) -> Result<Option<bool>, StoreError> {
     let path = dir.join(name);
     let Ok(meta) = fs::symlink_metadata(&path) else {
-        // Not written yet, or deleted by the merge: a file that existed before is restored.
+        // Git has not written the file yet, or the merge has deleted it. A file that existed before the merge is
+        // restored.
         return Ok(Some(file.old.is_some()));
     };
     let Some(new) = &file.new else {
@@ -256,8 +260,8 @@ fn mode(meta: &fs::Metadata) -> &'static str {
 }
 
 /// Returns whether `file` contains the beginning of the blob `hash`, because git was killed while writing the file.
-/// `path` is the path of the file in the repository. It determines which filters are applied to the blob before the
-/// comparison.
+/// `path` is the path of the file in the repository. This path determines which filters git applies to the blob before
+/// the comparison.
 pub fn is_prefix_of_blob(
     git: &Git,
     file: &Path,

@@ -11,8 +11,8 @@ use crate::domain::timestamp::Timestamp;
 use crate::domain::worktree::Worktree;
 use crate::store::{StoreError, regular_file};
 
-/// If the log is larger than this, in bytes, it is renamed to `events.1.jsonl`. The previous file of that name is
-/// replaced.
+/// Maximum size of the log, in bytes. A larger log is renamed to `events.1.jsonl` and replaces the previous file of
+/// that name.
 const LOG_MAX: u64 = 4 * 1024 * 1024;
 
 /// The log of worktree operations. Writers hold the worktree lock.
@@ -83,7 +83,7 @@ impl LogEntry {
         self
     }
 
-    /// Adds the files in conflict.
+    /// Adds the paths of the files in conflict.
     #[must_use]
     pub fn files(mut self, files: &[String]) -> LogEntry {
         self.worktree.insert("files".into(), json!(files));
@@ -92,7 +92,7 @@ impl LogEntry {
 }
 
 impl WorktreeLog {
-    /// Returns the log in `dir`. Opens no file yet.
+    /// Returns the log in the folder `dir`, which is `.worktrees/`. Opens no file yet.
     pub fn open(dir: &Path) -> WorktreeLog {
         WorktreeLog {
             path: dir.join("events.jsonl"),
@@ -164,7 +164,7 @@ impl WorktreeLog {
         let mut last = [b'\n'];
         let is_torn =
             file.seek(SeekFrom::End(-1)).is_ok() && file.read(&mut last).is_ok() && last != [b'\n'];
-        // Ends a line that a crash truncated, so that the next one starts on its own line.
+        // Ends a line that a crash truncated, so that the next entry starts on a new line.
         let start = if is_torn { "\n" } else { "" };
         file.write_all(format!("{start}{line}\n").as_bytes())
     }

@@ -1,4 +1,4 @@
-//! Merges a worktree's branch into its base, in the main worktree. A failed merge leaves everything unchanged.
+//! Merges a worktree's branch into its base branch, in the main worktree. A failed merge leaves everything unchanged.
 
 use std::path::Path;
 
@@ -19,14 +19,15 @@ pub enum MergeOutcome {
     Merged,
     /// The merge has conflicts in these files. Nothing was changed.
     Conflict(Vec<String>),
-    /// Git, a hook or the time limit prevented the merge. Nothing was changed.
+    /// Git, a hook or the time limit prevented the merge; the string says why. Nothing was changed.
     Failed(String),
 }
 
 impl Worktrees {
     /// Commits all uncommitted files of a worktree except ignored ones. Returns the hash of the new commit; `None` if
     /// there were no such files. The author is the user, or crewdeck if the user has configured no name. Hooks and
-    /// signing are off, because the commit is made unattended; they apply when the branch is merged into the base.
+    /// signing are off, because the commit is made unattended. Both apply when the branch is merged into the base
+    /// branch.
     ///
     /// # Errors
     /// When the folder is gone, has another branch checked out, has an operation in progress, or git fails.
@@ -65,8 +66,8 @@ impl Worktrees {
         Ok(Some(commit))
     }
 
-    /// Merges a worktree's branch into its base. The main worktree must have the base checked out, and both worktrees
-    /// must be clean. The user's hooks run and the commit is signed if the user's settings say so.
+    /// Merges a worktree's branch into its base branch. The main worktree must have the base branch checked out, and
+    /// both worktrees must be clean. The user's hooks run and the commit is signed if the user's settings say so.
     ///
     /// # Errors
     /// When the merge cannot be started, or something other than a conflict prevents it. Nothing was changed then.
@@ -83,7 +84,7 @@ impl Worktrees {
         work.undo_interrupted_merges(now)?;
         if work.repo.contains(&commit, &tip)? {
             let known = &tree.merged_commit;
-            // The recorded merge commit may have been reverted with `git reset`.
+            // The user may have removed the recorded merge commit from the base branch with `git reset`.
             let is_there = is_hash(known)
                 && work
                     .repo
@@ -154,9 +155,9 @@ impl OpenRegistry {
         check_clean(name, &git)
     }
 
-    /// Fails if the worktree has another branch or a commit checked out, and this checkout has commits that are in
-    /// neither the worktree's own branch nor the base. Other tasks build on the worktree's own branch, so they would
-    /// miss these commits.
+    /// Fails if the worktree has another branch or a commit checked out, and what is checked out has commits that are
+    /// in neither the worktree's own branch nor the base branch. Other tasks build on the worktree's own branch and
+    /// would miss these commits.
     fn check_no_other_commits(&self, tree: &Worktree, git: &Git) -> Result<(), StoreError> {
         let own = tree.name.branch();
         let Some((head, tip)) = head(git)?.zip(self.repo.branch(&own)?) else {
@@ -186,8 +187,8 @@ impl OpenRegistry {
         .into())
     }
 
-    /// Checks that the main worktree has the branch `base` checked out (any branch if `None`), that no operation is in
-    /// progress there, and that its tracked files have no uncommitted changes.
+    /// Checks that the main worktree has the branch `base` checked out (any branch if `None`), that no git operation
+    /// such as a rebase is in progress in it, and that its tracked files have no uncommitted changes.
     fn check_main_ready(&self, base: Option<&str>) -> Result<(), StoreError> {
         let place = || "the main worktree".to_string();
         if let Some(what) = self.repo.busy() {

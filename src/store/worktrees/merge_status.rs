@@ -1,9 +1,9 @@
-//! Computes the merge status of a branch: its merge bases, how much it changes, and whether the base has its content
-//! under other commits (squashed, rebased or cherry-picked).
+//! Computes the merge status of a worktree's branch: its merge bases, how much it changes, and whether its base branch
+//! has the same content in other commits (squashed, rebased or cherry-picked).
 //!
-//! Each branch takes several git commands, so results are reused while they cannot have changed: the size depends only
-//! on the branch's commit and its merge bases, and a base that has touched none of the branch's files since the last
-//! check cannot have gained the branch's content.
+//! Each branch takes several git commands, so a result is reused as long as it cannot have changed. The size of the
+//! changes depends only on the branch's last commit and its merge bases. A base branch that has changed none of the
+//! branch's files since the last check cannot have gained the branch's content.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -18,21 +18,21 @@ use crate::store::git::{Git, Repo};
 const FILES_MAX: usize = 64 * 1024;
 /// Maximum size in bytes of git's output with the number of changed files and lines.
 const SUM_MAX: usize = 1024;
-/// Maximum number of commits by which a base may have changed since it was last compared with a branch. If there are
-/// more, [`touched_files`] returns `None`.
+/// Maximum number of commits by which a base branch may have changed since it was last compared with a worktree's
+/// branch. If there are more, [`touched_files`] returns `None`.
 const COMMITS_MAX: usize = 2000;
 /// The text that begins each commit in the output of `git log` (`%x01` in its format).
 const COMMIT: &str = "\u{1}";
-/// Maximum size in bytes of git's list of the files that a base has changed since it was last compared with a branch.
-/// If the list is longer, [`touched_files`] returns `None`.
+/// Maximum size in bytes of git's list of the files that a base branch has changed since it was last compared with a
+/// worktree's branch. If the list is longer, [`touched_files`] returns `None`.
 const TOUCHED_MAX: usize = 256 * 1024;
-/// Maximum size in bytes of git's list of the commits that branches have and their base lacks.
+/// Maximum size in bytes of git's list of the commits that the worktrees' branches have and their base branch lacks.
 const GRAPH_MAX: usize = 4 * 1024 * 1024;
 
 /// Hashes of the names of changed files; `None` if there are too many files to compare, or git failed.
 type FileHashes = Option<BTreeSet<u64>>;
 
-/// What a branch has that the history of its base lacks.
+/// What a worktree's branch has that the history of its base branch lacks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct BranchChanges {
     tip: String,
@@ -40,7 +40,7 @@ pub(super) struct BranchChanges {
     /// The size of the changes; `None` if git fails.
     pub(super) size: Option<ChangeSize>,
     files: FileHashes,
-    /// The commit of the base in which the branch's content was last searched; empty if there was no search.
+    /// The commit of the base branch that was last searched for the branch's content; empty if there was no search.
     checked_commit: String,
     /// Whether `checked_commit` has the branch's content.
     pub(super) is_contained: bool,
@@ -76,8 +76,9 @@ impl ScanBudget {
 }
 
 impl BranchChanges {
-    /// Computes what the branch at `tip` has changed since its merge bases. If `before` is for the same `tip` and merge
-    /// bases, returns a copy of it. Returns `None` if the budget of this scan is used up.
+    /// Computes what the branch with the last commit `tip` has changed since its merge bases. If `before` is for the
+    /// same `tip` and the same merge bases, returns a copy of `before`. Returns `None` if the budget of this scan is
+    /// used up.
     pub(super) fn of(
         git: &Git,
         (base, tip): (&str, &str),
@@ -96,7 +97,7 @@ impl BranchChanges {
         let (size, files) = read_changes(git, &format!("{base}...{tip}"));
         let mut only = merge_bases.iter();
         let checked_commit = match (only.next(), only.next()) {
-            // At the merge base, the base had none of the branch's content.
+            // At the merge base, the base branch had none of the branch's content.
             (Some(one), None) => one.clone(),
             (Some(_), Some(_)) | (None, _) => String::new(),
         };
@@ -110,13 +111,13 @@ impl BranchChanges {
         })
     }
 
-    /// Checks whether the base has the branch's content. Skips the check if the result cannot have changed since the
-    /// last one. If the budget is used up or git fails, the previous result stays.
+    /// Checks whether the base branch has the branch's content. Skips the check if its result cannot have changed since
+    /// the last check. If the budget of this scan is used up or git fails, the previous result stays.
     pub(super) fn update(&mut self, repo: &Repo, base: &mut BaseHistory, budget: &mut ScanBudget) {
         if self.checked_commit == base.commit {
             return;
         }
-        // The result depends on the commits alone, so that every process computes the same.
+        // The result depends only on the commits, so that every process computes the same result.
         if base.content_may_have_changed(&repo.git, self) {
             if !budget.take() {
                 return;
@@ -131,21 +132,22 @@ impl BranchChanges {
     }
 }
 
-/// The history of a base, with results that are reused during one scan.
+/// The history of a base branch, with results that are reused during one scan.
 pub(super) struct BaseHistory {
     pub(super) commit: String,
-    /// The newest commits in the first-parent history of the base. A merge that was undone with `git reset` is not
-    /// among them.
+    /// The newest commits in the first-parent history of the base branch. A merge that was undone with `git reset` is
+    /// not among these commits.
     pub(super) newest: BTreeSet<String>,
-    /// Maps an older commit of the base to the files that the base has changed since that commit.
+    /// Maps an older commit of the base branch to the files that the base branch has changed since that commit.
     since: BTreeMap<String, FileHashes>,
-    /// The branches' commits that the base lacks, with their parents; `None` if there are too many.
+    /// The commits of the worktrees' branches that the base branch lacks, each with its parents; `None` if there are
+    /// too many.
     lacking: Option<HashMap<String, Vec<String>>>,
 }
 
 impl BaseHistory {
-    /// Returns the history of the base whose last commit is `commit`. Reads from git which commits the branches at
-    /// `tips` have and the base lacks.
+    /// Returns the history of the base branch whose last commit is `commit`. Reads from git which commits the branches
+    /// with the last commits `tips` have and the base branch lacks.
     pub(super) fn new(
         git: &Git,
         commit: String,
@@ -164,9 +166,9 @@ impl BaseHistory {
         })
     }
 
-    /// Returns the merge bases of the base and the branch at `tip`. If there are too many commits to compute them,
-    /// returns the base's last commit instead. The branch's changes are then computed again after every change of the
-    /// base.
+    /// Returns the merge bases of the base branch and the branch whose last commit is `tip`. If there are too many
+    /// commits to compute the merge bases, returns the last commit of the base branch instead. The branch's changes are
+    /// then computed again after every change of the base branch.
     pub(super) fn merge_bases(&self, tip: &str) -> BTreeSet<String> {
         let Some(lacking) = self.lacking.as_ref().filter(|all| all.contains_key(tip)) else {
             return [self.commit.clone()].into();
@@ -185,7 +187,7 @@ impl BaseHistory {
         out
     }
 
-    /// Returns whether the base may have gained or lost the content of `branch` since this was last checked.
+    /// Returns whether the base branch may have gained or lost the content of `branch` since the last check.
     fn content_may_have_changed(&mut self, git: &Git, branch: &BranchChanges) -> bool {
         if branch.checked_commit.is_empty() {
             return true;
@@ -200,7 +202,8 @@ impl BaseHistory {
     }
 }
 
-/// Returns the commits of the branches at `tips` that `base` lacks, with their parents; `None` if there are too many.
+/// Returns the commits that the branches with the last commits `tips` have and the commit `base` lacks, each with its
+/// parents. Returns `None` if there are too many, or git fails.
 fn lacking(
     git: &Git,
     base: &str,
@@ -270,9 +273,9 @@ fn parse_numstat(text: &str) -> (ChangeSize, BTreeSet<u64>) {
     (size, files)
 }
 
-/// Returns the files changed by the commits that only one of `from` and `to` has in its history. Both are commits of
-/// the same base. A merge counts as the changes since its first parent. Returns `None` if there are too many commits or
-/// files, or git fails.
+/// Returns the files changed by the commits that only one of `from` and `to` has in its history. `from` and `to` are
+/// commits of the same base branch. A merge counts as the changes since its first parent. Returns `None` if there are
+/// too many commits or files, or git fails.
 fn touched_files(git: &Git, from: &str, to: &str) -> FileHashes {
     let range = format!("{from}...{to}");
     let most = format!("--max-count={}", COMMITS_MAX + 1);
@@ -304,7 +307,7 @@ fn touched_files(git: &Git, from: &str, to: &str) -> FileHashes {
     (commits <= COMMITS_MAX).then_some(files)
 }
 
-/// Returns the hash of a file name. If two names have the same hash, only an unnecessary check is made.
+/// Returns the hash of a file name. If two names have the same hash, the only effect is an unnecessary check.
 fn hash_of(name: &str) -> u64 {
     let mut hasher = DefaultHasher::new();
     name.hash(&mut hasher);

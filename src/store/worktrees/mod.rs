@@ -1,7 +1,8 @@
-//! The store of the worktrees in `.worktrees/`: its registry (`index.json`), its log and the git commands.
+//! The store of the worktrees in `.worktrees/`: the registry of worktrees (`index.json`), the log of operations, and
+//! the git commands for these operations.
 //!
-//! Every change holds one lock and first reads the registry and git's own list again. If they differ (a folder was
-//! removed by hand, a process was killed between two steps), git and the disk take precedence.
+//! Every change holds one lock, and first reads the registry and git's list of worktrees again. If they differ (a
+//! folder was removed by hand, a process was killed between two steps), git and the disk take precedence.
 
 mod branches;
 mod create;
@@ -40,7 +41,7 @@ pub use orphans::{OrphanKind, OrphanWorktree};
 /// The reason with which git locks a worktree while creating it.
 const INITIALIZING: &str = "initializing";
 
-/// The worktrees of a root. Cheap to clone.
+/// The worktrees of a project. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Worktrees {
     root: PathBuf,
@@ -59,7 +60,7 @@ pub struct WorktreeList {
 /// The repository and the registry, as read from disk. They may be changed only if `_lock` is set.
 struct OpenRegistry {
     repo: Repo,
-    /// `.worktrees/`, without symbolic links.
+    /// The path of `.worktrees/`, without symbolic links.
     dir: PathBuf,
     index: WorktreeIndex,
     log: WorktreeLog,
@@ -77,7 +78,7 @@ struct WorktreeFolder {
 }
 
 impl Worktrees {
-    /// Returns the store of the worktrees below `root`. Reads nothing yet.
+    /// Returns the store of the worktrees of the project in `root`. Reads nothing yet.
     pub fn open(root: &Path) -> Worktrees {
         Worktrees {
             root: root.to_path_buf(),
@@ -85,7 +86,7 @@ impl Worktrees {
         }
     }
 
-    /// Checks that worktrees can be created here.
+    /// Checks that worktrees can be created in this project.
     ///
     /// # Errors
     /// When git is missing, or the root is not a repository, is a bare repository or has no commit.
@@ -117,7 +118,7 @@ impl Worktrees {
     /// Finds a worktree by its name or by the number of its task (`3` or `#3`).
     ///
     /// # Errors
-    /// When there is none; the error lists the existing names.
+    /// When there is no such worktree. The error lists the existing names.
     pub fn find(&self, wanted: &str) -> Result<Worktree, StoreError> {
         let work = self.read()?;
         let number = wanted.strip_prefix('#').unwrap_or(wanted).parse().ok();
@@ -158,8 +159,8 @@ impl Worktrees {
     }
 
     /// Removes the lock files that a killed git left in a worktree's own git folder, where they make every later git
-    /// command fail. Call this when the worktree's owner resumes and none of its programs runs. A git that crewdeck itself
-    /// started may still run; it holds the worktree lock, for which this method waits.
+    /// command fail. Call this when the agent that works in the worktree resumes and none of its programs runs. A git
+    /// that crewdeck itself started may still run. Such a git holds the worktree lock, for which this method waits.
     ///
     /// # Errors
     /// When there is no worktree with that name, or a lock file cannot be removed.
@@ -184,7 +185,7 @@ impl Worktrees {
         Ok(())
     }
 
-    /// Takes the worktree lock for a change, and reads the registry.
+    /// Takes the worktree lock for a change, and reads the registry of worktrees.
     fn begin_change(&self) -> Result<OpenRegistry, StoreError> {
         let (repo, dir) = self.open_repo()?;
         let lock = Lock::take(&lock_path(&dir))?;
@@ -197,8 +198,8 @@ impl Worktrees {
         OpenRegistry::new(repo, dir, index, notices, Some(lock))
     }
 
-    /// Reads the registry without waiting for a change in progress, since the registry is replaced atomically. First
-    /// completes or reverts an interrupted removal.
+    /// Reads the registry of worktrees without waiting for a change in progress, because the registry is replaced
+    /// atomically. First completes or reverts an interrupted removal.
     fn read(&self) -> Result<OpenRegistry, StoreError> {
         let (repo, dir) = self.open_repo()?;
         if trash::has_leftovers(&dir)? && !Lock::is_held(&lock_path(&dir)) {
@@ -321,8 +322,9 @@ impl OpenRegistry {
         }
     }
 
-    /// Returns the base of a worktree as branch name and commit: the branch that the worktree started from if it still
-    /// exists, else what the main worktree has checked out. The name is `None` if `HEAD` of the main worktree is detached.
+    /// Returns the base branch of a worktree as name and commit: the branch that the worktree started from if it still
+    /// exists, else what the main worktree has checked out. The name is `None` if `HEAD` of the main worktree is
+    /// detached.
     fn base_of(&self, tree: &Worktree) -> Result<(Option<String>, String), StoreError> {
         if !tree.base.is_empty()
             && let Some(commit) = self.repo.branch(&tree.base)?
@@ -365,8 +367,8 @@ fn read_index(dir: &Path, notices: &mut Vec<String>) -> Result<Option<WorktreeIn
     }
 }
 
-/// Renames a damaged registry and returns an empty one. The caller holds the lock. The existing worktrees are found again
-/// through git.
+/// Renames a damaged registry and returns an empty one. The caller holds the worktree lock. The existing worktrees are
+/// found again through git.
 fn replace_damaged_index(
     dir: &Path,
     notices: &mut Vec<String>,

@@ -1,6 +1,7 @@
-//! Handles nested repositories (submodules) in a worktree. To check one for uncommitted changes, git runs inside it with
-//! settings that an agent can write, and these can start any program outside the sandbox. So crewdeck never lets git look
-//! into them. No work is lost by that: a worktree with a nested repository is only removed after the user confirms.
+//! Handles nested repositories (submodules) in a worktree. To check a nested repository for uncommitted changes, git
+//! would run inside it with settings that an agent can write. Such settings can start any program outside the sandbox,
+//! so crewdeck never lets git look into nested repositories. This loses no work, because a worktree with a nested
+//! repository is removed only after the user has confirmed.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -35,7 +36,7 @@ pub fn nested_repos(git: &Git, dir: &Path) -> Result<Vec<String>, StoreError> {
         .collect())
 }
 
-/// Stages all uncommitted changes in `dir`. Of a nested repository, stages only the commit that is checked out there;
+/// Stages all uncommitted changes in `dir`. Of a nested repository, stages only the commit that is checked out in it;
 /// `git add --all` has no option for this.
 pub fn add_all(git: &Git, dir: &Path) -> Result<(), StoreError> {
     let nested = nested_repos(git, dir)?;
@@ -80,7 +81,7 @@ pub fn scanned_by_merge(
         let wanted = r"^submodule\..*\.ignore$";
         git.run(&["config", place, "--name-only", "--get-regexp", wanted])
     };
-    // A missing `.gitmodules` gives no output.
+    // If `.gitmodules` is missing, git prints nothing.
     let is_said = !says(&of_tip)?.out.is_empty() || !says(&of_file)?.out.is_empty();
     Ok(if is_said { open } else { Vec::new() })
 }

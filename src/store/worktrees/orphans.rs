@@ -40,7 +40,7 @@ impl Worktrees {
     /// other kinds.
     ///
     /// # Errors
-    /// When it cannot be removed.
+    /// When the orphan cannot be removed.
     pub fn remove_orphan(&self, name: &WorktreeName) -> Result<(), StoreError> {
         let work = self.begin_change()?;
         let orphans = work.orphans()?;

@@ -1,9 +1,9 @@
 //! Removes a worktree, if nothing is lost or the user has confirmed the losses.
 //!
 //! A file written between the check and the deletion would be lost. So the folder is checked, moved to a trash name,
-//! checked again, and then deleted or moved back (`trash.rs`). Programs that use the folder's path no longer find it. One
-//! gap remains: what a program writes between the second check and the deletion is lost if the folder is its current
-//! directory or the file was already open.
+//! checked again, and then deleted or moved back (`trash.rs`). Programs that use the folder's path no longer find it.
+//! One gap remains: what a program writes between the second check and the deletion is lost if the folder is the
+//! program's current directory or the program already had the file open.
 
 use super::log::LogEntry;
 use super::trash::{TrashCandidate, TrashedFolder};
@@ -44,9 +44,9 @@ impl Allowed<'_> {
 }
 
 impl Worktrees {
-    /// Removes a worktree's folder, and its branch if the branch is merged. The name is free afterwards; the registry keeps
-    /// the entry as a record. An unmerged branch is always kept, so only uncommitted files can be lost, and only with
-    /// [`RemovalMode::Confirmed`].
+    /// Removes a worktree's folder, and its branch if the branch is merged. The name can be used again afterwards; the
+    /// registry keeps the entry as a record. An unmerged branch is always kept, so only uncommitted files can be lost,
+    /// and only with [`RemovalMode::Confirmed`].
     ///
     /// # Errors
     /// When something would be lost or the worktree cannot be removed; the worktree is then unchanged. Also when the
@@ -184,7 +184,7 @@ impl OpenRegistry {
             .registered()?
             .iter()
             .any(|r| r.branch.as_deref() == Some(&branch));
-        // Checked again, so that exactly the checked commit is deleted.
+        // The branch is checked again, so that exactly the checked commit is deleted.
         let is_merged = self.repo.contains(&self.base_of(tree)?.1, tip)?;
         if is_used || !is_merged {
             return Ok(BranchOutcome::Kept(branch));
@@ -196,7 +196,7 @@ impl OpenRegistry {
         })
     }
 
-    /// Deletes a worktree's branch if it is still at `tip`.
+    /// Deletes a worktree's branch if its last commit is still `tip`.
     pub(super) fn delete_branch(&self, name: &WorktreeName, tip: &str) -> Result<(), StoreError> {
         let full = format!("refs/heads/{}", name.branch());
         self.repo.git.ok(&["update-ref", "-d", &full, tip])?;

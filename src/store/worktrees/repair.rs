@@ -82,7 +82,8 @@ impl OpenRegistry {
                 report.extend(self.remove_or_complete(paths, &name)?);
             }
         }
-        // Look again: a completed worktree may still lack its blockers' work, and a removed one leaves a branch.
+        // Searches again, because a completed worktree may still lack the work of its task's blockers, and a removed
+        // worktree leaves a branch.
         let mut removals = Vec::new();
         for debris in paths.debris_except_locks()? {
             match debris {
@@ -130,7 +131,8 @@ impl OpenRegistry {
         let files = user_files(&git, &dir, &own)?;
         if files.is_empty() {
             let path = dir.to_string_lossy();
-            // `--force` twice, because git locks a worktree while it creates it.
+            // `--force` is given twice, because git locks a worktree while it creates it, and removes a locked worktree
+            // only then.
             self.repo
                 .git
                 .ok(&["worktree", "remove", "--force", "--force", "--", &path])?;
@@ -138,7 +140,7 @@ impl OpenRegistry {
         }
         // Writes the missing files and keeps the existing ones.
         git.ok(&["read-tree", "HEAD"])?;
-        // The exit code is ignored: it reports the files that exist already.
+        // The exit code is ignored, because it only shows that some files exist already.
         git.run(&["checkout-index", "--all", "--quiet"])?;
         let path = dir.to_string_lossy();
         self.repo.git.ok(&["worktree", "unlock", "--", &path])?;
@@ -189,12 +191,12 @@ impl OpenRegistry {
         Ok(is_undone.then(|| format!("undid an interrupted merge in worktree {name}")))
     }
 
-    /// Undoes an interrupted merge of a worktree's branch into the base, or records the merge if git had completed it. Keeps
-    /// the user's changes, and any merge that the user has started since.
+    /// Undoes an interrupted merge of a worktree's branch into its base branch, or records the merge if git had
+    /// completed it. Keeps the user's changes, and any merge that the user has started since.
     ///
-    /// Whether a merge in progress is crewdeck's or the user's is decided by what git wrote and not by times, because a hook
-    /// may run for minutes and the user may act within a second. It is crewdeck's if `HEAD` is still the commit at which
-    /// crewdeck started, and `MERGE_MSG` and `MERGE_MODE` match crewdeck's command.
+    /// Whether a merge in progress is crewdeck's or the user's is decided by what git wrote and not by times, because a
+    /// hook may run for minutes and the user may act within a second. The merge is crewdeck's if `HEAD` is still the
+    /// commit at which crewdeck started the merge, and `MERGE_MSG` and `MERGE_MODE` match crewdeck's command.
     pub(super) fn undo_interrupted_merge(
         &mut self,
         name: &WorktreeName,
@@ -279,7 +281,7 @@ impl OpenRegistry {
             Some((first, _)) => first == own,
             None => own.starts_with(&message),
         };
-        // In git's mode file, this is the word for `--no-ff`.
+        // For the option `--no-ff`, git writes `no-ff` into `MERGE_MODE`.
         let is_own_mode = mode == "no-ff" || (message.is_empty() && "no-ff".starts_with(&mode));
         is_own_message && is_own_mode
     }
@@ -328,7 +330,7 @@ impl OpenRegistry {
         Ok(Some(format!("branch {branch} was kept: {why}")))
     }
 
-    /// Returns the registry's entry, or a new one for a worktree that only git lists.
+    /// Returns the registry's entry for the worktree `name`, or a new entry if only git lists the worktree.
     pub(super) fn entry_of(&self, name: &WorktreeName) -> Worktree {
         self.index.get(name).cloned().unwrap_or_else(|| {
             let path = self.dir.join(name.as_str()).to_string_lossy().into_owned();
@@ -415,7 +417,7 @@ fn user_files(git: &Git, dir: &Path, own: &Path) -> Result<Vec<String>, StoreErr
         };
         let of_head = || git.ok(&["rev-parse", &format!("HEAD:{path}")]);
         let is_from_git = match what {
-            // A name with invalid UTF-8 cannot be passed to git.
+            // A name with invalid UTF-8 cannot be passed to git, so the file counts as the user's.
             _ if path.contains(char::REPLACEMENT_CHARACTER) => false,
             " D" => true,
             " M" => is_prefix_of_blob(git, &dir.join(path), path, &of_head()?)?,

@@ -1,5 +1,5 @@
-//! Two-phase deletion of a worktree's folder: it is renamed to be checked, then renamed again to be deleted. If the
-//! process is killed in between, the name tells whether the folder is restored or deleted.
+//! Two-phase deletion of a worktree's folder. The folder is renamed before it is checked, and renamed again before it
+//! is deleted. If the process is killed in between, the folder's name shows whether to restore or to delete the folder.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -11,10 +11,11 @@ use crate::store::StoreError;
 /// The name prefix of a worktree's folder that is being checked for work that its deletion would lose. Worktree names
 /// cannot start with a dot.
 const CHECKING_PREFIX: &str = ".removing-";
-/// The name prefix of a worktree's folder that is to be deleted. It was checked for work that the deletion would lose.
+/// The name prefix of a worktree's folder that is to be deleted. The folder was already checked for work that the
+/// deletion would lose.
 const DELETING_PREFIX: &str = ".removed-";
 
-/// The renamed folder of a worktree. It is checked for work that would be lost before it is deleted.
+/// The renamed folder of a worktree. Before the folder is deleted, it is checked for work that would be lost.
 #[derive(Debug)]
 pub struct TrashCandidate {
     home: PathBuf,
@@ -65,14 +66,14 @@ pub fn has_leftovers(dir: &Path) -> Result<bool, StoreError> {
     Ok(!leftovers(dir)?.is_empty())
 }
 
-/// Completes or reverts interrupted removals. The caller holds the lock.
+/// Completes or reverts interrupted removals in the folder `dir`. The caller holds the worktree lock.
 pub fn recover(dir: &Path, notices: &mut Vec<String>) -> Result<(), StoreError> {
     for (path, phase, name) in leftovers(dir)? {
         let done = match phase {
             TrashPhase::Checking => put_back(&path, &dir.join(&name)),
             TrashPhase::Deleting => delete(&path),
         };
-        // A leftover blocks nothing, so a failure is only reported.
+        // A folder that remains blocks nothing, so a failure is only reported.
         if let Err(error) = done {
             notices.push(error.to_string());
         }

@@ -32,15 +32,15 @@ use crate::store::{self, Roles, Skills};
 use crate::tools::policy::PermissionRules;
 use crate::tools::table;
 
-/// The folder for tokens of MCP servers, in the user's settings folder.
+/// Name of the folder for the login tokens of MCP servers, in the user's settings folder.
 const LOGINS: &str = "mcp-logins";
 
 /// The configuration of a crew, complete before the crew starts a process or calls a server.
 pub struct Blueprint {
     pub root: PathBuf,
-    /// The directory in which crewdeck was started, below the project directory or equal to it.
+    /// The directory in which crewdeck was started: the project directory or a directory below it.
     pub dir: PathBuf,
-    /// The settings. Environment variables and options have already replaced values from settings files.
+    /// The settings, after environment variables and command-line options have replaced values from settings files.
     pub settings: Settings,
     /// Whether the user has decided on the project's sensitive settings, and how.
     pub project: ProjectPolicy,
@@ -49,7 +49,7 @@ pub struct Blueprint {
     /// The model provider; `None` if no setting, option or key selects one.
     pub choice: Option<ProviderChoice>,
     pub approvers: Approvers,
-    /// The team that the user wants from the start.
+    /// The team preset that the user selected; `None` if the user selected none.
     pub preset: Option<TeamPreset>,
     /// The id of the session to resume; `None` starts a new session.
     pub resume: Option<String>,
@@ -101,7 +101,7 @@ impl Blueprint {
         if demo.is_some() {
             settings.sandbox = supervisor::demo_sandbox(&settings);
         }
-        // The demo is the same for every user.
+        // The demo uses no servers and hooks of the user, so that it is the same for every user.
         let extensions = if wants_demo {
             Extensions::default()
         } else {
@@ -191,7 +191,8 @@ pub async fn build(blueprint: &Blueprint, publisher: EventSender) -> Result<Buil
     }
 }
 
-/// Resumes `session`, whose crew's process has ended. `freed` is the crew lock that this process acquired after that.
+/// Resumes `session` after the process of its crew has ended. `freed` is the crew lock, which this process has acquired
+/// since then.
 ///
 /// # Errors
 /// Fails as [`build`] does. The crew lock is then released.
@@ -307,12 +308,12 @@ async fn start_crew(
     })))
 }
 
-/// Returns the roles for `root`.
+/// Returns the roles that agents of the project `root` can have.
 pub(super) fn roles(root: &Path) -> Roles {
     Roles::open(root, config::user_folder().map(|f| f.join("agents")))
 }
 
-/// Returns the folder for the tokens of MCP servers.
+/// Returns the folder for the login tokens of MCP servers; `None` if the user has no settings folder.
 pub(super) fn logins() -> Option<PathBuf> {
     config::user_folder().map(|folder| folder.join(LOGINS))
 }
@@ -332,7 +333,8 @@ fn server_parts(extensions: &Arc<Extensions>) -> Option<ServerParts> {
     })
 }
 
-/// Returns what the crew needs to run hooks; `None` if none is approved. An approval takes effect at the next start.
+/// Returns what the crew needs to run the approved hooks; `None` if no hook is approved. A hook that the user approves
+/// later runs only after the next start.
 fn hook_parts(blueprint: &Blueprint) -> Option<HookParts> {
     let (extensions, root) = (&blueprint.extensions, &blueprint.root);
     let hooks = extensions.hooks.iter();
@@ -347,7 +349,8 @@ fn hook_parts(blueprint: &Blueprint) -> Option<HookParts> {
         specs,
         trust: Arc::<Extensions>::clone(extensions),
         scratch: config::state_folder()?.join("hooks"),
-        // In a run without a user the approver `ask` denies, but the settings do not.
+        // Check the settings, not the approver in use: without a user at the terminal, `ask` is replaced by `deny`, and
+        // hooks may still approve.
         can_approve: blueprint.settings.approvers().2 != Approver::Deny,
     })
 }

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ImageSetting {
-    /// As the terminal can: with the kitty graphics protocol, with half blocks, or not at all.
+    /// As well as the terminal supports images: with the kitty graphics protocol, with half blocks, or not at all.
     #[default]
     Auto,
     /// With half blocks, if the terminal has 24-bit colours.
@@ -90,8 +90,8 @@ impl TodoPane {
 }
 
 impl ScreenSettings {
-    /// Returns the width of the left column in the current layout, in percent of the screen; `usual` if the user has
-    /// set no width. The result is between [`SHARE_MIN`] and [`SHARE_MAX`].
+    /// Returns the width of the left column in the current layout, in percent of the screen. If the user has not set a
+    /// width, returns `usual`. The result is always between [`SHARE_MIN`] and [`SHARE_MAX`].
     pub fn left(&self, usual: u16) -> u16 {
         let set = match self.layout {
             PaneLayout::Wall | PaneLayout::Focus => self.wall_left,

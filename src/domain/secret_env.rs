@@ -34,7 +34,7 @@ const PROVIDERS: &[&str] = &[
     "OPENROUTER_",
 ];
 
-/// A name with one of these words indicates a secret.
+/// Words that indicate a secret if the variable's name contains one of them as a whole word.
 const WORDS: &[&str] = &[
     "KEY", "KEYS", "PASS", "PW", "PWD", "AUTH", "DSN", "PAT", "JWT", "CRED", "CREDS", "COOKIE",
     "COOKIES", "NETRC", "WEBHOOK", "SALT", "PEPPER", "BEARER", "SID", "UNSEAL", "MNEMONIC", "OTP",

@@ -56,7 +56,7 @@ pub struct Task {
     pub description: String,
     #[serde(default, deserialize_with = "or_default")]
     pub status: TaskStatus,
-    /// Open blockers. A blocker is removed when it is completed.
+    /// Blockers that are not completed. A blocker is removed from this list when it is completed.
     #[serde(rename = "blockedBy", default, deserialize_with = "or_default")]
     pub blocked_by: Vec<TaskId>,
     /// Tasks that wait or waited for this one. Entries are kept so that the graph can show completed tasks.

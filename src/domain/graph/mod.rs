@@ -43,7 +43,7 @@ pub struct NewTask {
     pub worktree: String,
 }
 
-/// The changes to make to a task. `None` in a field, or an empty `block_on`, means no change.
+/// The changes to make to a task. `None` in a field, or an empty list in `block_on` or `unblock`, means no change.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct TaskEdit {
     pub subject: Option<String>,
@@ -63,7 +63,7 @@ pub struct Claimer {
 }
 
 impl Claimer {
-    /// Returns the claimer for the user. It has no tags and needs none: the user may claim every task.
+    /// Returns the claimer that represents the user. It has no tags and needs none: the user may claim every task.
     pub fn user() -> Claimer {
         Claimer {
             name: Name::user(),
@@ -96,7 +96,7 @@ impl TaskGraph {
         graph
     }
 
-    /// Inserts or replaces a task without checking any rules.
+    /// Inserts a task, or replaces the task with the same number. Does not check any rules.
     pub fn put(&mut self, task: Arc<Task>) {
         let id = task.id;
         let before = self.tasks.insert(id, task);

@@ -101,7 +101,8 @@ fn reject_user_only(table: &toml::Table, path: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Returns the paths of the settings files for `root`; a later file overrides an earlier one. The files need not exist.
+/// Returns the paths of the settings files for the project `root`. Settings in a later file override those in an
+/// earlier one. The files need not exist.
 pub fn files(root: &Path) -> Vec<PathBuf> {
     [user_file(), Some(root.join(PROJECT_FILE))]
         .into_iter()

@@ -10,11 +10,11 @@ use serde::{Deserialize, Serialize};
 )]
 #[serde(rename_all = "snake_case")]
 pub enum SubagentKind {
-    /// Reads files and changes nothing. learn-claude-code calls this kind `Explore`.
+    /// Reads files and changes nothing. learn-claude-code writes `Explore`.
     #[default]
     #[serde(alias = "Explore")]
     Explore,
-    /// Can also write files and run commands. learn-claude-code calls this kind `general-purpose`.
+    /// May also write files and run commands. learn-claude-code writes `general-purpose`.
     #[serde(alias = "general-purpose")]
     General,
 }

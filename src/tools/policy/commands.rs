@@ -1,4 +1,4 @@
-//! Decides which programs need approval. Pure.
+//! Decides which programs need approval. Does no I/O.
 
 use super::git;
 use super::paths::CommandDir;

@@ -36,9 +36,9 @@ pub enum BranchState {
         /// The abbreviated merge commit; empty if crewdeck did not merge the branch.
         commit: String,
     },
-    /// The branch has no commits since it was created from its base branch.
+    /// The branch has no commits since it was created from its base branch, or it does not exist.
     Empty,
-    /// The worktree was removed.
+    /// The worktree was removed, or both its folder and its branch are missing.
     Gone,
 }
 

@@ -86,7 +86,7 @@ const NUMBER_MAX: usize = 6;
 fn is_plain_word(value: &str) -> bool {
     let length = value.chars().count();
     let is_number = length <= NUMBER_MAX && value.chars().all(|c| c.is_ascii_digit());
-    // Capitals after the first letter suggest a random value.
+    // Capitals after the first character suggest a random value.
     let rest = value.trim_start_matches(char::is_uppercase);
     let is_word = length <= WORD_MAX
         && value.chars().all(char::is_alphabetic)

@@ -107,7 +107,7 @@ impl<'a> FrontMatter<'a> {
         self.parse(self.front)
     }
 
-    /// Deserializes the fields of the front matter, like [`fields`](Self::fields), but accepts unquoted values that are
+    /// Deserializes the fields of the front matter, like `fields`, but accepts unquoted values that are
     /// not valid YAML because they contain `: ` or ` #`, for example. Such values are read as plain text, as other
     /// programs do. Also returns the numbers of their lines in the file, counted from 1.
     ///

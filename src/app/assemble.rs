@@ -42,9 +42,9 @@ pub struct Blueprint {
     pub dir: PathBuf,
     /// The settings, after environment variables and command-line options have replaced values from settings files.
     pub settings: Settings,
-    /// Whether the user has decided on the project's sensitive settings, and how.
+    /// The project's settings that need the user's approval, and the user's decision about them.
     pub project: ProjectPolicy,
-    /// The MCP servers and hooks of the user and of the project, approved or not.
+    /// The MCP servers and hooks of the user and of the project, including those that are not approved.
     pub extensions: Arc<Extensions>,
     /// The model provider; `None` if no setting, option or key selects one.
     pub choice: Option<ProviderChoice>,
@@ -80,7 +80,8 @@ impl Blueprint {
             bail!("--speed is for the demo: use it with --demo");
         }
         if let (true, Some(dir), None) = (wants_demo, &global.dir, &global.resume) {
-            // Validate before the folder is created: a leftover folder would make the next attempt fail.
+            // Check the settings before the folder is created. If this attempt fails after that, the folder is not
+            // empty, and the next attempt fails too.
             load_settings(global, dir)?;
         }
         let (root, demo) = if wants_demo {
@@ -141,7 +142,7 @@ impl Blueprint {
         self.demo.is_some()
     }
 
-    /// Returns whether the project directory is temporary. It is then deleted when crewdeck ends.
+    /// Returns whether the project directory is a temporary one, which is deleted when crewdeck ends.
     pub fn is_temporary(&self) -> bool {
         self.demo
             .as_ref()
@@ -155,7 +156,7 @@ impl Blueprint {
     }
 }
 
-/// Loads the settings for `root` and checks their tool names.
+/// Loads the settings of the project `root` and checks the tool names in them.
 fn load_settings(global: &GlobalOptions, root: &Path) -> Result<LoadedSettings> {
     let settings = settings(global, root)?;
     if let Some(names) = &settings.settings.tools {
@@ -175,8 +176,8 @@ pub enum Built {
 /// Starts the crew. If another process runs one in the same directory, returns [`Built::RunsElsewhere`].
 ///
 /// # Errors
-/// [`ModelUnavailable`](super::model_setup::ModelUnavailable) if no model is available, else the reason why the crew
-/// cannot start.
+/// Fails with [`ModelUnavailable`](super::model_setup::ModelUnavailable) if no model is available. Any other error says
+/// why the crew cannot start.
 pub async fn build(blueprint: &Blueprint, publisher: EventSender) -> Result<Built> {
     let root = &blueprint.root;
     let notices = store::prepare(root)?;
@@ -207,7 +208,7 @@ pub async fn take_over(
     start_crew(blueprint, lock, session, resumes, publisher).await
 }
 
-/// Returns whether the project `root` has earlier sessions; false if that cannot be determined.
+/// Returns whether the project `root` has earlier sessions. Returns false if the sessions cannot be read.
 fn has_earlier(root: &Path) -> bool {
     store::sessions(root).is_ok_and(|all| !all.is_empty())
 }
@@ -362,7 +363,7 @@ async fn publish_notices(publisher: &EventSender, notices: Vec<String>) {
     }
 }
 
-/// Returns the project's instruction files, without secrets.
+/// Reads the project's instruction files and redacts secrets in them.
 fn memory(root: &Path, dir: &Path, publisher: &EventSender) -> ProjectMemory {
     let mut memory = store::project_memory(root, dir);
     for file in &mut memory.files {

@@ -38,7 +38,7 @@ enum QueryState {
     Answered(Option<ThemeName>),
 }
 
-/// What a key means within the terminal's answer.
+/// The part of the terminal's answer that a key stands for.
 enum AnswerPart {
     Sign(char),
     End,

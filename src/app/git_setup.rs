@@ -60,7 +60,7 @@ fn judge(root: &Path, files: fn(&Path) -> FirstCommit) -> GitStatus {
 /// Fails if git fails or was stopped.
 pub fn make(root: &Path, stop: Arc<AtomicBool>) -> Result<(), GitError> {
     store::begin_repository(root, stop, || {
-        // The next start reports state folders that could not be excluded.
+        // Ignore errors: state folders that could not be excluded from git are reported at the next start.
         drop(store::prepare(root));
     })
 }

@@ -20,7 +20,7 @@ use crate::config::{ProjectPolicy, SettingsDecision};
 use crate::domain::mcp::ServerSource;
 use crate::domain::text::{closest_match, escape_control_chars, escape_json, one_line};
 
-/// Runs the command and returns the exit code.
+/// Runs a `crewdeck mcp` command and returns the exit code.
 ///
 /// # Errors
 /// Returns a one-line error that says what failed and what to do.

@@ -19,7 +19,7 @@ const MESSAGE_MAX: usize = 16 * 1024;
 /// Maximum size of the file, in bytes. A larger file is rewritten with its newest messages, up to half this size.
 const FILE_MAX: usize = 512 * 1024;
 
-/// Loads the messages, oldest first. Returns none if the file is missing or cannot be read.
+/// Loads the messages, oldest first. Returns an empty list if the file is missing or cannot be read.
 pub fn load(root: &Path) -> Vec<String> {
     let max = (FILE_MAX * 2) as u64;
     let text = regular_file::read_text(&root.join(FILE), max).unwrap_or_default();

@@ -27,7 +27,7 @@ pub struct ViewerSession {
     waiting: Option<oneshot::Receiver<Result<FreedLock>>>,
     /// The crew lock, acquired after the crew's process has ended. Kept here until the rest of the journal is read.
     freed: Option<FreedLock>,
-    /// The sequence number of the last event that was received.
+    /// The sequence number of the last received event.
     seq: u64,
     /// Whether the next event that describes the crew means that a new run of the crew has started. True at first, and
     /// after another process has acquired the crew lock.
@@ -198,8 +198,9 @@ impl ViewerSession {
         self.viewer.submit(command)
     }
 
-    /// Records the event's sequence number, and returns whether a new run of the crew begins with this event. A new run
-    /// begins if the sequence number is lower than the last one, or if a new process publishes its setup event.
+    /// Records the event's sequence number, and returns whether this event is the first one of a new run of the crew. A
+    /// new run has started if the sequence number is lower than the last one, or if the event is the first
+    /// `CrewEvent::Ready` from a new process.
     pub fn begins(&mut self, event: &Event) -> bool {
         let before = std::mem::replace(&mut self.seq, event.seq);
         let is_first =

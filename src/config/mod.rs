@@ -39,10 +39,11 @@ pub const PROJECT_FILE: &str = ".crewdeck/config.toml";
 /// Maximum size of a settings file, in bytes.
 const FILE_MAX: u64 = 1024 * 1024;
 
-/// Reads the user's and the project's settings; the project's take precedence.
+/// Reads the settings files of the user and of the project `root`. If both set a value, the project's value is used.
 ///
 /// # Errors
-/// Returns an error that names the file, the line and the problem. For an unknown setting it names the closest match.
+/// Returns an error that names the file, the line and the problem. For an unknown setting, the error also names the
+/// closest match.
 pub fn load(root: &Path) -> Result<LoadedSettings> {
     let mut settings = Settings::default();
     let mut project = ProjectPolicy::default();

@@ -21,7 +21,8 @@ pub enum SandboxMode {
 /// Options of one model provider: each option's name and its value. The provider checks the values.
 pub type ProviderOptions = BTreeMap<String, String>;
 
-/// Deserializes the setting `network`: one word for all roles, or a table with a word for each role.
+/// Deserializes the setting `network`: one word for all agents, or a table with a word for `lead`, `teammate` and
+/// `subagent`.
 pub fn network<'de, D: Deserializer<'de>>(from: D) -> Result<Option<NetworkRules>, D::Error> {
     #[derive(Deserialize)]
     #[serde(

@@ -107,9 +107,9 @@ impl<'a> FrontMatter<'a> {
         self.parse(self.front)
     }
 
-    /// Deserializes the fields of the front matter, like `fields`, but accepts unquoted values that are
-    /// not valid YAML because they contain `: ` or ` #`, for example. Such values are read as plain text, as other
-    /// programs do. Also returns the numbers of their lines in the file, counted from 1.
+    /// Deserializes the fields of the front matter, like `fields`, but accepts unquoted values that are not valid YAML
+    /// because they contain `: ` or ` #`, for example. Such values are read as plain text, as other programs do. Also
+    /// returns the numbers of their lines in the file, counted from 1.
     ///
     /// # Errors
     /// Fails as [`fields`](Self::fields) does.
@@ -191,7 +191,7 @@ pub fn valid_name(text: &str) -> Option<String> {
     fits.then(|| name.to_string())
 }
 
-/// Joins the words with single spaces and escapes control characters.
+/// Returns the text on one line: words are separated by single spaces, and control characters are escaped.
 pub fn single_line(text: &str) -> String {
     let words: Vec<&str> = text.split_whitespace().collect();
     escape_control_chars(&words.join(" "))

@@ -4,9 +4,11 @@ use serde::{Deserialize, Serialize};
 
 use super::text::{clip, head_and_tail};
 
-/// Maximum size of the texts of all instruction files in a prompt together, in bytes, without tags and marks of cuts.
+/// Maximum total size of the texts of all instruction files in a prompt, in bytes. Tags and the markers of cuts are not
+/// counted.
 pub const MEMORY_MAX: usize = 32 * 1024;
-/// Maximum number of files that [`ProjectMemory::report`] lists of each kind.
+/// Maximum number of files in each of the two lists that [`ProjectMemory::report`] returns: files that were read, and
+/// files that were skipped.
 const LISTED_MAX: usize = 64;
 
 /// An instruction file.
@@ -15,7 +17,7 @@ pub struct MemoryFile {
     /// The path relative to the root.
     pub path: String,
     pub text: String,
-    /// The file that imports it; `None` for AGENTS.md and CLAUDE.md of a directory, which need no import.
+    /// The file that imports this one; `None` for AGENTS.md and CLAUDE.md of a directory, which need no import.
     pub imported_by: Option<String>,
 }
 

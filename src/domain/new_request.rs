@@ -21,8 +21,8 @@ pub struct PendingCall {
 }
 
 impl PendingCall {
-    /// Returns the fingerprint of the tool's definition ([`crate::domain::mcp::McpTool::fingerprint`]), which its
-    /// scopes contain; 0 unless it is a tool of an MCP server.
+    /// Returns the fingerprint of the tool's definition ([`crate::domain::mcp::McpTool::fingerprint`]), which is stored
+    /// in `scopes`. Returns 0 if the tool does not belong to an MCP server.
     pub fn definition(&self) -> u64 {
         let found = self.scopes.iter().find_map(|scope| match scope {
             PermissionScope::ServerTool { definition, .. } => Some(*definition),

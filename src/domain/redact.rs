@@ -102,7 +102,8 @@ impl Redactor {
         Redactor::of(Vec::new(), variables)
     }
 
-    /// Returns a redactor that also redacts the values of these variables, with the bounds of [`Redactor::new`].
+    /// Returns a redactor that also redacts the values of these variables. The limits on their lengths are those of
+    /// [`Redactor::new`].
     #[must_use]
     pub fn with(&self, variables: impl IntoIterator<Item = (String, String)>) -> Redactor {
         Redactor::of(self.secrets.values.clone(), variables)

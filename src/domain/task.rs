@@ -14,7 +14,7 @@ pub enum TaskStatus {
     /// Not started. Can be claimed if it has no owner and no open blockers.
     #[default]
     Pending,
-    /// An owner works on it.
+    /// The owner works on the task.
     InProgress,
     /// Finished. Cannot be reopened. Older files write `done`.
     #[serde(alias = "done")]

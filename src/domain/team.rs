@@ -133,7 +133,7 @@ impl Member {
 pub struct Team {
     #[serde(default = "default_name")]
     pub team_name: String,
-    /// All members except the lead, including those that have shut down.
+    /// The teammates, including those that have shut down. The lead is not in the list.
     #[serde(default)]
     pub members: Vec<Member>,
     /// Fields written by other programs.

@@ -94,7 +94,7 @@ impl Dashboard {
             Some(screen) => screen,
             None => Screen::enter().context("the terminal cannot be set up")?,
         };
-        // An earlier session in this terminal may have left its images.
+        // Remove images that an earlier session in this terminal may have left on the screen.
         screen.remove_images()?;
         let (width, height) = screen.size()?;
         let mut state = UiState::new(width, height, time_zone::local());
@@ -164,7 +164,7 @@ impl Dashboard {
             self.frames.request(FrameCause::Key);
         }
         let mut left = self.run(blueprint).await;
-        // Stops git if the first commit still runs.
+        // Stop git if it is still creating the first commit.
         drop(self.first_commit);
         match &mut left {
             Ok(ExitReason::Restart(kept) | ExitReason::StartSession(_, kept)) => {

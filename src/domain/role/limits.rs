@@ -11,7 +11,7 @@ use super::{LIST_MAX, own_tool_names};
 use crate::domain::front_matter::single_line;
 use crate::domain::text::{clip, one_line};
 
-/// Maximum value of `maxTurns`. A larger one is reduced to it.
+/// Maximum value of `maxTurns`. A larger value is reduced to this one.
 const ROUNDS_MAX: u64 = 1000;
 /// The fields that limit what an agent may do. A file is rejected if one of these fields has no value, cannot be read
 /// or is misspelled: without the limit, the agent could do more than the role's author wants. An invalid `mcpServers`
@@ -62,7 +62,7 @@ impl RoleReader<'_> {
         Ok(())
     }
 
-    /// Removes a field with a list of tools, and resolves its entries.
+    /// Removes a field that contains a list of tools, and returns its resolved entries; `None` if the field is absent.
     fn tools(&mut self, field: &str) -> Result<Option<Vec<PatternEntry>>, RoleError> {
         let Some(value) = self.take(field) else {
             return Ok(None);
@@ -98,7 +98,7 @@ impl RoleReader<'_> {
                     let is_subagent = tools == ["task"];
                     let limit = pattern.filter(|p| !p.is_empty() && p != "*" && !is_subagent);
                     match limit {
-                        // Without the pattern, the tool could do more than the author wants.
+                        // Leave the tool out: without the pattern, it could do more than the author of the role wants.
                         Some(pattern) => format!(
                             "the pattern ({pattern}) is not supported, so the tool is left out: write its name without a pattern to allow all of it"
                         ),

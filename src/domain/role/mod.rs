@@ -122,7 +122,7 @@ pub struct AgentRole {
     /// When to use the role.
     pub description: String,
     pub source: RoleSource,
-    /// The path of the file as messages show it; empty for a built-in role.
+    /// The path of the file as shown in messages; empty for a built-in role.
     pub path: String,
     #[serde(flatten)]
     pub tools: ToolSelection,
@@ -157,7 +157,7 @@ impl AgentRole {
 /// A role's file that cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct BrokenRole {
-    /// The path of the file as messages show it.
+    /// The path of the file as shown in messages.
     pub path: String,
     /// The line, the problem and what to do, on one line.
     pub why: String,
@@ -225,7 +225,7 @@ impl RoleCatalog {
             "Roles for spawn_teammate and task (pass the name as role; it sets prompt, tools and model):",
         );
         let mut left_out = 0;
-        // Built-in roles come last: they are left out first.
+        // List built-in roles last, so that they are left out first if the list is too long.
         let (own, built_in): (Vec<&AgentRole>, Vec<&AgentRole>) =
             self.roles.iter().partition(|r| is_own(r));
         for role in own.into_iter().chain(built_in) {

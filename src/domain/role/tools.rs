@@ -1,4 +1,5 @@
-//! The tools of a role: resolves lists with names of Claude Code's or crewdeck's tools, and selects tools by them.
+//! The tools of a role: resolves the entries of its lists, which are names of Claude Code's or crewdeck's tools, and
+//! decides which tools an agent has.
 
 use serde::Serialize;
 

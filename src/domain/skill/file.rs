@@ -13,7 +13,7 @@ use crate::domain::text::{clip, one_line};
 /// The description of a skill that has none, as in learn-claude-code.
 const NO_DESCRIPTION: &str = "No description";
 
-/// Why a SKILL.md cannot be used: the line (from 1), the problem, and what to do.
+/// Why a SKILL.md cannot be used. The message contains the line number (from 1), the problem and what to do.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SkillError {
     /// The front matter cannot be read.

@@ -22,8 +22,8 @@ const LIMITING_HOOKS: &[&str] = &["PreToolUse", "PermissionRequest"];
 /// The tools that an agent does not have with `permissionMode: plan`.
 const NOT_WHILE_PLANNING: &[&str] = &["Write", "Edit", "Bash", "mcp__*"];
 
-/// An entry of a list of tools, and the pattern in parentheses that followed its name, such as `git *` in `Bash(git
-/// *)`.
+/// An entry of a list of tools, and the pattern in parentheses that followed its name, such as `git *` in
+/// `Bash(git *)`.
 type PatternEntry = (ToolEntry, Option<String>);
 
 impl RoleReader<'_> {

@@ -39,8 +39,8 @@ pub enum PlanGate {
 /// Permissions granted in advance: by the settings, and by the user for the session.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct PermissionRules {
-    /// Commands, given by their first words, and tools of MCP servers that need no approval: for example `docker
-    /// compose` or `mcp__git__*`.
+    /// Commands, given by their first words, and tools of MCP servers that need no approval: for example
+    /// `docker compose` or `mcp__git__*`.
     pub allow: Vec<String>,
     /// Permissions that the user granted until crewdeck ends.
     pub session: Vec<PermissionScope>,

@@ -78,9 +78,9 @@ fn files(root: &Path) -> FirstCommit {
     count_files(root, ENTRIES_MAX)
 }
 
-/// Counts the files below `root` that git does not ignore. Returns [`FirstCommit::ChooseFiles`] if there are too many
-/// files or too large ones, if there are more than `limit` files and directories, or if a name suggests a secret or
-/// another repository.
+/// Counts the files below `root` that git does not ignore. Returns [`FirstCommit::ChooseFiles`] instead in these cases:
+/// there are too many files, they are too large, there are more than `limit` files and directories, or a name suggests
+/// a secret or another repository.
 fn count_files(root: &Path, limit: usize) -> FirstCommit {
     let walk = WalkBuilder::new(root)
         .hidden(false)

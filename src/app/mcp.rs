@@ -123,7 +123,7 @@ fn source(source: ServerSource) -> &'static str {
     }
 }
 
-/// Returns the name of a state and the problem, which is empty if there is none.
+/// Returns the name of a state, and a text about the problem, which is empty if there is no problem.
 fn state(state: &ListedState) -> (&'static str, &str) {
     match state {
         ListedState::Approved => ("approved", ""),

@@ -117,8 +117,8 @@ impl PictureLoader {
         self.loaded.len() < PICTURES_MAX || self.loaded.front().is_some_and(is_spare)
     }
 
-    /// Waits until the picture that is being loaded is ready or has failed. Waits forever if none is being loaded.
-    /// Cancel safe.
+    /// Waits until the picture that is being loaded is ready or has failed. Waits forever if none is being loaded. No
+    /// picture is lost if the future is dropped.
     pub async fn next(&mut self) -> LoadedPicture {
         let Some((_, work)) = &mut self.running else {
             return std::future::pending().await;

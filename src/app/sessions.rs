@@ -19,7 +19,7 @@ const READ_MAX: usize = 64 * 1024 * 1024;
 /// Maximum length, in characters, of the first prompt of a session in the list.
 const PROMPT_MAX: usize = 300;
 
-/// Lists the sessions of a project. The one with the newest event comes first. Blocks for up to a few hundred
+/// Lists the sessions of a project. The session with the newest event comes first. Blocks for up to a few hundred
 /// milliseconds to read files.
 pub fn list(root: &Path) -> Vec<SessionSummary> {
     let ids = store::sessions(root).unwrap_or_default();

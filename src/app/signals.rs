@@ -37,7 +37,7 @@ impl Signals {
         })
     }
 
-    /// Waits for the next signal. Cancel safe.
+    /// Waits for the next signal. No signal is lost if the future is dropped.
     pub async fn any(&mut self) -> Signalled {
         tokio::select! {
             _ = self.interrupt.recv() => Signalled::Interrupt,

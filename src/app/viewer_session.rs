@@ -109,7 +109,7 @@ impl ViewerSession {
         Ok(())
     }
 
-    /// Waits for the next update. Cancel safe.
+    /// Waits for the next update. No update is lost if the future is dropped.
     pub async fn next(&mut self) -> ViewerUpdate {
         loop {
             tokio::select! {

@@ -133,8 +133,8 @@ pub fn state_folder() -> Option<PathBuf> {
 }
 
 impl Settings {
-    /// Returns the time after which an idle teammate leaves the team. `None`: it never leaves, because the setting is
-    /// 0.
+    /// Returns the time after which an idle teammate leaves the team. Returns `None` if teammates never leave, because
+    /// the setting is 0.
     pub fn idle_timeout(&self) -> Option<Duration> {
         match self.idle_timeout_s {
             None => Some(IDLE_TIMEOUT),

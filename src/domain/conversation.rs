@@ -21,7 +21,7 @@ pub enum LogRecord {
     Delivery {
         #[serde(flatten)]
         message: Message,
-        /// The read position in the inbox after this delivery, as an offset in bytes. `None`: the position is
+        /// The read position in the inbox after this delivery, as an offset in bytes. `None` means that the position is
         /// unchanged.
         inbox: Option<u64>,
         /// The ended background jobs whose results the message contains.

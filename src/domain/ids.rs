@@ -53,7 +53,7 @@ impl Name {
         }
     }
 
-    /// Parses the name of a teammate: like [`Name::party`], but rejects `lead`, `user` and `policy` in any case.
+    /// Parses the name of a teammate: like [`Name::party`], but rejects `lead`, `user` and `policy` regardless of case.
     pub fn member(text: &str) -> Result<Name, NameError> {
         let name = Name::party(text)?;
         if [Name::lead(), Name::user(), Name::policy()]

@@ -1,5 +1,5 @@
-//! Mentions of files in a message: `@src/main.rs`, or `@"a b.md"` for a path with blanks. Nothing here accesses the
-//! file system.
+//! Mentions of files in a message: `@src/main.rs`, or `@"a b.md"` for a path with blanks. This module does not access
+//! the file system.
 
 use serde::{Deserialize, Serialize};
 

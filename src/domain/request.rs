@@ -92,10 +92,10 @@ pub struct Request {
     pub comment: String,
     #[serde(default)]
     pub task: Option<TaskId>,
-    /// The choices for the answer to a question. Empty: free text.
+    /// The choices for the answer to a question. If there are none, the answer is free text.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub choices: Vec<String>,
-    /// The asker's working directory, relative to the project root. Empty: the root itself.
+    /// The asker's working directory, relative to the project root; empty for the root itself.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub workdir: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -92,9 +92,9 @@ impl SocketGroup {
 /// Resource limits of one command, including all processes that it starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CommandLimits {
-    /// Maximum number of processes; `None`: unlimited.
+    /// Maximum number of processes; `None` means unlimited.
     pub processes: Option<u32>,
-    /// Maximum memory in MiB; `None`: unlimited.
+    /// Maximum memory in MiB; `None` means unlimited.
     pub memory_mb: Option<u64>,
 }
 

@@ -61,10 +61,10 @@ impl PaneLayout {
 #[serde(default, deny_unknown_fields)]
 pub struct ScreenSettings {
     pub layout: PaneLayout,
-    /// Width of the left column in the wall layout, in percent; `None`: the default.
+    /// Width of the left column in the wall layout, in percent of the screen; `None` means the default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub wall_left: Option<u16>,
-    /// Width of the left column in the board layout, in percent; `None`: the default.
+    /// Width of the left column in the board layout, in percent of the screen; `None` means the default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub board_left: Option<u16>,
     #[serde(skip_serializing_if = "TodoPane::is_usual")]

@@ -128,7 +128,8 @@ const SECRET_ADDRESSES: &[&str] = &[
     "outlook.office.com/webhook/",
 ];
 
-/// Returns why the variable `name` with `value` is withheld from the programs of agents. `None`: it is passed on.
+/// Returns why the variable `name` with `value` is withheld from the programs of agents. Returns `None` if the variable
+/// is passed on.
 pub fn reason(name: &str, value: &str) -> Option<WithheldReason> {
     let is_exempt = is_exempt(name);
     let is_named = is_secret_name(name) || is_seed_name(name, value) || is_pin_name(name, value);

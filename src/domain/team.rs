@@ -86,7 +86,7 @@ pub struct Member {
     pub tags: Vec<String>,
     #[serde(default)]
     pub plan: PlanRule,
-    /// The member's model; empty: the lead's model.
+    /// The name of the member's model; empty for the lead's model.
     #[serde(default)]
     pub model: String,
     /// The id of the session that the member belongs to. When the session is resumed, the member is restored. Empty if
@@ -97,7 +97,7 @@ pub struct Member {
     /// get them again.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub first: String,
-    /// When the member was last known to be alive; zero: unknown. Not updated while the member is idle or waits for a
+    /// When the member was last known to be alive; zero if unknown. Not updated while the member is idle or waits for a
     /// decision.
     #[serde(default)]
     pub seen_at: Timestamp,

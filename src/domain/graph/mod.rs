@@ -37,7 +37,7 @@ pub struct NewTask {
     /// Everything else that the owner needs to know.
     pub description: String,
     pub blocked_by: Vec<TaskId>,
-    /// Tags a teammate must have to claim the task.
+    /// Tags that a teammate must have to claim the task.
     pub tags: Vec<String>,
     /// The name of the task's worktree; empty if it has none yet.
     pub worktree: String,

@@ -126,15 +126,15 @@ pub struct AgentRole {
     pub path: String,
     #[serde(flatten)]
     pub tools: ToolSelection,
-    /// The model; empty: the lead's model.
+    /// The name of the model; empty for the lead's model.
     pub model: String,
     pub effort: Option<RoleEffort>,
     /// The names of the skills whose text is part of the prompt.
     pub skills: Vec<String>,
-    /// The MCP servers whose tools the agent may use. `None`: all servers of the crew.
+    /// The MCP servers whose tools the agent may use. `None` means all servers of the crew.
     #[serde(rename = "mcpServers")]
     pub servers: Option<Vec<RoleServer>>,
-    /// Maximum number of model calls in one turn. `None`: the default for teammates or for subagents.
+    /// Maximum number of model calls in one turn. `None` means the default for teammates or for subagents.
     #[serde(rename = "maxTurns")]
     pub rounds_max: Option<u32>,
     pub color: Option<RoleColor>,

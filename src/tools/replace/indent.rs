@@ -7,8 +7,8 @@ use super::lines::FileLine;
 
 /// How the indentation of a model's text differs from that of the file.
 pub struct Indents {
-    /// One entry for each line of the model's old text that is not blank and matches a line of the file: the index in
-    /// the old text, the indentation in the old text, and the indentation in the file.
+    /// One entry for each line of the model's old text that is not blank and matches a line of the file. It contains
+    /// the index of the line in the old text, its indentation in the old text, and its indentation in the file.
     pairs: Vec<(usize, String, String)>,
     /// One level of indentation in the model's text.
     theirs: String,

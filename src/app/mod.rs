@@ -229,7 +229,7 @@ pub fn describe_error(error: &anyhow::Error) -> String {
 /// this process. Child processes keep the default action.
 fn survive_size_limits() {
     if open_files() < OPEN_FILES_MIN {
-        // With so few open files the runtime below cannot be created. `check_open_files` reports the problem later, if
+        // With so few open files, creating the runtime below can fail. `check_open_files` reports the problem later, if
         // the command needs an async runtime.
         return;
     }

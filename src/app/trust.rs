@@ -134,7 +134,7 @@ pub(super) fn refuse_agents(what: &str) -> Result<()> {
     Ok(())
 }
 
-/// Prints the problems in the files of servers and hooks, and how many servers and hooks wait for approval.
+/// Prints the problems in the files of servers and hooks, and which servers and how many hooks wait for approval.
 pub fn report(extensions: &Extensions) {
     for problem in extensions.problems.iter().take(PROBLEMS_MAX) {
         eprint_line(&format!("crewdeck: {problem}"));

@@ -123,7 +123,7 @@ pub trait ServerHost: Send + Sync {
     /// the future does not stop a start.
     fn start<'a>(&'a self, names: &'a [String]) -> BoxFuture<'a, ()>;
 
-    /// Returns the tools of all servers that are ready.
+    /// Returns the tools of all servers that can be called. A server that is being restarted keeps its tools.
     fn tools(&self) -> ToolCatalog;
 
     /// Calls a tool of a server and publishes the progress as output of the call. Dropping the future cancels the call

@@ -11,7 +11,7 @@ use crate::app::signals::Signals;
 use crate::app::{block_on, describe_error, print};
 use crate::cli::GlobalOptions;
 
-/// The text that is printed when the demo ends and its repository has been deleted.
+/// The text that is printed at the end of a demo in a temporary repository, which is then deleted.
 const AFTER_DEMO: &str = "Next: change to a git repository of your own and run crewdeck.\n";
 
 pub(super) enum ExitReason {

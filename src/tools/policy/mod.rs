@@ -203,8 +203,8 @@ fn flagged_commands<'a>(
         .filter_map(|simple| commands::approval_reason(simple, dir).map(|why| (simple, why)))
 }
 
-/// Returns whether the command begins with the words of an entry of `rules.allow`. A command with redirections needs
-/// approval even then.
+/// Returns whether the command begins with the words of an entry of `rules.allow`. Returns false for a command with
+/// redirections, which an entry never allows.
 fn is_allowed(simple: &words::SimpleCommand, rules: &PermissionRules) -> bool {
     simple.redirects.is_empty()
         && rules.allow.iter().any(|rule| {

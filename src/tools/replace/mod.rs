@@ -5,7 +5,7 @@
 //! 2. Whole lines. Ignores, one after the other: whitespace at line ends; indentation; spacing and blank lines; quotes
 //!    and trailing commas or semicolons (`lines::Tolerance`).
 //! 3. Steps 1 and 2 after removing what does not belong to the file: a code fence, line numbers, escapes (`clean`).
-//! 4. The pieces between lines such as `...` that stand for omitted text. Each piece is searched with steps 1 and 2.
+//! 4. The pieces between lines such as `...` that stand for omitted text. Each piece is searched as in step 2.
 //! 5. The most similar block (`similar`), if it is similar enough and no other block is nearly as similar.
 //!
 //! Only one place may match, unless every occurrence is to be replaced. In a block that does not match exactly, lines

@@ -39,18 +39,18 @@ use crate::tools::table;
 /// The configuration of a crew, complete before the crew starts a process or calls a server.
 pub struct Blueprint {
     pub root: PathBuf,
-    /// The directory in which crewdeck was started, below the project directory or equal to it.
+    /// The directory in which crewdeck was started: the project directory or a directory below it.
     pub dir: PathBuf,
-    /// The settings. Environment variables and options have already replaced values from settings files.
+    /// The settings, after environment variables and command-line options have replaced values from settings files.
     pub settings: Settings,
-    /// Whether the user has decided on the project's sensitive settings, and how.
+    /// The project's settings that need the user's approval, and the user's decision about them.
     pub project: ProjectPolicy,
-    /// The MCP servers and hooks of the user and of the project, approved or not.
+    /// The MCP servers and hooks of the user and of the project, including those that are not approved.
     pub extensions: Arc<Extensions>,
     /// The model provider; `None` if no setting, option or key selects one.
     pub choice: Option<ProviderChoice>,
     pub approvers: Approvers,
-    /// The team that the user wants from the start.
+    /// The team preset that the user selected; `None` if the user selected none.
     pub preset: Option<TeamPreset>,
     /// The id of the session to resume; `None` starts a new session.
     pub resume: Option<String>,
@@ -81,7 +81,8 @@ impl Blueprint {
             bail!("--speed is for the demo: use it with --demo");
         }
         if let (true, Some(dir), None) = (wants_demo, &global.dir, &global.resume) {
-            // Validate before the folder is created: a leftover folder would make the next attempt fail.
+            // Check the settings before the folder is created. If this attempt fails after that, the folder is not
+            // empty, and the next attempt fails too.
             load_settings(global, dir)?;
         }
         let (root, demo) = if wants_demo {
@@ -102,7 +103,7 @@ impl Blueprint {
         if demo.is_some() {
             settings.sandbox = supervisor::demo_sandbox(&settings);
         }
-        // The demo is the same for every user.
+        // The demo uses no servers and hooks of the user, so that it is the same for every user.
         let extensions = if wants_demo {
             Extensions::default()
         } else {
@@ -142,7 +143,7 @@ impl Blueprint {
         self.demo.is_some()
     }
 
-    /// Returns whether the project directory is temporary. It is then deleted when crewdeck ends.
+    /// Returns whether the project directory is a temporary one, which is deleted when crewdeck ends.
     pub fn is_temporary(&self) -> bool {
         self.demo
             .as_ref()
@@ -156,7 +157,7 @@ impl Blueprint {
     }
 }
 
-/// Loads the settings for `root` and checks their tool names.
+/// Loads the settings of the project `root` and checks the tool names in them.
 fn load_settings(global: &GlobalOptions, root: &Path) -> Result<LoadedSettings> {
     let settings = settings(global, root)?;
     if let Some(names) = &settings.settings.tools {
@@ -176,8 +177,8 @@ pub enum Built {
 /// Starts the crew. If another process runs one in the same directory, returns [`Built::RunsElsewhere`].
 ///
 /// # Errors
-/// [`ModelUnavailable`](super::model_setup::ModelUnavailable) if no model is available, else the reason why the crew
-/// cannot start.
+/// Fails with [`ModelUnavailable`](super::model_setup::ModelUnavailable) if no model is available. Any other error says
+/// why the crew cannot start.
 pub async fn build(blueprint: &Blueprint, publisher: EventSender) -> Result<Built> {
     let root = &blueprint.root;
     let notices = store::prepare(root)?;
@@ -192,7 +193,8 @@ pub async fn build(blueprint: &Blueprint, publisher: EventSender) -> Result<Buil
     }
 }
 
-/// Resumes `session`, whose crew's process has ended. `freed` is the crew lock that this process acquired after that.
+/// Resumes `session` after the process of its crew has ended. `freed` is the crew lock, which this process has acquired
+/// since then.
 ///
 /// # Errors
 /// Fails as [`build`] does. The crew lock is then released.
@@ -207,7 +209,7 @@ pub async fn take_over(
     start_crew(blueprint, lock, session, resumes, publisher).await
 }
 
-/// Returns whether the project `root` has earlier sessions; false if that cannot be determined.
+/// Returns whether the project `root` has earlier sessions. Returns false if the sessions cannot be read.
 fn has_earlier(root: &Path) -> bool {
     store::sessions(root).is_ok_and(|all| !all.is_empty())
 }
@@ -313,7 +315,7 @@ async fn start_crew(
     })))
 }
 
-/// Returns the roles for `root`.
+/// Returns the roles that agents of the project `root` can have.
 pub(super) fn roles(root: &Path) -> Roles {
     Roles::open(root, config::user_folder().map(|f| f.join("agents")))
 }
@@ -357,7 +359,8 @@ fn server_parts(extensions: &Arc<Extensions>) -> Option<ServerParts> {
     })
 }
 
-/// Returns what the crew needs to run hooks; `None` if none is approved. An approval takes effect at the next start.
+/// Returns what the crew needs to run the approved hooks; `None` if no hook is approved. A hook that the user approves
+/// later runs only after the next start.
 fn hook_parts(blueprint: &Blueprint) -> Option<HookParts> {
     let (extensions, root) = (&blueprint.extensions, &blueprint.root);
     let hooks = extensions.hooks.iter();
@@ -372,7 +375,8 @@ fn hook_parts(blueprint: &Blueprint) -> Option<HookParts> {
         specs,
         trust: Arc::<Extensions>::clone(extensions),
         scratch: config::state_folder()?.join("hooks"),
-        // In a run without a user the approver `ask` denies, but the settings do not.
+        // Check the settings, not the approver in use: without a user at the terminal, `ask` is replaced by `deny`, and
+        // hooks may still approve.
         can_approve: blueprint.settings.approvers().2 != Approver::Deny,
     })
 }
@@ -384,7 +388,7 @@ async fn publish_notices(publisher: &EventSender, notices: Vec<String>) {
     }
 }
 
-/// Returns the project's instruction files, without secrets.
+/// Reads the project's instruction files and redacts secrets in them.
 fn memory(root: &Path, dir: &Path, publisher: &EventSender) -> ProjectMemory {
     let mut memory = store::project_memory(root, dir);
     for file in &mut memory.files {

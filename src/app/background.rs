@@ -1,17 +1,17 @@
-//! The background colour of the terminal, which decides the theme if the user has chosen none.
+//! The background colour of the terminal. If the user has not chosen a theme, this colour decides which one is used.
 //!
-//! The terminal is asked once, with the first frame (OSC 11), and nothing waits for its answer. crossterm does not know
-//! answers of this kind and reads them as keys: `Alt+]`, the text `11;rgb:…`, and `Ctrl+g` or `Alt+\` for the end.
-//! Until the answer is complete, such keys are removed from the input. If the terminal does not answer, nothing
-//! changes.
+//! crewdeck asks the terminal once, with the first frame (OSC 11), and does not wait for the answer. crossterm does not
+//! know such answers and reads them as keys: `Alt+]`, the text `11;rgb:…`, and `Ctrl+g` or `Alt+\` for the end. This
+//! module removes these keys from the input until the answer is complete. If the terminal does not answer, all keys are
+//! passed on.
 
 use crossterm::event::{Event, KeyCode, KeyEvent, KeyModifiers};
 
 use crate::config::Settings;
 use crate::ui::{ColorDepth, Theme, ThemeName};
 
-/// How the text of the terminal's answer begins, without its first two characters: the escape character and `]` arrive
-/// as the key `Alt+]`.
+/// First characters of the text in the terminal's answer. The escape character and the `]` before this text are read as
+/// the key `Alt+]`.
 const START: &str = "11;rgb";
 /// Maximum length of the text of the terminal's answer, in characters. The longest known form is `11;rgba:` with four
 /// numbers of four digits.
@@ -21,7 +21,8 @@ const ANSWER_MAX: usize = 32;
 #[derive(Debug, Clone, Default)]
 pub struct BackgroundQuery {
     state: QueryState,
-    /// The keys of the terminal's answer that were received so far. Empty if none has begun.
+    /// The keys of an incomplete answer of the terminal, held back until more keys arrive; empty if no answer has
+    /// begun.
     held: Vec<Event>,
     /// The characters of the keys in `held`, except the first key, `Alt+]`.
     text: String,
@@ -32,11 +33,12 @@ enum QueryState {
     #[default]
     NotAsked,
     Asked,
-    /// The terminal's answer is complete. Holds the theme for the background; `None` if the answer was not understood.
+    /// The terminal's answer is complete. Contains the theme that suits the background; `None` if the answer could not
+    /// be parsed.
     Answered(Option<ThemeName>),
 }
 
-/// What a key means within the terminal's answer.
+/// The part of the terminal's answer that a key stands for.
 enum AnswerPart {
     Sign(char),
     End,
@@ -86,7 +88,7 @@ impl BackgroundQuery {
                     } else {
                         self.text.clear();
                         out.append(&mut self.held);
-                        // This key does not continue the held answer, but it may begin an answer itself.
+                        // This key does not continue the held keys, but it may be the first key of an answer.
                         if self.take(*key, is_split) {
                             self.held.push(input);
                         } else {
@@ -100,9 +102,9 @@ impl BackgroundQuery {
         (out, theme)
     }
 
-    /// Returns whether `key` belongs to the terminal's answer, and collects its character in `text`. An answer begins
-    /// with `Alt+]`, or with `]` if `is_split` says that the escape character arrived alone. The end key, `Ctrl+g` or
-    /// `Alt+\`, completes it.
+    /// Returns whether `key` belongs to the terminal's answer, and appends its character to `text`. An answer begins
+    /// with `Alt+]`, or with `]` if `is_split` is true: the escape character then arrived separately. The key `Ctrl+g`
+    /// or `Alt+\` completes the answer.
     fn take(&mut self, key: KeyEvent, is_split: bool) -> bool {
         if self.held.is_empty() {
             return is_split
@@ -130,8 +132,8 @@ impl BackgroundQuery {
         }
     }
 
-    /// If the terminal's answer is complete, drops its keys and returns the theme for the background. Returns `None` if
-    /// the answer is incomplete or was not understood.
+    /// If the terminal's answer is complete, drops its keys and returns the theme that suits the background. Returns
+    /// `None` if the answer is incomplete or could not be parsed.
     fn finished(&mut self) -> Option<ThemeName> {
         let QueryState::Answered(theme) = self.state else {
             return None;
@@ -154,8 +156,8 @@ fn part(key: KeyEvent) -> Option<AnswerPart> {
     }
 }
 
-/// Returns whether `inputs` begin with a terminal's answer without its escape character, which arrived alone and was
-/// read as a key. A user cannot type that much at once.
+/// Returns whether `inputs` begin with an answer of the terminal whose escape character arrived separately and was read
+/// as the key Esc. A user cannot type that many keys at once.
 fn follows_lost_escape(inputs: &[Event]) -> bool {
     let sign = |input: &Event| match input {
         Event::Key(key) => match part(*key) {

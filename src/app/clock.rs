@@ -5,13 +5,12 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use crate::domain::timestamp::Timestamp;
 
-/// The state of [`now`], the clock of this process. Code that needs a different clock, such as a test, takes one as a
-/// function.
+/// The last result of [`now`]. Code that needs another clock, such as a test, takes a function as a parameter.
 static READINGS: Mutex<Option<(Instant, Readings)>> = Mutex::new(None);
 
 /// Returns the wall-clock time, but never less than a previous result. If the system clock is set back, the returned
-/// time continues to grow with the monotonic clock until the system clock catches up. So ages stay positive, and
-/// countdowns do not restart.
+/// time continues to grow with the monotonic clock until the system clock catches up. As a result, ages stay positive
+/// and countdowns do not restart.
 pub fn now() -> Timestamp {
     let wall = SystemTime::now().duration_since(UNIX_EPOCH);
     let wall = wall.unwrap_or_default().as_secs_f64();
@@ -20,12 +19,12 @@ pub fn now() -> Timestamp {
     last.next(wall, began.elapsed())
 }
 
-/// The last readings of the system clock and the monotonic clock.
+/// The state that the next result depends on.
 #[derive(Debug, Default)]
 struct Readings {
-    /// The time that was returned last, in seconds since 1970.
+    /// The last result, in seconds since 1970.
     returned: f64,
-    /// The time from the first to the last reading, on the monotonic clock.
+    /// The monotonic clock at the last result, measured from the first result.
     elapsed: Duration,
 }
 

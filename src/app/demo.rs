@@ -25,8 +25,8 @@ const FILES: &[(&str, &str)] = &[
     ),
 ];
 
-/// Git settings of the demo's repository. With them, commits and merges work whatever the user's own git settings are,
-/// and also without a configured user name.
+/// Git settings of the demo's repository. They override the user's git settings, so that commits and merges also work
+/// with unusual settings and without a configured user name.
 const SETTINGS: &[(&str, &str)] = &[
     ("user.name", "crewdeck demo"),
     ("user.email", "demo@localhost"),
@@ -37,7 +37,7 @@ const SETTINGS: &[(&str, &str)] = &[
     ("rerere.enabled", "false"),
 ];
 
-/// The demo's repository. A temporary one is deleted on drop.
+/// The demo's repository. If it is in a temporary folder, the folder is deleted on drop.
 pub struct Repository {
     path: PathBuf,
     temporary: Option<tempfile::TempDir>,
@@ -87,7 +87,7 @@ impl Repository {
             }
             std::fs::write(&file, content)?;
         }
-        // Without the template's hooks, which would be copied for nothing.
+        // An empty template keeps git from copying its example hooks, which the demo does not need.
         git(
             &path,
             &["init", "--quiet", "--template=", "--initial-branch=main"],

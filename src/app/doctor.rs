@@ -28,7 +28,7 @@ mod model;
 
 /// Maximum number of servers and hooks without approval that are listed one by one.
 const ITEMS_MAX: usize = 10;
-/// Maximum length of one of them, in characters.
+/// Maximum length of a listed server or hook, in characters. The rest is cut.
 const ITEM_MAX: usize = 300;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -115,7 +115,7 @@ pub async fn check(options: GlobalOptions, root: PathBuf) -> Vec<DoctorResult> {
         .collect()
 }
 
-/// The facts that doctor gathers without contacting the model server.
+/// The facts that the command `doctor` gathers without contacting the model server.
 struct LocalFacts {
     root: PathBuf,
     settings: Result<Settings>,
@@ -147,7 +147,7 @@ impl LocalFacts {
         }
     }
 
-    /// Asks the model server, and returns all facts that the checks need.
+    /// Contacts the model server. Returns the facts about it together with the local ones.
     async fn with_model(self, global: &GlobalOptions) -> DoctorContext {
         DoctorContext {
             model: model::facts(global, self.settings).await,
@@ -176,7 +176,7 @@ fn examine(place: &DoctorContext) -> Vec<Finding> {
         .collect()
 }
 
-/// Returns one JSON array: first the applied fixes, then the findings.
+/// Returns a JSON array with one object per applied fix, followed by one object per finding.
 fn to_json(fixed: &[String], findings: &[Finding]) -> Result<Value> {
     let done = |text: &String| json!({"check": "mend", "level": "ok", "text": text});
     let mut all: Vec<Value> = fixed.iter().map(done).collect();
@@ -186,7 +186,8 @@ fn to_json(fixed: &[String], findings: &[Finding]) -> Result<Value> {
     Ok(Value::Array(all))
 }
 
-/// Returns the format of the report: width and colours of the terminal if standard output is one, else plain text.
+/// Returns the format of the report: with the width and colours of the terminal if standard output is a terminal,
+/// otherwise plain text.
 fn paper() -> ReportFormat {
     if !std::io::stdout().is_terminal() {
         return ReportFormat::PLAIN;
@@ -200,10 +201,10 @@ fn paper() -> ReportFormat {
     }
 }
 
-/// Prints `text` to standard output. Its control characters must be escaped already. A closed pipe is no error.
+/// Prints `text`, whose control characters must already be escaped, to standard output. A closed pipe is not an error.
 fn print_line(text: &str) -> Result<()> {
     match writeln!(std::io::stdout().lock(), "{text}") {
-        // The reader closed the pipe (`| head`): a normal end.
+        // The program that reads the output has closed the pipe, as `| head` does. This is a normal end.
         Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
         written => Ok(written?),
     }
@@ -214,8 +215,8 @@ fn warn(text: &str) {
     let _ = writeln!(std::io::stderr().lock(), "crewdeck: {}", one_line(text));
 }
 
-/// Returns `mode`, or [`FixMode::Report`] with a printed warning if nothing can be fixed now. That is so if a crew is
-/// running, or if the user must be asked and there is no terminal.
+/// Returns the mode to use. If no fix can be applied now, prints a warning and returns [`FixMode::Report`]. This
+/// happens if a crew is running, or if the user must confirm fixes and there is no terminal.
 fn allowed(mode: FixMode, crew: &CrewPresence, findings: &[Finding]) -> FixMode {
     let wants_fixes = mode != FixMode::Report;
     if wants_fixes && *crew != CrewPresence::None {
@@ -232,7 +233,7 @@ fn allowed(mode: FixMode, crew: &CrewPresence, findings: &[Finding]) -> FixMode 
     mode
 }
 
-/// Applies the fixes, and returns a line for each applied fix. Meanwhile holds the crew lock, so that no crew can
+/// Applies the fixes and returns one line for each applied fix. Holds the crew lock while doing so, so that no crew can
 /// start.
 fn apply_fixes(place: &DoctorContext, findings: &[Finding], mode: FixMode) -> Result<Vec<String>> {
     store::prepare(&place.root)?;
@@ -311,8 +312,8 @@ fn settings_facts(root: &Path) -> SettingsFacts {
     }
 }
 
-/// Returns the names of environment variables with secrets that commands of agents do not get, and of the variables in
-/// `passed`, which they get.
+/// Returns the names of the environment variables that contain secrets and are withheld from commands of agents. Also
+/// returns `passed`, the names of the variables that the settings pass on.
 fn environment_facts(passed: Vec<String>) -> EnvironmentFacts {
     let all = environment::secret_names();
     let names = all.into_iter().map(|(name, _)| name);

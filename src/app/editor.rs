@@ -15,15 +15,15 @@ use super::describe_error;
 use crate::domain::text::escape_control_chars;
 use crate::ui::{COMPOSER_MAX, bytes};
 
-/// How long an editor that got SIGTERM may take to end before it gets SIGKILL.
+/// Time between SIGTERM and SIGKILL when an editor is stopped.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Opens `text` in `$VISUAL`, `$EDITOR` or vi and returns the edited text. When `stop` is cancelled, the editor gets
-/// SIGTERM, and SIGKILL two seconds later.
+/// Opens `text` in `$VISUAL`, `$EDITOR` or vi and returns the edited text. If `stop` is cancelled, the editor gets
+/// SIGTERM, and two seconds later SIGKILL.
 ///
 /// # Errors
-/// Fails if the editor is missing or fails, or if the edited text is not UTF-8 or too long for the input field. If
-/// there is edited text, it stays in a file that the error names.
+/// Fails if the editor is missing or fails, or if the edited text is not UTF-8 or too long for the input field. If the
+/// user has edited the text, the error names the file that still contains it.
 pub async fn edit(text: &str, stop: &CancellationToken) -> Result<String> {
     let file = copy_of(text)?;
     match open(file.path(), stop).await {

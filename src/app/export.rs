@@ -8,11 +8,11 @@ use super::assemble::shown;
 use super::secrets;
 use crate::store::{StoreError, atomic};
 
-/// If the file to write exists, the numbers 2 to this one are tried in its name.
+/// Highest number that is added to the name of a new file while a file of that name exists. The first number is 2.
 const NAMES_MAX: u32 = 1000;
 
-/// Redacts secrets in `text` and writes it to `path`, which may be relative to `root` or begin with `~/`. If that file
-/// exists, adds a number to the name of the new one. Returns the path of the new file as text.
+/// Redacts secrets in `text` and writes it to a new file at `path`, which may be relative to `root` or begin with `~/`.
+/// If a file exists at `path`, adds a number to the name of the new file. Returns the path of the new file as text.
 ///
 /// # Errors
 /// Fails if the file cannot be written.

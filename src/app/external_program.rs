@@ -1,5 +1,5 @@
-//! Runs whatever uses the terminal instead of the dashboard: `$EDITOR`, or printing a conversation to the terminal's
-//! scroll-back.
+//! Runs programs that use the terminal instead of the dashboard: an editor, or printing a conversation to the
+//! terminal's scroll-back.
 
 use std::io::Write;
 
@@ -13,7 +13,8 @@ use super::editor;
 /// The line that follows a printed text and says how to return to the dashboard.
 const GO_BACK: &str = "-- Press Enter to return to crewdeck --";
 
-/// What uses the terminal instead of the dashboard. Meanwhile the terminal is in the mode that the shell left it in.
+/// A program or action that uses the terminal instead of the dashboard. While it runs, the terminal is in the mode in
+/// which crewdeck found it at its start.
 pub enum ExternalProgram {
     /// Edit the text in `$EDITOR`.
     Edit(String),
@@ -32,10 +33,11 @@ impl ExternalProgram {
         }
     }
 
-    /// Runs the program until it ends or `stop` is cancelled. Returns the edited text, if any.
+    /// Runs the program until it ends or `stop` is cancelled. Returns the edited text for `ExternalProgram::Edit`,
+    /// otherwise `None`.
     ///
     /// # Errors
-    /// Fails if the editor is missing or fails, or if the terminal is gone.
+    /// Fails if the editor is missing or fails, or if the terminal cannot be used.
     pub async fn run(self, stop: &CancellationToken) -> Result<Option<String>> {
         match self {
             ExternalProgram::Edit(text) => editor::edit(&text, stop).await.map(Some),
@@ -50,11 +52,11 @@ impl ExternalProgram {
     }
 }
 
-/// Prints `text` and waits for Enter. Control characters in `text` must be escaped already. The terminal stays in line
-/// mode, so there is no mode to restore.
+/// Prints `text`, whose control characters must already be escaped, and waits for Enter. Does not change the mode of
+/// the terminal.
 async fn print(text: &str) -> Result<()> {
     let all = format!("\n{}\n\n{GO_BACK}", text.trim_end());
-    // A blocking write on a thread of its own: a stalled terminal must not prevent crewdeck from exiting.
+    // Write on another thread: a stalled terminal must not prevent crewdeck from exiting.
     let printed = tokio::task::spawn_blocking(move || {
         let mut out = std::io::stdout().lock();
         out.write_all(all.as_bytes()).and_then(|()| out.flush())

@@ -1,19 +1,21 @@
-//! Limits the frame rate to 30 per second, with priority for keys over streamed events. Pure.
+//! Limits the frame rate to 30 per second, with priority for keys over streamed events. Reads no clock and does no I/O.
 
 use std::time::Duration;
 
 /// Maximum number of frames per second on average over a longer time.
 const FRAMES: f64 = 30.0;
-/// Number of frames that may be drawn without a delay after an idle time.
+/// Number of frames that may be drawn without a delay when no frame was drawn for a while.
 const BURST: f64 = 3.0;
-/// Number of frames that may be drawn without a delay at the start. The empty panes, the team and the board arrive
+/// Number of frames that may be drawn without a delay at the start, when the empty panes, the team and the board arrive
 /// within milliseconds.
 const START: f64 = BURST + 3.0;
-/// Minimum time from any frame to a frame for an event. A third of all frames is thus left for keys, so that typed text
-/// appears at once while answers stream in.
+/// Minimum time from any frame to a frame for an event, except during the burst at the start. Events can thus use at
+/// most 20 of the 30 frames per second. The others are left for keys, so that typed text appears at once while answers
+/// stream in.
 const STREAM: Duration = Duration::from_millis(50);
 
-/// Number of frames that events must leave for keys. So a key waits only if keys alone come faster than [`FRAMES`].
+/// Number of frames that events must leave for keys. As a result, a key has to wait only if keys alone arrive faster
+/// than [`FRAMES`].
 const RESERVE: f64 = 1.0;
 
 /// Why a frame is drawn. A later variant has higher priority.
@@ -25,7 +27,8 @@ pub enum FrameCause {
     Key,
 }
 
-/// A token bucket that limits the frame rate: each frame takes a token. All times are measured from one fixed point.
+/// A token bucket that limits the frame rate: each frame takes a token. All times are measured from the same fixed
+/// point in time.
 #[derive(Debug)]
 pub struct FrameLimiter {
     /// The number of frames that may be drawn without a delay, as of the time `last`.

@@ -1,5 +1,5 @@
-//! Checks whether tasks can have git worktrees in a directory, determines what a first commit would contain, and
-//! creates it.
+//! Checks whether tasks can have git worktrees in a directory. If a first commit is missing, determines what it would
+//! contain, and creates it.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -11,12 +11,13 @@ use super::onboarding::{FirstCommit, GitStatus};
 use crate::domain::folders;
 use crate::store::{self, GitError};
 
-/// Maximum number of files in a first commit that crewdeck creates. With more, the user has to choose the files.
+/// Maximum number of files in a first commit that crewdeck creates. If there are more, the user has to choose the files
+/// and commit them.
 const FILES_MAX: usize = 1000;
-/// Maximum number of files and directories to visit while the files are counted.
+/// Maximum number of files and directories that are visited to count the files for a first commit.
 const ENTRIES_MAX: usize = 10_000;
-/// Maximum total size, in bytes, of the files in a first commit that crewdeck creates. With more, the user has to
-/// choose the files.
+/// Maximum total size, in bytes, of the files in a first commit that crewdeck creates. If they are larger, the user has
+/// to choose the files and commit them.
 const BYTES_MAX: u64 = 64 * 1024 * 1024;
 /// The reason for [`FirstCommit::ChooseFiles`] if one of the limits above is exceeded.
 const A_LOT: &str = "there are many or large files here";
@@ -37,7 +38,8 @@ pub fn check(root: &Path) -> GitStatus {
     judge(root, files)
 }
 
-/// Returns whether [`check`] would return [`GitStatus::Ready`]. Is faster, because it does not visit the user's files.
+/// Returns whether [`check`] would return [`GitStatus::Ready`]. Faster than `check`, because it does not visit the
+/// user's files.
 pub fn is_ready(root: &Path) -> bool {
     judge(root, |_| FirstCommit::Files(0)) == GitStatus::Ready
 }
@@ -47,7 +49,7 @@ fn judge(root: &Path, files: fn(&Path) -> FirstCommit) -> GitStatus {
         Err(GitError::NoRepository(_)) => GitStatus::NoRepository(files(root)),
         Err(GitError::NoCommits) => GitStatus::NoCommits(files(root)),
         Err(why @ (GitError::Missing | GitError::TooOld(_))) => GitStatus::NoGit(why.to_string()),
-        // The crew reports all other problems.
+        // Other problems do not belong on the setup page: the crew reports them.
         Ok(_) | Err(_) => GitStatus::Ready,
     }
 }
@@ -58,7 +60,7 @@ fn judge(root: &Path, files: fn(&Path) -> FirstCommit) -> GitStatus {
 /// Fails if git fails or was stopped.
 pub fn make(root: &Path, stop: Arc<AtomicBool>) -> Result<(), GitError> {
     store::begin_repository(root, stop, || {
-        // The next start reports state folders that could not be excluded.
+        // Ignore errors: state folders that could not be excluded from git are reported at the next start.
         drop(store::prepare(root));
     })
 }
@@ -76,9 +78,9 @@ fn files(root: &Path) -> FirstCommit {
     count_files(root, ENTRIES_MAX)
 }
 
-/// Counts the files below `root` that git does not ignore. Returns [`FirstCommit::ChooseFiles`] if there are too many
-/// files or too large ones, if there are more than `limit` files and directories, or if a name suggests a secret or
-/// another repository.
+/// Counts the files below `root` that git does not ignore. Returns [`FirstCommit::ChooseFiles`] instead in these cases:
+/// there are too many files, they are too large, there are more than `limit` files and directories, or a name suggests
+/// a secret or another repository.
 fn count_files(root: &Path, limit: usize) -> FirstCommit {
     let walk = WalkBuilder::new(root)
         .hidden(false)

@@ -44,8 +44,8 @@ pub enum RunOutcome {
     Interrupted,
 }
 
-/// Returns whether standard input and standard error are a terminal, so that a user can answer questions. Otherwise, in
-/// a script or a pipe, the approver `ask` means `deny`.
+/// Returns whether standard input and standard error are terminals, so that a user can answer questions. If not, as in
+/// a script or a pipe, the approver `ask` is replaced by `deny`.
 pub fn has_user() -> bool {
     std::io::stdin().is_terminal() && std::io::stderr().is_terminal()
 }
@@ -102,7 +102,7 @@ pub async fn run(
             OutputFormat::Text => print_event(&event, began),
         };
         if let Err(error) = written {
-            // The reader closed the pipe: a normal end.
+            // The program that reads the output has closed the pipe. This is a normal end.
             if error.kind() == std::io::ErrorKind::BrokenPipe {
                 return Ok(RunOutcome::OutputClosed);
             }
@@ -152,7 +152,7 @@ pub async fn run(
 pub fn prompt(root: &Path, text: String) -> Command {
     let attachments = mention::mentions(&text, |_| false);
     for Mention { path, is_required } in &attachments {
-        // The crew knows the servers.
+        // A mention `@server:uri` of a resource is not checked: only the crew knows the servers.
         let is_missing =
             !is_required && split_resource(path).is_none() && !root.join(path).exists();
         if is_missing && path.contains(['/', '.']) {
@@ -241,7 +241,7 @@ fn agent_progress(agent: &Name, event: &AgentEvent, at: Timestamp) -> Option<Str
         AgentEvent::ContextAdded { what, .. } => what.clone(),
         AgentEvent::Compacted { compaction } => {
             let (before, after) = (compaction.before, compaction.after);
-            // A short conversation may grow by its summary.
+            // The summary can make a short conversation longer.
             if after < before {
                 format!("conversation compacted from {before} to {after} tokens")
             } else {
@@ -300,7 +300,7 @@ async fn decide(crew: &Crew, ids: &mut CommandIds, request: Request, form: Outpu
         how_to_answer(&request)
     );
     let answer = tokio::task::spawn_blocking(move || {
-        // If the question cannot be printed, the answer is no.
+        // If the question cannot be printed, the request is rejected.
         write!(std::io::stderr().lock(), "{question}")?;
         let mut line = String::new();
         let read = std::io::stdin().read_line(&mut line);
@@ -315,8 +315,8 @@ async fn decide(crew: &Crew, ids: &mut CommandIds, request: Request, form: Outpu
     }
 }
 
-/// Returns the last lines of what the user is asked at the terminal: the numbered choices, if any, and the prompt for
-/// the answer.
+/// Returns the last lines of a request that is printed on the terminal: the numbered choices, if any, and how to
+/// answer.
 fn how_to_answer(request: &Request) -> String {
     match request.kind {
         RequestKind::Plan
@@ -334,7 +334,7 @@ fn how_to_answer(request: &Request) -> String {
     }
 }
 
-/// Returns the decision and comment that the typed `line` means for `request`.
+/// Returns the verdict and the comment that the line typed by the user means for `request`.
 fn parse_answer(request: &Request, line: &str) -> (Verdict, String) {
     match request.kind {
         RequestKind::Plan

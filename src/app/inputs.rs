@@ -7,10 +7,11 @@ use crossterm::event::{self, Event, MouseEvent, MouseEventKind};
 
 /// Maximum number of inputs in one batch. Further inputs are handled after the next frame.
 const INPUTS_MAX: usize = 1024;
-/// Maximum number of consecutive wheel events in one direction that take effect in one batch.
+/// Maximum number of consecutive mouse wheel events in one direction that are kept in one batch. Further ones are
+/// dropped.
 const NOTCHES_MAX: usize = 16;
 
-/// The timeout of a poll for pending input. With a timeout of zero, crossterm would not poll at all.
+/// Timeout of a check for pending input. It is not zero, because crossterm then does not check at all.
 const AT_ONCE: Duration = Duration::from_micros(100);
 
 /// Returns `first` and all pending inputs, without redundant ones. crossterm must use `poll` (its feature
@@ -27,8 +28,8 @@ pub fn read_batch(first: Event) -> io::Result<Vec<Event>> {
     Ok(without_redundant(inputs))
 }
 
-/// Returns whether mouse event `after` makes the previous event `before` redundant. Only moves and drags can be
-/// redundant.
+/// Returns whether the mouse event `after` makes the event `before` redundant. This is so only for two moves or two
+/// drags in succession.
 fn replaces(before: MouseEvent, after: MouseEvent) -> bool {
     let is_motion = matches!(after.kind, MouseEventKind::Moved | MouseEventKind::Drag(_));
     is_motion && before.kind == after.kind

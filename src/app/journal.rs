@@ -1,4 +1,5 @@
-//! Writes the journal on a separate thread: every event except deltas, one JSON line each.
+//! Writes the journal on a separate thread: one JSON line for each event, except for deltas and the lists of what MCP
+//! servers offer.
 
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, Sender, SyncSender, TrySendError, channel, sync_channel};
@@ -19,7 +20,7 @@ pub struct JournalWriter {
 }
 
 impl JournalWriter {
-    /// Opens the journal of `session` for appending. [`JournalWriter::note`] reports write errors.
+    /// Opens the journal of `session` for appending. Errors are reported by [`JournalWriter::note`].
     pub fn open(root: &Path, session: &str) -> JournalWriter {
         let (lines, queue) = sync_channel::<String>(LINES_MAX);
         let (warn, warnings) = channel();
@@ -39,11 +40,11 @@ impl JournalWriter {
         }
     }
 
-    /// Queues an event for writing. Never blocks: if [`LINES_MAX`] lines are queued already, drops the event and counts
-    /// it as missed. Returns a warning for the user once after writing has begun to fail, and once after it works
+    /// Queues an event for writing. Never blocks: if [`LINES_MAX`] lines are already queued, drops the event and counts
+    /// it as missed. Returns a warning for the user when writing has begun to fail, and another one when it works
     /// again.
     pub fn note(&mut self, event: &Event) -> Option<String> {
-        // What servers offer can be large, and only the present session needs it.
+        // The lists of what MCP servers offer can be large and are needed only in the present session.
         let is_left_out = event.kind.is_delta()
             || matches!(event.kind, EventKind::Crew(CrewEvent::OffersListed(_)));
         if let (false, Some(lines), Ok(line)) =
@@ -67,7 +68,8 @@ impl Drop for JournalWriter {
     fn drop(&mut self) {
         self.lines = None;
         if let Some(writer) = self.writer.take() {
-            // The thread ends with its queue. The panic hook has already reported a panic in it.
+            // The thread ends because its queue is closed. If the thread has panicked, the panic hook has already
+            // reported it.
             let _ = writer.join();
         }
     }
@@ -80,7 +82,7 @@ struct WriterState {
     file: Option<File>,
     /// The number of lines lost since the last successful write.
     missed: u64,
-    /// Sends a text for the user when writing begins to fail, and another one when it works again.
+    /// Sends warnings for the user: one when writing begins to fail, and one when it works again.
     warn: Sender<String>,
 }
 
@@ -114,7 +116,7 @@ impl WriterState {
     }
 
     fn send(&self, text: String) {
-        // A dropped receiver is fine: the journal is being closed.
+        // If the receiver was dropped, the journal is being closed and the warning is not needed.
         let _ = self.warn.send(text);
     }
 }

@@ -20,23 +20,23 @@ use crate::store::{Journal, JournalStart, JournalTail, TailRead};
 
 /// Maximum number of updates that are queued for [`Follower::next`].
 const NEWS_MAX: usize = 4;
-/// After a change of the lock file or the journal, the thread waits this long, so that changes in quick succession are
+/// Time that the thread waits after a change of the lock file or the journal, so that changes in quick succession are
 /// read together.
 const MERGE: Duration = Duration::from_millis(20);
-/// The poll interval on a local file system with change notifications, the same as for the state files.
+/// The poll interval on a local file system that reports changes. The same as for the state files.
 const POLL_LOCAL: Duration = Duration::from_secs(30);
-/// The poll interval on a shared file system, where other machines may write without a notification.
+/// The poll interval on a shared file system, which does not report changes made by other machines.
 const POLL_SHARED: Duration = Duration::from_secs(5);
-/// The poll interval without change notifications, and while a watched folder is missing.
+/// The poll interval if the system reports no changes at all, or while a watched folder is missing.
 const POLL: Duration = Duration::from_secs(1);
 
-/// What a viewer learns about a crew: which process runs it (from the crew's lock file), or new events (from its
-/// journal).
+/// What a viewer is notified of: a change of the process that runs the crew, as named in the lock file, or new events
+/// in the crew's journal.
 #[derive(Debug)]
 pub enum JournalUpdate {
     /// The process that holds the crew lock became known or changed.
     Holder(Holder),
-    /// The events of a whole journal, or of its newest part; the [`JournalStart`] says which. They replace all events
+    /// All events of a journal, or those in its newest part; the [`JournalStart`] says which. They replace all events
     /// that were sent before.
     Restarted(Vec<Event>, JournalStart),
     Appended(Vec<Event>),
@@ -57,7 +57,7 @@ impl Follower {
     /// Fails if the thread cannot be started.
     pub fn start(root: &Path) -> Result<Follower> {
         let (tell, heard) = mpsc::channel(NEWS_MAX);
-        // Capacity 1: one pending hint is enough for a re-read.
+        // Capacity 1: one pending hint is enough to make the thread read again.
         let (hint, hints) = sync_channel(1);
         let is_over = Arc::new(AtomicBool::new(false));
         let mut thread = FollowThread {
@@ -77,15 +77,15 @@ impl Follower {
         })
     }
 
-    /// Waits for the next update. Returns `None` once everything was read after [`Follower::finish`].
+    /// Waits for the next update. After [`Follower::finish`], returns `None` once the whole journal has been read.
     pub async fn next(&mut self) -> Option<JournalUpdate> {
         self.heard.recv().await
     }
 
-    /// Makes the thread read the rest of the journal and end. Call it after the crew's process has ended.
+    /// Makes the thread read the rest of the journal and then end. Call this after the crew's process has ended.
     pub fn finish(&self) {
         self.is_over.store(true, Ordering::SeqCst);
-        // A full channel is fine: the pending hint wakes the thread.
+        // If the channel is full, a pending hint already wakes the thread.
         let _ = self.hint.try_send(());
     }
 }
@@ -112,7 +112,8 @@ impl FollowThread {
         loop {
             let folder = self.tail.as_ref().map(|(_, tail)| tail.folder());
             let net = watch.watch_folders(&self.root.join(".crewdeck"), folder);
-            // Loaded before the files are read, so that the last reading includes everything written before `finish`.
+            // Load the flag before reading the files, so that the last reading includes everything written before
+            // `finish`.
             let is_last = over.load(Ordering::SeqCst);
             let before = self.session();
             if self.look().is_err() || is_last {
@@ -124,7 +125,7 @@ impl FollowThread {
             match hints.recv_timeout(net) {
                 Ok(()) => {
                     std::thread::sleep(MERGE);
-                    // The next reading also covers a hint that came meanwhile.
+                    // Drop a hint that has arrived in the meantime: the next reading covers its change too.
                     let _ = hints.try_recv();
                 }
                 Err(RecvTimeoutError::Timeout) => {}
@@ -143,7 +144,7 @@ impl FollowThread {
             self.holder = Some(holder.clone());
             let session = match &holder.session {
                 Some(session) => Some(session.clone()),
-                // An older version does not write its session: use the newest one.
+                // Older versions do not write the session to the lock file. Use the newest session.
                 None if holder.process.is_some() => resume::choose(&self.root, "").ok(),
                 None => None,
             };
@@ -183,8 +184,8 @@ impl FollowThread {
         }
     }
 
-    /// If only the end of the journal was read, returns the crew's setup event, which is at the head of the journal.
-    /// Otherwise returns an empty list.
+    /// If only the newest part of the journal was read, returns the event from the start of the journal that describes
+    /// the crew. Otherwise returns an empty list.
     fn setup(&self, beginning: JournalStart) -> Vec<Event> {
         let (JournalStart::Cut, Some((session, _))) = (beginning, &self.tail) else {
             return Vec::new();
@@ -205,18 +206,18 @@ fn events(lines: &[String]) -> Vec<Event> {
     lines.iter().filter_map(|l| resume::event(l)).collect()
 }
 
-/// Watches the folders that contain the lock and the journal for changes.
+/// Watches the folders of the lock file and of the journal for changes.
 struct FolderWatch {
     watcher: Option<RecommendedWatcher>,
-    /// The watched folders with their identities. If a folder was replaced by another one at the same path, it needs a
-    /// new watch.
+    /// The watched folders with their identities. A folder whose identity has changed was replaced by another one at
+    /// the same path and needs a new watch.
     watched: BTreeMap<PathBuf, FolderId>,
 }
 
 impl FolderWatch {
     fn open(wake: SyncSender<()>) -> FolderWatch {
         let heard = move |event: notify::Result<notify::Event>| {
-            // This process's own reads cause access events.
+            // Ignore access events: reading the files causes them too.
             if !event.is_ok_and(|e| e.kind.is_access() && !e.need_rescan()) {
                 let _ = wake.try_send(());
             }
@@ -227,7 +228,8 @@ impl FolderWatch {
         }
     }
 
-    /// Watches exactly the folders `lock` and `journal`. Returns the poll interval that is needed in addition.
+    /// Watches the folders `lock` and `journal` and no others. Returns the interval at which the caller must also poll
+    /// the files.
     fn watch_folders(&mut self, lock: &Path, journal: Option<&Path>) -> Duration {
         let Some(watcher) = &mut self.watcher else {
             return POLL;
@@ -239,13 +241,13 @@ impl FolderWatch {
                 |(path, now): (&&Path, &Option<FolderId>)| path == folder && *now == Some(*before);
             let stays = wanted.iter().zip(&now).any(same);
             if !stays {
-                // The system drops the watch of a removed folder itself, so errors are ignored.
+                // Ignore errors: the system itself ends the watch of a removed folder.
                 let _ = watcher.unwatch(folder);
             }
             stays
         });
         for (folder, now) in wanted.iter().zip(&now) {
-            // A missing folder is tried again at the next call.
+            // If the folder is missing, the next call tries again.
             if let (Some(now), false) = (now, self.watched.contains_key(*folder))
                 && watcher.watch(folder, RecursiveMode::NonRecursive).is_ok()
             {

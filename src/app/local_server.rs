@@ -9,8 +9,8 @@ use crate::model::providers::PROVIDERS;
 /// Timeout for a connection to a local port.
 const WITHIN: Duration = Duration::from_millis(200);
 
-/// Returns the first known local model server whose port is open, with its provider. Another program may use the port.
-/// The later request for the server's models shows that.
+/// Returns the first known local model server whose default port accepts connections, with its provider. Another
+/// program may use the port; this is noticed only when the server's models are requested.
 pub fn find() -> Option<(&'static ProviderSpec, &'static LocalServer)> {
     let mut all = PROVIDERS
         .iter()

@@ -1,5 +1,5 @@
-//! The crew lock, which allows at most one crew per directory. The kernel releases it when the process ends for any
-//! reason.
+//! The crew lock, which allows at most one crew per directory. The kernel releases the lock when the process ends, even
+//! after a crash.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
@@ -14,7 +14,8 @@ use rustix::process::{Pid, test_kill_process};
 use super::resume;
 use crate::store::{os_errors, regular_file};
 
-/// Maximum time to wait for a crew lock whose holder has ended.
+/// Maximum time to wait for a crew lock whose holder has ended. A child process that the holder was starting may still
+/// hold the lock for a moment.
 const DEAD_HOLDS_MAX: Duration = Duration::from_secs(2);
 /// The interval between attempts to take a crew lock whose holder has ended.
 const AGAIN: Duration = Duration::from_millis(10);
@@ -47,13 +48,13 @@ impl Holder {
 
 #[derive(Debug)]
 pub enum LockAttempt {
-    /// The lock is now held by this process, until the value is dropped.
+    /// This process now holds the lock, until the value is dropped.
     Acquired(CrewLock),
     Held(Holder),
 }
 
-/// Takes the crew lock of `root` for `session` if it is free. If its holder has ended while it was starting a child
-/// process, the child may keep the lock for a moment; this function waits for that.
+/// Takes the crew lock of `root` for `session` if it is free. If the holder has ended, waits up to two seconds: a child
+/// process that the holder was starting may still hold the lock for a moment.
 ///
 /// # Errors
 /// Fails if the lock file cannot be opened, locked or written.
@@ -92,8 +93,8 @@ pub fn holder(root: &Path) -> Holder {
     regular_file::open(&path(root)).map_or_else(|_| Holder::default(), |mut file| read(&mut file))
 }
 
-/// Returns the process that runs a crew in `root`. `None` if there is none, or if the lock file cannot be read. Creates
-/// no file, and locks the file only during the check.
+/// Returns the process that runs a crew in `root`. Returns `None` if there is no crew, or if the lock file cannot be
+/// read. Creates no file and holds the lock only during the check.
 pub fn running(root: &Path) -> Option<Holder> {
     let mut file = regular_file::open(&path(root)).ok()?;
     match file.try_lock_shared() {
@@ -102,8 +103,8 @@ pub fn running(root: &Path) -> Option<Holder> {
     }
 }
 
-/// The crew lock, acquired by [`wait`]. The lock file does not name this process yet; [`FreedLock::take`] changes that.
-/// Dropping the value passes the lock to the next waiting process.
+/// The crew lock, acquired by [`wait`]. The lock file does not name this process until [`FreedLock::take`] is called.
+/// Dropping the value releases the lock, so that another waiting process can acquire it.
 #[derive(Debug)]
 pub struct FreedLock {
     file: File,
@@ -111,7 +112,7 @@ pub struct FreedLock {
     pub before: Holder,
 }
 
-/// Blocks the thread until the lock of `root` is free, without a time limit.
+/// Blocks the thread until this process has acquired the crew lock of `root`, without a time limit.
 ///
 /// # Errors
 /// Fails if the lock file cannot be opened or locked.
@@ -125,7 +126,8 @@ pub fn wait(root: &Path) -> Result<FreedLock> {
                 return Err(error).with_context(|| format!("{} cannot be locked", path.display()));
             }
         }
-        // A lock belongs to the inode, not to the path: the folder may have been recreated meanwhile.
+        // The lock belongs to the opened file, not to its path. Check that the path still leads to this file, because
+        // the folder may have been recreated.
         let named = std::fs::metadata(&path).map(|meta| meta.ino());
         if matches!((named, file.metadata()), (Ok(inode), Ok(meta)) if inode == meta.ino()) {
             let before = read(&mut file);
@@ -135,7 +137,7 @@ pub fn wait(root: &Path) -> Result<FreedLock> {
 }
 
 impl FreedLock {
-    /// Writes this process and `session` into the lock file, and returns the lock.
+    /// Writes this process and `session` into the lock file, and returns the lock as held by this process.
     ///
     /// # Errors
     /// Fails if the lock file cannot be written.
@@ -163,8 +165,8 @@ fn open(root: &Path) -> Result<(File, PathBuf)> {
     Ok((file, path))
 }
 
-/// Writes this process and `session` into the lock file. First overwrites the old line and then removes what is left of
-/// it, so that a concurrent reader sees either the old or the new holder.
+/// Writes this process and `session` into the lock file. Overwrites the old line before cutting off the rest of it, so
+/// that a concurrent reader sees either the old or the new holder.
 fn sign(file: &mut File, session: &str) -> Result<()> {
     let line = format!("{} {session}\n", std::process::id());
     file.seek(SeekFrom::Start(0))?;
@@ -175,7 +177,7 @@ fn sign(file: &mut File, session: &str) -> Result<()> {
 
 fn read(file: &mut File) -> Holder {
     let mut text = String::new();
-    // Read errors give a holder without process and session.
+    // If the file cannot be read, the result has no process and no session.
     let _ = file.seek(SeekFrom::Start(0));
     let _ = file.take(READ_MAX).read_to_string(&mut text);
     parse(&text)
@@ -186,7 +188,7 @@ fn parse(text: &str) -> Holder {
     let mut words = text.lines().next().unwrap_or_default().split_whitespace();
     Holder {
         process: words.next().and_then(|word| word.parse().ok()),
-        // The session becomes part of a path, so it must be an id.
+        // The session becomes part of a path, so only a valid session id is accepted.
         session: words
             .next()
             .filter(|word| resume::is_id(word))

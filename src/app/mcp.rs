@@ -20,7 +20,7 @@ use crate::config::{ProjectPolicy, SettingsDecision};
 use crate::domain::mcp::ServerSource;
 use crate::domain::text::{closest_match, escape_control_chars, escape_json, one_line};
 
-/// Runs the command and returns the exit code.
+/// Runs a `crewdeck mcp` command and returns the exit code.
 ///
 /// # Errors
 /// Returns a one-line error that says what failed and what to do.
@@ -123,7 +123,7 @@ fn source(source: ServerSource) -> &'static str {
     }
 }
 
-/// Returns the name of a state, and what the problem is; empty if there is none.
+/// Returns the name of a state, and a text about the problem, which is empty if there is no problem.
 fn state(state: &ListedState) -> (&'static str, &str) {
     match state {
         ListedState::Approved => ("approved", ""),
@@ -194,7 +194,7 @@ fn approve(root: &Path, names: &[String], is_confirmed: bool) -> Result<u8> {
     }
     servers.retain(|item| {
         let is_named = names.is_empty() || names.contains(&item.name);
-        // A server that the user has decided to ignore must be named to be approved.
+        // A server that the user has chosen to ignore is approved only if the command names it.
         let is_open = item.is_waiting()
             || (!names.is_empty() && item.decision == Some(SettingsDecision::Ignored));
         is_named && is_open

@@ -22,19 +22,19 @@ use crate::process::supervisor::Supervisor;
 
 /// Exit code if at least one server does not work.
 const FAILED: u8 = 1;
-/// Maximum number of lines of a server's log that follow its error.
+/// Maximum number of lines from the end of a server's log that are printed below its error.
 const LOG_LINES: usize = 10;
 
-/// A server after an attempt to start it.
+/// The result of trying to start a server.
 struct Tested {
     status: ServerStatus,
     took: Duration,
     tools: Vec<McpTool>,
-    /// The end of its log, at most 64 KiB.
+    /// The end of the server's log, at most 64 KiB.
     log: String,
 }
 
-/// Tests one server. Returns the exit code: 0 if it works, else 1.
+/// Starts one server and lists its tools. Returns the exit code: 0 if the server works, otherwise 1.
 ///
 /// # Errors
 /// Fails if there is no such server or it is not approved.
@@ -58,7 +58,7 @@ pub fn test(root: &Path, name: &str, form: OutputFormat) -> Result<u8> {
     report(root, vec![config.clone()], found, form)
 }
 
-/// Starts all approved servers and lists their tools. Returns the exit code: 0 if all work, else 1.
+/// Starts all approved servers and lists their tools. Returns the exit code: 0 if all work, otherwise 1.
 ///
 /// # Errors
 /// Fails if the async runtime cannot be started.

@@ -60,8 +60,8 @@ use assemble::{Assembly, Blueprint, Built};
 pub use clock::now;
 use headless::has_user;
 
-/// Exit code for wrong usage, the same as that of clap. Also used if a file that the prompt mentions cannot be
-/// attached.
+/// Exit code for wrong usage, the same as that of the command-line parser `clap`. Also used if a file that the prompt
+/// mentions cannot be attached.
 const USAGE: u8 = 2;
 /// Exit code of a command that found nothing to do.
 const NOTHING: u8 = 3;
@@ -118,7 +118,7 @@ pub fn main(cli: Cli) -> Result<u8> {
 fn print(text: &str) -> Result<u8> {
     use std::io::Write;
     match std::io::stdout().lock().write_all(text.as_bytes()) {
-        // The reader closed the pipe (`| head`): a normal end.
+        // The program that reads the output has closed the pipe, as `| head` does. This is a normal end.
         Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(0),
         written => Ok(written.map(|()| 0)?),
     }
@@ -175,7 +175,7 @@ fn run(global: &GlobalOptions, prompt: Option<String>, form: OutputFormat) -> Re
         // The journal must be complete before another process can take the lock.
         drop(journal);
         drop(lock);
-        // The lead's failure is reported before a failed shutdown: it is the cause.
+        // If both the lead and the shutdown failed, report the failure of the lead, because it is the cause.
         let ended = ended?;
         if let headless::RunOutcome::Failed(why) = ended {
             bail!("{why}");
@@ -229,7 +229,8 @@ pub fn describe_error(error: &anyhow::Error) -> String {
 /// this process. Child processes keep the default action.
 fn survive_size_limits() {
     if open_files() < OPEN_FILES_MIN {
-        // `check_open_files` reports this where it matters.
+        // With so few open files, creating the runtime below can fail. `check_open_files` reports the problem later, if
+        // the command needs an async runtime.
         return;
     }
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -266,12 +267,12 @@ fn block_on<T>(work: impl Future<Output = Result<T>>) -> Result<T> {
         .build()
         .context("the async runtime cannot be started")?;
     let done = runtime.block_on(work);
-    // A thread that is blocked on terminal input must not delay the exit.
+    // Do not wait longer for a thread that is blocked on terminal input.
     runtime.shutdown_timeout(ENDS_WITHIN);
     done
 }
 
-/// Waits until `wake`; forever if it is `None`.
+/// Waits until the time `wake`. If `wake` is `None`, waits forever.
 async fn until(wake: Option<tokio::time::Instant>) {
     match wake {
         Some(at) => tokio::time::sleep_until(at).await,
@@ -303,7 +304,7 @@ fn start_dir(global: &GlobalOptions) -> Result<PathBuf> {
     Ok(dir)
 }
 
-/// Returns a new id: a UUIDv7 without hyphens, ordered by time.
+/// Returns a new id: a UUIDv7 without hyphens. Later ids are greater than earlier ones.
 pub fn new_id() -> String {
     uuid::Uuid::now_v7().simple().to_string()
 }
@@ -316,9 +317,9 @@ pub fn jitter() -> f64 {
 }
 
 impl Blueprint {
-    /// Replaces the approver `ask` for a run without a user at the terminal: by `deny`, or in the demo by `auto`,
-    /// unless a setting chose `ask`. Returns a notice if it replaced the approver of plans, shutdowns or tools, which
-    /// options can set.
+    /// Sets approvers for a run without a user at the terminal: no request may be left to the user. The approver `ask`
+    /// is replaced by `deny`; in the demo by `auto`, unless a setting chose `ask`. Returns a notice if this changed the
+    /// approver of plans, shutdowns or tools, which the user can set with options.
     fn decide_without_user(&mut self) -> Option<String> {
         let is_demo = self.choice == Some(ProviderChoice::Demo);
         let set = [
@@ -326,7 +327,8 @@ impl Blueprint {
             self.settings.shutdown,
             self.settings.tool,
         ];
-        // No option sets these two approvers. A reached budget is reported at the end of the run.
+        // No option sets the approvers of budgets and questions, so the notice does not name them. The end of the run
+        // reports a budget that was reached.
         self.approvers.budget = Approver::Deny;
         self.approvers.question = Approver::Deny;
         let (mut approved, mut denied) = (Vec::new(), Vec::new());

@@ -19,14 +19,15 @@ use crate::protocol::EventSender;
 use crate::protocol::event::{EventKind, NoticeLevel};
 use crate::store::os_errors;
 
-/// The error that no model is available. The setup page, `run` and `doctor` show the reason and the steps.
+/// The error for a model that cannot be used. The setup page, `run` and `doctor` show its reason and its steps.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{}. {}", reason.trim_end_matches('.'), self.all_steps().join(" "))]
 pub struct ModelUnavailable {
     pub problem: ModelProblem,
     /// What is wrong, in one sentence.
     pub reason: String,
-    /// What the user can do to make a model available, one sentence per step. Trying the demo is not included.
+    /// What the user can do to make a model available, one sentence per step. Does not include the step of trying the
+    /// demo.
     pub steps: Vec<String>,
 }
 
@@ -110,7 +111,8 @@ pub struct ModelConnection {
     pub window: Option<u64>,
 }
 
-/// Connects to the provider that the blueprint selects. If the blueprint selects none, looks for a local server.
+/// Connects to the provider that the blueprint selects. If the blueprint selects none, connects to a model server found
+/// on this machine.
 pub async fn connect_model(blueprint: &Blueprint) -> Result<ModelConnection> {
     let settings = &blueprint.settings;
     let script = |text: &str, shown: &str, provider| -> Result<ModelConnection> {
@@ -147,8 +149,9 @@ pub fn script_text(file: &str) -> Result<String> {
     })
 }
 
-/// Returns the provider that `settings` name. If they name none, returns the one whose key or address is in the
-/// environment, or else the OpenAI-compatible one if `settings` have an address. `None` if nothing selects a provider.
+/// Returns the provider that `settings` name. If they name none, returns the provider whose key or address is in the
+/// environment. If there is none either, but `settings` contain an address, returns the OpenAI-compatible provider.
+/// Returns `None` if nothing selects a provider.
 ///
 /// # Errors
 /// Fails if the provider name is unknown.
@@ -157,10 +160,10 @@ pub fn choice(settings: &Settings) -> Result<Option<ProviderChoice>> {
     providers::choose(name, base_url, variable).map_err(anyhow::Error::msg)
 }
 
-/// Returns the base URL from the environment variable of the provider that `settings` select. This URL overrides
-/// settings files, and options override it.
+/// Returns the base URL from an environment variable of the provider that `settings` select. This URL overrides the one
+/// in settings files and is overridden by command-line options.
 pub fn address(settings: &Settings) -> Option<String> {
-    // An unknown provider is reported when the connection is made.
+    // Ignore an unknown provider here: it is reported when the connection is made.
     variable(selected(choice(settings).ok()?.as_ref())?.url_var)
 }
 
@@ -213,8 +216,8 @@ pub fn base_url(blueprint: &Blueprint) -> Option<String> {
     Some(config.base_url)
 }
 
-/// If a key from the environment would be sent to a server other than the one of the provider's vendor, returns the
-/// name of the environment variable and the address of that server.
+/// Checks whether a key from the environment would be sent to a server that does not belong to the provider's vendor.
+/// If so, returns the name of the environment variable and the address of the server.
 pub fn key_address(blueprint: &Blueprint) -> Option<(&'static str, String)> {
     let spec = selected(blueprint.choice.as_ref())?;
     let url = base_url(blueprint)?;
@@ -251,8 +254,8 @@ pub fn server(
     Ok(config)
 }
 
-/// Returns the key in environment variable `name`. If the variable is unset, returns `None` for a local server and an
-/// error for any other server.
+/// Returns the key in the environment variable `name`. If the variable is unset, returns `None` for a server on this
+/// machine and an error for any other server.
 fn key(name: &str, base_url: &str) -> Result<Option<SecretString>> {
     match variable(name) {
         Some(key) => Ok(Some(key.trim().to_string().into())),
@@ -299,19 +302,19 @@ pub async fn name_of_model(
     Ok(first)
 }
 
-/// Checks that the server accepts the key and has the configured model.
+/// A check that the server accepts the key and offers the configured model.
 pub struct Probe {
     model: Arc<dyn Model>,
     name: String,
 }
 
 impl Probe {
-    /// The timeout of the check. A server that takes longer is not reported as a problem. The first prompt then shows
-    /// whether the server works.
+    /// Timeout of the check. A server that needs longer is not reported as a problem, because the first prompt shows
+    /// whether it works.
     const WITHIN: Duration = Duration::from_secs(10);
 
-    /// Creates a probe. `None` if the model is scripted, or if the settings name no model: its name then comes from the
-    /// server's own list.
+    /// Creates a probe. Returns `None` if no check is needed: the model is scripted, or `settings` name no model, so
+    /// that the name comes from the server's list.
     pub fn of(settings: &Settings, wire: &ModelConnection) -> Option<Probe> {
         let name = settings.model.clone()?;
         (!wire.scripted).then(|| Probe {

@@ -6,10 +6,11 @@ use crate::config::Settings;
 use crate::ui::UiState;
 use crate::ui::terminal::Screen;
 
-/// Turns mouse capture on or off: as `chosen` by the user in this window, else as configured in `settings`, else on.
+/// Turns mouse capture on or off. `chosen`, the user's choice in this window, overrides `settings`; without both,
+/// capture is on.
 ///
 /// # Errors
-/// Fails if the terminal is gone.
+/// Fails if the terminal cannot be written to.
 pub fn apply(
     settings: &Settings,
     chosen: Option<bool>,

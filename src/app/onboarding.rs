@@ -1,4 +1,4 @@
-//! Builds the setup page from the results of the startup checks. Pure.
+//! Builds the setup page from the results of the startup checks. Does no I/O.
 
 use super::model_setup::{ModelProblem, ModelUnavailable};
 use crate::config::PROJECT_FILE;
@@ -7,17 +7,17 @@ use crate::store::{FIRST_COMMIT, INIT_AND_COMMIT};
 use crate::ui::keymap::Action;
 use crate::ui::{OfferedAction, OnboardingPage, PageSeverity};
 
-/// Maximum number of project settings that the user can approve on the setup page. If there are more, they have to be
-/// approved in a shell.
+/// Maximum number of entries that the user can approve on the setup page: settings, servers and hooks of the project.
+/// If there are more, the user has to approve them in a shell.
 const APPROVE_MAX: usize = 24;
-/// Maximum length, in bytes, of a project setting that the user can approve on the setup page. A longer one has to be
-/// approved in a shell.
+/// Maximum length, in bytes, of an entry that the user can approve on the setup page. If one is longer, the user has to
+/// approve all entries in a shell.
 const APPROVE_LINE_MAX: usize = 1500;
 
 /// Whether tasks can have git worktrees in a directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum GitStatus {
-    /// Worktrees work, or they fail for a reason that the setup page cannot help with.
+    /// Worktrees work, or they fail for a reason that the setup page does not handle.
     Ready,
     /// Git is missing or too old. The text says which.
     NoGit(String),
@@ -30,7 +30,7 @@ pub enum GitStatus {
 pub enum FirstCommit {
     /// All files of the directory. The value is their number, which may be 0.
     Files(usize),
-    /// No files chosen by crewdeck: the user should choose them. The text says why.
+    /// crewdeck creates no commit here; the user should choose the files and commit them. The text says why.
     ChooseFiles(&'static str),
     /// No repository should be created in this directory. The text says why.
     NotAllowed(&'static str),
@@ -87,8 +87,8 @@ fn model(missing: &ModelUnavailable, mut offers: Vec<OfferedAction>) -> Onboardi
     }
 }
 
-/// Returns the page for what a project brings and needs approval. What does not fit on the page has to be approved in a
-/// shell, where the user can read all of it.
+/// Returns the page that asks for approval of the project's settings, servers and hooks. If they do not fit on the
+/// page, the user has to approve them in a shell, which can show all of them.
 pub fn approval(request: &ApprovalRequest) -> OnboardingPage {
     let lines = request.lines();
     let steps: Vec<String> = lines
@@ -231,7 +231,7 @@ pub fn git_page(status: &GitStatus) -> Option<OnboardingPage> {
     })
 }
 
-/// The part of the setup page that says what the user loses without worktrees.
+/// The consequence that the setup page names if tasks cannot have worktrees.
 const MEANS: &str = "All agents share one directory here and can overwrite each other's changes. In a git repository \
                      with a commit, each task gets its own worktree to review and merge.";
 const OPTIONAL: &str = "Or enter a prompt below: crewdeck also works without worktrees.";

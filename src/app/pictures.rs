@@ -1,5 +1,5 @@
-//! Loads the pictures of the conversation: decodes stored images on a blocking thread, one at a time, and only those
-//! that are on the screen.
+//! Loads the pictures of the conversation. Stored images are decoded on a blocking thread, one at a time, and only if
+//! they are on the screen.
 
 use std::collections::VecDeque;
 use std::io::{self, Cursor};
@@ -17,10 +17,10 @@ use crate::ui::{
     PixelGrid, TerminalNames, UiState, update,
 };
 
-/// Width and height of a cell on a screen with high resolution, in pixels. An image that the terminal draws is sent
-/// with at most so many pixels per cell.
+/// Maximum number of pixels per terminal cell (width, height) of an image that is sent to the terminal. Based on the
+/// size of a cell on a screen with high resolution.
 const CELL_MAX: (u64, u64) = (16, 32);
-/// Number of different image ids of this process. The lowest byte of an id is from 1 to this number.
+/// Number of image ids that this process uses. The lowest byte of an id is from 1 to this number.
 const IDS: u32 = 255;
 
 /// Returns how the terminal draws images, according to settings and environment.
@@ -43,15 +43,15 @@ pub struct PictureLoader {
     drawing: ImageDrawing,
     /// The pictures on the screen.
     on_screen: Vec<PictureKey>,
-    /// The loaded pictures with their ids in the terminal, if it draws them. The picture that was on the screen most
-    /// recently is at the end.
+    /// The loaded pictures. Each has an id if the terminal itself draws the image, otherwise `None`. The picture that
+    /// was on the screen most recently is at the end.
     loaded: VecDeque<(PictureKey, Option<u32>)>,
     /// The picture that is being loaded.
     running: Option<(PictureKey, JoinHandle<Result<Thumbnail, String>>)>,
     last_id: u32,
 }
 
-/// An image scaled for drawing: as PNG for the terminal, or as pixels for half blocks.
+/// An image scaled for drawing: as PNG if the terminal itself draws it, or as pixels for half blocks.
 enum Thumbnail {
     Png(Vec<u8>),
     Pixels(PixelGrid),
@@ -117,8 +117,8 @@ impl PictureLoader {
         self.loaded.len() < PICTURES_MAX || self.loaded.front().is_some_and(is_spare)
     }
 
-    /// Waits until the picture that is being loaded has been loaded or has failed. If none is being loaded, waits
-    /// forever. Cancel safe.
+    /// Waits until the picture that is being loaded is ready or has failed. Waits forever if none is being loaded. No
+    /// picture is lost if the future is dropped.
     pub async fn next(&mut self) -> LoadedPicture {
         let Some((_, work)) = &mut self.running else {
             return std::future::pending().await;
@@ -175,8 +175,8 @@ impl PictureLoader {
         Ok(())
     }
 
-    /// Removes the pictures that the terminal draws: the terminal no longer has their images after another program has
-    /// used it. Those on the screen are loaded again.
+    /// Removes all pictures that the terminal itself draws. Call this after another program has used the terminal,
+    /// which then no longer has the images. Pictures on the screen are loaded again.
     pub fn forget_terminal(&mut self, state: &mut UiState) {
         let (gone, kept): (VecDeque<_>, VecDeque<_>) = std::mem::take(&mut self.loaded)
             .into_iter()
@@ -187,8 +187,9 @@ impl PictureLoader {
         }
     }
 
-    /// Returns an id that no loaded picture has. It has 24 bits, as many as the colour of a placeholder. The upper 16
-    /// bits are those of the process id, because another crewdeck may send images to the same terminal.
+    /// Returns an image id that no loaded picture has. An id has 24 bits, because it is encoded as the colour of a
+    /// placeholder character. The upper 16 bits are those of the process id, because another crewdeck process may send
+    /// images to the same terminal.
     fn new_id(&mut self) -> u32 {
         let base = (std::process::id() & 0xffff) << 8;
         // There are fewer pictures than ids, so the loop ends.
@@ -202,7 +203,7 @@ impl PictureLoader {
     }
 }
 
-/// Reads and decodes an image, scaled down to the size in which it is drawn.
+/// Reads and decodes an image, and scales it down to the size in which it is drawn.
 fn load(
     store: &AttachmentStore,
     key: &PictureKey,
@@ -218,7 +219,7 @@ fn load(
     }
 }
 
-/// Returns the image as PNG, with no more pixels than its cells have.
+/// Returns the image as PNG, with at most `CELL_MAX` pixels per cell.
 fn png(image: &DynamicImage, size: PictureSize) -> Result<Vec<u8>, String> {
     let (width, height) = (u64::from(image.width()), u64::from(image.height()));
     let widest = u64::from(size.columns) * CELL_MAX.0;
@@ -251,7 +252,7 @@ fn pixels(image: &DynamicImage, size: PictureSize) -> PixelGrid {
     }
 }
 
-/// Returns the image scaled down to `width` × `height` pixels, at least one.
+/// Returns the image scaled down to `width` × `height` pixels. Each side has at least one pixel.
 fn scaled(image: &DynamicImage, width: u64, height: u64) -> RgbaImage {
     let side = |pixels: u64| u32::try_from(pixels.max(1)).unwrap_or(u32::MAX);
     let (width, height) = (side(width), side(height));
@@ -259,7 +260,7 @@ fn scaled(image: &DynamicImage, width: u64, height: u64) -> RgbaImage {
     if (image.width(), image.height()) == (width, height) {
         return image;
     }
-    // Each colour is multiplied by its opacity, so that transparent pixels do not change the mean colour.
+    // Multiply each colour by its opacity, so that transparent pixels do not change the mean colour.
     for Rgba([colors @ .., opacity]) in image.pixels_mut() {
         let opacity = u16::from(*opacity);
         for color in colors {

@@ -1,5 +1,5 @@
-//! The messages that the user has sent in the sessions of a project, for the history of the composer. Secrets in them
-//! are redacted.
+//! The messages that the user has sent in all sessions of a project, stored for the history of the composer. Secrets in
+//! the messages are redacted.
 
 use std::fs::OpenOptions;
 use std::io::Write;
@@ -9,17 +9,17 @@ use std::path::Path;
 use super::secrets;
 use crate::store::{os_errors, regular_file};
 
-/// The path of the file with the user's sent messages, relative to the project directory. The file has one JSON string
-/// per line, oldest first.
+/// The path of the file with the messages that the user has sent, relative to the project directory. Each line is a
+/// JSON string; the oldest message is first.
 const FILE: &str = ".crewdeck/history.jsonl";
 /// Maximum number of messages that are loaded. If the file has more, the newest ones are loaded.
 const MESSAGES_MAX: usize = 200;
 /// Maximum length of a message, in bytes. A longer one is not saved.
 const MESSAGE_MAX: usize = 16 * 1024;
-/// If the file is larger than this many bytes, it is rewritten with its newest messages, up to half this size.
+/// Maximum size of the file, in bytes. A larger file is rewritten with its newest messages, up to half this size.
 const FILE_MAX: usize = 512 * 1024;
 
-/// Loads the messages, oldest first. Returns none if the file is missing or cannot be read.
+/// Loads the messages, oldest first. Returns an empty list if the file is missing or cannot be read.
 pub fn load(root: &Path) -> Vec<String> {
     let max = (FILE_MAX * 2) as u64;
     let text = regular_file::read_text(&root.join(FILE), max).unwrap_or_default();

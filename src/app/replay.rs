@@ -123,12 +123,12 @@ async fn play(root: &Path, player: Player, settings: &Settings) -> Result<()> {
                 Effect::Export { path, text } => {
                     export_conversation(root, &path, &text, &mut state);
                 }
-                // Other effects are ignored: a replay has no crew and changes nothing.
+                // All other effects need a crew or change something, so a replay ignores them.
                 _ => {}
             }
         }
         if let Some(program) = program {
-            // Otherwise this reader would take keys from the external program.
+            // Drop the key reader. Otherwise it would take keys from the external program.
             drop(keys);
             if !run_program(&mut screen, &mut state, program, &mut signals).await? {
                 return Ok(());
@@ -142,7 +142,7 @@ async fn play(root: &Path, player: Player, settings: &Settings) -> Result<()> {
     }
 }
 
-/// Updates the size and the pictures after another program has used the terminal.
+/// Reads the size of the terminal and removes lost images after another program has used the terminal.
 fn terminal_returned(
     screen: &Screen,
     state: &mut UiState,
@@ -154,7 +154,7 @@ fn terminal_returned(
     Ok(())
 }
 
-/// Writes the conversation to a file and says where it is.
+/// Writes the conversation to a file and shows the path of the file, or why it could not be written.
 fn export_conversation(root: &Path, path: &str, text: &str, state: &mut UiState) {
     match export::write(root, path, text) {
         Ok(path) => state.say(export::written(&path)),
@@ -168,8 +168,8 @@ struct ReplaySignals {
     hangup: Signal,
 }
 
-/// Hands the terminal to an external program and waits for the program's end. Returns false if a signal ends the
-/// replay. The terminal then stays in the mode that the shell left it in.
+/// Gives the terminal to an external program until the program ends. Returns false if a signal ends the replay. The
+/// terminal is then not set up for the replay again.
 async fn run_program(
     screen: &mut Screen,
     state: &mut UiState,

@@ -74,8 +74,8 @@ pub fn recorded(root: &Path, session: &str) -> Result<Vec<Event>> {
     Ok(lines.iter().filter_map(|l| event(l)).collect())
 }
 
-/// Parses a journal line. Returns `None` if this version cannot parse the line, or if the event only answers a command
-/// from one window.
+/// Parses a line of a journal. Returns `None` if this version cannot parse the line, or if the event is only a reply to
+/// a command: command ids are valid only in the window that sent the command.
 pub fn event(line: &str) -> Option<Event> {
     let event: Event = serde_json::from_str(line).ok()?;
     (!event.kind.is_command_reply()).then_some(event)

@@ -1,12 +1,12 @@
-//! Finds the secrets that are redacted: in this process's environment variables and in the configurations of MCP
-//! servers.
+//! Finds the secrets to redact: in the environment variables of this process and in the configurations of MCP servers.
 
 use crate::domain::mcp::{ServerConfig, ServerTransport};
 use crate::domain::redact::Redactor;
 use crate::domain::secret_env::{self, WithheldReason};
 
-/// Suffixes of the names of environment variables that describe an account but are not secret. Redacting a region or a
-/// model name would damage many texts. A password in a URL is detected elsewhere, by its form.
+/// Suffixes in the names of environment variables whose values are not secret, although the variable may belong to a
+/// model or cloud provider. Redacting a region or a model name would damage many texts. A password in a URL is detected
+/// elsewhere, by its format.
 const PLAIN_ENDS: &[&str] = &[
     "_URL",
     "_URI",
@@ -75,12 +75,13 @@ const WORD_MAX: usize = 16;
 /// Maximum length, in characters, of a value that counts as a common number.
 const NUMBER_MAX: usize = 6;
 
-/// Returns whether the value of a variable is a common word or number. To redact `postgres` everywhere would damage
-/// files and prompts and protect nothing. The variable is still withheld from commands of agents.
+/// Returns whether the value of a variable is a common word or number. Such a value is not redacted: redacting
+/// `postgres` everywhere, for example, would damage files and prompts and protect nothing. Commands of agents still do
+/// not get the variable.
 fn is_plain_word(value: &str) -> bool {
     let length = value.chars().count();
     let is_number = length <= NUMBER_MAX && value.chars().all(|c| c.is_ascii_digit());
-    // Capitals inside a word suggest a random value.
+    // Capitals after the first character suggest a random value.
     let rest = value.trim_start_matches(char::is_uppercase);
     let is_word = length <= WORD_MAX
         && value.chars().all(char::is_alphabetic)

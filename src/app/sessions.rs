@@ -11,15 +11,15 @@ use crate::protocol::{AgentEvent, BoardEvent, EventKind};
 use crate::store::{self, Journal};
 use crate::ui::SessionSummary;
 
-/// Maximum number of listed sessions; older ones are left out.
+/// Maximum number of sessions in the list. Older ones are left out.
 const SESSIONS_MAX: usize = 100;
-/// Maximum total size, in bytes, of the journals that are read completely. Of the other journals, only the beginning is
-/// read.
+/// Maximum total size, in bytes, of the journals that are read completely. From the other journals, only the first part
+/// is read.
 const READ_MAX: usize = 64 * 1024 * 1024;
 /// Maximum length, in characters, of the first prompt of a session in the list.
 const PROMPT_MAX: usize = 300;
 
-/// Lists the sessions of a project. The one with the newest event comes first. Blocks for up to a few hundred
+/// Lists the sessions of a project. The session with the newest event comes first. Blocks for up to a few hundred
 /// milliseconds to read files.
 pub fn list(root: &Path) -> Vec<SessionSummary> {
     let ids = store::sessions(root).unwrap_or_default();
@@ -61,7 +61,7 @@ fn first_prompt<'a>(lines: impl Iterator<Item = &'a String>) -> Option<String> {
     })
 }
 
-/// Returns two numbers: the completed tasks and all tasks on the board, after the last event in `lines`.
+/// Returns the number of completed tasks and the number of all tasks on the board, as of the last event in `lines`.
 fn tasks(lines: &[String]) -> (usize, usize) {
     let mut board: BTreeMap<TaskId, TaskStatus> = BTreeMap::new();
     for line in lines.iter().filter(|l| l.contains(r#""board_changed""#)) {

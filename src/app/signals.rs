@@ -1,24 +1,25 @@
-//! Listens for the signals that end the dashboard. A restart takes over the listeners, so that no signal in between
-//! is lost.
+//! Listens for the signals that end the dashboard. When the dashboard restarts, it takes over the listeners, so that no
+//! signal is lost.
 
 use std::io;
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-/// What a received signal asks for.
+/// What a received signal requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Signalled {
-    /// SIGINT, sent by Ctrl+c. While an external program uses the terminal, the signal is meant for that program.
+    /// SIGINT, sent by Ctrl+c. While an external program uses the terminal, the signal is for that program and does not
+    /// end crewdeck.
     Interrupt,
-    /// SIGTERM or SIGHUP. crewdeck has to end.
+    /// SIGTERM or SIGHUP. crewdeck must end.
     End,
 }
 
 /// Listens for the signals that end the dashboard.
 pub struct Signals {
     terminate: Signal,
-    /// Listens for SIGINT. While the dashboard is shown, Ctrl+c arrives as a key instead. During the shutdown, this
-    /// listener prevents that Ctrl+c ends the process before all state is saved.
+    /// Receives SIGINT. While the dashboard is shown, Ctrl+c arrives as a key and sends no signal. During the shutdown,
+    /// Ctrl+c sends SIGINT; because this listener receives it, the process does not end before all state is saved.
     interrupt: Signal,
     hangup: Signal,
 }
@@ -36,7 +37,7 @@ impl Signals {
         })
     }
 
-    /// Waits for the next signal. Cancel safe.
+    /// Waits for the next signal. No signal is lost if the future is dropped.
     pub async fn any(&mut self) -> Signalled {
         tokio::select! {
             _ = self.interrupt.recv() => Signalled::Interrupt,

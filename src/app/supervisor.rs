@@ -12,8 +12,8 @@ use crate::protocol::EventSender;
 use crate::protocol::event::{EventKind, NoticeLevel};
 use crate::store;
 
-/// Returns the supervisor for a crew's commands, which cannot write the files in `approved`; `None` if crewdeck has none
-/// for this operating system.
+/// Returns the supervisor for the commands of a crew, which cannot write the files in `approved`. Returns `None` if
+/// crewdeck does not support one on this operating system.
 pub fn supervisor(root: &Path, settings: &Settings, approved: &[PathBuf]) -> Option<Supervisor> {
     let program = Supervisor::program()?.to_path_buf();
     let confining = settings.sandbox.unwrap_or_default();
@@ -53,8 +53,8 @@ fn limits(settings: &Settings) -> CommandLimits {
     )
 }
 
-/// Returns the memory of this machine in MiB, or the memory limit of the container if that is lower. `None` if the
-/// memory is unknown. `root` is the root of the file system.
+/// Returns the memory of this machine in MiB, or the memory limit of the container if that is lower; `None` if the
+/// memory is unknown. `root` is the root of the file system, which only tests change.
 pub(super) fn memory_mb(root: &Path) -> Option<u64> {
     let read = |path: &str| std::fs::read_to_string(root.join(path)).ok();
     let text = read("proc/meminfo")?;
@@ -78,8 +78,8 @@ pub fn sandbox() -> SandboxReport {
     sandbox::probe(Supervisor::program())
 }
 
-/// Returns the sandbox setting for the demo. If mount namespaces do not work, commands may write the git history of the
-/// demo's repository, which is temporary and contains nothing of value.
+/// Returns the sandbox setting for the demo. If mount namespaces do not work, the sandbox does not protect the git
+/// history: the demo's repository is temporary and contains nothing of value.
 pub fn demo_sandbox(settings: &Settings) -> Option<SandboxMode> {
     let is_view_missing = || matches!(sandbox().view, Availability::No { .. });
     match settings.sandbox.unwrap_or_default() {
@@ -90,8 +90,8 @@ pub fn demo_sandbox(settings: &Settings) -> Option<SandboxMode> {
     }
 }
 
-/// Tests the sandbox features in the background, so that the start is not delayed. If one is missing, publishes a
-/// notice.
+/// Tests in the background which sandbox features work, so that the start is not delayed. If a feature is missing,
+/// publishes a notice.
 pub fn warn_about_missing_sandbox(settings: &Settings, publisher: EventSender) {
     if settings.sandbox == Some(SandboxMode::Off) {
         return;

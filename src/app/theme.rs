@@ -10,7 +10,7 @@ pub fn color_depth() -> ColorDepth {
     ColorDepth::of(no_color.as_deref(), colorterm.as_deref(), term.as_deref())
 }
 
-/// Applies the custom themes and the selected theme from the settings.
+/// Sets the custom themes and the selected theme from the settings in `state`.
 pub fn apply(settings: &Settings, depth: ColorDepth, state: &mut UiState) {
     // The name was validated when the settings were read.
     let chosen = settings.chosen_theme().unwrap_or_default();

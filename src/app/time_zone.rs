@@ -10,8 +10,9 @@ const LOCAL: &str = "/etc/localtime";
 /// Maximum number of bytes to read from [`LOCAL`]. Even the largest time zone files have only a few thousand bytes.
 const LOCAL_MAX: u64 = 64 * 1024;
 
-/// Returns the local time zone, from [`LOCAL`] if possible. Only if `TZ` is set or the file is missing, looks the zone
-/// up by name: that reads the whole zone folder, which takes a third of the time to the first frame.
+/// Returns the local time zone, which is read from [`LOCAL`]. If `TZ` is set or this file cannot be read, the zone is
+/// looked up by name. That lookup reads the whole folder of time zones and would take a third of the time to the first
+/// frame.
 pub fn local() -> TimeZone {
     let named = std::env::var_os("TZ").is_some();
     if named {

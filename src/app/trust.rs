@@ -99,8 +99,8 @@ fn state(decision: Option<SettingsDecision>) -> &'static str {
     }
 }
 
-/// Asks a question on the terminal and returns whether the user agrees. The error names `instead`, the command that
-/// does not ask.
+/// Asks a question on the terminal and returns whether the user agrees. `instead` is the command to use without a
+/// terminal, for the error message.
 ///
 /// # Errors
 /// Fails if standard input is not a terminal.
@@ -121,8 +121,9 @@ pub(super) fn confirm(out: &mut impl Write, question: &str, instead: &str) -> Re
     Ok(is_yes)
 }
 
-/// Returns an error if an agent's command runs this: only the user may approve and configure servers. The sandbox
-/// prevents it in any case; the error explains why it does not work. `what` is the verb of the error.
+/// Returns an error if this process was started by an agent's command, because only the user may approve and configure
+/// servers. The sandbox also prevents such changes; the error only explains why they are not possible. `what` is the
+/// verb in the error message, such as `approve`.
 ///
 /// # Errors
 /// Fails inside an agent's command.
@@ -133,7 +134,7 @@ pub(super) fn refuse_agents(what: &str) -> Result<()> {
     Ok(())
 }
 
-/// Prints the problems in the files of servers and hooks, and what waits for approval.
+/// Prints the problems in the files of servers and hooks, and which servers and how many hooks wait for approval.
 pub fn report(extensions: &Extensions) {
     for problem in extensions.problems.iter().take(PROBLEMS_MAX) {
         eprint_line(&format!("crewdeck: {problem}"));

@@ -1,4 +1,4 @@
-//! Reports unfinished work at the end of a headless run: open tasks and stuck teammates.
+//! Reports unfinished work at the end of a headless run: open tasks, and teammates that are stuck or have failed.
 
 use std::collections::BTreeMap;
 
@@ -9,19 +9,19 @@ use crate::domain::team::Activity;
 use crate::domain::text::{clip, one_line};
 use crate::protocol::event::{AgentEvent, EventKind, TurnEnd};
 
-/// The report names at most this many tasks and at most this many teammates.
+/// Maximum number of tasks, and maximum number of teammates, that the report names. The others are only counted.
 const NAMED_MAX: usize = 5;
 /// Maximum length, in characters, of a task's subject or a teammate's reason in the report.
 const WORDS_MAX: usize = 120;
 
-/// The stuck teammates, each with the reason.
+/// The teammates that are stuck or have failed, each with the reason.
 #[derive(Debug, Default)]
 pub struct UnfinishedWork {
     stuck: BTreeMap<Name, String>,
 }
 
 impl UnfinishedWork {
-    /// Records from `event` that a teammate is stuck, or that it no longer is.
+    /// Updates the list of stuck teammates if `event` says that a teammate has stopped, failed or continued.
     pub fn update(&mut self, event: &EventKind) {
         let EventKind::Agent { agent, event } = event else {
             return;

@@ -1,5 +1,5 @@
-//! The viewer: follows a crew that another process runs, acts on its files, and takes over the crew when that process
-//! ends.
+//! The viewer: shows a crew that another process runs, reads and writes its state files, and takes over the crew when
+//! that process ends.
 
 use std::path::{Path, PathBuf};
 
@@ -14,23 +14,23 @@ use crate::protocol::{CrewEvent, Event, EventKind, EventSender, SentCommand};
 use crate::store::JournalStart;
 use crate::ui::SessionRole;
 
-/// Follows a crew that another process runs, so that this process can show it. Also follows a crew whose process has
-/// ended.
+/// Follows a crew that another process runs, or the session of a crew whose process has ended, so that this process can
+/// show it.
 pub struct ViewerSession {
     root: PathBuf,
     viewer: Viewer,
     follower: Follower,
     holder: Holder,
-    /// The session that this process tried to take over, but whose crew it could not start.
+    /// The session that this process has tried and failed to resume; `None` if there is none.
     failed_session: Option<String>,
     /// Receives the crew lock when it becomes free; `None` if no thread waits for the lock.
     waiting: Option<oneshot::Receiver<Result<FreedLock>>>,
-    /// The crew lock after it became free, kept here until the rest of the journal was read.
+    /// The crew lock, acquired after the crew's process has ended. Kept here until the rest of the journal is read.
     freed: Option<FreedLock>,
-    /// The sequence number of the last event that was received.
+    /// The sequence number of the last received event.
     seq: u64,
-    /// Whether the next setup event means that a new run of the crew has started. True at first, and after the holder
-    /// of the crew lock has changed.
+    /// Whether the next event that describes the crew means that a new run of the crew has started. True at first, and
+    /// after another process has acquired the crew lock.
     expects_new_run: bool,
 }
 
@@ -42,7 +42,7 @@ pub enum ViewerUpdate {
     /// are missing.
     Restarted(Vec<Event>, JournalStart),
     Appended(Vec<Event>),
-    /// The crew's process has ended, and this process now holds the lock.
+    /// The crew's process has ended, and this process has acquired the crew lock.
     LockFree(FreedLock),
     LockFailed(anyhow::Error),
 }
@@ -103,13 +103,13 @@ impl ViewerSession {
         let root = self.root.clone();
         std::thread::Builder::new()
             .name("lock".into())
-            // If the receiver is gone, the lock is dropped and released at once.
+            // If the receiver was dropped, the lock is released at once.
             .spawn(move || drop(sender.send(lock::wait(&root))))?;
         self.waiting = Some(receiver);
         Ok(())
     }
 
-    /// Waits for the next update. Cancel safe.
+    /// Waits for the next update. No update is lost if the future is dropped.
     pub async fn next(&mut self) -> ViewerUpdate {
         loop {
             tokio::select! {
@@ -121,7 +121,7 @@ impl ViewerSession {
                         return ViewerUpdate::Holder;
                     }
                     Some(JournalUpdate::Restarted(events, beginning)) => {
-                        // The session that could not be resumed is shown already.
+                        // Skip the session that this process could not resume: its events are already shown.
                         if self.failed_session.is_none() || self.failed_session != self.holder.session {
                             return ViewerUpdate::Restarted(events, beginning);
                         }
@@ -135,7 +135,7 @@ impl ViewerSession {
                 },
                 freed = wait_for_lock(&mut self.waiting) => match freed {
                     Ok(freed) => {
-                        // The rest of the journal is delivered before the lock.
+                        // First deliver the rest of the journal, then the lock.
                         self.freed = Some(freed);
                         self.follower.finish();
                     }
@@ -145,7 +145,7 @@ impl ViewerSession {
         }
     }
 
-    /// Returns [`SessionRole::NoCrew`] if this process tried to take over the session and could not start it, else
+    /// Returns [`SessionRole::NoCrew`] if this process has tried and failed to resume the session, otherwise
     /// [`SessionRole::Viewer`].
     pub fn role(&self) -> SessionRole {
         match self.failed_session {
@@ -180,12 +180,12 @@ impl ViewerSession {
         Ok(())
     }
 
-    /// Returns the process that holds the crew lock, as far as known.
+    /// Returns the process that holds the crew lock, as last read from the lock file.
     pub fn holder(&self) -> &Holder {
         &self.holder
     }
 
-    /// Reads the state files and publishes their content. Needed if only the end of the journal was read.
+    /// Reads the state files and publishes their content. Call this if only the newest part of the journal was read.
     pub fn publish_files(&self) {
         self.viewer.publish_files();
     }
@@ -198,8 +198,9 @@ impl ViewerSession {
         self.viewer.submit(command)
     }
 
-    /// Records the event's sequence number, and returns whether a new run of the crew begins with this event. A new run
-    /// begins if the sequence number is lower than the last one, or if a new process publishes its setup event.
+    /// Records the event's sequence number, and returns whether this event is the first one of a new run of the crew. A
+    /// new run has started if the sequence number is lower than the last one, or if the event is the first
+    /// `CrewEvent::Ready` from a new process.
     pub fn begins(&mut self, event: &Event) -> bool {
         let before = std::mem::replace(&mut self.seq, event.seq);
         let is_first =

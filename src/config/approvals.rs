@@ -1,5 +1,5 @@
 //! The user's decisions about the sensitive settings, MCP servers and hooks of projects, stored in the user's state
-//! directory. A decision applies to exactly one content, which a hash identifies.
+//! directory. A decision applies only to the exact content that the user has reviewed, which is identified by a hash.
 
 use std::fmt::Write as _;
 use std::fs::{self, DirBuilder};
@@ -34,9 +34,9 @@ pub enum SettingsDecision {
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct StoredDecision {
-    /// The hash of what was decided about: the [`digest`] of the settings, or that of a server or hook.
+    /// The hash that identifies the settings file (see [`digest`]), the server or the hook.
     sha256: String,
-    /// The project directory, for a user who reads the file. crewdeck does not use it.
+    /// The project directory. Only informs users who read the file; crewdeck does not use it.
     directory: String,
     decision: SettingsDecision,
 }
@@ -56,14 +56,14 @@ pub fn file() -> Option<PathBuf> {
 pub fn digest(root: &Path, bytes: &[u8]) -> String {
     let mut hash = ring::digest::Context::new(&ring::digest::SHA256);
     let root = root.as_os_str().as_bytes();
-    // The length prefix separates the directory from the file's content.
+    // The length prevents that another split between path and content has the same hash.
     hash.update(&(root.len() as u64).to_be_bytes());
     hash.update(root);
     hash.update(bytes);
     hex(hash)
 }
 
-/// Returns the result of a hash in hex.
+/// Finishes the hash and returns it in hexadecimal digits.
 pub fn hex(hash: ring::digest::Context) -> String {
     let sum = hash.finish();
     sum.as_ref().iter().fold(String::new(), |mut text, byte| {
@@ -72,12 +72,13 @@ pub fn hex(hash: ring::digest::Context) -> String {
     })
 }
 
-/// The user's decisions as they were when the file was read.
+/// The user's decisions, as read from the file.
 #[derive(Debug, Default)]
 pub struct Decisions(DecisionFile);
 
 impl Decisions {
-    /// Reads the decisions. Ignores a file that other users can write.
+    /// Reads the decisions. Returns no decisions if the file is damaged, too large, owned by another user or writable
+    /// by others.
     pub fn load() -> Decisions {
         Decisions(file().map(|file| read(&file)).unwrap_or_default())
     }
@@ -89,7 +90,7 @@ impl Decisions {
         Some(entry.decision)
     }
 
-    /// Returns decisions that approve these digests.
+    /// Returns decisions that approve the contents with these digests.
     #[cfg(test)]
     pub fn approved(digests: &[String]) -> Decisions {
         let decisions = digests.iter().map(|digest| StoredDecision {
@@ -103,8 +104,9 @@ impl Decisions {
     }
 }
 
-/// Stores the decision about the contents with these digests in place of earlier decisions about them; `None` only
-/// deletes those. If the existing decisions file is unusable, it is renamed, and a notice about that is returned.
+/// Stores the decision about the contents with these digests. It replaces earlier decisions about them; `None` only
+/// deletes the earlier decisions. If the existing file cannot be used, renames it and returns a notice about this for
+/// the user.
 ///
 /// # Errors
 /// Fails if the file cannot be written.

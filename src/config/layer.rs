@@ -18,7 +18,7 @@ impl<T> Layer for Option<T> {
     }
 }
 
-/// A later file replaces the entries with the same key. All other entries stay.
+/// Entries of a later file replace those with the same key. All other entries stay.
 impl<V> Layer for BTreeMap<String, V> {
     fn layer(mut self, later: Self) -> Self {
         self.extend(later);
@@ -26,7 +26,7 @@ impl<V> Layer for BTreeMap<String, V> {
     }
 }
 
-/// A later file replaces the themes of the same name. All other themes stay.
+/// Themes of a later file replace those with the same name. All other themes stay.
 impl Layer for Vec<Arc<CustomTheme>> {
     fn layer(self, later: Self) -> Self {
         themes::merge(self, later)

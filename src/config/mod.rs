@@ -39,10 +39,11 @@ pub const PROJECT_FILE: &str = ".crewdeck/config.toml";
 /// Maximum size of a settings file, in bytes.
 const FILE_MAX: u64 = 1024 * 1024;
 
-/// Reads the user's and the project's settings; the project's take precedence.
+/// Reads the settings files of the user and of the project `root`. If both set a value, the project's value is used.
 ///
 /// # Errors
-/// Returns an error that names the file, the line and the problem. For an unknown setting it names the closest match.
+/// Returns an error that names the file, the line and the problem. For an unknown setting, the error also names the
+/// closest match.
 pub fn load(root: &Path) -> Result<LoadedSettings> {
     let mut settings = Settings::default();
     let mut project = ProjectPolicy::default();
@@ -101,7 +102,8 @@ fn reject_user_only(table: &toml::Table, path: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Returns the paths of the settings files for `root`; a later file overrides an earlier one. The files need not exist.
+/// Returns the paths of the settings files for the project `root`. Settings in a later file override those in an
+/// earlier one. The files need not exist.
 pub fn files(root: &Path) -> Vec<PathBuf> {
     [user_file(), Some(root.join(PROJECT_FILE))]
         .into_iter()
@@ -131,8 +133,8 @@ pub fn state_folder() -> Option<PathBuf> {
 }
 
 impl Settings {
-    /// Returns the time after which an idle teammate leaves the team. `None`: it never leaves, because the setting is
-    /// 0.
+    /// Returns the time after which an idle teammate leaves the team. Returns `None` if teammates never leave, because
+    /// the setting is 0.
     pub fn idle_timeout(&self) -> Option<Duration> {
         match self.idle_timeout_s {
             None => Some(IDLE_TIMEOUT),

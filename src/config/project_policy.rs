@@ -1,8 +1,8 @@
 //! Decides which project settings apply immediately and which need the user's approval.
 //!
-//! A project's settings file was written by the author of the project, who may not be the user. How the file arrived
-//! (by clone, archive or copy) and whether git tracks it says nothing about trust, so each setting is classified only
-//! by what it can do.
+//! A project's settings file was written by the author of the project, who may not be the user. How the user got the
+//! file (by clone, archive or copy) and whether git tracks it do not show whether it can be trusted. Each setting is
+//! therefore classified only by what it can do.
 
 use std::path::{Path, PathBuf};
 
@@ -12,8 +12,8 @@ use super::approvals::{self, Decisions, SettingsDecision};
 use super::settings::{self, InProject, Setting};
 use crate::domain::text::{escape_control_chars, one_line};
 
-/// The [`SensitiveSetting::effect`] of a setting that this version does not know, or that only the user's own settings
-/// file may contain.
+/// The [`SensitiveSetting::effect`] of a setting that this version does not know, or that is allowed only in the user's
+/// own settings file.
 const ONLY_USER: &str = "only you may set this";
 
 /// A setting in a project's file that takes effect only after the user's approval.
@@ -51,7 +51,7 @@ impl SensitiveSettings {
     }
 }
 
-/// Whether the settings of a project that need approval (`SensitiveSetting`) apply.
+/// Whether the sensitive settings of a project apply: those that need the user's approval.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum ProjectPolicy {
     /// The project has no sensitive settings.
@@ -66,8 +66,9 @@ pub enum ProjectPolicy {
     Waiting(SensitiveSettings),
 }
 
-/// Looks up the user's decision about the settings file of the project in `root`, and removes the settings that do not
-/// apply from `table`. `bytes` is the content of the file, and `table` is that content parsed.
+/// Looks up the user's decision about the settings file of the project `root`. `bytes` is the content of the file, and
+/// `table` is the parsed content. Unless the user has approved the file, removes the settings that need approval from
+/// `table`.
 pub fn apply_decision(root: &Path, bytes: &[u8], table: &mut Table) -> ProjectPolicy {
     let lines = sensitive_settings(table);
     if lines.is_empty() {
@@ -105,8 +106,8 @@ fn is_harmless(name: &str, value: &Value) -> bool {
     }
 }
 
-/// Returns the settings in `table` that need approval. They have the order of [`settings::SECTIONS`], which begins with
-/// the most dangerous section. Unknown settings are last.
+/// Returns the settings in `table` that need approval, in the order of [`settings::SECTIONS`], which begins with the
+/// most dangerous section. Unknown settings come last.
 fn sensitive_settings(table: &Table) -> Vec<SensitiveSetting> {
     let mut out = Vec::new();
     for setting in settings::all() {

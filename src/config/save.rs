@@ -52,7 +52,7 @@ fn with_theme(text: &str, name: &str) -> Result<String, String> {
         .and_then(|item| item.as_value_mut())
     {
         Some(old) => {
-            // The decoration holds the comment after the value.
+            // Keep the decoration: it contains the comment after the value.
             let decor = old.decor().clone();
             *old = name.into();
             *old.decor_mut() = decor;

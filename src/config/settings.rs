@@ -50,7 +50,7 @@ pub struct Setting {
     pub alias: Option<&'static str>,
     /// The lines of the documentation. `{providers}` stands for the list of model providers.
     pub doc: &'static [&'static str],
-    /// What applies if the setting is not set, as text for the documentation.
+    /// The default, as text for the documentation: the value, or what happens if the setting is not set.
     pub default: &'static str,
     /// An example value in TOML syntax.
     pub example: &'static str,

@@ -10,7 +10,7 @@ use crate::domain::sandbox::{Network, NetworkRules};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SandboxMode {
-    /// Commands are sandboxed, as far as this system supports it.
+    /// Commands run in the sandbox, with all of its protection that this system supports.
     #[default]
     On,
     /// Like `On`, but without protection of the git history.
@@ -18,10 +18,11 @@ pub enum SandboxMode {
     Off,
 }
 
-/// The options of one model provider, by the name of the option. The provider checks the values.
+/// Options of one model provider: each option's name and its value. The provider checks the values.
 pub type ProviderOptions = BTreeMap<String, String>;
 
-/// Deserializes the setting `network`: one word for all roles, or a table with a word for each role.
+/// Deserializes the setting `network`: one word for all agents, or a table with a word for `lead`, `teammate` and
+/// `subagent`.
 pub fn network<'de, D: Deserializer<'de>>(from: D) -> Result<Option<NetworkRules>, D::Error> {
     #[derive(Deserialize)]
     #[serde(
@@ -38,8 +39,8 @@ pub fn network<'de, D: Deserializer<'de>>(from: D) -> Result<Option<NetworkRules
     }))
 }
 
-/// Deserializes the setting `keys`: one key or a list of keys per action. The name of an action may be dotted
-/// (`"board.merge"`) or be in a table of its context (`[keys.board]`).
+/// Deserializes the setting `keys`: one key or a list of keys per action. An action in a context can be written as a
+/// dotted name (`"board.merge"`) or as an entry of the context's table (`[keys.board]`).
 pub fn keys<'de, D: Deserializer<'de>>(from: D) -> Result<BTreeMap<String, Vec<String>>, D::Error> {
     #[derive(Deserialize)]
     #[serde(

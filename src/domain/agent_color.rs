@@ -1,10 +1,10 @@
-//! The colours of agents' names, which their roles set.
+//! The colour in which an agent's name is shown. The agent's role sets it.
 
 use serde::{Deserialize, Serialize};
 
 use super::team::{COLOR, Member};
 
-/// A colour of a role, as Claude Code names them.
+/// A colour that a role can set. The names are those of Claude Code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RoleColor {
@@ -19,12 +19,12 @@ pub enum RoleColor {
 }
 
 impl Member {
-    /// Returns the colour in which the member's name is shown; `None` for the usual one.
+    /// Returns the colour in which the member's name is shown; `None` for the default colour.
     pub fn color(&self) -> Option<RoleColor> {
         serde_json::from_value(self.extra.get(COLOR)?.clone()).ok()
     }
 
-    /// Sets the colour.
+    /// Sets the colour in which the member's name is shown; `None` removes it.
     pub fn set_color(&mut self, color: Option<RoleColor>) {
         let color = color.and_then(|color| serde_json::to_value(color).ok());
         match color {

@@ -21,7 +21,8 @@ pub struct Attachment {
     /// The media type and the dimensions of an image; `None` for text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub image: Option<ImageSize>,
-    /// Whether the text is what a command stands for, so that the agent follows it.
+    /// Whether the content is the prompt of a slash command. The model gets it as instructions, not as an attached
+    /// file.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_command: bool,
 }
@@ -42,10 +43,10 @@ pub struct ImageSize {
     pub height: u32,
 }
 
-/// An image that is attached to a prompt, as the event of the prompt describes it.
+/// An image that is attached to a prompt, as contained in the event that shows the prompt.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PromptImage {
-    /// The index of the image's line among the lines of all attachments.
+    /// Index of the image among all attachments of the prompt, counted from 0.
     pub label: usize,
     /// The name of the file in which the content is stored.
     pub file: String,

@@ -118,7 +118,8 @@ impl UsageTotal {
     }
 }
 
-/// Identifies a budget: its kind, and the agent that it limits. `None` means the whole team.
+/// Identifies a budget by its kind and the agent that it limits. The agent is `None` if the budget limits the whole
+/// team.
 pub type BudgetKey = (UsageBudget, Option<Name>);
 
 /// A used-up budget. It blocks model calls until the user raises it.
@@ -306,7 +307,8 @@ mod tests {
             (&[("bob", 400, 0.0)], "bob", Some("budget.agent_tokens")),
             (&[("bob", 400, 0.0)], "ann", None),
             (&[("bob", 0, 2.5)], "bob", Some("budget.agent_cost")),
-            // Usage of subagents counts for their parent, and its budget blocks them too.
+            // Usage of subagents is charged to their parent. When the parent's budget is used up, its subagents are
+            // blocked too.
             (
                 &[("bob.1", 200, 0.0), ("bob.2", 200, 0.0)],
                 "bob",

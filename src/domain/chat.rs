@@ -23,7 +23,7 @@ pub struct ToolCall {
     /// The id that the tool result refers to.
     pub id: CallId,
     pub name: String,
-    /// The input, always a JSON object. If the model sent something else, it is stored in `broken` instead.
+    /// The input, always a JSON object. Empty if the model sent something else, which `broken` then contains.
     pub input: Value,
     /// The input as the model sent it, if it was not a JSON object; cut to a bounded size.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -73,7 +73,7 @@ pub enum Block {
         text: String,
     },
     Image(AttachedImage),
-    /// The model's thinking. Shown on the screen; sent back to the server only if it has a signature.
+    /// Thinking of the model. It is shown on the screen. It is sent back to the server only if it has a signature.
     Thinking {
         text: String,
         /// The server's signature. Must be sent back unchanged.
@@ -153,10 +153,10 @@ pub enum ChatError {
     /// The first message does not have the role `user`.
     #[error("the first message does not have the role user")]
     First,
-    /// The messages at these two consecutive positions have the same role.
+    /// The messages at these two consecutive indexes (from 0) have the same role.
     #[error("messages {0} and {1} have the same role")]
     Roles(usize, usize),
-    /// The message at this position has no blocks.
+    /// The message at this index (from 0) has no blocks.
     #[error("message {0} is empty")]
     Empty(usize),
     /// The tool call with this id does not have exactly one result in the next message.

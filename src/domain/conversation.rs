@@ -21,7 +21,7 @@ pub enum LogRecord {
     Delivery {
         #[serde(flatten)]
         message: Message,
-        /// The read position in the inbox after this delivery, as an offset in bytes. `None`: the position is
+        /// The read position in the inbox after this delivery, as an offset in bytes. `None` means that the position is
         /// unchanged.
         inbox: Option<u64>,
         /// The ended background jobs whose results the message contains.
@@ -60,7 +60,7 @@ pub enum LogRecord {
     },
     /// The agent's plan was approved. From here on the agent may write files and run commands.
     Plan { plan: PlanState },
-    /// What the lead does itself. Only in the log of a lead.
+    /// Whether the lead works on tasks or only delegates. Only in the log of a lead.
     Lead { lead: LeadMode },
     /// A turn ended. A resumed session does not continue it.
     Turn { turn: TurnState },
@@ -106,7 +106,7 @@ pub struct Conversation {
     /// Background jobs whose end the conversation has not reported to the agent yet: id and command.
     pub unreported_jobs: Vec<(JobId, String)>,
     pub plan: PlanState,
-    /// What the lead does itself.
+    /// Whether the lead works on tasks or only delegates. Set only in the conversation of the lead.
     pub lead: LeadMode,
     /// The read position in the inbox, as an offset in bytes; `None` if unknown.
     pub inbox: Option<u64>,

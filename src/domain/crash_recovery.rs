@@ -19,9 +19,9 @@ pub enum LeadState {
     Gone,
 }
 
-/// Returns the members of ended crews that the roster still lists as present. Leaves out the members in `back`, which
-/// the resumed session restores. Also leaves out members without a session: another program added them and may still
-/// run them.
+/// Returns the members of ended crews that the roster still lists as present. Leaves out the members named in `back`,
+/// which the resumed session restores. Also leaves out members without a session: they were added by another program,
+/// which may still run them.
 pub fn absent_members<'a>(team: &'a Team, back: &[Name]) -> Vec<&'a Member> {
     let stays = |name: &Name| back.iter().any(|n| n.same(name));
     team.present()
@@ -30,7 +30,7 @@ pub fn absent_members<'a>(team: &'a Team, back: &[Name]) -> Vec<&'a Member> {
 }
 
 /// Returns the pending requests that an ended crew has left. With [`LeadState::Gone`], these are all pending requests.
-/// With [`LeadState::Back`], requests from the user, the lead and the members in `back` are left out.
+/// With [`LeadState::Back`], they do not include requests from the user, the lead and the members named in `back`.
 pub fn orphaned_requests<'a>(
     requests: &'a [Request],
     back: &[Name],

@@ -1,13 +1,13 @@
-//! Parses Markdown files with YAML front matter between `---` lines: skills, roles and slash commands. Has the limits
-//! and the form of names that they share.
+//! Parses Markdown files with YAML front matter between `---` lines: skills, roles and slash commands. Also defines
+//! limits and valid names for all three.
 
 use serde::de::DeserializeOwned;
 use serde_saphyr::UserMessageFormatter;
 
 use crate::domain::text::{clip, escape_control_chars, is_hidden, one_line};
 
-/// Maximum size of the text below the front matter, in bytes. With the tags that `load_skill` adds, it fits into one
-/// tool result (64 KiB).
+/// Maximum size of the text below the front matter, in bytes. With the tags that the tool `load_skill` adds, a text of
+/// this size still fits into one tool result (64 KiB).
 pub const BODY_MAX: usize = 63 * 1024;
 /// Maximum length of a name, in characters.
 pub const NAME_MAX: usize = 64;
@@ -16,13 +16,15 @@ const FRONT_MAX: usize = 16 * 1024;
 /// The line before and after the front matter.
 const FENCE: &str = "---";
 
-/// Why front matter cannot be read: the line (from 1), the problem, and what to do.
+/// Why the front matter of a file cannot be read. The message contains the line number in the file (from 1), the
+/// problem, and what to do.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FrontMatterError {
-    /// The front matter has no end. The number is the line in which it begins.
+    /// The front matter has no end. The value is the number of its first `---` line in the file, counted from 1.
     #[error("line {0}: the front matter has no end: add a line --- below it")]
     Open(usize),
-    /// The front matter is longer than 16 KiB. The number is the line in which it begins.
+    /// The front matter is longer than 16 KiB. The value is the number of its first `---` line in the file, counted
+    /// from 1.
     #[error("line {0}: the front matter is longer than 16 KiB: move text below the second ---")]
     TooLong(usize),
     /// The front matter is not valid YAML, or a field has the wrong type.
@@ -36,19 +38,19 @@ pub enum FrontMatterError {
     },
 }
 
-/// The front matter and the text of a file.
+/// A file, split into its front matter and the text below the front matter.
 pub struct FrontMatter<'a> {
     front: &'a str,
-    /// The line number of the first line of the front matter.
+    /// Number of the line in the file, counted from 1, where the front matter begins: the line after the first `---`.
     pub front_line: usize,
-    /// The text below the front matter.
+    /// The text of the file below the front matter.
     pub body: &'a str,
-    /// The line number of the first line of the text.
+    /// Number of the line in the file, counted from 1, where `body` begins: the line after the second `---`.
     pub body_line: usize,
 }
 
 impl<'a> FrontMatter<'a> {
-    /// Splits a file. A file without front matter is all text.
+    /// Splits the text of a file. If the file has no front matter, all of it becomes `body`.
     ///
     /// # Errors
     /// Fails if the front matter has no end or is too long.
@@ -90,13 +92,14 @@ impl<'a> FrontMatter<'a> {
         self.front.trim().is_empty()
     }
 
-    /// Returns the line number of the line that begins with `key`, or the first line of the front matter.
+    /// Returns the number of the first line of the front matter that begins with `key`, counted from 1 in the file. If
+    /// there is none, returns the number of the front matter's first line.
     pub fn line_of(&self, key: &str) -> usize {
         let below = self.front.lines().position(|l| l.starts_with(key));
         self.front_line + below.unwrap_or(0)
     }
 
-    /// Reads the fields.
+    /// Deserializes the fields of the front matter.
     ///
     /// # Errors
     /// Fails if the front matter is not valid YAML or a field has the wrong type.
@@ -104,8 +107,9 @@ impl<'a> FrontMatter<'a> {
         self.parse(self.front)
     }
 
-    /// Reads the fields. If the front matter is not valid YAML, reads values with `: ` or ` #` as plain text, as other
-    /// programs do, and returns the lines of these values too.
+    /// Deserializes the fields of the front matter, like `fields`, but accepts unquoted values that are not valid YAML
+    /// because they contain `: ` or ` #`, for example. Such values are read as plain text, as other programs do. Also
+    /// returns the numbers of their lines in the file, counted from 1.
     ///
     /// # Errors
     /// Fails as [`fields`](Self::fields) does.
@@ -152,13 +156,13 @@ impl<'a> FrontMatter<'a> {
     }
 }
 
-/// Returns the line `KEY: VALUE` with the value in quotes if the value is unquoted text that YAML misreads; else
-/// `None`.
+/// Returns the line `KEY: VALUE` with quotes around the value. Returns `None` if no quotes are needed: YAML reads the
+/// value as it is meant.
 fn quote_value(line: &str) -> Option<String> {
     let (key, value) = line.split_once(':')?;
     let is_key = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
     let value = value.trim();
-    // A hint such as [file] [line] is text, not a list.
+    // A value such as `[file] [line]`, the hint for a command's arguments, is text and not a YAML list.
     let is_list = value.starts_with('[') && value.find(']') == value.len().checked_sub(1);
     let is_text = !value.starts_with(|c| "\"'{|>&".contains(c));
     let is_plain = is_text && !is_list && !value.is_empty();
@@ -171,7 +175,7 @@ fn quote_value(line: &str) -> Option<String> {
     Some(format!("{key}: {}", serde_json::Value::from(value)))
 }
 
-/// Describes a valid name in error messages.
+/// The form of a valid name, for error messages.
 pub const NAME_FORM: &str =
     "1 to 64 letters, digits, spaces, '-', '_', '.', starting with a letter or digit";
 
@@ -187,7 +191,7 @@ pub fn valid_name(text: &str) -> Option<String> {
     fits.then(|| name.to_string())
 }
 
-/// Joins the words with single spaces and escapes control characters.
+/// Returns the text on one line: words are separated by single spaces, and control characters are escaped.
 pub fn single_line(text: &str) -> String {
     let words: Vec<&str> = text.split_whitespace().collect();
     escape_control_chars(&words.join(" "))

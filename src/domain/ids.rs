@@ -14,8 +14,8 @@ pub enum NameError {
         "{0:?} is not a name: use 1 to 32 letters, digits, '-' or '_', starting with a letter or digit"
     )]
     Form(String),
-    /// The name is reserved: `lead`, `user` or `policy`. A permission rule that decides is recorded under the name
-    /// `policy`.
+    /// The name is reserved: `lead`, `user` or `policy`. If a permission rule decides a request, `policy` is recorded
+    /// as the approver.
     #[error("the name {0:?} is reserved: choose another for this teammate")]
     Reserved(String),
 }
@@ -53,7 +53,7 @@ impl Name {
         }
     }
 
-    /// Parses the name of a teammate: like [`Name::party`], but rejects `lead`, `user` and `policy` in any case.
+    /// Parses the name of a teammate: like [`Name::party`], but rejects `lead`, `user` and `policy` regardless of case.
     pub fn member(text: &str) -> Result<Name, NameError> {
         let name = Name::party(text)?;
         if [Name::lead(), Name::user(), Name::policy()]
@@ -190,7 +190,7 @@ text_id!(
     JobId
 );
 text_id!(
-    /// The id of a message, unique in its inbox. If the writer of the message sets no id, it is derived from the
+    /// The id of a message, unique in its inbox. If the writer of the message has set none, the id is derived from the
     /// position of the message in the inbox file.
     MessageId
 );

@@ -102,8 +102,8 @@ pub struct MailMessage {
     /// When the message was sent; zero if unknown.
     #[serde(default)]
     pub timestamp: Timestamp,
-    /// All fields that have no member of their own in this struct: `request_id`, `approve` and similar, and fields
-    /// written by other programs.
+    /// The JSON fields of the message for which this struct has no field: `request_id`, `approve` and similar, and
+    /// fields written by other programs.
     #[serde(flatten)]
     pub extra: Map<String, Value>,
 }

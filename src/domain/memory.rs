@@ -4,9 +4,11 @@ use serde::{Deserialize, Serialize};
 
 use super::text::{clip, head_and_tail};
 
-/// Maximum size of the texts of all instruction files in a prompt together, in bytes, without tags and marks of cuts.
+/// Maximum total size of the texts of all instruction files in a prompt, in bytes. Tags and the markers of cuts are not
+/// counted.
 pub const MEMORY_MAX: usize = 32 * 1024;
-/// Maximum number of files that [`ProjectMemory::report`] lists of each kind.
+/// Maximum number of files in each of the two lists that [`ProjectMemory::report`] returns: files that were read, and
+/// files that were skipped.
 const LISTED_MAX: usize = 64;
 
 /// An instruction file.
@@ -15,7 +17,7 @@ pub struct MemoryFile {
     /// The path relative to the root.
     pub path: String,
     pub text: String,
-    /// The file that imports it; `None` for AGENTS.md and CLAUDE.md of a directory, which need no import.
+    /// The file that imports this one; `None` for AGENTS.md and CLAUDE.md of a directory, which need no import.
     pub imported_by: Option<String>,
 }
 
@@ -28,8 +30,8 @@ pub struct ProjectMemory {
 }
 
 impl ProjectMemory {
-    /// Returns the maximum number of bytes of each file, chosen so that all files together fit into [`MEMORY_MAX`]:
-    /// shorter files stay whole, and the longer ones share what is left in equal parts.
+    /// Returns the maximum number of bytes that a prompt contains of each file, so that all files together fit into
+    /// [`MEMORY_MAX`]. Shorter files are included whole; each longer file is cut to this size.
     fn share(&self) -> usize {
         let mut sizes: Vec<usize> = self.files.iter().map(|f| f.text.trim().len()).collect();
         sizes.sort_unstable();
@@ -44,8 +46,8 @@ impl ProjectMemory {
         MEMORY_MAX
     }
 
-    /// Returns the section of each file for a system prompt; empty if there are no files. Long files are cut in the
-    /// middle.
+    /// Returns the part of a system prompt that contains the files, each in its own tags; empty if there are no files.
+    /// Long files are cut in the middle.
     pub fn prompt(&self) -> String {
         let share = self.share();
         let sections = self.files.iter().map(|file| {
@@ -58,7 +60,8 @@ impl ProjectMemory {
         sections.collect::<Vec<_>>().join("\n")
     }
 
-    /// Returns for the user which files are in the prompts of agents, how they are cut, and which files were not read.
+    /// Returns a report for the user: which files are in the prompts of agents, how much of each file, and which files
+    /// were not read.
     pub fn report(&self) -> MemoryReport {
         let share = self.share();
         let files = self.files.iter().take(LISTED_MAX).map(|file| {
@@ -81,7 +84,7 @@ impl ProjectMemory {
     }
 }
 
-/// What agents are given of the project memory.
+/// A report for the user about the project memory: what the prompts of agents contain, and which files were not read.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct MemoryReport {
     /// The files in the order in which agents read them; at most 64.
@@ -90,19 +93,20 @@ pub struct MemoryReport {
     pub skipped: Vec<(String, String)>,
 }
 
-/// A file of the project memory, as agents are given it.
+/// A file of the project memory, with the part of its text that is in the prompts of agents.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GivenFile {
-    /// The path below the root.
+    /// The path relative to the root.
     pub path: String,
     /// Size of the file's text, in bytes.
     pub size: usize,
-    /// How much of it agents are given, in bytes.
+    /// Maximum number of bytes of the file's text that the prompts contain.
     pub given: usize,
-    /// The file that imports it, if it is not read by itself.
+    /// The file that imports this one; `None` for AGENTS.md and CLAUDE.md of a directory, which need no import.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub imported_by: Option<String>,
-    /// The text that agents are given. A mark says how much is cut from the middle.
+    /// The text in the prompts of agents. If the file is too long, text in its middle is replaced by a marker that says
+    /// how many bytes are missing.
     pub text: String,
 }
 

@@ -1,5 +1,5 @@
-//! Mentions of files in a message: `@src/main.rs`, or `@"a b.md"` for a path with blanks. Nothing here accesses the
-//! file system.
+//! Mentions of files in a message: `@src/main.rs`, or `@"a b.md"` for a path with blanks. This module does not access
+//! the file system.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 pub struct Mention {
     /// The path: relative to the project, absolute, or below `~/`.
     pub path: String,
-    /// Says what happens if nothing exists at the path: the message is rejected (`true`), or the mention stays plain
-    /// text (`false`).
+    /// Whether a file or directory must exist at the path. If it does not, a message with a required mention is
+    /// rejected; any other mention stays plain text.
     #[serde(rename = "required", default = "required")]
     pub is_required: bool,
 }

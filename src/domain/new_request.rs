@@ -14,15 +14,15 @@ pub struct PendingCall {
     pub input: String,
     /// The reason why the call needs approval.
     pub why: String,
-    /// Session permissions that the approver can grant to the whole team instead of allowing only this call. Empty:
-    /// only this call can be allowed.
+    /// Session permissions that the approver can grant to the whole team instead of allowing only this call. If there
+    /// are none, only this call can be allowed.
     #[serde(default)]
     pub scopes: Vec<PermissionScope>,
 }
 
 impl PendingCall {
-    /// Returns the fingerprint of the tool's definition ([`crate::domain::mcp::McpTool::fingerprint`]), which its
-    /// scopes contain; 0 unless it is a tool of an MCP server.
+    /// Returns the fingerprint of the tool's definition ([`crate::domain::mcp::McpTool::fingerprint`]), which is stored
+    /// in `scopes`. Returns 0 if the tool does not belong to an MCP server.
     pub fn definition(&self) -> u64 {
         let found = self.scopes.iter().find_map(|scope| match scope {
             PermissionScope::ServerTool { definition, .. } => Some(*definition),
@@ -53,9 +53,9 @@ pub struct NewRequest {
     pub target: Name,
     /// The text that the approver reads. It contains everything needed to decide.
     pub body: String,
-    /// The choices for the answer to a question. Empty: free text.
+    /// The choices for the answer to a question. If there are none, the answer is free text.
     pub choices: Vec<String>,
-    /// The asker's working directory, relative to the project root. Empty: the root itself.
+    /// The asker's working directory, relative to the project root; empty for the root itself.
     pub workdir: String,
     pub call: Option<PendingCall>,
 }

@@ -18,12 +18,13 @@ pub const PERMISSIONS_MAX: usize = 100;
 pub enum PermissionScope {
     /// Only this exact command.
     Exact { command: String },
-    /// Every command that begins with `words` and runs a single program.
+    /// Commands without pipes, redirections, assignments and expansions, in which every part that needs approval begins
+    /// with `words`.
     Begins {
         /// The program and its subcommand, such as `git push`.
         words: String,
     },
-    /// Every tool of an MCP server, also one that the server adds or changes later.
+    /// Every tool of an MCP server, including tools that the server adds or changes later.
     Server { server: String },
     /// Every call of the tool `mcp__SERVER__TOOL` of an MCP server. This and the other scopes for a single tool apply
     /// only while `definition` is the fingerprint of the tool's definition.
@@ -38,7 +39,7 @@ pub enum PermissionScope {
         #[serde(default)]
         definition: u64,
         field: String,
-        /// Ends with a slash.
+        /// The path of the folder, with a slash at its end.
         folder: String,
     },
     /// Only calls of a tool of an MCP server with exactly this input.

@@ -76,7 +76,7 @@ enum Match<'a> {
         length: usize,
         label: &'a str,
     },
-    /// A secret may begin here; more input is needed.
+    /// A secret may begin at this position; more input is needed to decide.
     Incomplete,
     /// Like `Secret`, but the secret reaches the end of the input. If the following input begins with characters of
     /// `body`, they belong to the secret too.
@@ -102,7 +102,8 @@ impl Redactor {
         Redactor::of(Vec::new(), variables)
     }
 
-    /// Returns a redactor that also redacts the values of these variables, with the bounds of [`Redactor::new`].
+    /// Returns a redactor that also redacts the values of these variables. The limits on their lengths are those of
+    /// [`Redactor::new`].
     #[must_use]
     pub fn with(&self, variables: impl IntoIterator<Item = (String, String)>) -> Redactor {
         Redactor::of(self.secrets.values.clone(), variables)
@@ -199,8 +200,8 @@ impl Redactor {
         let (Match::Secret { prefix, .. } | Match::OpenSecret { prefix, .. }) = found else {
             return found;
         };
-        // If the text after the prefix is the value of a variable, match nothing here: the value is then matched at its
-        // own position, and the placeholder names the variable.
+        // If the text after the prefix is the value of a variable, match nothing at the prefix. The value is then
+        // matched at its own position, so that the placeholder names the variable.
         match rest.get(prefix..).filter(|_| prefix > 0) {
             Some(after) => match self.match_value(after, end) {
                 Match::Secret { .. } => Match::Nothing,

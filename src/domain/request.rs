@@ -10,7 +10,7 @@ pub use super::new_request::{NewRequest, PendingCall};
 pub use super::request_kind::RequestKind;
 use super::timestamp::Timestamp;
 
-/// The state of a request. Only `Pending` can change, and only once.
+/// The state of a request. A pending request changes its state once; all other states are final.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RequestStatus {
@@ -40,7 +40,7 @@ pub enum Verdict {
     Reject,
 }
 
-/// Who decides a kind of request.
+/// Who decides requests of one kind, as configured in the settings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Approver {
@@ -55,11 +55,11 @@ pub enum Approver {
     Deny,
 }
 
-/// Whether the consequences of a decision were carried out.
+/// Whether a decision has been carried out: the asker has received it, and an approved shutdown has happened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FollowUp {
-    /// The request is pending, or some consequences of the decision are not carried out yet.
+    /// The request is pending, or its decision has not been carried out completely.
     #[default]
     NotYet,
     /// The asker has received the decision. If the decision approved a shutdown, the teammate was also shut down.
@@ -92,10 +92,10 @@ pub struct Request {
     pub comment: String,
     #[serde(default)]
     pub task: Option<TaskId>,
-    /// The choices for the answer to a question. Empty: free text.
+    /// The choices for the answer to a question. If there are none, the answer is free text.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub choices: Vec<String>,
-    /// The asker's working directory, relative to the project root. Empty: the root itself.
+    /// The asker's working directory, relative to the project root; empty for the root itself.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub workdir: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -109,7 +109,7 @@ pub struct Request {
     /// When the request was decided; zero while it is pending.
     #[serde(default)]
     pub decided_at: Timestamp,
-    /// Whether the consequences of the decision were carried out.
+    /// Whether the decision has been carried out.
     #[serde(default, skip_serializing_if = "is_default")]
     pub followed: FollowUp,
     /// Fields written by other programs.
@@ -166,7 +166,7 @@ pub enum RequestError {
         kind: RequestKind,
         target: Name,
     },
-    /// The decision comes from the target of the request, which cannot decide about itself.
+    /// The agent that the request is about tried to decide it. The user, another agent or a rule must decide.
     #[error("{by} cannot decide request {id}: it is about {by}")]
     OwnRequest {
         id: RequestId,
@@ -176,7 +176,7 @@ pub enum RequestError {
 }
 
 impl Request {
-    /// Returns a pending request for the user to decide, without task, choices, working directory and tool call.
+    /// Returns a pending request without task, choices, working directory or tool call. The user is the approver.
     pub fn new(
         id: RequestId,
         kind: RequestKind,
@@ -226,7 +226,7 @@ impl Request {
         }
     }
 
-    /// Returns whether the request was decided, but some consequences of the decision are not carried out yet.
+    /// Returns whether the request was approved or rejected, but the decision has not been carried out completely.
     pub fn has_open_follow_up(&self) -> bool {
         let decided = [RequestStatus::Approved, RequestStatus::Rejected];
         decided.contains(&self.status) && self.followed == FollowUp::NotYet

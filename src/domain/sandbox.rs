@@ -19,7 +19,7 @@ pub enum Network {
 /// The prefix with which a command requests network access if the setting is `ask`.
 pub const ASKS_FOR_NETWORK: &str = "CREWDECK_NETWORK=on ";
 
-/// The network setting of each role.
+/// The network setting for the lead, for teammates and for subagents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct NetworkRules {
@@ -29,7 +29,7 @@ pub struct NetworkRules {
 }
 
 impl NetworkRules {
-    /// Returns rules with the same setting for every role.
+    /// Returns rules with the same setting for all agents.
     pub fn all(network: Network) -> NetworkRules {
         NetworkRules {
             lead: network,
@@ -38,7 +38,7 @@ impl NetworkRules {
         }
     }
 
-    /// Returns the network setting for the role of an agent.
+    /// Returns the network setting that applies to an agent.
     pub fn of(&self, agent: &Name) -> Network {
         if agent.parent().is_some() {
             self.subagent
@@ -49,7 +49,7 @@ impl NetworkRules {
         }
     }
 
-    /// Returns whether every role can use the network without asking.
+    /// Returns whether all agents can use the network without asking.
     pub fn is_on_for_all(&self) -> bool {
         *self == NetworkRules::all(Network::On)
     }
@@ -92,9 +92,9 @@ impl SocketGroup {
 /// Resource limits of one command, including all processes that it starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CommandLimits {
-    /// Maximum number of processes; `None`: unlimited.
+    /// Maximum number of processes; `None` means unlimited.
     pub processes: Option<u32>,
-    /// Maximum memory in MiB; `None`: unlimited.
+    /// Maximum memory in MiB; `None` means unlimited.
     pub memory_mb: Option<u64>,
 }
 

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ImageSetting {
-    /// As the terminal can: with the kitty graphics protocol, with half blocks, or not at all.
+    /// As well as the terminal supports images: with the kitty graphics protocol, with half blocks, or not at all.
     #[default]
     Auto,
     /// With half blocks, if the terminal has 24-bit colours.
@@ -61,10 +61,10 @@ impl PaneLayout {
 #[serde(default, deny_unknown_fields)]
 pub struct ScreenSettings {
     pub layout: PaneLayout,
-    /// Width of the left column in the wall layout, in percent; `None`: the default.
+    /// Width of the left column in the wall layout, in percent of the screen; `None` means the default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub wall_left: Option<u16>,
-    /// Width of the left column in the board layout, in percent; `None`: the default.
+    /// Width of the left column in the board layout, in percent of the screen; `None` means the default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub board_left: Option<u16>,
     #[serde(skip_serializing_if = "TodoPane::is_usual")]
@@ -90,8 +90,8 @@ impl TodoPane {
 }
 
 impl ScreenSettings {
-    /// Returns the width of the left column in the current layout, in percent of the screen; `usual` if the user has
-    /// set no width. The result is between [`SHARE_MIN`] and [`SHARE_MAX`].
+    /// Returns the width of the left column in the current layout, in percent of the screen. If the user has not set a
+    /// width, returns `usual`. The result is always between [`SHARE_MIN`] and [`SHARE_MAX`].
     pub fn left(&self, usual: u16) -> u16 {
         let set = match self.layout {
             PaneLayout::Wall | PaneLayout::Focus => self.wall_left,

@@ -34,7 +34,7 @@ const PROVIDERS: &[&str] = &[
     "OPENROUTER_",
 ];
 
-/// A name with one of these words indicates a secret.
+/// Words that indicate a secret if the variable's name contains one of them as a whole word.
 const WORDS: &[&str] = &[
     "KEY", "KEYS", "PASS", "PW", "PWD", "AUTH", "DSN", "PAT", "JWT", "CRED", "CREDS", "COOKIE",
     "COOKIES", "NETRC", "WEBHOOK", "SALT", "PEPPER", "BEARER", "SID", "UNSEAL", "MNEMONIC", "OTP",
@@ -128,7 +128,8 @@ const SECRET_ADDRESSES: &[&str] = &[
     "outlook.office.com/webhook/",
 ];
 
-/// Returns why the variable `name` with `value` is withheld from the programs of agents. `None`: it is passed on.
+/// Returns why the variable `name` with `value` is withheld from the programs of agents. Returns `None` if the variable
+/// is passed on.
 pub fn reason(name: &str, value: &str) -> Option<WithheldReason> {
     let is_exempt = is_exempt(name);
     let is_named = is_secret_name(name) || is_seed_name(name, value) || is_pin_name(name, value);

@@ -14,7 +14,7 @@ pub enum TaskStatus {
     /// Not started. Can be claimed if it has no owner and no open blockers.
     #[default]
     Pending,
-    /// An owner works on it.
+    /// The owner works on the task.
     InProgress,
     /// Finished. Cannot be reopened. Older files write `done`.
     #[serde(alias = "done")]
@@ -56,26 +56,26 @@ pub struct Task {
     pub description: String,
     #[serde(default, deserialize_with = "or_default")]
     pub status: TaskStatus,
-    /// Open blockers. A blocker is removed when it is completed.
+    /// Blockers that are not completed. A blocker is removed from this list when it is completed.
     #[serde(rename = "blockedBy", default, deserialize_with = "or_default")]
     pub blocked_by: Vec<TaskId>,
     /// Tasks that wait or waited for this one. Entries are kept so that the graph can show completed tasks.
     #[serde(default, deserialize_with = "or_default")]
     pub blocks: Vec<TaskId>,
-    /// The agent that works on the task or has completed it; empty: none. Not a [`super::ids::Name`], because other
-    /// programs write this field too.
+    /// The agent that works on the task or has completed it; empty if there is none. Not a [`super::ids::Name`],
+    /// because other programs write this field too.
     #[serde(default, deserialize_with = "or_default")]
     pub owner: String,
-    /// The name of the task's worktree; empty: none.
+    /// The name of the task's worktree; empty if it has none.
     #[serde(default, deserialize_with = "or_default")]
     pub worktree: String,
-    /// Tags a teammate must have to claim the task; empty: no restriction.
+    /// Tags that a teammate must have to claim the task; empty if every teammate may claim it.
     #[serde(default, deserialize_with = "or_default")]
     pub tags: Vec<String>,
-    /// When the task was created; zero: unknown.
+    /// When the task was created; zero if unknown.
     #[serde(default, deserialize_with = "or_default")]
     pub created_at: Timestamp,
-    /// When the task was last changed; zero: unknown.
+    /// When the task was last changed; zero if unknown.
     #[serde(default, deserialize_with = "or_default")]
     pub updated_at: Timestamp,
     /// How often the task was claimed.

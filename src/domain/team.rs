@@ -86,18 +86,18 @@ pub struct Member {
     pub tags: Vec<String>,
     #[serde(default)]
     pub plan: PlanRule,
-    /// The member's model; empty: the lead's model.
+    /// The name of the member's model; empty for the lead's model.
     #[serde(default)]
     pub model: String,
-    /// The session that the member belongs to. Resuming the session restores the member. Empty: the member has left
-    /// for good, or another program added it.
+    /// The id of the session that the member belongs to. When the session is resumed, the member is restored. Empty if
+    /// the member has left for good, or if another program added it.
     #[serde(default)]
     pub session: String,
     /// The instructions for the member's first turn. Stored until that turn has ended, so that a restarted member can
     /// get them again.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub first: String,
-    /// When the member was last known to be alive; zero: unknown. Not updated while the member is idle or waits for a
+    /// When the member was last known to be alive; zero if unknown. Not updated while the member is idle or waits for a
     /// decision.
     #[serde(default)]
     pub seen_at: Timestamp,
@@ -106,7 +106,8 @@ pub struct Member {
     pub extra: Map<String, Value>,
 }
 
-/// The field with the colour of a member, as Claude Code writes it too. Unknown colours stay in the file.
+/// The name of the field with a member's colour. Claude Code writes this field too. Unknown colours are kept in the
+/// file.
 pub const COLOR: &str = "color";
 
 impl Member {
@@ -132,7 +133,7 @@ impl Member {
 pub struct Team {
     #[serde(default = "default_name")]
     pub team_name: String,
-    /// All members except the lead, including those that have shut down.
+    /// The teammates, including those that have shut down. The lead is not in the list.
     #[serde(default)]
     pub members: Vec<Member>,
     /// Fields written by other programs.
@@ -157,10 +158,10 @@ impl Default for Team {
 /// Why a change of the roster is rejected.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TeamError {
-    /// The name is in use: a member with that name has not shut down.
+    /// Another member with this name has not shut down.
     #[error("'{0}' is currently {1}: write to it with send_message, or choose another name")]
     Busy(Name, MemberStatus),
-    /// The team already has this maximum number of teammates.
+    /// The team is full. The value is the maximum number of teammates.
     #[error(
         "the team is full ({0} teammates): shut one down first; the user can allow more with the setting agents_max"
     )]
@@ -168,7 +169,7 @@ pub enum TeamError {
     #[error("no teammate is called '{name}': the team has {members}")]
     Unknown {
         name: String,
-        /// The members that exist, formatted for the message.
+        /// The names of the team's members as a list for the error message, or a text that says that there are none.
         members: String,
     },
 }
@@ -179,10 +180,10 @@ impl Team {
         self.members.iter().find(|m| m.name.same(name))
     }
 
-    /// Adds a member, or replaces the member of the same name if that one has shut down.
+    /// Adds a member. A member of the same name that has shut down is replaced.
     ///
     /// # Errors
-    /// Fails if the name is in use or if `most` members are present.
+    /// Fails if a member of that name has not shut down, or if already `most` members have not shut down.
     pub fn add_member(&mut self, member: Member, most: usize) -> Result<(), TeamError> {
         let is_full = self.present().count() >= most;
         if let Some(existing) = self.members.iter_mut().find(|m| m.name.same(&member.name)) {
@@ -283,12 +284,13 @@ pub enum Activity {
     NeedsYou {
         request: super::request::RequestKind,
     },
-    /// Ended its turn without completing its task. The agent continues only when it gets a message.
+    /// The agent has ended its turn without completing its task. It continues only when it gets a message.
     Stuck {
         /// Why the turn ended, in one line.
         why: String,
     },
-    /// Model calls failed permanently. The agent continues only when it gets a message or a prompt.
+    /// The agent's model calls have failed and are not retried. The agent continues only when it gets a message or a
+    /// prompt.
     Failed {
         /// Why the model calls failed, in one line.
         why: String,

@@ -21,14 +21,14 @@ const READY: &str = "Say in one sentence that you are ready, then end your turn:
 pub enum LeadMode {
     #[default]
     Work,
-    /// It has no tools that change files, run commands or call MCP servers.
+    /// The lead has no tools that change files, run commands or call MCP servers.
     Delegate,
 }
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct TeamPreset {
     pub lead: LeadMode,
-    /// The members with their first prompts, in the order of the file, at most [`AGENTS_MAX`].
+    /// The members, each with its first prompt, in the order of the file. At most [`AGENTS_MAX`].
     pub members: Vec<(Member, String)>,
 }
 

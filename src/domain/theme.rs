@@ -5,7 +5,7 @@ use super::text::closest_match;
 /// A built-in theme.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash)]
 pub enum ThemeName {
-    /// The 16 colours of the terminal on its own background.
+    /// The 16 colours of the terminal, on the terminal's own background.
     #[default]
     Terminal,
     Dark,

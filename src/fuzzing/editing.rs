@@ -3,12 +3,12 @@
 use super::{CheckResult, ensure};
 use crate::tools::replace::{Edit, Occurrences, replace};
 
-/// Maximum size of an error of `edit_file`, in bytes. Such an error quotes lines of the file that resemble the text to
-/// replace.
+/// Maximum size of an error message of `edit_file`, in bytes. The message quotes lines of the file that resemble the
+/// text to replace, so it must be bounded.
 const ERROR_MAX: usize = 16 * 1024;
 
-/// Checks the `edit_file` tool. `bytes` holds a file's content, the text to replace and its replacement, separated by
-/// NUL.
+/// Checks the `edit_file` tool. `bytes` contains the content of a file, the text to replace and the replacement,
+/// separated by NUL bytes.
 pub fn edit(bytes: &[u8]) -> CheckResult {
     let text = String::from_utf8_lossy(bytes);
     let mut parts = text.splitn(3, '\0');
@@ -16,7 +16,8 @@ pub fn edit(bytes: &[u8]) -> CheckResult {
     let (file, old, new) = (part(), part(), part());
     for places in [Occurrences::One, Occurrences::All] {
         let count = file.matches(old).count();
-        // The tool keeps the file's line ends, so an edit that only differs in them may change nothing.
+        // The tool keeps the line endings of the file. An edit that changes only line endings may therefore change
+        // nothing.
         let has_no_cr = !file.contains('\r') && !old.contains('\r');
         let is_exact = has_no_cr
             && !old.is_empty()

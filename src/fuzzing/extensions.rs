@@ -1,5 +1,5 @@
-//! The fuzz targets for the files of MCP servers and hooks, which a hostile repository can contain, and for the answers
-//! of hooks.
+//! The fuzz targets for extensions: for the files of roles, MCP servers and hooks, which a hostile repository can
+//! contain, and for the answers of hooks.
 
 use super::{CheckResult, check_size, check_visible, check_visible_lines, ensure};
 use crate::config::extensions::{Variable, parse_hooks, parse_servers};
@@ -10,8 +10,8 @@ use crate::domain::hook::{
 use crate::domain::mcp::{ServerSource, is_server_name};
 use crate::domain::role::{RoleFile, RoleServer, RoleSource};
 
-/// Checks the parser of `.mcp.json`: all texts for the screen are visible, names are valid and unique, and each
-/// unusable server has a problem.
+/// Checks the parser of `.mcp.json`: texts for the screen contain no control or invisible characters, names are valid
+/// and unique, and at least one problem is reported for each unusable server.
 pub fn servers(bytes: &[u8]) -> CheckResult {
     let lookup = |name: &str| match name.len() % 3 {
         0 => Variable::Unset,
@@ -42,8 +42,8 @@ pub fn servers(bytes: &[u8]) -> CheckResult {
     Ok(())
 }
 
-/// Checks the parser of role files: a role has a valid name, and all its texts are visible. The servers that it describes
-/// can be read as those of `.mcp.json` are.
+/// Checks the parser of role files: a role has a valid name, and its texts contain no control or invisible characters.
+/// The MCP servers of a role can be parsed like those in `.mcp.json`.
 pub fn role(bytes: &[u8]) -> CheckResult {
     let text = String::from_utf8_lossy(bytes);
     let role = match RoleFile::parse(&text, "stem") {
@@ -54,7 +54,7 @@ pub fn role(bytes: &[u8]) -> CheckResult {
     ensure(!role.name.trim().is_empty(), || "the name is empty".into())?;
     check_visible("the description", &role.description)?;
     check_visible("the model", &role.model)?;
-    // Tabs are kept for the model.
+    // Tabs are allowed in the prompt.
     check_visible_lines("the prompt", &role.prompt.replace('\t', " "))?;
     check_size("the prompt", role.prompt.len(), bytes.len(), 4)?;
     let lists = [
@@ -92,7 +92,7 @@ pub fn role(bytes: &[u8]) -> CheckResult {
     Ok(())
 }
 
-/// Checks the parser of files of hooks, and that each hook can be shown and selected.
+/// Checks the parser of hook files. Also checks that hooks can be selected for a call and that their texts are bounded.
 pub fn hooks(bytes: &[u8]) -> CheckResult {
     let found = parse_hooks(bytes, "hooks.json", true);
     for problem in &found.problems {
@@ -116,7 +116,8 @@ pub fn hooks(bytes: &[u8]) -> CheckResult {
     Ok(())
 }
 
-/// Checks the reader of a hook's answer. The first byte of the input selects the event, the second one the exit code.
+/// Checks the parser for the answer of a hook. The first byte of the input selects the event, the second one the exit
+/// code.
 pub fn answer(bytes: &[u8]) -> CheckResult {
     let [event, code, rest @ ..] = bytes else {
         return Ok(());

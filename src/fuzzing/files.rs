@@ -76,7 +76,7 @@ pub fn worktrees(bytes: &[u8]) -> CheckResult {
     index.of_task(TaskId(1));
     if let Ok(name) = WorktreeName::new("task-1") {
         let mut changed = index.clone();
-        // Fails if the index has no such worktree.
+        // The result is an error if the index has no such worktree.
         let _ = changed.change(&name, |_| {});
     }
     for notice in index.notices() {
@@ -110,7 +110,7 @@ fn round_trip<T: DeserializeOwned + Serialize + PartialEq>(
     Ok(Some(found))
 }
 
-/// Checks the parser of inboxes: reading line by line gives the same messages as reading all lines at once.
+/// Checks the parser of inboxes: reading an inbox line by line returns the same messages as reading all lines at once.
 pub fn messages(bytes: &[u8]) -> CheckResult {
     let owner = Name::lead();
     let whole = parse_inbox(bytes, 0, &owner);
@@ -135,7 +135,7 @@ pub fn messages(bytes: &[u8]) -> CheckResult {
             format!("a message changed after writing and reading: {message:?}")
         })?;
     }
-    // Reads line by line, like a reader of an inbox that grows.
+    // Read line by line, as for an inbox that grows.
     let (mut at, mut count) = (0, 0);
     for end in bytes
         .iter()
@@ -192,7 +192,7 @@ pub fn settings(bytes: &[u8]) -> CheckResult {
     match Settings::parse(&text, Path::new("config.toml")) {
         Ok(settings) => {
             let both = settings.clone().overlaid(Settings::default());
-            // Compares the debug text, because a price may be NaN, which does not equal itself.
+            // Compare the debug output: a price may be NaN, which is not equal to itself.
             let is_same = format!("{both:?}") == format!("{settings:?}");
             ensure(is_same, || {
                 "merging empty settings changed something".into()
@@ -214,7 +214,8 @@ pub fn record(bytes: &[u8]) -> CheckResult {
     ensure(first.len() <= 4096, || {
         format!("the record has {} bytes", first.len())
     })?;
-    // A log whose change number has reached the maximum is invalid: readers then read all files and start a new log.
+    // A rewritten log with the highest possible change number is invalid. Readers then read all files and start a new
+    // log.
     let is_last = first.contains(&u64::MAX.to_string());
     ensure(is_last || rewrite_change_log(&first).is_some(), || {
         format!("the rewritten record is invalid: {first:?}")

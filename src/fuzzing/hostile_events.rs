@@ -16,7 +16,7 @@ pub fn session_events(text: &str, time: f64) -> Result<Vec<Event>, String> {
         value["at"] = 0.0.into();
         let mut event: Event =
             serde_json::from_value(value).map_err(|e| format!("event {at}: {e}"))?;
-        // Set after parsing, because JSON has no NaN.
+        // Set the time after parsing, because JSON cannot represent NaN.
         event.at = Timestamp(time);
         Ok(event)
     });

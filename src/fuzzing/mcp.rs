@@ -13,10 +13,10 @@ use crate::mcp::schema::{self, SCHEMA_MAX};
 use crate::mcp::tools;
 use crate::mcp::{McpContent, McpTool};
 
-/// Maximum length of the mark that shows where a text is cut, in bytes.
+/// Maximum length, in bytes, of the marker that shows where a text was cut.
 const MARK_MAX: usize = 64;
 
-/// Checks the result of a tool, a list of tools and a schema.
+/// Checks how the response of an MCP server is read: as the result of a tool, as a list of tools, and as a schema.
 pub fn mcp(bytes: &[u8]) -> CheckResult {
     let Ok(value) = serde_json::from_slice::<Value>(bytes) else {
         return Ok(());

@@ -50,8 +50,8 @@ pub const TARGETS: &[(&str, FuzzTarget)] = &[
     ("markdown", screen::markdown),
 ];
 
-/// Matches the characters that must not reach a terminal. Uses Unicode's tables instead of the list in
-/// [`crate::domain::text`], because that list is under test.
+/// Matches the characters that must not reach a terminal. Uses the tables of Unicode and not [`crate::domain::text`],
+/// because the fuzz targets test that module.
 static HIDDEN: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(
         r"[\p{Cc}\p{Default_Ignorable_Code_Point}\p{Bidi_Control}\p{Zl}\p{Zp}\x{FFF9}-\x{FFFB}]",
@@ -77,7 +77,7 @@ pub fn check_visible(what: &str, text: &str) -> CheckResult {
     let hidden = HIDDEN.as_ref().ok_or("the pattern is invalid")?;
     for found in hidden.find_iter(text) {
         let before = text[..found.start()].chars().next_back();
-        // Joiners and variation selectors are part of emoji and of some scripts.
+        // Allow joiners and variation selectors, which are part of emoji and of some scripts.
         let follows_symbol = before.is_some_and(|b| !b.is_ascii() && !b.is_control());
         let is_allowed = match found.as_str() {
             "\u{200c}" | "\u{200d}" => follows_symbol,

@@ -13,8 +13,8 @@ use crate::model::sse::{SseDecoder, SseEvent};
 use crate::tools::policy::{self, PermissionRules, PlanGate, PolicyContext, Ruling};
 use crate::tools::table::{self, TABLE};
 
-/// Checks the parser of server-sent events and the response decoders. The first byte is a chunk size. The other bytes
-/// must give the same events in chunks of this size as in one piece.
+/// Checks the parser of server-sent events and the response decoders. The first byte is a chunk size. Splitting the
+/// other bytes into chunks of this size must produce the same events as parsing them in one piece.
 pub fn sse(bytes: &[u8]) -> CheckResult {
     let (step, bytes) = match bytes.split_first() {
         Some((first, rest)) => (usize::from(*first).max(1), rest),
@@ -35,7 +35,7 @@ pub fn sse(bytes: &[u8]) -> CheckResult {
         })?;
     }
     let size: usize = events.iter().map(|e| e.data.len() + e.name.len()).sum();
-    // An invalid UTF-8 byte becomes a character of three bytes.
+    // Each invalid UTF-8 byte becomes a character of three bytes, so the output can be three times as long.
     check_size("the events", size, bytes.len(), 3)?;
     for provider in PROVIDERS {
         decode((provider.decoder)(), &events, size)?;
@@ -123,7 +123,7 @@ pub fn script(bytes: &[u8]) -> CheckResult {
             .iter()
             .map(|(name, input)| name.len() + input.to_string().len());
         let size = answer.say.len() + answer.think.len() + calls.sum::<usize>();
-        // Each placeholder inserts at most the whole text.
+        // Each placeholder in the script inserts at most the whole text.
         ensure(size <= 4096 + bytes.len() * (bytes.len() + 8), || {
             format!("a response of {size} bytes from {}", bytes.len())
         })?;

@@ -1,4 +1,4 @@
-//! The fuzz targets of the dashboard: hostile events, keys, pastes and sizes; checks the drawn cells.
+//! The fuzz targets of the dashboard: they feed it hostile events, keys, pastes and sizes, and check the drawn cells.
 
 use std::collections::BTreeSet;
 
@@ -22,13 +22,13 @@ const NOON: f64 = 1_700_049_600.0;
 const CELL_MAX: usize = 72;
 /// Maximum number of UI messages in one run of [`keys`].
 const MESSAGES_MAX: usize = 48;
-/// The first number of a UI message that is a bound key.
+/// The first code for a bound key. Lower codes are other UI messages; see `message`.
 const FIRST_BOUND: u8 = 40;
 
-/// The terminal sizes in columns and rows: one for each layout, and one that is too small.
+/// Terminal sizes in columns and rows: one for each layout of the dashboard, and one that is too small.
 const SIZES: [(u16, u16); 4] = [(160, 45), (100, 30), (60, 16), (9, 3)];
 
-/// Returns the keys that do something anywhere, each once.
+/// Returns all keys that are bound to an action in any context, each once.
 fn bound_keys() -> Vec<KeyEvent> {
     let names = keymap::TABLE.iter().flat_map(|binding| binding.keys);
     let unique: BTreeSet<&str> = names.flat_map(|keys| keys.split(' ')).collect();
@@ -38,12 +38,12 @@ fn bound_keys() -> Vec<KeyEvent> {
         .collect()
 }
 
-/// The bytes that stand for the bound keys in inputs of [`keys`].
+/// The input bytes for [`keys`] that are read as bound keys.
 pub fn bytes_of_bound_keys() -> impl Iterator<Item = u8> {
     (FIRST_BOUND + 1..=u8::MAX).take(bound_keys().len())
 }
 
-/// Returns the UI message that an input byte stands for: a key, a mouse event, a paste, a tick or a resize.
+/// Returns the UI message with the code `byte`: a key, a mouse event, a paste, a tick or a resize.
 fn message(byte: u8, bound: &[KeyEvent], text: &str, at: f64) -> Msg {
     let size = usize::from(byte) * 7;
     let tiny = |n: usize| u16::try_from(n % 200).unwrap_or(0);
@@ -86,7 +86,7 @@ fn message(byte: u8, bound: &[KeyEvent], text: &str, at: f64) -> Msg {
 }
 
 /// Checks the dashboard with a session in which all texts are the same hostile text. Each byte before the first zero
-/// byte stands for a UI message, up to [`MESSAGES_MAX`] of them. The bytes after these are the hostile text.
+/// byte is a UI message, at most [`MESSAGES_MAX`] of them. The rest of the input is the hostile text.
 pub fn keys(bytes: &[u8]) -> CheckResult {
     let split = bytes.iter().position(|b| *b == 0).unwrap_or(bytes.len());
     let (run, rest) = bytes.split_at(split.min(MESSAGES_MAX));
@@ -99,7 +99,7 @@ pub fn keys(bytes: &[u8]) -> CheckResult {
     }
     let bound = bound_keys();
     for (second, byte) in (1u32..).zip(run) {
-        // Zero is the separator, so UI messages are numbered from one.
+        // The zero byte is the separator, so the byte of a UI message is its code plus one.
         let msg = message(byte - 1, &bound, &text, NOON + f64::from(second));
         check_effects(&update(&mut state, msg))?;
         next_tick(&state);

@@ -12,11 +12,11 @@ use crate::domain::chat::Outcome;
 use crate::process::{self, CommandSpec, HeadTailBuffer, JobExit};
 use crate::store::os_errors;
 
-/// Maximum size of the output, in bytes, as in learn-claude-code. If the output is longer, the model gets its beginning
-/// and its end.
+/// Maximum size of the output in the tool result, in bytes, as in learn-claude-code. From a longer output, the model
+/// gets the beginning and the end.
 const OUTPUT_MAX: usize = 50_000;
 
-/// The text that is appended to the result of a command that only changed the directory.
+/// The text that is appended to the result of a command that does nothing but change the directory.
 const CD_ENDS: &str =
     "\n[The next call starts in the work directory again: write `cd DIR && COMMAND` in one call]";
 
@@ -42,7 +42,7 @@ struct Input {
 /// The sentence about [`background_run`](super::background_run) in the tool description. [`text`] removes it for
 /// agents without that tool.
 const BACKGROUND: &str = " For longer commands and servers, use background_run.";
-/// The time limit as the description file writes it. [`text`] replaces it with the configured limit.
+/// The time limit in the tool's description file. [`text`] replaces it with the configured limit.
 const DESCRIBED_TIMEOUT: &str = "120 seconds";
 
 /// Returns the tool description for an agent whose commands may run for `timeout`.
@@ -74,7 +74,7 @@ async fn run(context: ToolContext, input: Input) -> ToolResult {
         keep: OUTPUT_MAX,
         supervisor: context.supervisor.clone(),
     };
-    // Buffered here and not by the process: secrets must be redacted before output is cut.
+    // Buffer the output here and not in the process: secrets must be redacted before the output is cut.
     let mut clean = context.redactor.stream();
     let mut keep = HeadTailBuffer::new(OUTPUT_MAX);
     let live = |bytes: &[u8]| {

@@ -39,7 +39,7 @@ fn run(context: &ToolContext, input: Input) -> ToolResult {
     Ok(ToolOutput::ok(receipt(&to)))
 }
 
-/// Returns the tool result, which counts the teammates that get the message. The lead is not counted as one.
+/// Returns the tool result, which says how many teammates get the message. The lead also gets it but is not counted.
 fn receipt(to: &[Name]) -> String {
     let teammates = to.iter().filter(|name| !name.is_lead()).count();
     let lead = if teammates < to.len() {

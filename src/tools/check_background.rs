@@ -1,4 +1,4 @@
-//! `check_background`: shows one background command, or lists all of the caller's.
+//! `check_background`: shows one background command of the calling agent, or lists all of them.
 
 use schemars::JsonSchema;
 use serde::Deserialize;

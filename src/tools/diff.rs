@@ -6,7 +6,7 @@ use crate::domain::text::head_and_tail;
 
 /// Maximum size of a diff, in bytes. A longer diff is cut in the middle.
 const DIFF_MAX: usize = 32 * 1024;
-/// Maximum size of both texts together, in bytes, for which a diff is computed. Comparing more takes too long.
+/// Maximum size of both texts together, in bytes, for which a diff is computed. Comparing larger texts takes too long.
 const COMPARE_MAX: usize = 512 * 1024;
 
 /// Returns the unified diff of `path`, cut to about [`DIFF_MAX`] bytes.
@@ -14,8 +14,8 @@ pub fn unified(path: &str, before: &str, after: &str) -> String {
     bounded(path, before, after, DIFF_MAX).0
 }
 
-/// Returns the unified diff of `path`, cut to about `most` bytes, and whether it shows every change. If both texts
-/// together exceed [`COMPARE_MAX`], returns only their sizes.
+/// Returns the unified diff of `path`, cut to about `most` bytes, and whether the diff shows every change. If both
+/// texts together exceed [`COMPARE_MAX`], returns their sizes instead of a diff.
 pub fn bounded(path: &str, before: &str, after: &str, most: usize) -> (String, bool) {
     if before.len() + after.len() > COMPARE_MAX {
         let text = format!("{path}: {} bytes → {} bytes\n", before.len(), after.len());

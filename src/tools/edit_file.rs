@@ -11,7 +11,7 @@ use super::{
 };
 
 const EDITS_MAX: usize = 100;
-/// Maximum size, in bytes, of the diff that shows what an inexact match replaced.
+/// Maximum size, in bytes, of the diff that is returned after an inexact match.
 const SHOWN_MAX: usize = 4 * 1024;
 
 pub const TOOL: Tool = Tool {
@@ -50,8 +50,8 @@ struct One {
 }
 
 impl Input {
-    /// Returns the path and all replacements in order. Some models send a single replacement together with a list. The
-    /// single one then comes first; it is ignored if its `old_text` is empty or if the list contains it.
+    /// Returns the path and all replacements in order. Some models send a single replacement in addition to a list. The
+    /// single one then comes first, unless its `old_text` is empty or the list already contains it.
     fn edits(self) -> Result<(String, Vec<One>), String> {
         let mut edits = self.edits;
         let single = match (self.old_text, self.new_text) {
@@ -127,8 +127,8 @@ fn run(context: &ToolContext, input: Input) -> ToolResult {
     })
 }
 
-/// Returns the error text for a refused edit, which is number `nth` of the `of` edits in the call. If one edit is
-/// refused, none is applied.
+/// Returns the error text for a refused edit. `nth` is its number among the `of` edits of the call, counted from 1. If
+/// one edit is refused, none is applied.
 fn refusal_text(why: &Refusal, path: &str, hint: &str, nth: usize, of: usize) -> String {
     let which = match of {
         1 => String::new(),
@@ -139,7 +139,8 @@ fn refusal_text(why: &Refusal, path: &str, hint: &str, nth: usize, of: usize) ->
         .to_string()
 }
 
-/// Returns the text of a successful result. After an inexact match it includes the diff.
+/// Returns the text of a successful result. If a match was not exact, the text includes the diff. `ignored` lists the
+/// differences that were ignored.
 fn success_text(path: &str, before: &str, after: &str, mut ignored: Vec<&str>) -> String {
     if ignored.is_empty() {
         return format!("Edited {path}");

@@ -1,4 +1,5 @@
-//! Remembers the files as an agent last saw them, so that the agent cannot overwrite changes that others made since.
+//! Remembers the content of files as an agent last saw them, so that the agent does not overwrite later changes by
+//! others.
 
 use std::collections::VecDeque;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -7,13 +8,14 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::diff;
 
-/// Maximum number of files to remember. If there are more, the oldest are forgotten, and changes to those are no longer
-/// detected.
+/// Maximum number of files to remember. Beyond it, the oldest ones are forgotten, and changes to these files are not
+/// detected any more.
 const FILES_MAX: usize = 500;
-/// Maximum size, in bytes, of a file whose text is remembered. Changes to a larger file are detected but not shown.
+/// Maximum size, in bytes, of a file whose text is remembered. Of a larger file, only a hash is remembered: changes are
+/// detected but not shown.
 const TEXT_MAX: usize = 128 * 1024;
-/// Maximum size, in bytes, of all remembered texts together. The oldest texts are dropped first. Changes to their files
-/// are then detected but not shown.
+/// Maximum size, in bytes, of all remembered texts together. Beyond it, the oldest texts are dropped: changes to their
+/// files are still detected but not shown.
 const TEXTS_MAX: usize = 1024 * 1024;
 /// Maximum size, in bytes, of the diff in the error about a changed file.
 const SHOWN_MAX: usize = 4 * 1024;
@@ -56,9 +58,9 @@ impl FileSnapshots {
         }
     }
 
-    /// Checks that `now`, the current content of the file, is what the agent last saw. A file that the agent never saw
-    /// passes. `name` is the path as the agent wrote it. If the error shows the whole change, `now` is recorded as what
-    /// the agent last saw.
+    /// Checks that a file is unchanged since the agent last saw it. `now` is the current content, and `name` is the
+    /// path as the agent wrote it. A file that the agent has never seen passes the check. If the error shows the whole
+    /// change, `now` is recorded as what the agent last saw.
     ///
     /// # Errors
     /// Text for the model: what changed, or that the file must be read again.
@@ -122,7 +124,7 @@ mod tests {
             .sum();
         assert!(kept <= TEXTS_MAX, "{kept}");
         drop(files);
-        // The text was dropped, so the change is detected but not shown.
+        // The remembered text was dropped, so the change is detected but not shown.
         let why = snapshots.check(Path::new("10"), "10", "y").unwrap_err();
         assert!(why.contains("Read it again"), "{why}");
         assert_eq!(snapshots.check(Path::new("0"), "0", "y"), Ok(()));

@@ -15,7 +15,8 @@ use crate::domain::text::clip;
 const PATHS_MAX: usize = 500;
 /// Maximum length of a pattern, in bytes.
 pub const PATTERN_MAX: usize = 4000;
-/// Maximum nesting depth of braces. The limit exists because the matcher is built recursively.
+/// Maximum nesting depth of braces in a pattern. Without this limit, building the matcher, which is recursive, could
+/// overflow the stack.
 const BRACES_MAX: usize = 16;
 
 pub const TOOL: Tool = Tool {

@@ -13,9 +13,9 @@ use super::{
 };
 use crate::domain::text::clip;
 
-/// Maximum number of lines in one result. Further lines are only counted.
+/// Maximum number of lines in one result. Further matching lines are only counted.
 const LINES_MAX: usize = 300;
-/// Maximum number of characters to show of a line.
+/// Maximum length of a shown line, in characters. The rest is cut.
 const LINE_MAX: usize = 300;
 
 pub const TOOL: Tool = Tool {
@@ -69,7 +69,8 @@ fn run(context: &ToolContext, input: Input) -> ToolResult {
             }
             Ok(true)
         });
-        // A file that cannot be read (deleted meanwhile, no permission) must not hide the others.
+        // Ignore errors: a file that cannot be read (deleted in the meantime, no permission) must not hide the matches
+        // in other files.
         let _ = searcher.search_path(&matcher, &file.path, sink);
     }
     if lines.is_empty() {

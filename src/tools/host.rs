@@ -1,5 +1,5 @@
-//! The interface through which tools call the crew. Declared here and implemented by the crew, to avoid an import
-//! cycle.
+//! The interface through which tools call the crew. It is declared here and implemented by the crew, because importing
+//! the crew would create an import cycle.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -24,14 +24,14 @@ use crate::domain::todo::TodoList;
 pub trait Host: Send + Sync {
     fn spawn(&self, by: Name, member: Member, prompt: String) -> BoxFuture<'_, Result<(), String>>;
 
-    /// Files a request with its approver and waits until it is decided or withdrawn.
+    /// Sends a request to its approver and waits until it is decided or withdrawn.
     fn ask<'a>(
         &'a self,
         from: &'a Name,
         asking: NewRequest,
     ) -> BoxFuture<'a, Result<Request, String>>;
 
-    /// Files a request with its approver and returns the request. Does not wait for the decision.
+    /// Sends a request to its approver and returns the request without waiting for the decision.
     fn file<'a>(
         &'a self,
         from: &'a Name,
@@ -58,9 +58,9 @@ pub trait Host: Send + Sync {
         reason: String,
     ) -> BoxFuture<'a, Result<(), String>>;
 
-    /// Moves a teammate into the worktree of a task that it just claimed; its later tool calls run there. The lead is
-    /// not moved. Returns text that tells the agent about the worktree. If the worktree cannot be created, the task is
-    /// released.
+    /// Moves a teammate into the worktree of the task that it has just claimed. The teammate's later tool calls run in
+    /// that worktree. The lead is not moved. Returns a text about the worktree for the agent. If the worktree cannot be
+    /// created, the task is released.
     fn enter_worktree<'a>(
         &'a self,
         agent: &'a Name,
@@ -70,7 +70,7 @@ pub trait Host: Send + Sync {
     /// Commits the uncommitted changes in the worktree of the agent's open task.
     fn commit_leftovers<'a>(&'a self, agent: &'a Name) -> BoxFuture<'a, Result<(), String>>;
 
-    /// Merges the branch of a completed task and returns the outcome. A conflict is an error.
+    /// Merges the branch of a completed task and returns the result as text. A conflict is an error.
     fn merge(&self, task: TaskId) -> BoxFuture<'_, Result<String, String>>;
 
     /// Starts a background command and returns without waiting for its end. Fails with the reason if it cannot be
@@ -80,7 +80,7 @@ pub trait Host: Send + Sync {
     /// Returns the background jobs of an agent, oldest first.
     fn jobs(&self, agent: &Name) -> Vec<Job>;
 
-    /// Returns the output of a background job so far; long output is cut in the middle.
+    /// Returns the output that a background job has produced so far. Long output is cut in the middle.
     fn job_output(&self, id: &JobId) -> String;
 
     /// Stops a background job on behalf of `by`. Fails with the reason if the job cannot be stopped.
@@ -89,17 +89,17 @@ pub trait Host: Send + Sync {
     /// Starts a subagent and waits for its answer. Dropping the future interrupts the subagent.
     fn delegate(&self, order: SubagentSpec) -> BoxFuture<'_, Result<String, String>>;
 
-    /// Requests a summary of the agent's conversation, to be made before its next model call. The summary should
-    /// cover `focus` in most detail.
+    /// Requests that the agent's conversation is summarised before the next model call. The summary should cover
+    /// `focus` in most detail.
     fn compact(&self, agent: &Name, focus: String);
 
-    /// Returns whether hooks run at the event.
+    /// Returns whether any hook is configured for the event.
     fn has_hooks(&self, _event: HookEvent) -> bool {
         false
     }
 
-    /// Runs the hooks of a change of the board that `agent` is about to make in `dir`. The error is the reason why a hook
-    /// prevents the change.
+    /// Runs the hooks for a change of the board that `agent` is about to make; `dir` is the agent's work directory. The
+    /// error is the reason why a hook rejects the change.
     fn check_task<'a>(
         &'a self,
         _agent: &'a Name,
@@ -119,18 +119,18 @@ pub trait Host: Send + Sync {
 pub trait ServerHost: Send + Sync {
     fn status(&self) -> Vec<ServerStatus>;
 
-    /// Starts those of the named servers that do not run, and waits until they are ready or have failed. Dropping the
-    /// future does not stop a start.
+    /// Starts the named servers, except those that already run, and waits until each is ready or has failed. Dropping
+    /// the future does not stop a start.
     fn start<'a>(&'a self, names: &'a [String]) -> BoxFuture<'a, ()>;
 
-    /// Returns the tools of all servers that are available.
+    /// Returns the tools of all servers that can be called. A server that is being restarted keeps its tools.
     fn tools(&self) -> ToolCatalog;
 
     /// Returns what a server says about the use of its tools, redacted and bounded; `None` unless it is ready.
     fn instructions(&self, server: &str) -> Option<String>;
 
-    /// Calls a tool of a server, and publishes its progress as output of the call. Dropping the future cancels the call
-    /// at the server. The error says why the server did not answer.
+    /// Calls a tool of a server and publishes the progress as output of the call. Dropping the future cancels the call
+    /// at the server. The error says why there is no answer from the server.
     fn call<'a>(
         &'a self,
         agent: &'a Name,
@@ -138,13 +138,13 @@ pub trait ServerHost: Send + Sync {
     ) -> BoxFuture<'a, Result<ServerOutput, String>>;
 }
 
-/// The result of a tool of an MCP server.
+/// The result of calling a tool of an MCP server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServerOutput {
-    /// The text as the server sent it: its secrets are not redacted yet.
+    /// The text as the server sent it. Secrets in it are not redacted yet.
     pub text: String,
     pub images: Vec<AttachedImage>,
-    /// Whether the tool says that it failed.
+    /// Whether the server reports that the tool failed.
     pub is_error: bool,
 }
 
@@ -161,9 +161,9 @@ pub struct SubagentSpec {
     pub parent: Name,
     /// The tool call that returns the subagent's answer.
     pub call: CallId,
-    /// Decides which tools the subagent gets.
+    /// The kind of subagent, which decides the tools that the subagent gets.
     pub kind: SubagentKind,
-    /// The name of its role, if it has one.
+    /// The name of the subagent's role; `None` if it has none.
     pub role: Option<String>,
     /// The assignment, which is the subagent's first message.
     pub prompt: String,

@@ -1,4 +1,4 @@
-//! Lenient parsing of tool input: models write a task number as `3`, `"3"` or `"#3"`, and a list as text.
+//! Lenient parsing of tool input. Models write a task number as `3`, `"3"` or `"#3"`, and sometimes a list as text.
 
 use serde::de::{DeserializeOwned, Error};
 use serde::{Deserialize, Deserializer};
@@ -18,7 +18,7 @@ pub fn text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>
     })
 }
 
-/// Deserializes a list. Also accepts JSON text that contains a list, and a single item without a list.
+/// Deserializes a list. Also accepts a text that contains a list in JSON, and a single item instead of a list.
 pub fn list<'de, T: DeserializeOwned, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Vec<T>, D::Error> {
@@ -63,7 +63,8 @@ impl<'de> Deserialize<'de> for LenientRef {
     }
 }
 
-/// Deserializes a list of task references. Also accepts a single reference. `null` or an empty text is an empty list.
+/// Deserializes a list of task references. Also accepts a single reference. `null` or an empty text means an empty
+/// list.
 pub fn refs<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<LenientRef>, D::Error> {
     let one = |v: Value| serde_json::from_value(v).map_err(D::Error::custom);
     match Option::<Value>::deserialize(deserializer)? {

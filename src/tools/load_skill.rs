@@ -37,7 +37,8 @@ fn run(context: &ToolContext, input: Input) -> ToolResult {
         "<skill name=\"{}\">\n{}\n</skill>",
         loaded.skill.name, loaded.body
     );
-    // A worktree contains the directory only if it is under version control.
+    // Name the folder of the skill only if the work directory contains it. A worktree contains it only if it is under
+    // version control.
     let beside = loaded
         .folder
         .filter(|f| context.workdir.join(f).is_dir())
@@ -50,8 +51,8 @@ fn run(context: &ToolContext, input: Input) -> ToolResult {
     Ok(ToolOutput::ok(text))
 }
 
-/// Returns the error for an unknown skill, in the wording of learn-claude-code. It names the closest known skill and,
-/// if the skill exists but cannot be used, the reason.
+/// Returns the error for an unknown skill, in the wording of learn-claude-code. The error names the closest known
+/// skill. If the skill exists but cannot be used, the error also says why.
 fn unknown(name: &str, there: &SkillCatalog) -> String {
     let names: Vec<&str> = there.skills.iter().map(|s| s.name.as_str()).collect();
     let shown = one_line(&clip(name, NAME_MAX));

@@ -5,7 +5,8 @@ use crate::domain::ids::{MessageId, Name};
 use crate::domain::mail::{MailKind, MailMessage};
 use crate::store::{Mailbox, Roster};
 
-/// Resolves a recipient: the lead, the user, or a teammate that has not left. Fails for the calling agent itself.
+/// Resolves a recipient: the lead, the user, or a teammate that has not left. Fails if the recipient is the calling
+/// agent.
 pub fn recipient(context: &ToolContext, to: &str) -> Result<Name, ToolOutput> {
     let team = Roster::open(&context.root).read().map_err(failed)?;
     let unknown = || failed(format!("{} (and lead, user)", team.unknown(to)));
@@ -25,7 +26,7 @@ pub fn recipient(context: &ToolContext, to: &str) -> Result<Name, ToolOutput> {
     member.ok_or_else(unknown)
 }
 
-/// Sends a message from the calling agent. The sender is not part of the tool's input, so a model cannot forge it.
+/// Sends a message from the calling agent. The sender is not taken from the tool's input, so a model cannot forge it.
 pub fn send(
     context: &ToolContext,
     to: &Name,

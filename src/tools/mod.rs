@@ -114,7 +114,7 @@ pub enum Access {
     Read,
     /// Changes files in the work directory.
     Write,
-    /// Runs a shell command. Only such calls can need approval.
+    /// Runs a shell command. No other built-in tools can need approval.
     Run,
     /// Changes only the crew's own state: todo lists, board, messages, team.
     Crew,
@@ -128,11 +128,11 @@ pub enum Audience {
     /// The lead, every teammate, and their subagents. A subagent of kind `explore` gets only tools with
     /// [`Access::Read`].
     Everyone,
-    /// The lead and every teammate, but no subagents.
+    /// The lead and every teammate, without their subagents.
     Members,
-    /// The lead, but not its subagents.
+    /// Only the lead, without its subagents.
     Lead,
-    /// Every teammate, but no subagents.
+    /// Every teammate, without the lead and without subagents.
     Teammates,
 }
 
@@ -164,13 +164,13 @@ impl Tool {
 /// The result of a tool call, for the model and the screen.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToolOutput {
-    /// Success or error. An error is data for the model and never ends the turn.
+    /// Whether the call succeeded. An error is a result for the model and never ends the turn.
     pub outcome: Outcome,
     /// The text for the model. Each tool limits its length.
     pub text: String,
     /// A unified diff of the changes, for the screen; empty if there is none.
     pub diff: String,
-    /// Images for the model. The text says what they are.
+    /// Images for the model. `text` describes them.
     pub images: Vec<AttachedImage>,
 }
 
@@ -203,7 +203,7 @@ pub struct ToolContext {
     /// The project's root directory, which holds the state directories.
     pub root: PathBuf,
     pub board: Board,
-    /// The agent's work directory; file tools stay inside it.
+    /// The agent's work directory. File tools can only access files below it.
     pub workdir: PathBuf,
     pub skills: Skills,
     pub host: Arc<dyn Host>,
@@ -211,9 +211,9 @@ pub struct ToolContext {
     /// Maximum run time of a program that the call starts.
     pub timeout: Duration,
     pub redactor: Redactor,
-    /// Supervises and sandboxes programs. With `None`, programs run directly.
+    /// Supervises and sandboxes programs. If it is `None`, programs run without a supervisor and sandbox.
     pub supervisor: Option<Arc<Supervisor>>,
-    /// The files as the caller last saw them.
+    /// The files as the calling agent last saw them.
     pub snapshots: Arc<FileSnapshots>,
     pub clock: fn() -> Timestamp,
 }
@@ -231,7 +231,7 @@ impl ToolContext {
     }
 }
 
-/// Returns `workdir` relative to `root`: empty for the root itself, and unchanged if it is outside.
+/// Returns `workdir` relative to `root`: empty for the root itself, and unchanged if `workdir` is not below `root`.
 pub fn path_below_root(root: &Path, workdir: &Path) -> String {
     let below = workdir.strip_prefix(root).unwrap_or(workdir);
     below.to_string_lossy().into_owned()
@@ -239,7 +239,7 @@ pub fn path_below_root(root: &Path, workdir: &Path) -> String {
 
 pub struct Tool {
     pub name: &'static str,
-    /// The description for models.
+    /// The description of the tool that models read.
     pub text: &'static str,
     /// Returns the JSON schema of the input.
     pub schema: fn() -> Value,
@@ -247,12 +247,12 @@ pub struct Tool {
     pub audience: Audience,
     /// Summarises a tool input in one line, for the screen.
     pub show: fn(&Value) -> String,
-    /// Executes a call with the input that the model sent. Errors are part of the output.
+    /// Executes a call with the input that the model sent. If the call fails, the output describes the error.
     pub run: fn(ToolContext, Value) -> BoxFuture<'static, ToolOutput>,
 }
 
-/// Returns the JSON schema of an input type in the form that model servers expect: without `$schema`, references to
-/// other schemas, and the type's own title and description.
+/// Returns the JSON schema of an input type in the form that model servers expect. The schema has no `$schema`, no
+/// references to other schemas, and no title and description of the type itself.
 pub fn schema_of<T: schemars::JsonSchema>() -> Value {
     let settings = schemars::generate::SchemaSettings::draft07().with(|s| {
         s.meta_schema = None;
@@ -264,8 +264,8 @@ pub fn schema_of<T: schemars::JsonSchema>() -> Value {
     schema.to_value()
 }
 
-/// Parses the input of a call. A field with the value `null` counts as missing: the strict schemas require every field,
-/// so models send `null` for fields that they do not need.
+/// Parses the input of a call. A field with the value `null` counts as missing: in strict schemas every field is
+/// required, so models send `null` for fields that they do not need.
 ///
 /// # Errors
 /// Text for the model that says what is wrong with the input.
@@ -285,8 +285,8 @@ fn without_nulls(value: Value) -> Value {
     }
 }
 
-/// What the function of a tool returns. `Ok` and `Err` both hold a result for the model; `?` ends the call with an
-/// error result.
+/// The result of a tool's function. Both `Ok` and `Err` contain a result for the model; with `?`, a function ends with
+/// an error result.
 type ToolResult = Result<ToolOutput, ToolOutput>;
 
 /// Returns an error result for the model: `Error: ` and the reason.
@@ -313,7 +313,7 @@ fn call<I: DeserializeOwned, F: Future<Output = ToolResult> + Send + 'static>(
     }
 }
 
-/// Parses the input of a call and runs the tool's function at once, on the calling thread. The function must not block.
+/// Parses the input of a call and runs the tool's function on the current thread. The function must not block.
 fn call_now<I: DeserializeOwned>(
     context: ToolContext,
     input: Value,
@@ -323,7 +323,7 @@ fn call_now<I: DeserializeOwned>(
     Box::pin(std::future::ready(output(result)))
 }
 
-/// Parses the input of a call and runs the tool's function on a thread where it may block.
+/// Parses the input of a call and runs the tool's function on a thread on which it may block.
 fn call_blocking<I: DeserializeOwned + 'static>(
     context: ToolContext,
     input: Value,
@@ -332,7 +332,7 @@ fn call_blocking<I: DeserializeOwned + 'static>(
     Box::pin(async move { output(on_thread(move || run(&context, parse(input)?)).await) })
 }
 
-/// Runs blocking work of a call on a thread for such work. A panic in it becomes an error result.
+/// Runs blocking work of a call on a separate thread. If the work panics, the result is an error.
 async fn on_thread<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, ToolOutput> + Send + 'static,
 ) -> Result<T, ToolOutput> {
@@ -340,7 +340,8 @@ async fn on_thread<T: Send + 'static>(
     done.unwrap_or_else(|error| Err(failed(format!("the tool failed: {error}"))))
 }
 
-/// Returns the text field `field` of the input as one line; empty if it is missing or no text.
+/// Returns the text in field `field` of the input, as one line. The result is empty if the field is missing or is not a
+/// text.
 fn shown(input: &Value, field: &str) -> String {
     let text = input.get(field).and_then(Value::as_str);
     crate::domain::text::one_line(text.unwrap_or_default())

@@ -1,9 +1,10 @@
 //! Finds the known name that is closest to a misspelled name.
 
-/// Maximum length, in bytes, of a name that is compared with the known ones. A longer name matches none.
+/// Maximum length, in bytes, of a name for which the closest known name is searched. For a longer name, none is
+/// returned.
 const NAME_MAX: usize = 200;
 
-/// Returns the name in `there` that is closest to `name`; `None` if no name is similar.
+/// Returns the name among the known names `there` that is closest to `name`; `None` if no name is similar.
 pub fn nearest<'a>(name: &str, there: &[&'a str]) -> Option<&'a str> {
     if name.len() > NAME_MAX {
         return None;

@@ -1,5 +1,5 @@
-//! Calls that wait for approval: which session permissions the user can grant for one, and whether a permission that
-//! was granted in the meantime allows it. Pure.
+//! Calls that wait for approval: which session permissions the user can grant for such a call, and whether a permission
+//! that was granted in the meantime allows the call. Does no I/O.
 
 use super::policy::{self, PolicyContext, Ruling, servers};
 use super::{Access, table};
@@ -14,7 +14,7 @@ pub fn scopes(call: &PendingCall, standing: &PolicyContext<'_>) -> Vec<Permissio
     servers::offered(&call.tool, call.definition(), &call.input)
 }
 
-/// Returns whether the current rules allow a waiting call.
+/// Returns whether the current rules allow a call that waits for approval.
 pub fn is_allowed(call: &PendingCall, standing: &PolicyContext<'_>) -> bool {
     if is_command(call) {
         return policy::judge(&call.input, standing) == Ruling::Allow;

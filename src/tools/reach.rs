@@ -1,4 +1,4 @@
-//! Determines what a command may reach: the git history and the network.
+//! Determines which resources a command can access: the git history and the network.
 
 use std::path::Path;
 
@@ -8,11 +8,11 @@ use crate::domain::sandbox::{Network, asks_for_network};
 use crate::process::supervisor::Supervisor;
 use crate::process::{NetworkReach, Reach};
 
-/// Returns whether `command` of `agent` may write the git history and use the network when it runs in `workdir`.
+/// Returns how `command` of `agent` can access the git history and the network when it runs in `workdir`.
 pub fn of(supervisor: Option<&Supervisor>, agent: &Name, workdir: &Path, command: &str) -> Reach {
     let network = match network_rule(supervisor, agent) {
         Network::On => NetworkReach::On,
-        // The command runs, so the user has approved it.
+        // This function is called only for commands that run, so the user has approved the access.
         Network::Ask if asks_for_network(command) => NetworkReach::On,
         Network::Ask | Network::Off => NetworkReach::Off,
     };

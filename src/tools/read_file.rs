@@ -9,12 +9,12 @@ use super::{
     shown,
 };
 
-/// Maximum size of one result, in bytes, as in learn-claude-code. If the first line alone is longer, it is cut after
-/// this number of characters.
+/// Maximum size of one result, in bytes, as in learn-claude-code. If the first line alone is longer, it is cut to this
+/// number of characters.
 const RESULT_MAX: usize = 50_000;
 /// Default number of lines in one result.
 const LINES: usize = 2000;
-/// Maximum number of bytes to read from a file. The result says so if the file is larger.
+/// Maximum number of bytes to read from a file. If the file is larger, the result says so.
 const BYTES_MAX: u64 = 64 * 1024 * 1024;
 
 pub const TOOL: Tool = Tool {
@@ -72,8 +72,8 @@ fn run(context: &ToolContext, input: Input) -> ToolResult {
     }))
 }
 
-/// Returns at most `limit` lines of `text` from line `offset` on, and at most [`RESULT_MAX`] bytes. If more lines
-/// follow, adds a line that says how to continue. Fails if the text ends before line `offset`.
+/// Returns lines of `text`, beginning with line `offset` (counted from 1): at most `limit` lines and [`RESULT_MAX`]
+/// bytes. If more lines follow, adds a line that says how to continue. Fails if the text has fewer than `offset` lines.
 fn part(text: &str, offset: usize, limit: usize) -> Result<String, String> {
     let total = text.lines().count();
     if total > 0 && offset > total {

@@ -24,8 +24,8 @@ struct Input {}
 fn run(context: &ToolContext, _: Input) -> ToolResult {
     let pending = Mailbox::open(&context.root).peek(&context.agent);
     let waiting = pending.map_err(failed)?.messages.len();
-    // The driver delivers messages and acknowledges them once the conversation is on disk: taking them here would
-    // lose them in a crash.
+    // Only count the messages. The agent's driver delivers them and acknowledges them once the conversation is on disk.
+    // If they were taken from the inbox here, a crash could lose them.
     Ok(ToolOutput::ok(match waiting {
         0 => "[]".to_string(),
         n => format!("{n} message(s) follow before your next step."),

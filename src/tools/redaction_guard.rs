@@ -1,4 +1,5 @@
-//! Prevents a model from overwriting a secret in a file with the placeholder that the model was shown instead.
+//! Prevents a model from overwriting a secret in a file with the redaction placeholder that the model sees in place of
+//! the secret.
 
 use crate::domain::redact::{PLACEHOLDER_START, Redactor};
 
@@ -13,8 +14,9 @@ pub fn overwrites_secret(redactor: &Redactor, before: &str, after: &str) -> Opti
     })
 }
 
-/// Explains why the text `wanted` was not found in the file content `before`: it contains a placeholder where the file
-/// has a secret. Empty if that is not the cause. The caller appends the result to its error.
+/// Returns an explanation if the text `wanted` was not found in the file content `before` because it contains a
+/// placeholder where the file contains a secret. Otherwise returns an empty text. The caller appends the result to its
+/// error.
 pub fn hint(redactor: &Redactor, before: &str, wanted: &str) -> String {
     if wanted.contains(PLACEHOLDER_START) && redactor.has_secret(before) {
         return format!(

@@ -1,4 +1,4 @@
-//! Look-ups in the table of all tools.
+//! Functions that search the table of all built-in tools.
 
 use std::time::Duration;
 
@@ -18,8 +18,8 @@ pub fn for_caller(caller: Caller) -> impl Iterator<Item = &'static Tool> {
     TABLE.iter().copied().filter(move |t| t.is_for(caller))
 }
 
-/// Returns the description of `tool` for an agent that has the tools `given` and whose commands may run for
-/// `timeout`.
+/// Returns the description of `tool` for an agent. `given` are the tools that the agent has, and `timeout` is the
+/// maximum run time of its commands.
 pub fn text(tool: &Tool, given: &[&Tool], timeout: Duration) -> String {
     if tool.name == super::bash::TOOL.name {
         let background = super::background_run::TOOL.name;
@@ -28,10 +28,10 @@ pub fn text(tool: &Tool, given: &[&Tool], timeout: Duration) -> String {
     tool.text.trim().into()
 }
 
-/// Checks the tool names that the user listed with `--tools`.
+/// Checks the tool names that the user listed with `--tools`, and returns them.
 ///
 /// # Errors
-/// Fails if a name is unknown or there is no name. The error for an unknown name is that of [`unknown`].
+/// Fails if the list is empty or contains an unknown name. For an unknown name, the error is that of [`unknown`].
 pub fn narrow(names: &[String]) -> Result<Vec<String>, String> {
     let known: Vec<&str> = TABLE.iter().map(|t| t.name).collect();
     let names: Vec<String> = names
@@ -40,7 +40,7 @@ pub fn narrow(names: &[String]) -> Result<Vec<String>, String> {
         .filter(|n| !n.is_empty())
         .collect();
     match names.iter().find(|n| {
-        // Which tools a server has is known only when it runs.
+        // Names of servers' tools are accepted, because it is not known before a server runs which tools it has.
         !known.contains(&n.as_str()) && !n.starts_with(TOOL_PREFIX)
     }) {
         Some(bad) => Err(format!("--tools: {}", unknown(bad, &known))),
@@ -52,8 +52,8 @@ pub fn narrow(names: &[String]) -> Result<Vec<String>, String> {
     }
 }
 
-/// Returns the error for the unknown tool `name`. It names the closest tool in `there`, or all of them if none is
-/// close.
+/// Returns the error for the unknown tool `name`. The error names the closest tool in `there`; if none is close, all of
+/// them.
 pub fn unknown(name: &str, there: &[&str]) -> String {
     let shown = crate::domain::text::one_line(&crate::domain::text::clip(name, 80));
     match nearest(name, there) {

@@ -27,7 +27,7 @@ struct Input {
     task_id: LenientRef,
 }
 
-/// Returns the task number in an input, for one-line displays.
+/// Returns the task number in a tool input, for one-line displays.
 pub fn show_id(input: &Value) -> String {
     let id = input
         .get("task_id")

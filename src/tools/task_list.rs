@@ -15,9 +15,10 @@ use crate::domain::text::{clip, one_line};
 
 /// Maximum number of tasks in one result. On a larger board, only open tasks are listed by default.
 const TASKS_MAX: usize = 300;
-/// Maximum size of the task lines, in bytes. Less than the limit of a tool result, so that no task is cut in half.
+/// Maximum size of all task lines together, in bytes. Lower than the limit for a tool result, so that no task line is
+/// cut.
 const BYTES_MAX: usize = 48 * 1024;
-/// Maximum number of blockers that a line names.
+/// Maximum number of blockers that the line of a task names.
 const BLOCKERS_MAX: usize = 10;
 
 pub const TOOL: Tool = Tool {
@@ -59,7 +60,7 @@ fn run(context: &ToolContext, input: Input) -> ToolResult {
 }
 
 /// Renders the board in the format of learn-claude-code, with owners added. Lists at most [`TASKS_MAX`] tasks. If tasks
-/// are left out, further lines say so and how to list them.
+/// are left out, lines at the end say so and how to list them.
 fn render(graph: &TaskGraph, show: Option<Show>, after: Option<TaskId>) -> String {
     if graph.is_empty() {
         return "No tasks.".into();
@@ -104,7 +105,7 @@ fn render(graph: &TaskGraph, show: Option<Show>, after: Option<TaskId>) -> Strin
     lines.join("\n")
 }
 
-/// Returns a line with the number of tasks in each state, and how to list them.
+/// Returns a line that says how many tasks are in each state and how to list them.
 fn counts(graph: &TaskGraph) -> String {
     let (mut working, mut waiting) = (0, 0);
     for task in graph.tasks() {

@@ -7,8 +7,8 @@ use crate::domain::ids::TaskId;
 use crate::domain::task::Task;
 use crate::store::{Board, Roster};
 
-/// Returns the id of the referenced task. If the model wrote a subject instead of a number, the error names the
-/// number.
+/// Returns the number of the referenced task. If the model wrote the subject of a task instead of the number, the error
+/// names the number.
 pub fn resolve(board: &Board, reference: &LenientRef) -> Result<TaskId, ToolOutput> {
     board.resolve(&reference.0).map_err(failed)
 }
@@ -17,13 +17,13 @@ pub fn resolve_all(board: &Board, references: &[LenientRef]) -> Result<Vec<TaskI
     references.iter().map(|r| resolve(board, r)).collect()
 }
 
-/// Returns a tool result with the task as JSON, as in its file.
+/// Returns a tool result with the task as JSON, in the same form as in the task's file.
 pub fn to_output(task: &Task) -> ToolResult {
     let text = serde_json::to_string_pretty(task);
     text.map(ToolOutput::ok).map_err(failed)
 }
 
-/// Returns the calling agent with its tags from the roster, to check which tasks it may claim.
+/// Returns the calling agent with its tags from the roster, which decide which tasks it may claim.
 pub fn claimer(context: &ToolContext) -> Claimer {
     let team = Roster::open(&context.root).read().unwrap_or_default();
     let tags = team

@@ -89,7 +89,7 @@ async fn update(context: ToolContext, input: Input) -> ToolResult {
         if host.has_hooks(HookEvent::TaskCompleted) {
             check_hooks(&context, &input).await?;
         }
-        // Before completion: tasks that become ready build on this branch.
+        // Commit before the task is completed: tasks that become ready by its completion build on this branch.
         host.commit_leftovers(&agent).await.map_err(failed)?;
     }
     let before = own(&board, &agent).await;
@@ -105,7 +105,7 @@ async fn update(context: ToolContext, input: Input) -> ToolResult {
     Ok(output)
 }
 
-/// Runs the hooks of a completion, if the agent may complete the task.
+/// If the agent may complete the task, runs the hooks for completed tasks. Fails if a hook rejects the completion.
 async fn check_hooks(context: &ToolContext, input: &Input) -> Result<(), ToolOutput> {
     let (board, agent, id) = (
         context.board.clone(),

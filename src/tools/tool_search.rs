@@ -1,5 +1,6 @@
-//! `tool_search`: finds tools of MCP servers whose definitions are not in the request. It is not in the tool table,
-//! because an agent has it only if the definitions would be too long. Pure: the caller stores which tools were found.
+//! `tool_search`: finds tools of MCP servers whose definitions are not in the requests to the model. It is not in the
+//! tool table, because an agent has it only if all definitions together would be too long. Does no I/O: the caller
+//! stores which tools were found.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +20,7 @@ pub const MATCHES_MAX: usize = 5;
 const NAMES_MAX: usize = 4 * 1024;
 /// Maximum length of the list of servers in the description, in characters.
 const SERVERS_MAX: usize = 300;
-/// Maximum length of the query as an error repeats it, in characters.
+/// Maximum length of the query that an error quotes, in characters.
 const QUERY_MAX: usize = 80;
 
 #[derive(Deserialize, JsonSchema)]
@@ -32,8 +33,8 @@ pub fn schema() -> Value {
     schema_of::<Input>()
 }
 
-/// Returns the description for models, with the servers and the names of `tools`. The names come last, because some
-/// vendors cut long descriptions and a search finds tools without them.
+/// Returns the description for models. It lists the servers and, at the end, the names of `tools`. If a vendor cuts the
+/// long description, only names are lost, and a search still finds those tools.
 pub fn text(tools: &[McpTool]) -> String {
     let mut out = include_str!("tool_search.md").trim().to_string();
     let mut servers: BTreeMap<&str, usize> = BTreeMap::new();
@@ -58,12 +59,12 @@ pub fn text(tools: &[McpTool]) -> String {
     out
 }
 
-/// Returns the query of a call as the screen shows it.
+/// Returns the query of a call as it is shown on the screen.
 pub fn shown(input: &Value) -> String {
     super::shown(input, "query")
 }
 
-/// Runs a call. Returns the names of the tools that it found, and the result for the model.
+/// Runs a call. Returns the names of the found tools, and the result for the model.
 pub fn run(tools: &[McpTool], input: &Value) -> (Vec<String>, ToolOutput) {
     let query = match parse::<Input>(input.clone()) {
         Ok(input) => input.query,
@@ -93,8 +94,8 @@ pub fn run(tools: &[McpTool], input: &Value) -> (Vec<String>, ToolOutput) {
     (names, ToolOutput::ok(text))
 }
 
-/// Returns at most [`MATCHES_MAX`] tools that contain words of the query, the best match first. A word in the name
-/// counts more than one in the description.
+/// Returns at most [`MATCHES_MAX`] tools whose name or description contains words of the query, the best match first. A
+/// word in the name counts more than a word in the description.
 fn search<'a>(tools: &'a [McpTool], query: &str) -> Vec<&'a McpTool> {
     let query = query.to_lowercase();
     let words: Vec<&str> = query
@@ -118,7 +119,7 @@ fn search<'a>(tools: &'a [McpTool], query: &str) -> Vec<&'a McpTool> {
     };
     let mut scored: Vec<(usize, &McpTool)> = tools.iter().map(|tool| (score(tool), tool)).collect();
     scored.retain(|(score, _)| *score > 0);
-    // Stable: equal matches keep the order of their names.
+    // The sort is stable: tools with the same score stay in the order of their names.
     scored.sort_by_key(|(score, _)| std::cmp::Reverse(*score));
     scored.truncate(MATCHES_MAX);
     scored.into_iter().map(|(_, tool)| tool).collect()

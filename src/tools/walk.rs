@@ -1,4 +1,5 @@
-//! Lists the files that `glob` and `grep` search: no ignored files, no symbolic links, at most [`FILES_MAX`].
+//! Lists the files that `glob` and `grep` search: at most [`FILES_MAX`] files, without ignored files and symbolic
+//! links.
 
 use std::path::PathBuf;
 
@@ -21,11 +22,12 @@ pub struct FoundFile {
 pub struct FileList {
     /// The files, sorted by path.
     pub files: Vec<FoundFile>,
-    /// Text to append to the tool result: empty, or a note that only the first [`FILES_MAX`] files were searched.
+    /// A note for the end of the tool result if only the first [`FILES_MAX`] files were searched, otherwise empty.
     pub note: &'static str,
 }
 
-/// Lists the files below `path`, without ignored files and symbolic links. `None` means the work directory.
+/// Lists the files below `path`, without ignored files and symbolic links. If `path` is `None`, lists the files below
+/// the work directory.
 pub fn files(context: &ToolContext, path: Option<&str>) -> Result<FileList, ToolOutput> {
     let space = Workspace::open(&context.workdir).map_err(ToolOutput::error)?;
     let inside = space

@@ -1,4 +1,5 @@
-//! File access limited to the agent's work directory: no path leads out of it, without a race between check and use.
+//! File access limited to the agent's work directory. No path leads out of the directory, even if another process
+//! changes the path between check and use.
 
 use std::ffi::OsString;
 use std::io::{Read, Write};
@@ -15,13 +16,13 @@ use crate::store::os_errors;
 
 /// Maximum number of symbolic links to follow in a row.
 const LINKS_MAX: usize = 16;
-/// Maximum number of parent directories to check when searching for a protected directory. A directory that lies deeper
-/// counts as protected.
+/// Maximum number of parent directories that are visited to find out whether a directory lies in a protected one. A
+/// directory with more parents counts as protected.
 const DEPTH_MAX: usize = 256;
 /// Maximum size of a file that can be edited, in bytes.
 const FILE_MAX: u64 = 16 * 1024 * 1024;
 
-/// A work directory, held open so that renaming it does not redirect file access.
+/// A work directory, kept open so that file access stays in it even if the directory is renamed.
 pub struct Workspace {
     dir: Dir,
     root: PathBuf,
@@ -70,7 +71,7 @@ impl Workspace {
         Ok(out)
     }
 
-    /// Returns the absolute path that identifies a file in [`FileSnapshots`](super::file_snapshots::FileSnapshots).
+    /// Returns the absolute path under which [`FileSnapshots`](super::file_snapshots::FileSnapshots) records a file.
     /// Symbolic links are not resolved.
     ///
     /// # Errors
@@ -79,7 +80,7 @@ impl Workspace {
         Ok(self.root.join(self.inside(path)?))
     }
 
-    /// Reads at most `most` bytes of a file. Returns them with the size of the whole file.
+    /// Reads at most `most` bytes of a file. Returns these bytes and the size of the whole file in bytes.
     ///
     /// # Errors
     /// Returns text for the model.
@@ -95,7 +96,7 @@ impl Workspace {
             ));
         }
         let mut options = OpenOptions::new();
-        // Opening a named pipe must not block until a writer opens it.
+        // Otherwise opening a named pipe would block until a writer opens it.
         options.read(true).custom_flags(no_waiting());
         let opened = self.dir.open_with(&inside, &options);
         let file = opened.map_err(|e| error_text(path, &e))?;
@@ -115,7 +116,7 @@ impl Workspace {
         Ok((bytes, meta.len()))
     }
 
-    /// Reads a whole text file for editing. Returns `None` if it does not exist.
+    /// Reads a whole text file for editing. Returns `None` if the file does not exist.
     ///
     /// # Errors
     /// Returns text for the model.
@@ -157,10 +158,10 @@ impl Workspace {
         Ok(())
     }
 
-    /// Replaces a file atomically, by renaming a temporary file. Creates missing parent directories.
+    /// Writes a file atomically: writes a temporary file and renames it. Creates missing parent directories.
     ///
     /// # Errors
-    /// Returns text for the model. The old file is then unchanged.
+    /// Returns text for the model. An existing file is then unchanged.
     pub fn write(&self, path: &str, content: &str) -> Result<(), String> {
         let (folder, name) = self.open_parent(path)?;
         let old = folder.symlink_metadata(&name).ok();
@@ -170,7 +171,7 @@ impl Workspace {
         if old.as_ref().is_some_and(|old| !old.is_file()) {
             return Err(format!("Error: {path} is not a regular file"));
         }
-        // git ignores this name, so that a file left behind by a crash is never committed.
+        // git ignores files with such a name, so a file that is left behind by a crash is never committed.
         let temp = format!(".crewdeck-{}.tmp", uuid::Uuid::now_v7().simple());
         let written = (|| {
             let mut options = OpenOptions::new();
@@ -184,14 +185,14 @@ impl Workspace {
             folder.rename(&temp, &folder, &name)
         })();
         written.map_err(|e| {
-            // The temporary file may not exist; only the first error matters.
+            // Ignore this error: the temporary file may not exist, and only the first error matters.
             let _ = folder.remove_file(&temp);
             error_text(path, &e)
         })
     }
 
-    /// Opens the directory that contains the file `path`, and returns it with the file name. Follows symbolic links,
-    /// which must stay inside the work directory.
+    /// Opens the directory that contains the file `path`, and returns the directory and the name of the file. Follows
+    /// symbolic links, which must not lead out of the work directory.
     fn open_parent(&self, path: &str) -> Result<(Dir, OsString), String> {
         let mut inside = self.inside(path)?;
         for _ in 0..LINKS_MAX {
@@ -215,7 +216,7 @@ impl Workspace {
             if !folder.symlink_metadata(&name).is_ok_and(|m| m.is_symlink()) {
                 return Ok((folder, name));
             }
-            // The meaning of `..` in a link depends on the real directory of the link.
+            // A relative link is resolved from the real directory of the link, which matters if it contains `..`.
             let above = self.real(above).map_err(|e| error_text(path, &e))?;
             let leads = folder
                 .read_link_contents(&name)
@@ -228,9 +229,9 @@ impl Workspace {
         Err(format!("Error: {path}: too many symbolic links"))
     }
 
-    /// Opens the directory `inside`, and creates it and its parents if they are missing. Fails if the directory belongs
-    /// to crewdeck or git. The check uses the opened directory, because another process may change what the path refers
-    /// to.
+    /// Opens the directory `inside` and creates missing directories on the way. Fails if a directory is protected (see
+    /// `is_protected`). The opened directory is checked and not its path, because another process may change what the
+    /// path refers to.
     fn folder(&self, inside: &Path, path: &str) -> Result<Dir, String> {
         let describe = |e: std::io::Error| error_text(path, &e);
         let mut open = self.dir.try_clone().map_err(describe)?;
@@ -251,7 +252,8 @@ impl Workspace {
         Ok(open)
     }
 
-    /// Returns whether a directory belongs to crewdeck or git, or lies below one that does.
+    /// Returns whether a directory is protected: it is, or lies below, a directory of crewdeck or git in the work
+    /// directory, or one of the user's crewdeck folders.
     fn is_protected(&self, folder: &Dir) -> std::io::Result<bool> {
         let id = |stat: rustix::fs::Stat| (stat.st_dev, stat.st_ino);
         let root = id(rustix::fs::fstat(&self.dir)?);
@@ -276,7 +278,7 @@ impl Workspace {
             let flags = OFlags::DIRECTORY | OFlags::RDONLY | OFlags::CLOEXEC;
             open = rustix::fs::openat(&open, "..", flags, Mode::empty())?;
         }
-        // The directory was moved out of the work directory after it was opened.
+        // There are too many parents, or the directory was moved out of the work directory after it was opened.
         Ok(true)
     }
 
@@ -293,13 +295,13 @@ fn protected(path: &str) -> String {
     format!("Error: {path} belongs to crewdeck or git: file tools cannot write it")
 }
 
-/// Returns the error for a path outside the work directory, with the wording of learn-claude-code.
+/// Returns the error for a path outside the work directory, in the wording of learn-claude-code.
 pub fn escapes(path: &str) -> String {
     format!("Error: Path escapes workspace: {path}")
 }
 
 fn error_text(path: &str, error: &std::io::Error) -> String {
-    // The message of cap-std for a link that leads outside.
+    // The library `cap-std` returns this message for a link that leads out of the directory.
     if error.to_string().contains("outside of the filesystem") {
         return escapes(path);
     }
@@ -413,7 +415,7 @@ mod tests {
             assert_eq!(std::fs::read_dir(root.join(folder)).unwrap().count(), 0);
         }
         assert!(!root.join(".git/new").exists());
-        // Links to other places inside are written through, and stay links.
+        // A link to another place inside the work directory stays a link; the file that it leads to is written.
         symlink("b", root.join("a/short")).unwrap();
         symlink("../target", root.join("a/b/link")).unwrap();
         space.write("a/short/link", "through").unwrap();

@@ -31,7 +31,7 @@ pub(super) enum CrewState {
 }
 
 impl CrewState {
-    /// Waits for the next update of a crew that another process runs. Waits forever for any other crew.
+    /// Waits for the next update of a crew that another process runs. In all other states, waits forever.
     pub(super) async fn next_update(&mut self) -> ViewerUpdate {
         match self {
             CrewState::Remote(viewing) => viewing.next().await,
@@ -41,7 +41,8 @@ impl CrewState {
         }
     }
 
-    /// Stops a crew that runs in this process, and records its last events.
+    /// Stops a crew that runs in this process and writes its last events to the journal. Does nothing in all other
+    /// states.
     pub(super) async fn stop(
         self,
         events: &mut EventReceiver,
@@ -192,7 +193,7 @@ impl Dashboard {
     }
 
     /// Shows an update of a crew that another process runs. If that process has ended, returns the crew lock, which
-    /// this process now holds.
+    /// this process then holds.
     pub(super) fn apply_update(&mut self, news: ViewerUpdate) -> Result<Option<FreedLock>> {
         let CrewState::Remote(viewing) = &mut self.crew else {
             return Ok(None);
@@ -212,7 +213,7 @@ impl Dashboard {
                     if viewing.begins(&event) {
                         self.state.end_crew(event.at);
                     }
-                    // Effects are dropped: old events must not ring the bell.
+                    // Drop the effects: past events must not ring the bell.
                     drop(update(&mut self.state, Msg::Event(event)));
                 }
                 self.state.mark_seen(now());
@@ -237,8 +238,8 @@ impl Dashboard {
         Ok(None)
     }
 
-    /// Starts to resume the crew in this process. Called after the previous process has ended and its whole journal is
-    /// shown.
+    /// Starts to resume the crew in this process. Call it only after the previous process has ended and the whole
+    /// journal is shown.
     pub(super) fn take_over<'a>(
         &mut self,
         freed: FreedLock,

@@ -40,8 +40,8 @@ impl Dashboard {
         }
     }
 
-    /// Hands the terminal to an external program and waits for the program's end. The crew keeps running. If crewdeck
-    /// receives a signal to end meanwhile, stops the program and returns a reason to leave.
+    /// Gives the terminal to an external program until the program ends. The crew continues to run. If crewdeck
+    /// receives a signal to end, stops the program and returns the exit reason.
     pub(super) async fn run_program(
         &mut self,
         program: ExternalProgram,
@@ -51,8 +51,8 @@ impl Dashboard {
         let stop = CancellationToken::new();
         let running = program.run(&stop);
         tokio::pin!(running);
-        // Events are still recorded at once, for viewers in other processes. A signal that ends crewdeck also ends the
-        // editor.
+        // Continue to record events, because viewers in other processes read them. A signal that ends crewdeck also
+        // ends the editor.
         let done = loop {
             tokio::select! {
                 done = &mut running => break done,

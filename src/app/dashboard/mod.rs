@@ -43,7 +43,7 @@ use crate::ui::{
     ColorDepth, Effect, Msg, SessionRole, Theme, UiState, ViewCache, draw, next_tick, update,
 };
 
-/// Maximum number of events of the crew that are handled between two frames.
+/// Maximum number of crew events that are handled between two frames.
 const DRAIN_MAX: usize = 256;
 /// Maximum number of commands that are queued while the crew starts.
 const EARLY_MAX: usize = 16;
@@ -57,9 +57,9 @@ struct Dashboard {
     events: EventReceiver,
     crew: CrewState,
     checks: StartupChecks,
-    /// What the setup page asks approval for.
+    /// The settings, servers and hooks for which the setup page asks approval; `None` if it asks for none.
     asked: Option<ApprovalRequest>,
-    /// The first commit, while git creates it.
+    /// Stops git when it is dropped; `None` if git is not creating a first commit.
     first_commit: Option<FirstCommitTask>,
     kept: RestartState,
     options: GlobalOptions,
@@ -86,7 +86,7 @@ impl Dashboard {
             Some(signals) => signals,
             None => Signals::listen()?,
         };
-        // Keys come from the terminal even if standard input is redirected.
+        // Read keys from the terminal even if standard input is redirected.
         let has_keys = std::io::stdin().is_terminal() || std::fs::File::open("/dev/tty").is_ok();
         if !has_keys || !std::io::stdout().is_terminal() {
             bail!("the dashboard needs a terminal: without one, use crewdeck run");
@@ -95,14 +95,14 @@ impl Dashboard {
             Some(screen) => screen,
             None => Screen::enter().context("the terminal cannot be set up")?,
         };
-        // An earlier session in this terminal may have left its images.
+        // Remove images that an earlier session in this terminal may have left on the screen.
         screen.remove_images()?;
         let (width, height) = screen.size()?;
         let mut state = UiState::new(width, height, time_zone::local());
         if let Some(kinds) = &blueprint.settings.notify_about {
             state.set_notify_kinds(kinds);
         }
-        // Sets the clock first, so that the messages below do not expire at once.
+        // Set the clock first. Otherwise the messages below would expire at once.
         update(&mut state, Msg::Tick { now: now() });
         state.set_role(SessionRole::Starting);
         let early = blueprint
@@ -160,12 +160,12 @@ impl Dashboard {
             self.screen.ask_background()?;
         }
         if let Some(session) = &blueprint.resume {
-            // After the first frame: a long session takes time to read.
+            // Read the events only after the first frame, because reading a long session takes time.
             resume::show(&blueprint.root, session, now(), &mut self.state)?;
             self.frames.request(FrameCause::Key);
         }
         let mut left = self.run(blueprint).await;
-        // Stops git if the first commit still runs.
+        // Stop git if it is still creating the first commit.
         drop(self.first_commit);
         match &mut left {
             Ok(ExitReason::Restart(kept) | ExitReason::StartSession(_, kept)) => {
@@ -218,7 +218,7 @@ impl Dashboard {
                             InputAction::Stay => {}
                             InputAction::Leave(left) => return Ok(left),
                             InputAction::RunProgram(program) => {
-                                // Otherwise this reader would take keys from the external program.
+                                // Drop the key reader. Otherwise it would take keys from the external program.
                                 drop(keys);
                                 if let Some(left) = self.run_program(program).await? {
                                     return Ok(left);
@@ -245,7 +245,8 @@ impl Dashboard {
                 }
                 answer = self.requests.next() => self.show_answer(answer),
                 found = self.files.next() => {
-                    // The files answer a key press. With the cause `Event`, the frame would come up to 50 ms later.
+                    // The found files are the answer to a key press. With the cause `Event`, the frame would come up to
+                    // 50 ms later.
                     cause = FrameCause::Key;
                     update(&mut self.state, Msg::Files(found));
                 }
@@ -272,8 +273,8 @@ impl Dashboard {
         }
     }
 
-    /// Returns the time of the next frame or the next change of a spinner or countdown, whichever is earlier. The main
-    /// loop must then wake up even without input.
+    /// Returns when the main loop must wake up without input: at the next frame or at the next change of a spinner or
+    /// countdown, whichever is earlier.
     fn next_wake(&self) -> Option<Instant> {
         let frame = self.frames.next();
         let tick = next_tick(&self.state).map(|wait| Instant::now() + wait);
@@ -321,7 +322,7 @@ impl Dashboard {
     /// Executes an effect of an event or a tick. Ignores effects that only user input can cause.
     fn apply_effect(&mut self, effect: Effect) {
         match effect {
-            // A failed bell or notification must not end the program.
+            // Ignore errors: a failed bell or notification must not end the program.
             Effect::Notify(words) => drop(self.notify(&words)),
             Effect::Command(command) => self.submit(command),
             _ => {}
@@ -406,7 +407,7 @@ impl Dashboard {
         Ok(InputAction::Stay)
     }
 
-    /// Gives a command its id and sends it.
+    /// Assigns an id to a command and sends it to the crew.
     fn submit(&mut self, command: Command) {
         self.state.dismiss_takeover();
         let sent = self.state.assign_id(command);

@@ -1,5 +1,5 @@
-//! Controls the setup page: runs the startup checks, checks whether a reported problem was solved, and executes what
-//! the page offers.
+//! The control of the setup page: runs the startup checks, checks whether a reported problem is solved, and executes
+//! the actions that the page offers.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -33,10 +33,11 @@ use crate::ui::Effect;
 use crate::ui::terminal::Screen;
 use crate::ui::{OnboardingPage, PageSeverity};
 
-/// Maximum number of problems in the files of servers and hooks that are shown at start.
+/// Maximum number of warnings about the files of servers and hooks that are shown at start. The others are only
+/// counted.
 const PROBLEMS_MAX: usize = 5;
 
-/// While a setup page is open, this process checks at this interval whether the reported problem is solved.
+/// Time between two checks whether the problem that a setup page reports is solved.
 const AGAIN_AFTER: Duration = Duration::from_secs(2);
 
 /// The notice that a restarted dashboard shows after the first commit.
@@ -48,7 +49,7 @@ const DONE_LATER: &str = "This directory is now a git repository with a commit: 
 
 #[derive(Default)]
 pub(super) struct RestartState {
-    /// The open screen. It shows its old content until the restarted dashboard draws.
+    /// The open screen. It shows the last frame until the restarted dashboard draws the next one.
     pub(super) screen: Option<Screen>,
     pub(super) draft: String,
     /// The status message to show if the startup checks lead to the same setup page again.
@@ -57,9 +58,10 @@ pub(super) struct RestartState {
     pub(super) notice: Option<&'static str>,
     /// Whether the user turned mouse capture on or off in this window; `None` if the user did not change it.
     pub(super) mouse: Option<bool>,
-    /// Kept so that the terminal is not asked for its background colour again.
+    /// The query for the terminal's background colour. Kept so that the terminal is not asked again.
     pub(super) background: BackgroundQuery,
-    /// The digests of what the user chose to continue without in this session.
+    /// Digests of the settings, servers and hooks without which the user chose to continue in this session. The setup
+    /// page does not ask about them again.
     pub(super) skipped: Option<String>,
     /// The signal listeners, kept so that no signal between two starts is lost.
     pub(super) signals: Option<Signals>,
@@ -82,7 +84,7 @@ pub(super) enum StartupCheckResult {
     Trouble(ModelUnavailable),
     /// The problem that a setup page reports is solved.
     CauseGone(PageCause),
-    /// The problem that a setup page reports is not solved yet. It is checked again while the page is open.
+    /// The problem that a setup page reports is not solved yet. While the page is open, another check follows.
     CausePersists(PageCause),
     FirstCommit(Result<(), GitError>),
     /// A check found no problem.
@@ -174,7 +176,7 @@ impl Dashboard {
         }
     }
 
-    /// If the project brings something that needs approval, shows it before anything is started or sent.
+    /// If settings, servers or hooks of the project need approval, shows a setup page with them before the crew starts.
     pub(super) fn ask_for_approval(&mut self, blueprint: &Blueprint) {
         if let ProjectPolicy::Ignored(found) = &blueprint.project {
             self.publish(NoticeLevel::Info, &trust::without(found));
@@ -192,7 +194,7 @@ impl Dashboard {
             return;
         };
         let is_skipped = self.kept.skipped.as_deref() == Some(&*request.digests().concat());
-        // A viewer starts no server and no hook, so it has nothing to wait for.
+        // A viewer starts no server and no hook, so it does not need their approval.
         let is_viewer = || request.settings.is_none() && lock::running(&blueprint.root).is_some();
         if is_skipped || is_viewer() {
             if let Some(notice) = extensions.waiting_notice() {
@@ -208,7 +210,8 @@ impl Dashboard {
         self.frames.request(FrameCause::Key);
     }
 
-    /// Applies the user's decision on what the project brings. Returns a restart if the decision needs one.
+    /// Applies the user's decision on the settings, servers and hooks of the project. If the decision takes effect only
+    /// after a restart of the dashboard, returns the exit reason for it.
     pub(super) fn apply_decision(&mut self, effect: &Effect) -> Option<ExitReason> {
         let asked = self.asked.clone()?;
         if *effect == Effect::StartWithoutSettings {
@@ -232,7 +235,7 @@ impl Dashboard {
         }
     }
 
-    /// If the configured server is a local one, starts to check whether it answers again.
+    /// If the configured server is a local one, starts to check whether the server is available again.
     fn await_server(&self, blueprint: &Blueprint) {
         let address = model_setup::base_url(blueprint).filter(|url| is_local(url));
         if let Some(address) = address.and_then(|url| local_server::address(&url)) {
@@ -240,8 +243,8 @@ impl Dashboard {
         }
     }
 
-    /// Shows the page for a crew that could not start. If no model or no local server was found, also starts to check
-    /// whether one becomes available.
+    /// Shows the setup page for a crew that could not start. If the model server is missing or does not answer, also
+    /// starts to check whether it becomes available.
     pub(super) fn without_crew(&mut self, missing: &ModelUnavailable, blueprint: &Blueprint) {
         match missing.problem {
             ModelProblem::NotConfigured => self.checks.watch(PageCause::NoServer),
@@ -251,8 +254,8 @@ impl Dashboard {
         self.show_first(onboarding::without_crew(missing));
     }
 
-    /// Handles the result of a startup check or of creating the first commit. Returns a restart if the problem on the
-    /// setup page is solved and a restart would lose nothing.
+    /// Handles the result of a startup check or of creating the first commit. If the problem on the setup page is
+    /// solved and a restart of the dashboard would lose nothing, returns the exit reason for the restart.
     pub(super) fn handle_check(
         &mut self,
         found: StartupCheckResult,
@@ -275,7 +278,7 @@ impl Dashboard {
                 None
             }
             StartupCheckResult::FirstCommit(made) => self.first_commit_done(made),
-            // A restart must not end a conversation, a working team or a running first commit.
+            // Restart only if this ends no conversation, no working team and no running first commit.
             StartupCheckResult::CauseGone(_)
                 if self.first_commit.is_none() && self.state.is_at_the_beginning() =>
             {
@@ -311,8 +314,8 @@ impl Dashboard {
         }
     }
 
-    /// Returns a restart of the dashboard, which repeats all startup checks. If they lead to the same setup page again,
-    /// it shows `status_message`.
+    /// Returns the exit reason for a restart of the dashboard, which repeats all startup checks. If the checks lead to
+    /// the same setup page again, the page shows `status_message`.
     pub(super) fn restart_with(&self, status_message: Option<&str>) -> ExitReason {
         ExitReason::Restart(Box::new(RestartState {
             status_message: status_message.map(String::from),
@@ -332,9 +335,9 @@ impl Dashboard {
         self.show_first(onboarding::making());
     }
 
-    /// Handles the result of creating the first commit. If nothing has happened in this session yet, returns a restart
-    /// of the dashboard, which then uses the commit. If the setup page is covered or in use, checks again later.
-    /// Otherwise tells the user the result.
+    /// Handles the result of creating the first commit. If nothing has happened in this session yet, returns the exit
+    /// reason for a restart of the dashboard, which then uses the commit. If a setup page is open but covered or in
+    /// use, tries again later. Otherwise shows the result to the user.
     fn first_commit_done(&mut self, made: Result<(), GitError>) -> Option<ExitReason> {
         if let Err(why) = made {
             self.first_commit = None;

@@ -1,5 +1,6 @@
-//! Carries out requests of the screen. Slow ones run concurrently with the main loop: listing sessions, the checks of
-//! the doctor, writing an export. The others load and save the message history and prepare the next session.
+//! Carries out requests of the screen. Listing sessions, the checks of the doctor and writing an export are slow and
+//! run concurrently with the main loop. Loading and saving the message history and preparing the next session are fast
+//! and run within it.
 
 use anyhow::Result;
 use futures::future::BoxFuture;
@@ -79,13 +80,14 @@ impl Dashboard {
         update(&mut self.state, Msg::History(saved));
     }
 
-    /// Returns the restart for a new session, or for the session whose id begins with `wanted`. If the restart is not
-    /// possible, shows the reason to the user and returns `None`.
+    /// Returns the exit reason that starts a new session, or resumes the session whose id begins with `wanted`. If that
+    /// is not possible, shows the reason to the user and returns `None`.
     pub(super) fn start_session(&mut self, wanted: Option<String>) -> Option<ExitReason> {
         let chosen = wanted.map(|id| resume::choose(&self.root, &id)).transpose();
         let is_open =
             |id: &Option<String>| id.is_some() && id.as_deref() == self.state.own_session();
-        // The demo needs an empty directory, so it cannot start again in the directory that `--dir` names.
+        // A demo creates its repository in an empty directory. The directory of the option `--dir` already contains the
+        // demo.
         let is_demo = self.options.demo || self.options.provider.as_deref() == Some("demo");
         let refused = match &chosen {
             Err(why) => Some(format!("Not resumed: {}.", describe_error(why))),

@@ -12,7 +12,7 @@ use crate::app::{block_on, describe_error, print};
 use crate::cli::GlobalOptions;
 use crate::domain::hook::SessionEndReason;
 
-/// What the demo prints at its end, when its repository is deleted.
+/// The text that is printed at the end of a demo in a temporary repository, which is then deleted.
 const AFTER_DEMO: &str = "Next: change to a git repository of your own and run crewdeck.\n";
 
 pub(super) enum ExitReason {
@@ -67,8 +67,8 @@ pub fn main(global: &GlobalOptions) -> Result<u8> {
             ExitReason::StartSession(session, from) => {
                 options.resume.clone_from(&session);
                 if blueprint.is_demo() && session.is_some() {
-                    // The blueprint is kept: the options name no repository, or one that reading them again would
-                    // create.
+                    // Keep the blueprint, whose demo repository contains the session. Reading the options again could
+                    // create another repository.
                     blueprint.resume = session;
                     kept = *from;
                     continue;
@@ -99,8 +99,8 @@ pub fn main(global: &GlobalOptions) -> Result<u8> {
     }
 }
 
-/// Reads the configuration for the next start, on another thread because git may be slow. Returns `None` if a signal
-/// arrives meanwhile.
+/// Reads the configuration for the next start. Runs on another thread because git may be slow. Returns `None` if a
+/// signal arrives before the configuration is read.
 async fn read(
     global: GlobalOptions,
     signals: Option<&mut Signals>,

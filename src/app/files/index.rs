@@ -20,8 +20,8 @@ pub struct FileIndex {
 }
 
 impl FileIndex {
-    /// Reads the files and directories directly below `root`. Stops when `pauses` returns true. The result is the
-    /// beginning of the complete list.
+    /// Reads the names of the files and directories directly below `root`. Stops early when `pauses` returns true; the
+    /// result is then incomplete.
     pub fn read_top(root: &Path, pauses: &mut dyn FnMut() -> bool) -> FileIndex {
         let mut reader = FileReader::new(root, Some(1));
         reader.read(pauses);
@@ -43,7 +43,8 @@ pub struct FileReader {
 }
 
 impl FileReader {
-    /// Begins to read the files below `root`. `depth` limits how many levels of directories are read.
+    /// Creates a reader for the files below `root` and reads nothing yet. `depth` is the maximum number of levels of
+    /// directories to read; `None` means all.
     pub fn new(root: &Path, depth: Option<usize>) -> FileReader {
         let walk = WalkBuilder::new(root)
             .hidden(false)
@@ -77,7 +78,8 @@ impl FileReader {
         self.state != FileListState::Reading
     }
 
-    /// Returns the files read so far. If all files are read, moves the list out of the reader.
+    /// Returns a list of the files read so far. If all files are read, the list is moved out of the reader instead of
+    /// copied.
     pub fn list(&mut self) -> FileIndex {
         let depth = |path: &str| path.trim_end_matches('/').matches('/').count();
         let mut paths = match self.state {

@@ -1,6 +1,6 @@
-//! Finds files for the mention that is being typed. A thread reads the list of files at the first query and then
-//! matches queries against it. Until the list is complete, it publishes the matches among the files that it has read:
-//! first those of the top directory, which take about a millisecond. There is no thread before the first query.
+//! Finds files for the mention that the user is typing. A thread reads the list of files and then matches queries
+//! against it; the thread starts with the first query. Until the list is complete, the thread publishes matches among
+//! the files read so far, beginning with those of the top directory, which are read in about a millisecond.
 
 mod index;
 mod search;
@@ -15,11 +15,11 @@ use self::index::{FileIndex, FileReader};
 use self::search::FileSearch;
 use crate::ui::FoundFiles;
 
-/// If a new mention begins and the list of files is older than this, the list is read again. Until that is done, the
-/// old list is used.
+/// Maximum age of the list of files when a new mention begins. An older list is read again; until that is done, the old
+/// list is used.
 const STALE: Duration = Duration::from_secs(5);
-/// How long to read the first list of files before matches among the files read so far are published. Each further
-/// interval is twice as long as the one before.
+/// Time after which the first matches are published while the first list of files is being read. Each further interval
+/// is twice as long as the previous one.
 const FIRST_MATCHES: Duration = Duration::from_millis(10);
 
 /// Finds files of the project, on a thread that starts with the first query.
@@ -36,7 +36,7 @@ struct FinderThread {
 
 struct Query {
     text: String,
-    /// Whether this is the first query of a mention. An old list of files is then read again.
+    /// Whether this is the first query of a mention. If so, a list of files older than `STALE` is read again.
     is_first: bool,
 }
 
@@ -79,8 +79,8 @@ impl FileFinder {
     }
 }
 
-/// Starts the thread that reads and searches the files. `None` if it cannot be started; then the composer offers no
-/// files.
+/// Starts the thread that reads and searches the files. Returns `None` if the thread cannot be started; the composer
+/// then offers no files.
 fn start(root: PathBuf) -> Option<FinderThread> {
     let (queries, asked) = mpsc::channel();
     let (out, found) = watch::channel(None);

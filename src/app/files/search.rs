@@ -10,7 +10,7 @@ use super::index::FileIndex;
 use crate::ui::{FileMatch, FoundFiles};
 
 const MATCHES_MAX: usize = 50;
-/// After this many paths, the search checks for a newer query.
+/// Number of paths after which the search checks whether a newer query waits.
 const CHECK_AFTER: usize = 4096;
 
 /// A list of files, with the matches of the last query.
@@ -31,7 +31,8 @@ impl FileSearch {
         }
     }
 
-    /// Returns the best matches of `query`; `None` if `is_outdated` says that a newer query waits.
+    /// Returns the best matches of `query`. Stops and returns `None` when `is_outdated` returns true because a newer
+    /// query waits.
     pub fn find(
         &mut self,
         query: &str,
@@ -59,7 +60,7 @@ impl FileSearch {
             };
             let text = Utf32Str::new(path, &mut buffer);
             if let Some(score) = pattern.score(text, &mut self.matcher) {
-                // The list is ordered by depth: without a query, the order stays.
+                // The list is sorted by depth. An empty query keeps this order.
                 let length = if query.is_empty() { 0 } else { path.len() };
                 scored.push((std::cmp::Reverse(score), length, at));
             }
@@ -75,7 +76,7 @@ impl FileSearch {
             .iter()
             .filter_map(|(_, _, at)| self.index.paths.get(*at as usize));
         let files = paths
-            // The directory that the query names is already chosen.
+            // Leave out a directory that is equal to the query: the user has already chosen it.
             .filter(|path| !path.ends_with('/') || ***path != *query)
             .map(|path| {
                 let mut marked = Vec::new();

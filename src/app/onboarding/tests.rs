@@ -72,7 +72,7 @@ fn missing_model_gives_a_page_with_its_fixes() {
         assert_eq!(actions(&page), offers, "{what}");
         assert_eq!(page.steps, missing.steps);
         assert!(!page.consequence.is_empty());
-        // Without a crew the server's models cannot be listed.
+        // If the crew did not start, the page does not offer the list of the server's models.
         let page = without_crew(&missing);
         assert_eq!(page.severity, PageSeverity::Missing);
         assert_eq!(actions(&page), usual, "{what}");
@@ -137,7 +137,7 @@ fn missing_git_gives_a_page_with_safe_offers_only() {
     }
 }
 
-/// Returns every page with its snapshot name.
+/// Returns every page, each with the name of its snapshot.
 fn pages() -> Vec<(&'static str, OnboardingPage)> {
     let ground = |facts| super::git_page(&facts).unwrap();
     vec![

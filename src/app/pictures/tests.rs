@@ -105,7 +105,7 @@ async fn pictures_on_the_screen_stay_and_others_make_room() {
     loader.request(&all[..2]);
     assert!(loader.running.is_none());
     assert_eq!(loader.loaded[14].0, all[0]);
-    // More than the maximum is on the screen: the rest is not loaded.
+    // More pictures than the maximum are on the screen: the others are not loaded.
     loader.request(&all[..=PICTURES_MAX]);
     assert!(loader.running.is_none());
     loader.request(&all[1..=PICTURES_MAX]);

@@ -68,7 +68,8 @@ impl TaskGraph {
         Ok(vec![id])
     }
 
-    /// Completes task `id` and unblocks the tasks that wait for it. If the task has no owner, `who` becomes its owner.
+    /// Completes task `id` on behalf of `who` and unblocks the tasks that wait for it. If the task has no owner, `who`
+    /// becomes its owner.
     pub fn complete(
         &mut self,
         id: TaskId,
@@ -90,8 +91,8 @@ impl TaskGraph {
             });
             changed.push(other);
         }
-        // Record the waiting tasks in `blocks`, because they were just removed from the other side: `blocked_by` of
-        // those tasks.
+        // Record the unblocked tasks in `blocks` of the completed task. Their `blocked_by` no longer contains the
+        // dependency.
         let freed: Vec<TaskId> = changed[1..].to_vec();
         self.alter(id, |task| {
             for other in freed {
@@ -103,7 +104,7 @@ impl TaskGraph {
         Ok(changed)
     }
 
-    /// Marks a task of `claimer` as in progress. If the task has no owner, claims it for `claimer`.
+    /// Marks task `id` of `claimer` as in progress. If the task has no owner, claims it for `claimer` first.
     pub fn start(
         &mut self,
         id: TaskId,

@@ -1,4 +1,5 @@
-//! Detection of dependency cycles. Only other programs can write them: crewdeck rejects a change that closes a cycle.
+//! Detection of dependency cycles. A cycle can exist only if another program has written it to the task files: crewdeck
+//! rejects a change that closes a cycle.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! The difference between two versions of a board. Applied to a copy of the old version, it gives the new one.
+//! The difference between two versions of a board. Applying it to a copy of the old version produces the new version.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -9,8 +9,8 @@ use super::TaskGraph;
 
 /// Maximum number of changed tasks in each delta that [`BoardDelta::pieces`] returns.
 const PIECE_TASKS: usize = 500;
-/// Approximate maximum size of each delta that [`BoardDelta::pieces`] returns, in bytes. A task that is larger gets a
-/// delta of its own.
+/// Approximate maximum size of each delta that [`BoardDelta::pieces`] returns, in bytes. A larger task becomes a delta
+/// that contains only this task.
 const PIECE_BYTES: usize = 256 * 1024;
 /// Estimated number of bytes that a task takes as JSON, not counting its texts.
 const TASK_BYTES: usize = 300;
@@ -75,8 +75,8 @@ impl BoardDelta {
         self.changed.is_empty() && self.removed.is_empty()
     }
 
-    /// Splits the delta into smaller ones of bounded size, which must be applied in this order. An empty delta gives no
-    /// pieces.
+    /// Splits the delta into smaller ones of bounded size, which must be applied in the returned order. Returns no
+    /// deltas if this one is empty.
     pub fn pieces(self) -> Vec<BoardDelta> {
         let mut pieces: Vec<BoardDelta> = Vec::new();
         let mut room = 0;

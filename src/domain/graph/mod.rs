@@ -37,13 +37,13 @@ pub struct NewTask {
     /// Everything else that the owner needs to know.
     pub description: String,
     pub blocked_by: Vec<TaskId>,
-    /// Tags a teammate must have to claim the task.
+    /// Tags that a teammate must have to claim the task.
     pub tags: Vec<String>,
     /// The name of the task's worktree; empty if it has none yet.
     pub worktree: String,
 }
 
-/// The changes to make to a task. `None` in a field, or an empty `block_on`, means no change.
+/// The changes to make to a task. `None` in a field, or an empty list in `block_on` or `unblock`, means no change.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct TaskEdit {
     pub subject: Option<String>,
@@ -63,7 +63,7 @@ pub struct Claimer {
 }
 
 impl Claimer {
-    /// Returns the claimer for the user. It has no tags and needs none: the user may claim every task.
+    /// Returns the claimer that represents the user. It has no tags and needs none: the user may claim every task.
     pub fn user() -> Claimer {
         Claimer {
             name: Name::user(),
@@ -96,7 +96,7 @@ impl TaskGraph {
         graph
     }
 
-    /// Inserts or replaces a task without checking any rules.
+    /// Inserts a task, or replaces the task with the same number. Does not check any rules.
     pub fn put(&mut self, task: Arc<Task>) {
         let id = task.id;
         let before = self.tasks.insert(id, task);

@@ -7,8 +7,9 @@ use super::super::text::clip;
 use super::{Claimer, GraphError, TaskGraph, tags_match};
 
 impl TaskGraph {
-    /// Checks whether `claimer` may claim task `id` (guarantee 2 in docs/GUARANTEES.md): the task is pending, has no
-    /// owner and no open blockers, requires only tags that `claimer` has, and `claimer` has no other open task.
+    /// Checks whether `claimer` may claim task `id` (guarantee 2 in docs/GUARANTEES.md). The task must be pending,
+    /// without owner and open blockers, and must require only tags that `claimer` has. `claimer` must have no other
+    /// open task.
     pub fn check_claim(&self, id: TaskId, claimer: &Claimer) -> Result<(), GraphError> {
         let task = self.require(id)?;
         if task.status == TaskStatus::Completed {

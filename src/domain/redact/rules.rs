@@ -2,8 +2,8 @@
 
 use super::{InputState, Match};
 
-/// Maximum number of bytes that a redacting stream holds back because they may be part of a secret. Real secrets are
-/// shorter.
+/// Maximum number of bytes that a redacting stream holds back because they may be part of a secret. Any real secret is
+/// shorter than this.
 pub const PENDING_MAX: usize = 20 * 1024;
 
 /// The characters that a secret can consist of after its prefix.
@@ -39,7 +39,7 @@ impl SecretBody {
     }
 }
 
-/// What a token must contain to count as random.
+/// What a key must contain to be taken for random characters instead of a word or name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Requirement {
     Digit,
@@ -67,8 +67,9 @@ pub fn is_word(byte: Option<u8>) -> bool {
     byte.is_some_and(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_')
 }
 
-/// Returns the result for input in which no secret was found so far. `bytes` is the length of that input; a decision
-/// needs `decided_by` bytes. Returns `Incomplete` if the input is shorter and more may follow, otherwise `Nothing`.
+/// Returns the result for input in which no secret was found so far. `bytes` is the length of the input; at least
+/// `decided_by` bytes are needed to rule out a secret. Returns `Incomplete` if the input is shorter and more may
+/// follow, otherwise `Nothing`.
 pub fn no_match_yet(bytes: usize, decided_by: usize, end: InputState) -> Match<'static> {
     match end {
         InputState::Partial if bytes < decided_by => Match::Incomplete,

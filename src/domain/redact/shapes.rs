@@ -9,7 +9,7 @@ use super::rules::{
 use super::tokens::{JWT_START, TOKENS, TokenFormat, jwt};
 use super::{InputState, Match};
 
-/// Parts of HTTP headers that are followed by a secret. Each entry has the part in lowercase, the label for the
+/// Texts in HTTP headers that are followed by a secret. Each entry contains the text in lowercase, the label for the
 /// placeholder, and the minimum length of the secret in bytes.
 const HEADERS: &[(&str, &str, usize)] = &[
     ("authorization: basic ", "password", 8),
@@ -26,8 +26,8 @@ const BLOCK_END: &str = "-----END ";
 const DASHES: &str = "-----";
 /// Maximum length of the key type in the first line of a PEM block, such as `RSA PRIVATE KEY`, in bytes.
 const BLOCK_NAME_MAX: usize = 40;
-/// Minimum length of the text between the first and last line of a PEM block, in bytes. If it is shorter, the block is
-/// not a real key.
+/// Minimum length of the text between the first and last line of a PEM block, in bytes. A block with less text is not a
+/// real key and is not redacted.
 const BLOCK_MIN: usize = 40;
 
 /// Maximum length of the user name in a URL, in bytes.
@@ -35,8 +35,8 @@ const USER_MAX: usize = 128;
 const PASSWORD_MAX: usize = 512;
 /// Passwords used in examples. They are not redacted.
 const EXAMPLE_PASSWORDS: &[&str] = &["password", "pass", "passwd", "pw", "pwd", "secret", "token"];
-/// First bytes of text that takes the place of a password, such as `$PASSWORD` or `<password>`. Such text is not
-/// redacted.
+/// First bytes of texts that are written in place of a password, such as `$PASSWORD` or `<password>`. A text that
+/// begins with one of these bytes is not redacted.
 const PLACEHOLDER_STARTS: &[u8] = b"$<{*%[";
 
 /// Returns for each byte value whether a secret with a known format can begin with that byte.

@@ -12,8 +12,8 @@ pub struct RedactingStream {
     pending: Vec<u8>,
     /// The byte that was output last.
     before: Option<u8>,
-    /// Set while a secret that is already redacted may continue in the next input: the characters that still belong to
-    /// it.
+    /// The characters that a secret consists of if it was redacted but may continue in the next input; otherwise
+    /// `None`.
     open_secret: Option<SecretBody>,
 }
 

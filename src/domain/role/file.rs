@@ -15,9 +15,9 @@ use crate::domain::text::{clip, closest_match, one_line};
 
 /// Maximum length of a model's name, in characters.
 const MODEL_MAX: usize = 200;
-/// Maximum number of notices of one file. Further ones are dropped.
+/// Maximum number of notices about one file. Further notices are dropped.
 const NOTICES_MAX: usize = 50;
-/// The fields that crewdeck reads.
+/// The fields of a role's file that crewdeck reads.
 pub(super) const FIELDS: &[&str] = &[
     "name",
     "description",
@@ -54,7 +54,7 @@ pub(super) const UNUSED_FIELDS: &[(&str, &str)] = &[
 /// Names of models that only Claude Code knows.
 const MODEL_ALIASES: &[&str] = &["opus", "sonnet", "haiku", "opusplan", "best", "default"];
 
-/// Why a role's file cannot be used: the line (from 1), the problem, and what to do.
+/// Why a role's file cannot be used. The message contains the line number (from 1), the problem and what to do.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RoleError {
     #[error(transparent)]
@@ -75,7 +75,8 @@ pub enum RoleError {
 pub struct RoleFile(AgentRole);
 
 impl RoleFile {
-    /// Parses the text of a role file. `stem` is its file name without `.md`, the role's name if the file gives none.
+    /// Parses the text of a role file. `stem` is the name of the file without `.md`. It becomes the role's name if the
+    /// text does not contain one.
     ///
     /// # Errors
     /// Returns the line, the problem and what to do.
@@ -160,12 +161,14 @@ impl RoleReader<'_> {
         self.notices.push(RoleNotice { line, text });
     }
 
-    /// Removes a field and returns its value. A field without a value counts as absent.
+    /// Removes a field from those that are not read yet, and returns its value. A field without a value counts as
+    /// absent.
     pub(super) fn take(&mut self, field: &str) -> Option<Value> {
         self.fields.shift_remove(field).filter(|v| !v.is_null())
     }
 
-    /// Removes a field and returns its value on one line. A list or map is reported and ignored.
+    /// Like `take`, but returns the value as one line of text. If the value is a list or map, reports a notice and
+    /// returns `None`.
     fn text(&mut self, field: &str) -> Option<String> {
         let value = self.take(field)?;
         let text = scalar(&value);

@@ -11,18 +11,19 @@ use super::{LIST_MAX, own_tool_names};
 use crate::domain::front_matter::single_line;
 use crate::domain::text::{clip, one_line};
 
-/// Maximum value of `maxTurns`. A larger one is reduced to it.
+/// Maximum value of `maxTurns`. A larger value is reduced to this one.
 const ROUNDS_MAX: u64 = 1000;
-/// The fields that limit what an agent may do. A file in which one of them has no value, cannot be read or is
-/// misspelled is rejected: without the limit, the role would allow more than its author wants. Only an invalid
-/// `mcpServers` is no error: the role then gets no server.
+/// The fields that limit what an agent may do. A file is rejected if one of these fields has no value, cannot be read
+/// or is misspelled: without the limit, the agent could do more than the role's author wants. An invalid `mcpServers`
+/// is an exception: the role is then used without any MCP server.
 const LIMITS: &[&str] = &["tools", "disallowedTools", "mcpServers", "maxTurns"];
-/// Events of hooks by which a role of Claude Code can limit its tools. crewdeck does not run the hooks of roles.
+/// Hook events that a Claude Code role can use to limit the agent's tools. crewdeck does not run the hooks of roles.
 const LIMITING_HOOKS: &[&str] = &["PreToolUse", "PermissionRequest"];
 /// The tools that an agent does not have with `permissionMode: plan`.
 const NOT_WHILE_PLANNING: &[&str] = &["Write", "Edit", "Bash", "mcp__*"];
 
-/// An entry of a list of tools, and the pattern in parentheses after its name, as in `Bash(git *)`.
+/// An entry of a list of tools, and the pattern in parentheses that followed its name, such as `git *` in
+/// `Bash(git *)`.
 type PatternEntry = (ToolEntry, Option<String>);
 
 impl RoleReader<'_> {
@@ -61,7 +62,7 @@ impl RoleReader<'_> {
         Ok(())
     }
 
-    /// Removes a field with a list of tools, and resolves its entries.
+    /// Removes a field that contains a list of tools, and returns its resolved entries; `None` if the field is absent.
     fn tools(&mut self, field: &str) -> Result<Option<Vec<PatternEntry>>, RoleError> {
         let Some(value) = self.take(field) else {
             return Ok(None);
@@ -97,7 +98,7 @@ impl RoleReader<'_> {
                     let is_subagent = tools == ["task"];
                     let limit = pattern.filter(|p| !p.is_empty() && p != "*" && !is_subagent);
                     match limit {
-                        // Without the pattern, the tool could do more than the author wants.
+                        // Leave the tool out: without the pattern, it could do more than the author of the role wants.
                         Some(pattern) => format!(
                             "the pattern ({pattern}) is not supported, so the tool is left out: write its name without a pattern to allow all of it"
                         ),
@@ -157,7 +158,7 @@ impl RoleReader<'_> {
         Ok(names)
     }
 
-    /// Returns the tools that `permissionMode: plan` denies. Other modes would allow more; they have no effect, because
+    /// Returns the tools that `permissionMode: plan` denies. The other modes would allow more tools and have no effect:
     /// the settings and the user decide what is allowed.
     pub(super) fn denied_by_mode(&mut self) -> Vec<String> {
         let is_plan = |mode: &Value| {
@@ -227,7 +228,7 @@ fn meant_limit(field: &str) -> Option<&'static str> {
     if plain == "permissionmode" {
         return Some("permissionMode");
     }
-    // Only close names count, because other programs have fields of their own.
+    // Accept only small differences: other programs have fields with similar names.
     let is_near = |limit: &&str| {
         strsim::damerau_levenshtein(&plain, &limit.to_lowercase()) <= limit.len() / 4
     };

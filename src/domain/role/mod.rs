@@ -63,7 +63,7 @@ pub enum RoleEffort {
 }
 
 impl RoleEffort {
-    /// Returns the word for users and on the wire.
+    /// Returns the name of the effort, as shown to users and sent to the model's server.
     pub fn word(self) -> &'static str {
         match self {
             RoleEffort::Low => "low",
@@ -80,8 +80,8 @@ impl RoleEffort {
 pub enum RoleServer {
     /// A server that is configured outside of the role.
     Named(String),
-    /// A server that the role itself describes, which only agents with this role see. It could run a program: it is not
-    /// started before the user has approved it.
+    /// A server whose configuration is part of the role's file. Only agents with this role have its tools. Because it
+    /// can run a program, it is not started before the user has approved it.
     Inline { name: String, config: Value },
 }
 
@@ -93,7 +93,8 @@ impl RoleServer {
     }
 }
 
-/// Writes the form of the role's file, but without the values of an inline configuration, which can be secret.
+/// Serializes the server as the role's file writes it, but without the values of an inline configuration, which can be
+/// secret.
 impl Serialize for RoleServer {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {
@@ -103,7 +104,8 @@ impl Serialize for RoleServer {
     }
 }
 
-/// Something in a role's file that has no effect, or another effect than its author may expect. The role can be used.
+/// A warning about a role's file that can be used: part of it has no effect, or not the effect that its author may
+/// expect.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct RoleNotice {
     /// The line in the file, from 1.
@@ -115,24 +117,24 @@ pub struct RoleNotice {
 /// A role. All strings except the prompt are on one line, with control characters escaped.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct AgentRole {
-    /// The name by which agents ask for the role. Unique regardless of case.
+    /// The name that identifies the role when an agent is started. Unique regardless of case.
     pub name: String,
     /// When to use the role.
     pub description: String,
     pub source: RoleSource,
-    /// The path of the file as messages show it; empty for a built-in role.
+    /// The path of the file as shown in messages; empty for a built-in role.
     pub path: String,
     #[serde(flatten)]
     pub tools: ToolSelection,
-    /// The model; empty: the lead's model.
+    /// The name of the model; empty for the lead's model.
     pub model: String,
     pub effort: Option<RoleEffort>,
     /// The names of the skills whose text is part of the prompt.
     pub skills: Vec<String>,
-    /// The MCP servers whose tools the agent may use. `None`: all servers of the crew.
+    /// The MCP servers whose tools the agent may use. `None` means all servers of the crew.
     #[serde(rename = "mcpServers")]
     pub servers: Option<Vec<RoleServer>>,
-    /// Maximum number of model calls in one turn. `None`: the default for teammates or for subagents.
+    /// Maximum number of model calls in one turn. `None` means the default for teammates or for subagents.
     #[serde(rename = "maxTurns")]
     pub rounds_max: Option<u32>,
     pub color: Option<RoleColor>,
@@ -155,7 +157,7 @@ impl AgentRole {
 /// A role's file that cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct BrokenRole {
-    /// The path of the file as messages show it.
+    /// The path of the file as shown in messages.
     pub path: String,
     /// The line, the problem and what to do, on one line.
     pub why: String,
@@ -225,7 +227,7 @@ impl RoleCatalog {
             "Roles for spawn_teammate and task (pass the name as role; it sets prompt, tools and model):",
         );
         let mut left_out = 0;
-        // Built-in roles come last: they are left out first.
+        // List built-in roles last, so that they are left out first if the list is too long.
         let (own, built_in): (Vec<&AgentRole>, Vec<&AgentRole>) =
             self.roles.iter().partition(|r| is_own(r));
         for role in own.into_iter().chain(built_in) {

@@ -1,4 +1,5 @@
-//! The tools of a role: resolves lists with names of Claude Code's or crewdeck's tools, and selects tools by them.
+//! The tools of a role: resolves the entries of its lists, which are names of Claude Code's or crewdeck's tools, and
+//! decides which tools an agent has.
 
 use serde::Serialize;
 
@@ -6,13 +7,14 @@ use crate::domain::hook::own_tools;
 use crate::domain::mcp::{TOOL_PREFIX, matches_server, matches_tool};
 use crate::domain::text::closest_match;
 
-/// What a tool is for. It decides whether a list of allowed tools applies to the tool.
+/// What a tool is used for. This decides whether a role's list of allowed tools applies to the tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ToolUse {
-    /// Reads, changes or runs something. An agent whose role lists tools has it only if it is listed.
+    /// Reads, changes or runs something. If a role has a list of tools, its agents have this tool only if the list
+    /// names it.
     Work,
-    /// For working with other agents, the board and the user. An agent has it even if its role's list does not name it,
-    /// unless `disallowedTools` does.
+    /// Works with other agents, the board or the user. Agents have this tool even if their role's list does not name
+    /// it, unless `disallowedTools` does.
     Coordination,
 }
 
@@ -83,7 +85,7 @@ const MISSING: &[(&str, &str)] = &[
     ),
 ];
 
-/// Tools that an entry `bash` of a list adds too.
+/// Tools that an agent also has if its role's list names `bash`.
 const WITH_BASH: &[&str] = &["background_run", "check_background", "stop_background"];
 
 /// Returns the names of all built-in tools of crewdeck.
@@ -103,7 +105,7 @@ pub struct ToolSelection {
     /// [`matches_tool`]. `None` allows all.
     #[serde(rename = "tools")]
     pub allowed: Option<Vec<String>>,
-    /// The denied tools, in the same form. A tool in both lists is denied.
+    /// The denied tools, written as in `allowed`. A tool in both lists is denied.
     #[serde(rename = "disallowedTools")]
     pub denied: Vec<String>,
 }

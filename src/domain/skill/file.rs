@@ -13,7 +13,7 @@ use crate::domain::text::{clip, one_line};
 /// The description of a skill that has none, as in learn-claude-code.
 const NO_DESCRIPTION: &str = "No description";
 
-/// Why a SKILL.md cannot be used: the line (from 1), the problem, and what to do.
+/// Why a SKILL.md cannot be used. The message contains the line number (from 1), the problem and what to do.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SkillError {
     /// The front matter cannot be read.
@@ -27,7 +27,8 @@ pub enum SkillError {
         line: usize,
         name: String,
     },
-    /// The file has no text below the front matter. The number is the line where the text should begin.
+    /// The file has no text below the front matter. The value is the number of the line, counted from 1, where the text
+    /// should begin.
     #[error("line {0}: the skill has no text: write instructions below the front matter")]
     Empty(usize),
 }
@@ -77,7 +78,7 @@ impl SkillFile {
     }
 }
 
-/// The keys of the front matter that crewdeck reads. Other keys are ignored.
+/// The fields of the front matter that crewdeck reads. Other fields are ignored.
 #[derive(Default, Deserialize)]
 struct Meta {
     #[serde(default)]
@@ -88,7 +89,7 @@ struct Meta {
     tags: SkillTags,
 }
 
-/// The tags, read from a list or from a string with commas.
+/// The tags of a skill. Deserialized from a list, or from a string in which commas separate the tags.
 #[derive(Default)]
 struct SkillTags(Vec<String>);
 

@@ -95,7 +95,7 @@ pub struct SkillCatalog {
     pub skills: Vec<Skill>,
     /// The files that cannot be used, at most [`SKILLS_MAX`].
     pub broken: Vec<BrokenSkill>,
-    /// What the user can type as `/NAME`: the commands of `.claude/commands` and the skills, sorted by name.
+    /// The commands that the user can type as `/NAME`: those of `.claude/commands` and the skills, sorted by name.
     #[serde(default)]
     pub commands: Vec<SlashCommand>,
 }
@@ -111,7 +111,7 @@ impl SkillCatalog {
         self.commands.iter().find(|c| c.name == name)
     }
 
-    /// Returns the broken files that are not in `before`, or that have another problem there.
+    /// Returns the unusable files that `before` does not list, or lists with another problem.
     pub fn newly_broken<'a>(
         &'a self,
         before: &'a SkillCatalog,
@@ -119,7 +119,8 @@ impl SkillCatalog {
         self.broken.iter().filter(|b| !before.broken.contains(b))
     }
 
-    /// Describes the changes since `before` in one line for agents. `None`: no changes.
+    /// Describes for agents, in one line, how the skills differ from those in `before`. Returns `None` if they are
+    /// equal.
     pub fn changes_since(&self, before: &SkillCatalog) -> Option<String> {
         let names = |of: &SkillCatalog, keep: &dyn Fn(&Skill) -> bool| {
             let kept = of.skills.iter().filter(|s| keep(s));

@@ -36,26 +36,26 @@ pub enum BranchState {
         /// The abbreviated merge commit; empty if crewdeck did not merge the branch.
         commit: String,
     },
-    /// The branch has no commits of its own.
+    /// The branch has no commits since it was created from its base branch, or it does not exist.
     Empty,
-    /// The worktree was removed.
+    /// The worktree was removed, or both its folder and its branch are missing.
     Gone,
 }
 
 /// A completed task whose branch is not merged.
 #[derive(Debug, Clone, Copy)]
 pub struct Unmerged<'a> {
-    /// The completed task; the one with the lowest number if several completed tasks share the worktree.
+    /// The completed task. If several completed tasks share the worktree, the one with the lowest number.
     pub task: &'a Task,
-    /// An open task in the same worktree. It must be completed before the branch can be merged, for example because
-    /// it resolves a conflict.
+    /// The open task with the lowest number in the same worktree, for example one that resolves a conflict. Open tasks
+    /// must be completed before the branch can be merged.
     pub open: Option<TaskId>,
 }
 
-/// Returns one completed task for each unmerged branch, ordered by number. Branches without a completed task are left
-/// out. `is_unmerged` gets the name of a worktree and returns whether its branch is unmerged.
+/// Returns one completed task for each unmerged branch, ordered by task number. Branches without a completed task are
+/// left out. The function `is_unmerged` says for the name of a worktree whether its branch is unmerged.
 pub fn unmerged(graph: &TaskGraph, is_unmerged: impl Fn(&str) -> bool) -> Vec<Unmerged<'_>> {
-    // For each worktree, the first completed task and the first open task.
+    // The first completed task and the first open task of each worktree.
     let mut trees: BTreeMap<&str, (Option<&Task>, Option<TaskId>)> = BTreeMap::new();
     for task in graph.tasks().filter(|t| is_unmerged(&t.worktree)) {
         let (done, open) = trees.entry(&task.worktree).or_default();
@@ -91,8 +91,8 @@ pub struct ChangeSize {
 }
 
 impl ChangeSize {
-    /// Parses the output of `git diff --shortstat`: ` 2 files changed, 8 insertions(+), 1 deletion(-)`. An empty line
-    /// gives zeros.
+    /// Parses the output of `git diff --shortstat`: ` 2 files changed, 8 insertions(+), 1 deletion(-)`. For an empty
+    /// line, all numbers are 0.
     pub fn parse(line: &str) -> ChangeSize {
         let mut out = ChangeSize::default();
         for part in line.split(',') {

@@ -6,7 +6,7 @@ use crate::domain::ids::TaskId;
 /// Why an operation on a worktree is rejected. Each message says what to do.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum WorktreeError {
-    /// The name is not valid.
+    /// The text is not a valid name for a worktree.
     #[error(
         "{0:?} is not a valid worktree name: use 1 to 32 letters, digits, '-' or '_', starting with a letter or digit, not lead or user"
     )]
@@ -18,20 +18,21 @@ pub enum WorktreeError {
         /// The existing worktrees, formatted for the message.
         known: String,
     },
-    /// All names that a worktree of this task could get are in use, see [`WorktreeName::candidates`].
+    /// The task has as many worktrees as a task can have: all names in [`WorktreeName::candidates`] are in use.
     #[error("task {0} has too many worktrees: remove one first (crewdeck worktree list)")]
     TooMany(TaskId),
-    /// A hook prevents the worktree, or has made none that can be used: why.
+    /// A hook has rejected the creation of the worktree, or has created a folder that cannot be used. The text says
+    /// why.
     #[error("{0}")]
     Hook(String),
     #[error("there is no branch {0:?} to start from")]
     NoBase(String),
     #[error("the branch {0} no longer exists: it cannot be merged or shown")]
     NoBranch(String),
-    /// The folder does not exist.
+    /// The folder of the worktree does not exist.
     #[error("the folder of worktree {0} does not exist: its commits are still on its branch")]
     Missing(WorktreeName),
-    /// The folder exists but is not a worktree of this repository.
+    /// The folder of the worktree exists but is not a worktree of this repository.
     #[error(
         ".worktrees/{0} is not a worktree of this repository: if the repository was moved, run git worktree repair .worktrees/{0}, otherwise check its content and move it away"
     )]
@@ -61,7 +62,7 @@ pub enum WorktreeError {
         /// The commit that is checked out.
         commit: String,
     },
-    /// The checked-out commit is on no branch, so removal would lose it.
+    /// The checked-out commit is on no branch. If the worktree were removed, the commit would be lost.
     #[error(
         "worktree {name} was not removed: its commit {commit} is on no branch. Run git branch NAME {commit} there first."
     )]
@@ -70,11 +71,11 @@ pub enum WorktreeError {
         /// The commit that is checked out.
         commit: String,
     },
-    /// A git operation is in progress in the worktree or in the main worktree.
+    /// A git operation, such as a rebase, is in progress in the worktree or in the main worktree.
     #[error("{what} is in progress in {place}: finish it, or run git {} there", what.abort())]
     Busy {
         what: GitOperation,
-        /// The worktree, formatted for the message.
+        /// The worktree in which the operation is in progress, formatted for the message.
         place: String,
     },
     #[error("worktree {name} has uncommitted files ({files}): commit them first")]
@@ -86,10 +87,10 @@ pub enum WorktreeError {
     /// The main worktree has uncommitted files. The text lists them.
     #[error("the main worktree has uncommitted files ({0}): commit or stash them first")]
     MainDirty(String),
-    /// The main worktree is not on a branch.
+    /// No branch is checked out in the main worktree, so there is no branch to merge into.
     #[error("the main worktree is on no branch: switch to the branch to merge into")]
     MainDetached,
-    /// The branch that is checked out in the main worktree is not the base branch of the worktree to merge.
+    /// The worktree to merge started from another branch than the one that is checked out in the main worktree.
     #[error(
         "the main worktree is on {on} and the worktree started from {base}: run git switch {base} first"
     )]
@@ -114,7 +115,7 @@ pub enum WorktreeError {
         /// The first of the changed state files, formatted for the message.
         files: String,
     },
-    /// The worktree is marked to be kept.
+    /// The worktree is marked to be kept, so it is not removed without the user's confirmation.
     #[error("worktree {0} is marked to be kept: it is not removed automatically")]
     Kept(WorktreeName),
     /// The user has locked the worktree with git.
@@ -124,10 +125,10 @@ pub enum WorktreeError {
     )]
     Locked {
         name: WorktreeName,
-        /// The reason that the user gave.
+        /// The reason that the user gave for the lock; empty if there is none.
         why: String,
     },
-    /// The worktree has changed since the user confirmed what would be lost.
+    /// The worktree has changed since the user confirmed the removal. `losses` is what would be lost now.
     #[error("worktree {name} was not removed: by now it has {losses}. Review and confirm again.")]
     Changed {
         name: WorktreeName,

@@ -7,7 +7,7 @@ use super::{Worktree, WorktreeError, WorktreeName, WorktreeStatus};
 use crate::domain::ids::TaskId;
 use crate::domain::text::join_names;
 
-/// Maximum number of removed worktrees in the index. Beyond it, the oldest of them are dropped.
+/// Maximum number of removed worktrees in the index. If there are more, the oldest are dropped.
 pub const REMOVED_MAX: usize = 1000;
 /// Maximum number of worktree names that an error message lists.
 const NAMES_MAX: usize = 12;
@@ -58,8 +58,8 @@ impl WorktreeIndex {
         self.known().find(|t| t.exists() && t.name.same(name))
     }
 
-    /// Returns the worktree of a task. If the task has several, returns the newest that is not merged, or the newest if
-    /// all are merged.
+    /// Returns the worktree of a task. If the task has several, returns the newest one that is not merged; if all are
+    /// merged, the newest one.
     pub fn of_task(&self, task: TaskId) -> Option<&Worktree> {
         let is_open = |t: &Worktree| t.status != WorktreeStatus::Merged;
         self.existing()
@@ -71,8 +71,8 @@ impl WorktreeIndex {
             })
     }
 
-    /// Adds a worktree, or replaces the existing worktree of the same name. If only removed worktrees have that name,
-    /// the new entry is inserted before theirs, because learn-claude-code uses the first entry with a name.
+    /// Adds a worktree, or replaces the existing worktree of the same name. If removed worktrees have that name, the
+    /// new entry is inserted before their entries, because learn-claude-code uses the first entry with a name.
     pub fn put(&mut self, tree: Worktree) {
         let at = self.position(|t| t.exists() && t.name.same(&tree.name));
         if let Some(entry) = at.and_then(|at| self.worktrees.get_mut(at)) {
@@ -89,7 +89,7 @@ impl WorktreeIndex {
     /// Applies `rule` to the existing worktree with that name, and returns the changed worktree.
     ///
     /// # Errors
-    /// Returns a message that lists the existing names.
+    /// Fails if no existing worktree has that name. The error lists the names of existing worktrees.
     pub fn change(
         &mut self,
         name: &WorktreeName,
@@ -123,7 +123,7 @@ impl WorktreeIndex {
             .collect()
     }
 
-    /// Returns the error for a worktree that does not exist. The error lists existing ones.
+    /// Returns the error for a worktree that does not exist. The error lists the existing worktrees.
     pub fn unknown(&self, wanted: &str) -> WorktreeError {
         let standing = self.existing();
         let names: Vec<String> = standing.iter().map(|t| t.name.to_string()).collect();

@@ -31,8 +31,8 @@ pub use state::{
 
 /// Maximum length of the subject in a commit message, in characters.
 const SUBJECT_MAX: usize = 200;
-/// Number of names that [`WorktreeName::candidates`] returns. A task cannot have more worktrees than that at the same
-/// time.
+/// Number of names that [`WorktreeName::candidates`] returns for a task. This is also the maximum number of worktrees
+/// that a task can have at the same time.
 const NAMES_PER_TASK_MAX: u32 = 50;
 
 /// When the branch of a completed task is merged.
@@ -52,7 +52,7 @@ pub enum MergePolicy {
 pub struct WorktreeName(Name);
 
 impl WorktreeName {
-    /// Validates a name. It has the form of an agent's name; `lead` and `user` are not allowed.
+    /// Validates a name. The rules are those for names of agents. The names `lead` and `user` are not allowed.
     ///
     /// # Errors
     /// Fails with a message that states the rules for names.
@@ -65,7 +65,7 @@ impl WorktreeName {
     }
 
     /// Returns the possible names for the worktree of a task, in order of preference: `task-3`, `task-3-2`, `task-3-3`
-    /// and so on. A new worktree gets the first that is not in use.
+    /// and so on. A new worktree gets the first one that is not in use.
     pub fn candidates(task: TaskId) -> impl Iterator<Item = WorktreeName> {
         (1..=NAMES_PER_TASK_MAX).filter_map(move |n| {
             let text = match n {
@@ -76,8 +76,7 @@ impl WorktreeName {
         })
     }
 
-    /// Returns the task that has this name among its [`WorktreeName::candidates`]; `None` if the name was chosen
-    /// freely.
+    /// Returns the task to whose [`WorktreeName::candidates`] this name belongs; `None` if it belongs to no task.
     pub fn task(&self) -> Option<TaskId> {
         let rest = self.as_str().strip_prefix("task-")?;
         let number = rest.split('-').next()?;
@@ -131,7 +130,7 @@ pub enum WorktreeStatus {
     Kept,
     /// The branch was merged; the folder still exists.
     Merged,
-    /// The folder was removed. Its entry stays in the index as a record.
+    /// The folder was removed. The entry stays in the index as a record.
     Removed,
 }
 
@@ -176,14 +175,14 @@ pub struct Worktree {
         skip_serializing_if = "String::is_empty"
     )]
     pub merged_commit: String,
-    /// The branch that the worktree started from and is merged into. Empty: the branch checked out in the main work
-    /// tree.
+    /// The branch that the worktree started from and is merged into. If it is empty, the worktree is merged into the
+    /// branch that is checked out in the main worktree.
     #[serde(default, deserialize_with = "or_default")]
     pub base: String,
     /// The commit that the worktree started from; empty if unknown.
     #[serde(default, deserialize_with = "or_default")]
     pub base_commit: String,
-    /// The agent that works in the worktree; empty if there is none or it is not known.
+    /// The agent that works in the worktree; empty if no agent does or if the agent is unknown.
     #[serde(default, deserialize_with = "or_default")]
     pub owner: String,
     /// The subject of the task, used in commit messages.
@@ -226,8 +225,8 @@ impl Worktree {
         self.kept_at = Some(now);
     }
 
-    /// Records that the branch was merged. `commit` is the merge commit, empty if there is none. A worktree that is
-    /// marked to be kept stays marked.
+    /// Records that the branch was merged. `commit` is the merge commit; empty if the merge created none. If the
+    /// worktree is marked to be kept, the mark stays.
     pub fn mark_merged(&mut self, commit: &str, now: Timestamp) {
         if self.status == WorktreeStatus::Active {
             self.status = WorktreeStatus::Merged;

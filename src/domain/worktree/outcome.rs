@@ -10,13 +10,13 @@ use super::Worktree;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Conflict {
     pub branch: String,
-    /// The first files in conflict, at most [`super::FILES_MAX`]; empty if git named none.
+    /// The first files in conflict, at most [`super::FILES_MAX`]; empty if git did not name any.
     pub files: Vec<String>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Created {
-    /// The new entry in `.worktrees/index.json`.
+    /// The new worktree, as stored in `.worktrees/index.json`.
     pub worktree: Worktree,
     /// Whether the worktree started from the base branch or from its own branch.
     pub origin: Origin,
@@ -27,14 +27,14 @@ pub struct Created {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Origin {
     Base,
-    /// The worktree's own branch, which existed from an earlier worktree whose folder was lost.
+    /// The branch `wt/NAME` of the worktree, left by an earlier worktree of the same name whose folder was lost.
     Branch,
 }
 
 /// The result of merging the branches of a task's blockers into its worktree.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct BranchMerges {
-    /// Branches that were merged. Branches whose commits the worktree already contained are not listed.
+    /// Branches that were merged. Does not list branches whose commits the worktree already contained.
     pub merged: Vec<String>,
     /// Branches that were not merged because of conflicts.
     pub conflicts: Vec<Conflict>,
@@ -52,7 +52,8 @@ pub enum Merge {
         #[serde(skip)]
         before: String,
     },
-    /// The base branch already contained all changes, possibly squashed or rebased.
+    /// The base branch already contained all changes of the branch, for example because the branch was squashed or
+    /// rebased.
     AlreadyMerged {
         /// The base branch.
         into: String,
@@ -80,17 +81,17 @@ pub enum BranchOutcome {
 pub struct WorktreeDiff {
     /// One line for each changed file, and a last line with the sums, as from `git diff --stat`.
     pub stat: String,
-    /// The unified diff of committed and uncommitted changes; if it was cut, a line says so.
+    /// The unified diff of committed and uncommitted changes. If the diff was cut, a line in the text says so.
     pub text: String,
-    /// The first untracked files and folders, at most [`super::FILES_MAX`]. `text` contains the content of up to 200
-    /// untracked files, also of files that are not listed here.
+    /// The first untracked files and folders, at most [`super::FILES_MAX`]. The diff in `text` contains up to 200
+    /// untracked files, including files that are not listed here.
     pub untracked: Vec<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct DiskUse {
     pub bytes: u64,
-    /// Whether `bytes` is too low, because there were too many files to count them all.
+    /// Whether the real usage is higher than `bytes`, because there were too many files to count them all.
     pub at_least: bool,
 }
 

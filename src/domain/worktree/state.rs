@@ -11,7 +11,8 @@ use crate::domain::text::join_names;
 pub const FILES_MAX: usize = 20;
 /// Maximum number of unmerged commits whose subjects are listed.
 pub const SUBJECTS_MAX: usize = 20;
-/// Maximum number of names in each list in an error message: of files, of commits and of nested repositories.
+/// Maximum number of files, of commits and of nested repositories that an error message names. The others are only
+/// counted.
 const NAMED_MAX: usize = 5;
 
 /// What the folder of a worktree contains.
@@ -26,11 +27,12 @@ pub enum FolderState {
     Foreign,
 }
 
-/// Whether the base branch contains the changes of a worktree's branch, compared by content and not by commit hash.
+/// Whether the base branch contains the changes of a worktree's branch. Changes are compared by content, because a
+/// squash or rebase gives them other commit hashes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ContentStatus {
-    /// The branch has no changes of its own, or does not exist.
+    /// The branch has no changes of its own to merge, or does not exist.
     Nothing,
     /// The base branch contains all changes, because the branch was merged, squashed or rebased.
     Merged,
@@ -50,7 +52,7 @@ pub enum GitOperation {
 }
 
 impl GitOperation {
-    /// Returns the git arguments that abort the operation, such as `merge --abort`.
+    /// Returns the git command that aborts the operation, without the word `git`: for example `merge --abort`.
     pub fn abort(self) -> &'static str {
         match self {
             GitOperation::Merge => "merge --abort",
@@ -121,7 +123,8 @@ impl WorktreeState {
     }
 }
 
-/// What the removal of a worktree would lose. Files that git ignores do not count, because they can be built again.
+/// What the removal of a worktree would lose. Files that git ignores do not count, because they can usually be created
+/// again.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Losses {
     pub files: usize,
@@ -138,7 +141,7 @@ pub struct Losses {
 }
 
 impl Losses {
-    /// Returns only the commits. They can be restored after a removal, because the branch is kept.
+    /// Returns the losses that can be restored after a removal: the commits, because the branch is kept.
     #[must_use]
     pub fn retained(&self) -> Losses {
         Losses {
@@ -148,7 +151,7 @@ impl Losses {
         }
     }
 
-    /// Returns everything except the commits. A removal deletes it for good.
+    /// Returns the losses that cannot be restored after a removal: everything except the commits.
     #[must_use]
     pub fn permanent(&self) -> Losses {
         Losses {
@@ -198,18 +201,18 @@ fn pluralize(n: usize, what: &str) -> String {
     format!("{n} {what}{end}")
 }
 
-/// When a worktree may be removed.
+/// Under which condition a worktree may be removed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RemovalMode {
-    /// Remove only if nothing would be lost.
+    /// The worktree may be removed only if no work would be lost and it is not marked to be kept.
     OnlyIfSafe,
-    /// Remove although work would be lost, because the user has confirmed it.
+    /// The worktree may be removed although work would be lost, because the user has confirmed this.
     Confirmed,
 }
 
-/// Checks whether a worktree may be removed (guarantee 6 in docs/GUARANTEES.md). With [`RemovalMode::OnlyIfSafe`],
-/// nothing may be lost and the worktree must not be marked to be kept. With [`RemovalMode::Confirmed`], everything may
-/// be lost except a commit that is on no branch. A folder that is not a worktree of this repository is never removed.
+/// Checks whether a worktree may be removed (guarantee 6 in docs/GUARANTEES.md). With [`RemovalMode::OnlyIfSafe`], no
+/// work may be lost and the worktree must not be marked to be kept. With [`RemovalMode::Confirmed`], any work may be
+/// lost except a commit that is on no branch. A folder that is not a worktree of this repository is never removed.
 ///
 /// # Errors
 /// Returns what would be lost, or why the folder cannot be removed.

@@ -1,10 +1,10 @@
-//! Decides which programs need approval. Pure.
+//! Decides which programs need approval. Does no I/O.
 
 use super::git;
 use super::paths::CommandDir;
 use super::words::{self, SimpleCommand, Word, has_flag};
 
-/// Programs that run another program. What follows their own options is the command line of that program.
+/// Programs that run another program. The words after their options are the command line of that other program.
 const WRAPPERS: &[&str] = &[
     "env", "nohup", "nice", "ionice", "command", "exec", "builtin", "stdbuf", "setsid", "busybox",
     "time", "timeout", "xargs", "unbuffer", "chronic", "watch", "parallel",

@@ -1,11 +1,11 @@
-//! Decides which git commands need approval. A command whose effect can be undone from the repository needs none.
-//! Pure.
+//! Decides which git commands need approval. A command whose effect can be undone with the repository needs no
+//! approval. Does no I/O.
 
 use super::paths::CommandDir;
 use super::words::{SimpleCommand, Word, has_flag};
 
-/// Git subcommands that can change the history. They start no other program, except with arguments that
-/// [`is_single_flagged_command`] rejects.
+/// Git subcommands that can change the history. They start no other program, except with arguments for which
+/// [`is_single_flagged_command`] returns false.
 const HISTORY: &[&str] = &[
     "push",
     "fetch",
@@ -21,8 +21,8 @@ const HISTORY: &[&str] = &[
     "remote",
 ];
 
-/// Returns whether `simple` runs a git subcommand in [`HISTORY`] that needs approval. Returns false if it could start
-/// another program, or if it uses a pipe, redirection, assignment or expansion.
+/// Returns whether `simple` consists of one git command that can change the history ([`HISTORY`]) and needs approval.
+/// Returns false if the command could start another program, or uses a pipe, redirection, assignment or expansion.
 pub fn is_single_flagged_command(simple: &SimpleCommand, dir: &CommandDir<'_>) -> bool {
     let Some((program, args)) = simple.words.split_first() else {
         return false;
@@ -76,7 +76,8 @@ pub fn approval_reason(args: &[Word], dir: &CommandDir<'_>) -> Option<String> {
         {
             because("can lose commits")
         }
-        // Without approval, a command in a worktree can change only branches that commands in that worktree created.
+        // In a worktree, `git branch -d` and `git branch -m` need no approval: a command without approval can change
+        // only branches that commands in that worktree created.
         "branch"
             if !dir.is_worktree()
                 && (has_flag(rest, 'd', "--delete") || has_flag(rest, 'm', "--move")) =>
@@ -104,7 +105,7 @@ pub fn approval_reason(args: &[Word], dir: &CommandDir<'_>) -> Option<String> {
     }
 }
 
-/// Skips git's own options. Returns the subcommand and its arguments.
+/// Skips the options before git's subcommand. Returns the subcommand and its arguments.
 fn verb(args: &[Word]) -> Option<(&Word, &[Word])> {
     let mut rest = args;
     loop {

@@ -1,10 +1,11 @@
-//! Here-documents (`<<END`): finds where each ends, and whether its text can start programs. Pure.
+//! Here-documents (`<<END`) in commands: finds where each one ends, and whether its text can start programs. Does no
+//! I/O.
 
 /// A here-document. Its text begins on the line after the `<<` operator.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HereDocument {
     end: String,
-    /// Whether the shell expands variables and commands in the text. It does so if the delimiter is not quoted.
+    /// Whether the shell expands variables and commands in the text. This is so if the delimiter is not quoted.
     expands: bool,
     /// Whether the shell strips tabs at the start of a line (`<<-`).
     strips_tabs: bool,
@@ -26,13 +27,14 @@ impl HereDocument {
         })
     }
 
-    /// Moves `at`, an index in `chars`, from the start of the here-document's text to the position after its end.
+    /// Moves `at`, an index in `chars`, from the first character of the text to the position after the line with the
+    /// delimiter.
     ///
     /// # Errors
-    /// Fails if the here-document does not end, if shells disagree where it ends, or if expanding it would start
+    /// Fails if the here-document does not end, if its end depends on the shell, or if expanding its text would start
     /// programs.
     pub fn skip(&self, chars: &[char], at: &mut usize) -> Result<(), String> {
-        // Shells join lines that end in a backslash before they expand variables and commands.
+        // Join lines that end in a backslash, as shells do before they expand variables and commands.
         let (mut joined, mut lines) = (String::new(), 0);
         while *at < chars.len() {
             let rest = &chars[*at..];

@@ -1,9 +1,9 @@
-//! The permission policy: decides whether a tool call runs, needs approval, or is refused. Pure.
+//! The permission policy: decides whether a tool call runs, needs approval, or is refused. Does no I/O.
 //!
-//! Too many approval requests annoy users, and too few lose work. So a command is allowed if it stays inside the work
-//! directory and its effect can be undone or repeated. It needs approval if it reaches further, destroys something,
-//! or cannot be analysed. Commands are split into words as a shell would split them; the policy never searches the
-//! raw text.
+//! Too many approval requests annoy users; with too few, work is lost. A command is therefore allowed if it stays
+//! inside the work directory and its effect can be undone or repeated. It needs approval if it has an effect outside,
+//! destroys something, or cannot be analysed. Commands are split into words as a shell would split them; the policy
+//! never searches the raw text.
 
 mod commands;
 mod git;
@@ -39,8 +39,8 @@ pub enum PlanGate {
 /// Permissions granted in advance: by the settings, and by the user for the session.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct PermissionRules {
-    /// Commands that need no approval, by their first words, for example `docker compose`, and tools of MCP servers, for
-    /// example `mcp__git__*`.
+    /// Commands, given by their first words, and tools of MCP servers that need no approval: for example
+    /// `docker compose` or `mcp__git__*`.
     pub allow: Vec<String>,
     /// Permissions that the user granted until crewdeck ends.
     pub session: Vec<PermissionScope>,
@@ -56,7 +56,7 @@ pub fn only_changes_directory(command: &str) -> bool {
     words::parse(command).is_ok_and(|all| !all.is_empty() && all.iter().all(changes))
 }
 
-/// What a [`Ruling`] depends on besides the tool call.
+/// What a [`Ruling`] depends on in addition to the tool call.
 #[derive(Debug, Clone, Copy)]
 pub struct PolicyContext<'a> {
     pub rules: &'a PermissionRules,
@@ -74,23 +74,23 @@ pub enum Ruling {
     },
     /// The call does not run, and the user is not asked.
     Deny {
-        /// The reason and what to do instead, for the model.
+        /// The reason and what to do instead, as text for the model.
         why: String,
     },
 }
 
-/// Why an agent without an approved plan may not change anything.
+/// The reason for refusing a call of an agent whose plan is not approved.
 const NO_PLAN: &str = "your plan is not approved yet, so you can only read. Submit it with plan_approval, which waits \
                        for the decision";
 
-/// Applies the policy to a tool call. Writing and running are refused while the plan gate is closed; otherwise only
-/// shell commands can need approval.
+/// Applies the policy to the call of a built-in tool. While the plan gate is closed, writing and running are refused.
+/// Otherwise, only shell commands can need approval.
 pub fn decide(tool: &Tool, input: &Value, standing: &PolicyContext<'_>) -> Ruling {
     match (tool.access, standing.gate) {
         (Access::Write | Access::Run, PlanGate::Closed) => Ruling::Deny {
             why: NO_PLAN.into(),
         },
-        // File tools cannot leave the work directory.
+        // File tools need no approval, because they cannot access files outside the work directory.
         (Access::Read | Access::Crew | Access::Delegate | Access::Write, _) => Ruling::Allow,
         (Access::Run, PlanGate::Open) => {
             let command = input
@@ -102,8 +102,8 @@ pub fn decide(tool: &Tool, input: &Value, standing: &PolicyContext<'_>) -> Rulin
     }
 }
 
-/// Returns the session permissions that the user can grant for a shell command. Empty if the command can only be
-/// allowed once.
+/// Returns the session permissions that the user can grant for a shell command. Empty if the user can only allow this
+/// one call.
 pub fn scopes(command: &str, standing: &PolicyContext<'_>) -> Vec<PermissionScope> {
     let Ok(parsed) = words::parse(command) else {
         return Vec::new();
@@ -119,7 +119,7 @@ pub fn scopes(command: &str, standing: &PolicyContext<'_>) -> Vec<PermissionScop
     offered
 }
 
-/// Returns the parts of a shell command that need approval, as text. Empty if the command cannot be parsed.
+/// Returns the parts of a shell command that need approval. Empty if the command cannot be parsed.
 pub fn flagged(command: &str, standing: &PolicyContext<'_>) -> Vec<String> {
     let Ok(parsed) = words::parse(command) else {
         return Vec::new();
@@ -159,7 +159,7 @@ pub fn judge(command: &str, standing: &PolicyContext<'_>) -> Ruling {
     let mut reasons: Vec<String> = Vec::new();
     for (simple, why) in flagged_commands(&parsed, standing.rules, &dir) {
         asked.push(simple);
-        // The user decides about the whole command, so all reasons are given.
+        // The user decides about the whole command, so the reasons of all parts are listed.
         if !reasons.contains(&why) {
             reasons.push(why);
         }
@@ -174,8 +174,8 @@ pub fn judge(command: &str, standing: &PolicyContext<'_>) -> Ruling {
     }
 }
 
-/// Returns where a command in `workdir` writes git history: to the repository if every part of the command is a git
-/// command that needs approval, otherwise to a private copy. Ignores the prefix [`ASKS_FOR_NETWORK`].
+/// Returns where git history is written by a command that runs in `workdir`: in the repository if the command consists
+/// only of git commands that need approval, otherwise in a private copy. Ignores the prefix [`ASKS_FOR_NETWORK`].
 pub fn history_reach(command: &str, workdir: &Path) -> HistoryReach {
     let command = command.trim_start();
     let command = command.strip_prefix(ASKS_FOR_NETWORK).unwrap_or(command);
@@ -203,8 +203,8 @@ fn flagged_commands<'a>(
         .filter_map(|simple| commands::approval_reason(simple, dir).map(|why| (simple, why)))
 }
 
-/// Returns whether an entry of `rules.allow` equals the first words of the command. A command with redirections is
-/// never allowed this way.
+/// Returns whether the command begins with the words of an entry of `rules.allow`. Returns false for a command with
+/// redirections, which an entry never allows.
 fn is_allowed(simple: &words::SimpleCommand, rules: &PermissionRules) -> bool {
     simple.redirects.is_empty()
         && rules.allow.iter().any(|rule| {

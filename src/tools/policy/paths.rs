@@ -1,4 +1,4 @@
-//! Decides whether a command may write a path, from the path's text alone. Pure.
+//! Decides from the text of a path whether a command may write it. Does no I/O.
 
 use std::path::{Component, Path};
 
@@ -19,8 +19,8 @@ impl CommandDir<'_> {
         folder.is_some_and(|name| name == ".worktrees")
     }
 
-    /// Returns whether a command may write the path `word`: a path in the work directory but not in a directory of git
-    /// or crewdeck, a path below /tmp, or one of [`SAFE_DEVICES`].
+    /// Returns whether a command may write the path `word` without approval: a path below the work directory but not in
+    /// a directory of git or crewdeck, a path below /tmp, or one of [`SAFE_DEVICES`].
     pub fn may_write(&self, word: &Word) -> bool {
         if word.expands || word.text.starts_with('~') {
             return false;
@@ -30,13 +30,13 @@ impl CommandDir<'_> {
             || self.is_inside(&word.text)
     }
 
-    /// Returns whether a path lies below /tmp; /tmp itself does not count.
+    /// Returns whether a path is below /tmp. /tmp itself is not.
     pub fn is_temporary(path: &str) -> bool {
         depth_below(Path::new("/tmp"), Path::new(path)).is_some_and(|d| d > 0)
             && !path.contains("..")
     }
 
-    /// Returns whether a path lies below the work directory, but not in a directory of git or crewdeck.
+    /// Returns whether a path is below the work directory, but not in a directory of git or crewdeck.
     fn is_inside(&self, path: &str) -> bool {
         let path = Path::new(path);
         let below = if path.is_absolute() {

@@ -1,22 +1,25 @@
-//! Session permissions: which can be offered for a command, and which commands they cover. Pure.
+//! Session permissions for commands: which ones the user can grant for a command, and which commands they cover. Does
+//! no I/O.
 //!
-//! A user who grants a session permission has seen only one command. So the permission covers only what that command
-//! shows: the same text, if the text alone determines what runs; or the same program and subcommand, if the command
-//! has no pipe, redirection or expansion and no earlier command that could change which program runs.
+//! A user who grants a session permission has seen only one command, so the permission must not cover anything that
+//! this command does not show. There are two kinds:
+//! - The same command, if its text alone determines what runs.
+//! - Commands with the same program and subcommand, if there is no pipe, redirection or expansion and no earlier
+//!   command that could change which program runs.
 
 use super::commands;
 use super::paths::CommandDir;
 use super::words::{SimpleCommand, Word, parse};
 use crate::domain::permission::PermissionScope;
 
-/// Shell builtins that can change the meaning of later words in the same command.
+/// Shell builtins that can change what later commands in the same command line do.
 const STATE_BUILTINS: &[&str] = &[
     "export", "alias", "unalias", "set", "shopt", "source", ".", "declare", "typeset", "local",
     "readonly", "hash", "enable", "trap", "eval", "exec", "builtin", "command", "unset", "pushd",
     "popd", "read", "mapfile", "printf", "let", "function", "bind", "complete", "umask", "ulimit",
 ];
-/// Programs whose first argument is not a subcommand, but for example a file.
-/// [`commands::runs_or_writes_its_arguments`] lists more of them.
+/// Programs whose first argument is not a subcommand but, for example, a file.
+/// [`commands::runs_or_writes_its_arguments`] lists further such programs.
 const WITHOUT_SUBCOMMANDS: &[&str] = &[
     "rm",
     "find",
@@ -48,7 +51,7 @@ const WITHOUT_SUBCOMMANDS: &[&str] = &[
     "ed",
     "emacs",
 ];
-/// Subcommands that run a program that their arguments name.
+/// Subcommands that can run another program, which is named by their arguments.
 const RUNNERS: &[&str] = &[
     "exec",
     "run",
@@ -76,8 +79,8 @@ const EXACT_MAX: usize = 4 * 1024;
 /// Maximum length, in bytes, of the words in a permission for a program and subcommand.
 const WORDS_MAX: usize = 80;
 
-/// Returns the session permissions that can be offered for `command`. `all` are its simple commands; `asked` are those
-/// that need approval. Returns nothing if `command` can only be allowed once.
+/// Returns the session permissions that the user can grant for `command`. `all` contains its simple commands, and
+/// `asked` those of them that need approval. Returns an empty list if the user can only allow this one call.
 pub fn offered(
     command: &str,
     all: &[SimpleCommand],
@@ -104,8 +107,7 @@ pub fn offered(
     out
 }
 
-/// Returns whether the permissions `scopes` cover everything in `asked`: the simple commands of `command` that need
-/// approval.
+/// Returns whether the permissions `scopes` cover all of `asked`, the simple commands of `command` that need approval.
 pub fn cover(
     scopes: &[PermissionScope],
     command: &str,
@@ -134,15 +136,15 @@ pub fn cover(
         && asked.iter().all(|s| begins(s))
 }
 
-/// Returns whether the text of the command determines what runs: the shell expands nothing in it except file name
+/// Returns whether the text of the command determines what runs: the shell expands nothing in the text except file name
 /// patterns.
 fn is_known(simple: &SimpleCommand) -> bool {
     let known = |w: &Word| !w.expands;
     simple.words.iter().all(known) && simple.redirects.iter().all(known)
 }
 
-/// Returns whether the simple commands cannot affect each other: they have no pipe, redirection, assignment or
-/// expansion, and none is a builtin in [`STATE_BUILTINS`].
+/// Returns whether the simple commands cannot affect each other: none has a pipe, redirection, assignment or expansion,
+/// and none is a builtin in [`STATE_BUILTINS`].
 fn is_alone(all: &[SimpleCommand]) -> bool {
     all.iter().all(|simple| {
         let name = simple.words.first().map_or("", |w| w.text.as_str());
@@ -164,8 +166,8 @@ fn keeps_directory(simple: &SimpleCommand, dir: &CommandDir<'_>) -> bool {
     }
 }
 
-/// Returns the program and its subcommand, for example `docker compose`. `None` if these two words do not determine
-/// what the command does.
+/// Returns the program and its subcommand, for example `docker compose`. Returns `None` if these two words alone do not
+/// show what the command does.
 fn first_words(simple: &SimpleCommand) -> Option<String> {
     let [program, sub, ..] = simple.words.as_slice() else {
         return None;
@@ -192,11 +194,13 @@ fn plain(word: &Word) -> Option<&str> {
 }
 
 fn has_first(simple: &SimpleCommand, words: &str) -> bool {
-    // Checked on use too, because the permission may come from another program and may never have been offered.
+    // Check the words again: a permission that another program has written may contain words that crewdeck would not
+    // have offered.
     first_words(simple).is_some_and(|first| first == words)
 }
 
-/// Returns whether a permission for commands can be granted: its text can be parsed, and determines what runs.
+/// Returns whether a permission for commands can be granted: its text can be parsed, and this text determines what
+/// runs.
 pub fn is_valid(scope: &PermissionScope) -> bool {
     match scope {
         PermissionScope::Exact { command } => {

@@ -60,12 +60,13 @@ fn offered_permissions_depend_on_the_command_text() {
             "gh pr create; gh pr list",
             vec![exact("gh pr create; gh pr list"), begins("gh pr")],
         ),
-        // Two programs need approval: no first words cover both.
+        // Two different programs need approval, so there are no common first words to allow.
         (
             "gh pr create && npm publish",
             vec![exact("gh pr create && npm publish")],
         ),
-        // The exact text is known, but a pipe, redirection or assignment affects the program.
+        // The exact text can be allowed, but the first words cannot: a pipe, redirection or assignment affects the
+        // program.
         (
             "docker compose logs | head",
             vec![exact("docker compose logs | head")],
@@ -144,7 +145,7 @@ fn programs_that_start_others_get_no_first_words_permission() {
                 .all(|s| matches!(s, PermissionScope::Exact { .. })),
             "{command}: {found:?}"
         );
-        // Nor is a hand-written permission for them valid.
+        // A permission that a user has written for such words is not valid either.
         let made_up = begins(command);
         let more = format!("{command} more");
         if let Ruling::Ask { .. } = ruling(&more, &[]) {
@@ -231,7 +232,7 @@ fn exact_permission_covers_only_the_same_text() {
         "docker compose  logs | tee /var/log/x",
         "docker compose logs | tee /var/log/x; kill 1",
         "docker compose logs",
-        // The text does not show what runs, so it cannot be allowed.
+        // The text does not show what runs, so not even the exact text can be allowed.
         "kill $PID",
     ] {
         assert!(

@@ -1,5 +1,5 @@
 //! Decides which calls of MCP servers' tools run and which need approval, and which session permissions the user can
-//! grant for them. Pure.
+//! grant for such a call. Does no I/O.
 
 use std::path::{Component, Path};
 
@@ -10,12 +10,13 @@ use crate::domain::mcp::McpTool;
 use crate::domain::mcp::{matches_tool, server_of};
 use crate::domain::permission::PermissionScope;
 
-/// Maximum length of an input for which a permission for exactly this call is offered, in bytes.
+/// Maximum length of the input of a call, in bytes, for which the user can allow exactly this call.
 const EXACT_MAX: usize = 4 * 1024;
-/// Arguments that usually name the file or folder that a call changes, in the order in which they are looked for.
+/// Names of arguments that usually contain the file or folder that a call changes. The first one that the input
+/// contains is used.
 const PATH_FIELDS: &[&str] = &["path", "file_path", "filePath", "file", "filename", "uri"];
 
-/// Decides about a call of a server's tool. A tool that changes nothing always runs.
+/// Decides about the call of a server's tool. A tool that only reads always runs.
 pub fn decide(tool: &McpTool, input: &Value, standing: &PolicyContext<'_>) -> Ruling {
     if tool.is_read_only {
         return Ruling::Allow;
@@ -44,7 +45,7 @@ pub fn decide(tool: &McpTool, input: &Value, standing: &PolicyContext<'_>) -> Ru
 }
 
 /// Returns whether the settings or a session permission allow a call of `tool`. `definition` is the fingerprint of the
-/// tool's definition, `input` the input of the call as JSON.
+/// tool's definition, and `input` is the input of the call as JSON.
 pub fn is_allowed(tool: &str, definition: u64, input: &str, rules: &PermissionRules) -> bool {
     let mut session = rules.session.iter();
     server_of(tool).is_some()
@@ -52,8 +53,8 @@ pub fn is_allowed(tool: &str, definition: u64, input: &str, rules: &PermissionRu
             || session.any(|scope| covers(scope, tool, definition, input)))
 }
 
-/// Returns the session permissions that the user can grant for a call, the narrowest first: this call, the folder of
-/// its file, the tool, the server. Empty if `tool` is no server's tool.
+/// Returns the session permissions that the user can grant for a call, the narrowest first: for this call, for the
+/// folder of the file in the input, for the tool, for the server. Empty if `tool` is not the tool of a server.
 pub fn offered(tool: &str, definition: u64, input: &str) -> Vec<PermissionScope> {
     let Some(server) = server_of(tool) else {
         return Vec::new();
@@ -122,8 +123,8 @@ fn covers(scope: &PermissionScope, tool: &str, present: u64, input: &str) -> boo
     }
 }
 
-/// Returns whether a path is free of `..`, escapes and the like, so that its text shows which file it names. A symbolic
-/// link can still lead elsewhere.
+/// Returns whether a path contains no `..`, escapes or similar parts, so that its text shows which file it names. It
+/// can still lead elsewhere through a symbolic link.
 fn is_plain_path(path: &str) -> bool {
     !path.contains(['%', '\\', '\0'])
         && Path::new(path)

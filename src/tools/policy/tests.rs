@@ -1,4 +1,4 @@
-//! Commands that a filter on substrings would judge wrongly, and the plan gate.
+//! Tests of the policy: commands that a filter on substrings would judge wrongly, and the plan gate.
 
 use serde_json::json;
 
@@ -92,7 +92,7 @@ fn destructive_commands_need_approval() {
         "cat <<EOF\nEOF\\\n\nrm -rf src\nEOF",
         "cat <<EOF\n\\\nEOF\nrm -rf src\nEOF",
         "cat <<\\\nEOF\n$(rm -rf src)\nEOF",
-        // A tab before the delimiter makes the line part of the text.
+        // The line with a tab before the delimiter does not end the here-document.
         "cat <<ls\n\tls\necho '\n$(rm -rf src)\n'\nls",
         "echo cm0gLXJmIC8= | base64 -d |\n  sh",
         "$'\\x72m' -rf /",
@@ -269,7 +269,7 @@ fn teammate_deletes_its_own_branches_without_approval() {
         assert_eq!(judge(command, &standing), Ruling::Allow, "{command}");
         assert_eq!(history_reach(command, tree), HistoryReach::Private);
     }
-    // The commands that the notes on refused refs recommend need approval everywhere.
+    // Commands that crewdeck itself recommends, when it has refused a change of references, need approval everywhere.
     for command in [
         "git update-ref refs/heads/main aaaaaaaaaaaa",
         "git update-ref -d refs/heads/main",

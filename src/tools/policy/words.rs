@@ -1,6 +1,7 @@
-//! Parses shell commands into words: enough of the grammar to find every program that a command starts. Pure.
+//! Parses shell commands into words. Knows enough of the shell grammar to find every program that a command starts.
+//! Does no I/O.
 //!
-//! Crates such as `shlex` cannot do this: they split words, but know no operators, substitutions or redirections.
+//! Crates such as `shlex` are not enough: they split words, but do not know operators, substitutions or redirections.
 
 mod expansions;
 
@@ -15,14 +16,14 @@ const COMMAND_MAX: usize = 64 * 1024;
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Word {
     pub text: String,
-    /// Whether the word contains a variable or a substitution, which the shell expands.
+    /// Whether the word contains a variable or a substitution, which the shell replaces at run time.
     pub expands: bool,
     /// Whether the word contains a file name pattern outside of quotes.
     pub globs: bool,
 }
 
 impl Word {
-    /// Returns whether the shell passes exactly this text to the program.
+    /// Returns whether the program gets exactly this text from the shell.
     pub fn is_plain(&self) -> bool {
         !self.expands && !self.globs
     }
@@ -49,7 +50,7 @@ const KEYWORDS: &[&str] = &[
 /// Returns all simple commands of `command`, including those in substitutions.
 ///
 /// # Errors
-/// Returns what could not be parsed. Such a command may start any program.
+/// Returns what could not be parsed. A command that could not be parsed may start any program.
 pub fn parse(command: &str) -> Result<Vec<SimpleCommand>, String> {
     if command.len() > COMMAND_MAX {
         return Err("it is too long".into());
@@ -182,11 +183,11 @@ impl Lexer<'_> {
         simple.words.push(word);
     }
 
-    /// Adds the current simple command to the parsed ones, unless it is empty, and begins a new one.
+    /// Adds the current simple command to the parsed commands, unless it is empty, and begins a new one.
     fn end(&mut self, simple: &mut SimpleCommand) {
         let done = std::mem::take(simple);
         let is_empty = done.words.is_empty() && done.redirects.is_empty() && !done.assigns;
-        // A line may end after a pipe: the command that reads from it is on the next line.
+        // If a line ends after a pipe, the command that reads from the pipe is on the next line.
         simple.is_fed = is_empty && done.is_fed;
         if !is_empty {
             self.inner.push(done);
@@ -204,7 +205,7 @@ impl Lexer<'_> {
         } else if self.takes("<<") {
             let strips_tabs = self.takes("-");
             self.skip_blanks();
-            // The shell joins such lines before it reads the delimiter.
+            // The shell joins a line that ends in a backslash with the next one before it reads the delimiter.
             while self.takes("\\\n") {}
             let expands = !matches!(self.peek(), Some('\'' | '"' | '\\'));
             documents.push(HereDocument::new(self.word()?.text, expands, strips_tabs)?);
@@ -295,7 +296,7 @@ impl Lexer<'_> {
                 '*' | '?' | '[' | '{' | '~' => {
                     word.globs |= match c {
                         '{' => self.is_brace_list(),
-                        // Alone it is the program `[`, or `[[`.
+                        // At the start of a word, `[` or `[[` is a program name, not a pattern.
                         '[' => {
                             !word.text.is_empty()
                                 || !matches!(self.chars.get(self.at + 1), Some(' ' | '['))
@@ -314,8 +315,8 @@ impl Lexer<'_> {
         Ok(word)
     }
 
-    /// Returns whether the brace at the current position starts a list, such as `{a,b}` or `{1..3}`. A list expands to
-    /// several words; another brace does not.
+    /// Returns whether the brace at the current position begins a list, such as `{a,b}` or `{1..3}`. Only such a brace
+    /// is expanded by the shell, to several words.
     fn is_brace_list(&self) -> bool {
         let rest = &self.chars[self.at..];
         let end = rest.iter().position(|c| matches!(c, '}' | ' ' | '\n'));

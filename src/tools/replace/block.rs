@@ -1,5 +1,5 @@
-//! Rewrites a block of the file. Lines that the old and the new text share stay as they are in the file; new lines
-//! follow the file's style.
+//! Rewrites a block of the file. Lines that are in both the old and the new text stay as they are in the file. New
+//! lines get the style of the file.
 
 use similar::{Algorithm, DiffTag, capture_diff_slices};
 
@@ -7,11 +7,11 @@ use super::Patch;
 use super::indent::Indents;
 use super::lines::FileLine;
 
-/// Returns the replacement for the lines of the file from the first to the last line in `pairs`. `old` and `new` are
-/// the lines of the edit. `pairs` has, for each line of `old`, the index of the matching line of the file.
+/// Returns the replacement for a block of the file: from the first to the last line in `pairs`. `old` and `new` are the
+/// lines of the edit. For each line of `old`, `pairs` contains the index of the matching line of the file.
 ///
-/// Blank lines that exist only in the file are kept, unless the lines around them are removed. The last line keeps its
-/// line end; if it has none, it gets none.
+/// Blank lines that exist only in the file are kept, unless the lines around them are removed. The last line of the
+/// block keeps its line end; if it has none, it gets none.
 pub fn rebuild(
     file: &[FileLine<'_>],
     old: &[&str],
@@ -57,7 +57,7 @@ pub fn rebuild(
     (range, writer.text(end, file[last].end))
 }
 
-/// Returns the lines with every blank line replaced by an empty one, so that all blank lines compare as equal.
+/// Returns the lines with each blank line replaced by an empty text, so that all blank lines are equal in a comparison.
 fn compared<'a>(lines: &[&'a str]) -> Vec<&'a str> {
     let text = |line: &&'a str| if line.trim().is_empty() { "" } else { *line };
     lines.iter().map(text).collect()
@@ -65,15 +65,15 @@ fn compared<'a>(lines: &[&'a str]) -> Vec<&'a str> {
 
 struct BlockWriter<'a> {
     file: &'a [FileLine<'a>],
-    /// The lines of the result with their line ends. `None` means the line end that the replaced block uses.
+    /// The lines of the result, each with its line end. `None` stands for the line end that the replaced block uses.
     out: Vec<(String, Option<&'a str>)>,
-    /// The index of the next line of the file to process.
+    /// Index of the next line of the file to process, counted from 0.
     next: usize,
 }
 
 impl BlockWriter<'_> {
-    /// Processes the lines of the file from `next` up to, but not including, `at`. They match no line of the edit.
-    /// Drops them if `is_dropped`; otherwise keeps them.
+    /// Processes the lines of the file from index `next` to index `at`, excluding `at`. No line of the edit matches
+    /// them. Drops these lines if `is_dropped` is true, otherwise keeps them.
     fn gap(&mut self, at: usize, is_dropped: bool) {
         while self.next < at {
             if !is_dropped {

@@ -1,4 +1,5 @@
-//! Edits that models really send, with the expected results. Most are failures of small models with other edit tools.
+//! Edits as models really send them, with the expected results. Most are edits with which small models fail in other
+//! tools.
 
 pub const PY: &str = "class A:\n    def f(self):\n        x = 1\n        return x\n\n    def g(self):\n        return 2\n";
 const GO: &str = "func f() {\n\tif ok {\n\t\trun(\"a\")\n\t}\n}\n";
@@ -11,7 +12,7 @@ pub struct Case {
     pub file: &'static str,
     pub old: &'static str,
     pub new: &'static str,
-    /// The change that the edit must make, as an exact text of `file` and its replacement.
+    /// The expected change: an exact text of `file`, and the text that must replace it.
     pub want: (&'static str, &'static str),
     /// A part of the expected text in [`Replaced::ignored`](super::Replaced::ignored); empty if the match is exact.
     pub ignored: &'static str,

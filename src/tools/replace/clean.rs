@@ -1,25 +1,26 @@
-//! Removes from a model's text what is not part of the file: code fences, line numbers, escapes, `...`.
+//! Removes from the texts of a model what does not belong to the file: code fences, line numbers and escapes. Also
+//! splits them at lines such as `...`.
 
-/// Maximum number of omission lines (`...`) at which a text is split. Further ones count as text.
+/// Maximum number of omission lines (such as `...`) at which a text is split. Any further ones are treated as text of
+/// the file.
 const OMISSIONS_MAX: usize = 20;
 
-/// The entry of [`Variant::ignored`] for removed escapes.
+/// The entry of [`Variant::ignored`] if escapes were removed.
 const ESCAPES: &str = "escapes";
 
-/// The old and the new text of an edit, as the model sent them or after cleaning.
+/// The old and the new text of an edit: as the model sent them, or after cleaning.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Variant {
     pub old: String,
     pub new: String,
-    /// The kinds of text that were removed from `old` and `new`, such as `line numbers`. The tool result of a
-    /// successful edit lists them.
+    /// What was removed from `old` and `new`, such as `line numbers`. If the edit succeeds, the tool result lists it.
     pub ignored: Vec<&'static str>,
     /// Whether `old` can match only whole lines of the file.
     pub has_whole_lines: bool,
 }
 
-/// Returns the texts as the model sent them, followed by cleaned variants. Removes code fences, then line numbers, then
-/// escapes; each step cleans the result of the step before. A step that finds nothing to remove adds no variant.
+/// Returns the texts as the model sent them, followed by cleaned variants. There are three cleaning steps: code fences,
+/// line numbers, escapes. Each step cleans the result of the previous one. A step that removes nothing adds no variant.
 pub fn variants(old: &str, new: &str) -> Vec<Variant> {
     let mut all = vec![Variant {
         old: old.into(),
@@ -67,7 +68,7 @@ fn fences(old: &str, new: &str) -> Vec<(String, String)> {
     vec![(inner, new)]
 }
 
-/// Returns the text inside a code fence; `None` if `text` has no code fence around it.
+/// Returns the text inside a code fence; `None` if `text` is not surrounded by a code fence.
 fn unfenced(text: &str) -> Option<String> {
     let text = text.trim();
     let inner = text.strip_prefix("```")?.strip_suffix("```")?;
@@ -100,7 +101,7 @@ fn line_numbers(old: &str, new: &str) -> Vec<(String, String)> {
             Some(_) | None => return Vec::new(),
         }
     }
-    // A space after the sign belongs to the number if every line has one.
+    // If every line has a space after the separator, this space belongs to the line numbers and not to the file.
     let is_padded = |line: &&str| line.is_empty() || line.starts_with(' ');
     let padding = usize::from(sign != '\t' && out.iter().all(is_padded));
     let plain = |rest: &str| rest.get(padding..).unwrap_or_default().to_string();
@@ -133,12 +134,13 @@ fn numbered(line: &str) -> Option<(u64, char, &str)> {
     Some((number, sign, &trimmed[sign.len_utf8()..]))
 }
 
-/// Removes one level of escapes from both texts. If it is unclear whether escapes within quotes belong to the file,
-/// returns two variants: the first keeps them, the second removes them.
+/// Removes one level of escapes from both texts. If escapes within quotes may belong to the file, returns two variants:
+/// the first keeps these escapes, the second removes them.
 fn escapes(old: &str, new: &str) -> Vec<(String, String)> {
     let mut out = Vec::new();
     for keeps_quoted in [true, false] {
-        // Escaped quotes show that the whole text was encoded once too often.
+        // Escaped quotes show that the whole text was escaped once too often, so escapes within quotes do not belong to
+        // the file.
         if keeps_quoted && (old.contains("\\\"") || new.contains("\\\"")) {
             continue;
         }
@@ -149,7 +151,7 @@ fn escapes(old: &str, new: &str) -> Vec<(String, String)> {
     out
 }
 
-/// Removes one level of escapes: everywhere, or outside of quotes if `keeps_quoted`.
+/// Removes one level of escapes. If `keeps_quoted` is true, escapes within quotes stay.
 fn unescaped(text: &str, keeps_quoted: bool) -> String {
     let mut out = String::with_capacity(text.len());
     let mut quote = None;
@@ -181,11 +183,11 @@ fn unescaped(text: &str, keeps_quoted: bool) -> String {
         }
         out.push(c);
     }
-    // An escaped `\r\n` becomes a plain newline; the file's own line ends apply.
+    // Use plain newlines here. The line ends of the file are applied later.
     out.replace("\r\n", "\n")
 }
 
-/// Splits `text` at its omission lines (see [`is_ellipsis`]). Without any, returns the whole text as one piece.
+/// Splits `text` at its omission lines (see [`is_ellipsis`]). If there are none, returns the whole text as one piece.
 pub fn pieces(text: &str) -> Vec<String> {
     let mut out = vec![String::new()];
     for line in text.split_inclusive('\n') {

@@ -1,20 +1,20 @@
-//! Finds exact matches. Replacements get the line ends of the file, because models write `\n` even for files with
-//! `\r\n`.
+//! Finds exact matches. Line ends in the replacement are converted to those of the file, because models write `\n` even
+//! for files with `\r\n`.
 
 use std::borrow::Cow;
 
 use super::lines::{self, FileLine};
 use super::{Occurrences, Patch, block};
 
-/// The places where a text matches exactly, or exactly apart from line ends.
+/// The places where the old text matches the file exactly, or exactly apart from line ends.
 pub struct Exact {
-    /// The replacements, in the order of the file.
+    /// The replacement for each place, in the order of the file.
     pub patches: Vec<Patch>,
-    /// The differences between the text and the file that were ignored; `None` if there are none.
+    /// The kind of difference between the old text and the file that was ignored; `None` if there is none.
     pub ignored: Option<&'static str>,
 }
 
-/// Finds all occurrences of `old` in `text`. If no match is exact, `\r\n` and `\n` count as equal.
+/// Finds all occurrences of `old` in `text`. If there is no exact match, treats `\r\n` and `\n` as equal.
 pub fn find(text: &str, old: &str, new: &str) -> Exact {
     let is_plain = !text.contains("\r\n") && !old.contains('\r');
     if is_plain || old.contains('\r') {
@@ -38,7 +38,8 @@ pub fn find(text: &str, old: &str, new: &str) -> Exact {
             ignored: None,
         };
     }
-    // Converts an offset in `view` to one in `text`: each converted line end before it has one more byte in `text`.
+    // Converts an offset in `view` to an offset in `text`, in which each converted line end before it is one byte
+    // longer.
     let real = |at: usize| at + folded.partition_point(|end| *end < at);
     let patches = view
         .match_indices(&*old_view)
@@ -50,13 +51,13 @@ pub fn find(text: &str, old: &str, new: &str) -> Exact {
         .collect();
     Exact {
         patches,
-        // A model that writes `\n` copied what it was shown, so nothing was ignored.
+        // A model sees `\n` for every line end. Only if it wrote `\r`, a difference was ignored.
         ignored: old.contains('\r').then_some("line ends"),
     }
 }
 
-/// Returns the replacement for the only place where [`lines::find`] finds the lines of `old`. `None` if there is no
-/// such place or more than one.
+/// Returns the replacement for the place where [`lines::find`] finds the lines of `old`. Returns `None` unless there is
+/// exactly one such place.
 pub fn find_lines(text: &str, file: &[FileLine<'_>], old: &str, new: &str) -> Option<Patch> {
     let old = lines::pattern(old);
     let new = lines::pattern(new);
@@ -71,7 +72,7 @@ pub fn find_lines(text: &str, file: &[FileLine<'_>], old: &str, new: &str) -> Op
     }
 }
 
-/// Returns `text` with `\n` in place of `\r\n`, and the offsets of the converted line ends in the result.
+/// Returns `text` with each `\r\n` converted to `\n`, and the offsets of the converted line ends in the result.
 fn unix(text: &str) -> (Cow<'_, str>, Vec<usize>) {
     if !text.contains("\r\n") {
         return (Cow::Borrowed(text), Vec::new());
@@ -89,7 +90,8 @@ fn unix(text: &str) -> (Cow<'_, str>, Vec<usize>) {
     (Cow::Owned(out), folded)
 }
 
-/// Returns the line end of the line at offset `at`. A last line without one gets the line end of the previous line.
+/// Returns the line end of the line that contains offset `at`. If the last line has none, returns the line end of the
+/// line before.
 fn line_end(text: &str, at: usize) -> &'static str {
     let is_crlf = |newline: usize| text[..newline].ends_with('\r');
     let newline = text[at..]

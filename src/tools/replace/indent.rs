@@ -1,5 +1,5 @@
-//! Converts the indentation of new lines to the style of the file. The lines that the model's text shares with the file
-//! show that style.
+//! Converts the indentation of new lines to that of the file. Lines that are both in the model's text and in the file
+//! show how to convert it.
 
 use std::collections::BTreeMap;
 
@@ -7,8 +7,8 @@ use super::lines::FileLine;
 
 /// How the indentation of a model's text differs from that of the file.
 pub struct Indents {
-    /// One entry for each line of the model's old text that is not blank and matches a line of the file: its index in
-    /// the old text, its indentation there, and the indentation of the matching line in the file.
+    /// One entry for each line of the model's old text that is not blank and matches a line of the file. It contains
+    /// the index of the line in the old text, its indentation in the old text, and its indentation in the file.
     pairs: Vec<(usize, String, String)>,
     /// One level of indentation in the model's text.
     theirs: String,
@@ -48,7 +48,7 @@ impl Indents {
     }
 
     /// Returns a line of the new text with its indentation converted to that of the file. If several lines of the old
-    /// text show how to convert it, the one closest to index `near` decides.
+    /// text show how to convert it, the one whose index is closest to `near` decides.
     pub fn apply(&self, line: &str, near: usize) -> String {
         if self.is_same {
             return line.into();
@@ -70,7 +70,7 @@ impl Indents {
         if let Some((.., ours)) = same {
             return ours.clone();
         }
-        // Models often drop the indentation of the first line only, so it is used last.
+        // Prefer other lines to the first one: models often drop the indentation of the first line only.
         let nearest = self
             .pairs
             .iter()
@@ -84,7 +84,8 @@ impl Indents {
                 Some(deeper) => format!("{ours}{}", self.converted(deeper)),
                 None => shortened(ours, &self.converted(&theirs[indent.len()..])),
             },
-            // One side uses tabs, the other spaces.
+            // The model's text and the file have no indentation in common, for example because one uses tabs and the
+            // other spaces.
             None => self.converted(indent),
         }
     }
@@ -101,7 +102,7 @@ impl Indents {
                 out.push_str(&self.ours);
                 rest = after;
             } else {
-                // Less than a level, or other whitespace: kept unchanged.
+                // Keep whitespace that is less than one level, or that is of another kind.
                 let next = rest.chars().next().map_or(rest.len(), char::len_utf8);
                 out.push_str(&rest[..next]);
                 rest = &rest[next..];
@@ -111,8 +112,8 @@ impl Indents {
     }
 }
 
-/// Removes the suffix `blanks` from `indent`. If `indent` ends differently, removes as many characters from its end as
-/// `blanks` has.
+/// Removes the suffix `blanks` from `indent`. If `indent` does not end with `blanks`, removes the same number of
+/// characters from its end.
 fn shortened(indent: &str, blanks: &str) -> String {
     if let Some(short) = indent.strip_suffix(blanks) {
         return short.into();
@@ -129,21 +130,21 @@ fn leading(line: &str) -> &str {
     &line[..line.len() - line.trim_start().len()]
 }
 
-/// Guesses one level of indentation: the most frequent increase from one line to the next.
+/// Guesses what one level of indentation is: the most frequent increase from one line to the next.
 fn unit<'a>(lines: impl Iterator<Item = &'a str>) -> Option<String> {
     let mut steps: BTreeMap<String, usize> = BTreeMap::new();
     let mut last = "";
     for line in lines.filter(|l| !l.trim().is_empty()) {
         let indent = leading(line);
         if let Some(step) = indent.strip_prefix(last).filter(|step| !step.is_empty()) {
-            // Several tabs at once are several levels.
+            // An increase by several tabs is an increase by several levels.
             let step = if step.starts_with('\t') { "\t" } else { step };
             *steps.entry(step.into()).or_default() += 1;
         }
         last = indent;
     }
     let most = steps.into_iter().max_by_key(|(step, n)| {
-        // Of equally frequent steps the shorter one is a level.
+        // Of equally frequent increases, prefer the shorter one.
         (*n, usize::MAX - step.len())
     });
     most.map(|(step, _)| step)

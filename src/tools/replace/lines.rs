@@ -1,5 +1,5 @@
-//! Matches the lines of a model's text with lines of a file. If nothing matches, tries again with more differences
-//! ignored.
+//! Matches the lines of a model's text with lines of a file. If nothing matches, ignores more differences and tries
+//! again.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -9,9 +9,9 @@ use super::Occurrences;
 #[derive(Debug, Clone, Copy)]
 pub struct FileLine<'a> {
     pub text: &'a str,
-    /// The line end: `\n`, `\r\n`, or empty in the last line.
+    /// The line end: `\n`, `\r\n`, or empty if the file ends without one.
     pub end: &'a str,
-    /// The offset of the line's first byte in the file.
+    /// Offset of the first byte of the line in the file.
     pub start: usize,
 }
 
@@ -26,11 +26,11 @@ impl FileLine<'_> {
     }
 }
 
-/// For each line of the pattern (the model's text), the index of the matching line of the file. `None` for a blank line
-/// that the file lacks.
+/// For each line of the model's text, the index of the matching line of the file, counted from 0. `None` if there is no
+/// matching line, which is allowed only for blank lines.
 pub type Pairs = Vec<Option<usize>>;
 
-/// Which differences are ignored when lines are compared. Each variant also ignores what the variants above it ignore.
+/// Which differences are ignored when lines are compared. The variants are ordered by strictness, the strictest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Tolerance {
     /// Ignores whitespace at the end of lines.
@@ -51,7 +51,7 @@ impl Tolerance {
         Tolerance::Quotes,
     ];
 
-    /// Returns what this tolerance ignores, in words for the tool result.
+    /// Returns what this tolerance ignores, as text for the tool result.
     pub fn label(self) -> &'static str {
         match self {
             Tolerance::LineEnds => "whitespace at line ends",
@@ -81,7 +81,8 @@ impl Tolerance {
     }
 }
 
-/// Splits at `\n` and `\r\n`. A newline at the end of the file does not start another line.
+/// Splits the text of a file into lines, at `\n` and `\r\n`. A newline at the end of the text does not begin another
+/// line.
 pub fn split(text: &str) -> Vec<FileLine<'_>> {
     let mut start = 0;
     text.split_inclusive('\n')
@@ -101,13 +102,13 @@ pub fn split(text: &str) -> Vec<FileLine<'_>> {
         .collect()
 }
 
-/// Splits a model's text into lines. A final newline does not start another line.
+/// Splits the text of a model into lines. A newline at the end of the text does not begin another line.
 pub fn pattern(text: &str) -> Vec<&str> {
     split(text).iter().map(|line| line.text).collect()
 }
 
-/// Returns the places where the lines of `old` match lines of `file`, and the tolerance used: the strictest one with
-/// which any place matches. For [`Occurrences::All`] the places do not overlap.
+/// Returns the places where the lines of `old` match lines of `file`, and the tolerance with which they match: the
+/// strictest one with which there is a match. With [`Occurrences::All`], the places do not overlap.
 pub fn find(
     file: &[FileLine<'_>],
     old: &[&str],
@@ -151,7 +152,7 @@ fn matches(
         .collect()
 }
 
-/// Returns the indexes of all lines; with `skips_blank_lines`, only of those that are not blank.
+/// Returns the indexes of the lines, counted from 0. If `skips_blank_lines` is true, blank lines are left out.
 pub fn numbers<'a>(lines: impl Iterator<Item = &'a str>, skips_blank_lines: bool) -> Vec<usize> {
     lines
         .enumerate()
@@ -160,8 +161,8 @@ pub fn numbers<'a>(lines: impl Iterator<Item = &'a str>, skips_blank_lines: bool
         .collect()
 }
 
-/// Pairs each unmatched line of the pattern with a blank line of the file between the matched lines around it. If the
-/// file has no blank line there, the line stays unmatched.
+/// Pairs each unmatched line of the model's text with a blank line of the file that lies between the matched lines
+/// around it. If there is no such blank line, the line stays unmatched.
 pub fn pair_blanks(file: &[FileLine<'_>], pairs: &mut [Option<usize>]) {
     let mut last: Option<usize> = None;
     for at in 0..pairs.len() {

@@ -1,16 +1,16 @@
-//! Replaces text in a file, even if the model did not copy the old text exactly. Pure.
+//! Replaces text in a file, even if the model did not copy the old text exactly. Does no I/O.
 //!
-//! The steps, strictest first; the first one that finds a match decides:
+//! The old text is searched in these steps, from strict to tolerant. The first step with a match decides.
 //! 1. The exact text, with the line ends of the file.
-//! 2. Whole lines, ignoring in turn: whitespace at line ends, indentation, spacing and blank lines, quotes and trailing
-//!    commas or semicolons (`lines::Tolerance`).
-//! 3. The same after removing what is not part of the file: a code fence, line numbers, escapes (`clean`).
-//! 4. Pieces around lines such as `...` that stand for omitted text, each found by steps 1 and 2.
-//! 5. The most similar block (`similar`), if it is similar enough and no other is.
+//! 2. Whole lines. Ignores, one after the other: whitespace at line ends; indentation; spacing and blank lines; quotes
+//!    and trailing commas or semicolons (`lines::Tolerance`).
+//! 3. Steps 1 and 2 after removing what does not belong to the file: a code fence, line numbers, escapes (`clean`).
+//! 4. The pieces between lines such as `...` that stand for omitted text. Each piece is searched as in step 2.
+//! 5. The most similar block (`similar`), if it is similar enough and no other block is nearly as similar.
 //!
 //! Only one place may match, unless every occurrence is to be replaced. In a block that does not match exactly, lines
-//! that the old and the new text share stay as they are in the file; new lines get the file's indentation and line ends
-//! (`block`). Nothing outside the block changes.
+//! that are in both the old and the new text stay as they are in the file. New lines get the file's indentation and
+//! line ends (`block`). Nothing outside the block changes.
 
 mod block;
 mod clean;
@@ -40,22 +40,22 @@ pub struct Edit<'a> {
     pub occurrences: Occurrences,
 }
 
-/// How many matches of the old text are allowed.
+/// How many occurrences of the old text the file may contain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Occurrences {
-    /// Exactly one. More than one is an error.
+    /// Exactly one. With more, the edit fails.
     One,
     /// Any number. All are replaced.
     All,
 }
 
-/// The file after a replacement, and how its text was matched.
+/// The result of a successful edit: the new text of the file, and how the old text was matched.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Replaced {
     /// The whole new text of the file.
     pub text: String,
     pub count: usize,
-    /// The differences between old text and file that were ignored. Empty if the match was exact.
+    /// The differences between the old text and the file that were ignored; empty if the match was exact.
     pub ignored: Vec<&'static str>,
 }
 
@@ -64,7 +64,7 @@ pub struct Replaced {
 pub struct Refusal {
     /// The reason, without a full stop. The caller appends the file's path.
     pub why: String,
-    /// What the model can do, and the most similar lines of the file. May be empty.
+    /// What the model can do, with the most similar lines of the file if there are any. May be empty.
     pub help: String,
 }
 
@@ -77,10 +77,10 @@ impl Refusal {
     }
 }
 
-/// A byte range of the file, and the text that replaces it.
+/// A range of bytes in the file, and the text that replaces it.
 type Patch = (Range<usize>, String);
 
-/// Minimum size, in bytes, of a new text whose presence in the file suggests that the edit was made before.
+/// Minimum size, in bytes, of a new text that suggests, if the file already contains it, that the edit was made before.
 const REPEATED_MIN: usize = 8;
 /// Maximum number of line numbers that a refusal lists.
 const LISTED_MAX: usize = 10;
@@ -88,8 +88,8 @@ const LISTED_MAX: usize = 10;
 /// Applies `edit` to `text`.
 ///
 /// # Errors
-/// Fails if nothing in the file matches well enough, if several places match and only one is allowed, or if the edit
-/// would change nothing.
+/// Fails if nothing in the file matches well enough, if several places match although only one is allowed, or if the
+/// edit would change nothing.
 pub fn replace(text: &str, edit: &Edit<'_>) -> Result<Replaced, Refusal> {
     if edit.old.is_empty() {
         return Err(Refusal::new(
@@ -139,8 +139,9 @@ pub fn replace(text: &str, edit: &Edit<'_>) -> Result<Replaced, Refusal> {
     })
 }
 
-/// Replaces the old text of `variant` where it matches exactly, otherwise where whole lines match apart from whitespace
-/// and punctuation (steps 1 and 2 of the [module documentation](self)). Returns `None` if no place matches.
+/// Replaces the old text of `variant` where it matches exactly. If it does not, replaces whole lines that match apart
+/// from whitespace and punctuation (steps 1 and 2 of the [module documentation](self)). Returns `None` if nothing
+/// matches.
 #[allow(clippy::type_complexity)] // the outer error ends the search, the inner result is its end
 fn exact_or_lines(
     text: &str,
@@ -182,7 +183,7 @@ fn exact_or_lines(
     Ok(Some(apply(text, patches, ignored, count)))
 }
 
-/// Fails if there are several matches and only one is allowed.
+/// Fails if there are several matches although only one is allowed.
 fn one_or_all(
     text: &str,
     starts: impl Iterator<Item = usize>,
@@ -211,9 +212,9 @@ fn one_or_all(
     ))
 }
 
-/// Returns the replacements for the texts around lines such as `...`, which stand for omitted text (step 4 of the
-/// [module documentation](self)). Returns `None` if there are no such lines, or if the old and the new text have
-/// different numbers of them. Also returns `None` unless each text matches exactly one place and the places are in
+/// Returns the replacements for the pieces between lines such as `...`, which stand for omitted text (step 4 of the
+/// [module documentation](self)). Returns `None` if there are no such lines, or if the old and the new text do not have
+/// the same number of them. Also returns `None` unless each piece matches exactly one place and these places are in
 /// order.
 fn around_ellipses(text: &str, file: &[FileLine<'_>], variant: &Variant) -> Option<Vec<Patch>> {
     let old = clean::pieces(&variant.old);
@@ -225,7 +226,7 @@ fn around_ellipses(text: &str, file: &[FileLine<'_>], variant: &Variant) -> Opti
     let mut end = 0;
     for (old, new) in old.iter().zip(&new) {
         if old.trim().is_empty() {
-            // It is unknown where lines would be added.
+            // There is no old text here that shows where new lines would have to be added.
             if new.trim().is_empty() {
                 continue;
             }
@@ -241,7 +242,7 @@ fn around_ellipses(text: &str, file: &[FileLine<'_>], variant: &Variant) -> Opti
     (!patches.is_empty()).then_some(patches)
 }
 
-/// Applies `patches`, which must be in the order of the file, to `text`. Fails if that changes nothing.
+/// Applies `patches`, which must be in the order of the file, to `text`. Fails if this changes nothing.
 fn apply(
     text: &str,
     patches: Vec<Patch>,

@@ -1,4 +1,4 @@
-//! Selects the lines of the file that a refusal shows: those most similar to `old_text`, with line numbers.
+//! Selects the lines of the file that a refusal quotes: those most similar to `old_text`, with line numbers.
 
 use super::clean::{self, Variant};
 use super::lines::{self, FileLine};
@@ -9,13 +9,14 @@ use crate::domain::text::clip;
 const SHOWN_MAX: usize = 16;
 /// Number of context lines before and after the most similar lines.
 const AROUND: usize = 1;
-/// Maximum number of characters to show of a line.
+/// Maximum length of a quoted line, in characters. The rest is cut.
 const WIDTH_MAX: usize = 160;
-/// Maximum number of characters to compare of a line.
+/// Number of characters at the start of a line that are compared. Comparing two lines takes time in proportion to the
+/// product of their lengths.
 const COMPARED_MAX: usize = 200;
-/// Maximum number of lines of the file that are compared with a line of the old text.
+/// Number of lines at the start of the file that are compared with a line of the old text.
 const COMPARED_LINES: usize = 5000;
-/// Minimum similarity (Jaro-Winkler, 0 to 1) of a line that is shown.
+/// Similarity (Jaro-Winkler, from 0 to 1) above which a single line is quoted.
 const SIMILARITY_MIN: f64 = 0.8;
 
 /// Returns the advice for a model whose `old_text` was not found, with the most similar lines of the file if there are
@@ -49,15 +50,14 @@ pub fn help(file: &[FileLine<'_>], variants: &[Variant]) -> String {
     }
 }
 
-/// Selects the lines to show for `old`: returns the indexes of the first and the last one. `None` if no line is
-/// similar.
+/// Returns the indexes of the first and the last line to quote for `old`; `None` if no line is similar.
 fn region(file: &[FileLine<'_>], old: &[&str]) -> Option<(usize, usize)> {
     let from_block = || {
         let places = similar::best(file, old);
         let paired = places.first()?.pairs.iter().flatten().copied();
         Some((paired.clone().min()?, paired.max()?))
     };
-    // A block that shares only a bracket is less useful than a single similar line.
+    // A block whose only common line is a bracket is less useful than a single similar line.
     let block = from_block().filter(|(first, last)| {
         file[*first..=*last].iter().any(|line| {
             line.text.trim().len() > 3 && old.iter().any(|o| o.trim() == line.text.trim())
@@ -71,11 +71,11 @@ fn region(file: &[FileLine<'_>], old: &[&str]) -> Option<(usize, usize)> {
     Some((first, last))
 }
 
-/// Finds the line of the file that is most similar to the longest line of `old`. Returns the first and the last index
-/// of a region around it that is as long as `old`. In this region, the line has the same position as the longest line
-/// in `old`. Returns `None` if no line is similar enough.
+/// Finds the line of the file that is most similar to the longest line of `old`. Returns the indexes of the first and
+/// the last line of a block around it. The block has as many lines as `old`, and the found line has the same position
+/// in the block as the longest line has in `old`. Returns `None` if no line is similar enough.
 ///
-/// Comparing two lines costs the product of their lengths, so only the first [`COMPARED_MAX`] characters are compared.
+/// Compares only the first [`COMPARED_MAX`] characters of each line.
 fn from_line(file: &[FileLine<'_>], old: &[&str]) -> Option<(usize, usize)> {
     let begin = |line: &str| line.trim().chars().take(COMPARED_MAX).collect::<String>();
     let (nth, wanted) = old

@@ -1,4 +1,4 @@
-//! Properties that hold for every file and every edit.
+//! Property tests: what is true for every file and every edit.
 
 use proptest::prelude::*;
 
@@ -76,10 +76,10 @@ fn edit<'a>(old: &'a str, new: &'a str, places: Occurrences) -> Edit<'a> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(500))]
 
-    /// If the exact text occurs once, it is replaced literally and nothing else changes.
+    /// If the exact text occurs once, only this occurrence is replaced, by exactly the new text.
     #[test]
     fn exact_match_is_replaced_literally((file, old, new) in any_edit()) {
-        // The table of cases covers line ends.
+        // Line ends are left out here; the table of cases tests them.
         let [file, old, new] = [file, old, new].map(|text| text.replace('\r', ""));
         if old.is_empty() || old == new {
             return Ok(());
@@ -98,7 +98,7 @@ proptest! {
         }
     }
 
-    /// An inexact match replaces a single run of lines, about as many as `old` has. Every byte before and after the run
+    /// An inexact match replaces consecutive lines, about as many as `old` has. Every byte before and after these lines
     /// is unchanged.
     #[test]
     fn inexact_match_changes_nothing_outside_the_block((file, old, new) in any_edit()) {
@@ -132,7 +132,7 @@ proptest! {
         let has = |line: &str| read.iter().filter(|l| l.contains(line)).count();
         prop_assert_eq!(has(&format!("{words} one")), 1, "{}", done.text);
         prop_assert_eq!(has(&format!("{words} two")), 1, "{}", done.text);
-        // A file with one kind of line end keeps to it.
+        // A file with only one kind of line end gets no other kind.
         if !file.contains('\r') { prop_assert!(!done.text.contains('\r')); }
         let lone = |text: &str| text.matches('\n').count() > text.matches("\r\n").count();
         if file.contains('\n') && !lone(&file) && !old.contains('\r') {

@@ -1,10 +1,11 @@
 //! Finds the most similar block, for text that differs in more than whitespace and quotes.
 //!
-//! A block matches only if all of this holds:
-//! - It has at least [`LINES_MIN`] and at most [`LINES_MAX`] lines that are not blank.
-//! - At least half of them are equal apart from whitespace at both ends.
-//! - Its similarity is at least [`SIMILARITY_MIN`]: the share of characters that need not change (Levenshtein).
-//! - The similarity of every other place is lower by at least [`LEAD_MIN`].
+//! A block matches only if all of this is true:
+//! - The old text has at least [`LINES_MIN`] and at most [`LINES_MAX`] lines that are not blank.
+//! - At least half of these lines are equal to lines of the block, apart from whitespace at both ends.
+//! - The similarity of the block is at least [`SIMILARITY_MIN`]: the share of characters that need not change
+//!   (Levenshtein).
+//! - The similarity of every other block is lower by at least [`LEAD_MIN`].
 //!
 //! A single line never matches: `const A = 3;` is too similar to `const B = 3;`.
 
@@ -14,21 +15,22 @@ use super::lines::{self, FileLine, Pairs};
 
 /// Minimum similarity of a match: the share of characters that need not change, from 0 to 1.
 pub const SIMILARITY_MIN: f64 = 0.9;
-/// Minimum difference in similarity between the best and the second-best match. With less, the match is ambiguous.
+/// Minimum difference in similarity between the best and the second-best match. If the difference is smaller, the match
+/// is ambiguous.
 pub const LEAD_MIN: f64 = 0.1;
 const LINES_MIN: usize = 2;
 const LINES_MAX: usize = 200;
 /// Maximum number of places in the file that are compared with the old text character by character.
 const PLACES_MAX: usize = 50;
-/// Maximum length, in bytes, of a line that is compared by Levenshtein distance, which takes quadratic time. Longer
-/// lines are compared by their common beginning and end.
+/// Maximum length, in bytes, of lines that are compared by Levenshtein distance, which takes quadratic time. Of longer
+/// lines, only the common beginning and the common end are counted.
 const LINE_MAX: usize = 200;
 /// Maximum number of occurrences in the file that are considered for one line of the old text. Further ones are
 /// ignored.
 const REPEATS_MAX: usize = 500;
 
-/// Returns the place in the file that is most similar to `old`. `None` if it is not similar enough, or if another place
-/// is nearly as similar.
+/// Returns the block of the file that is most similar to `old`. Returns `None` if it is not similar enough, or if
+/// another block is nearly as similar.
 pub fn find(file: &[FileLine<'_>], old: &[&str]) -> Option<Pairs> {
     let places = best(file, old);
     let wanted = lines::numbers(old.iter().copied(), true);
@@ -41,18 +43,18 @@ pub fn find(file: &[FileLine<'_>], old: &[&str]) -> Option<Pairs> {
     (is_anchored && is_alone && first.alike >= SIMILARITY_MIN).then(|| first.pairs.clone())
 }
 
-/// A place in the file that may match the old text.
+/// A block of the file that may match the old text.
 #[derive(Debug, Clone)]
 pub struct Candidate {
-    /// The line of the file for each line of the old text.
+    /// For each line of the old text, the index of its line in the file.
     pub pairs: Pairs,
-    /// The similarity of the place to the old text: the share of characters that need not change, from 0 to 1.
+    /// The similarity of the block to the old text: the share of characters that need not change, from 0 to 1.
     pub alike: f64,
-    /// The number of lines of the old text that equal their line of the file, apart from whitespace at both ends.
+    /// Number of lines of the old text that are equal to their line in the file, apart from whitespace at both ends.
     same: usize,
 }
 
-/// Returns the places that share at least one line with `old`, most similar first.
+/// Returns the blocks that share at least one line with `old`, the most similar first. At most `PLACES_MAX` blocks.
 pub fn best(file: &[FileLine<'_>], old: &[&str]) -> Vec<Candidate> {
     let wanted = lines::numbers(old.iter().copied(), true);
     let there = lines::numbers(file.iter().map(|l| l.text), true);

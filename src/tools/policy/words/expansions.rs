@@ -1,4 +1,4 @@
-//! Parses shell expansions: variables, arithmetic and command substitutions. Pure.
+//! Parses shell expansions: variables, arithmetic and command substitutions. Does no I/O.
 
 use super::{Lexer, Word, parse_into};
 
@@ -44,7 +44,7 @@ impl Lexer<'_> {
             return parse_into(&inside, self.depth + 1, self.inner);
         }
         if self.takes("$\\\n") {
-            // The shell joins the lines first, so the next line decides which expansion this is.
+            // The shell joins the lines first, so the text of the next line decides which kind of expansion this is.
             return Err("a line ends in the middle of a variable".into());
         }
         if self.takes("$((") {
@@ -88,8 +88,9 @@ impl Lexer<'_> {
         Ok(())
     }
 
-    /// Skips an arithmetic expansion up to its `))`. Fails if it contains a substitution, because that starts programs.
-    /// Also fails if it does not end in `))`, because some shells then run it as a command in parentheses.
+    /// Skips an arithmetic expansion including the `))` at its end. Fails if the expansion contains a substitution,
+    /// because a substitution starts programs. Also fails if it does not end in `))`, because some shells then run its
+    /// text as commands.
     fn arithmetic(&mut self) -> Result<(), String> {
         let programs = || Err("arithmetic in it starts programs".into());
         let mut open = 0;
@@ -106,8 +107,8 @@ impl Lexer<'_> {
         Err("arithmetic in it does not end".into())
     }
 
-    /// Parses the command in a substitution, up to the `close` character that ends it. Quotes and nested parentheses
-    /// are taken into account.
+    /// Parses the command in a substitution up to the character `close`. A `close` character in quotes or nested
+    /// parentheses does not end the substitution.
     pub(super) fn substitution(&mut self, close: char) -> Result<(), String> {
         let start = self.at;
         let (mut open, mut quote) = (1, None);

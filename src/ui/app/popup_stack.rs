@@ -16,7 +16,7 @@ pub const POPUPS_MAX: usize = 4;
 
 /// State of a popup that is kept after it is closed, such as a draft. The next popup of the same type uses it.
 pub trait PopupMemory: Any + Debug {
-    /// Called when the crew will not answer the commands that were sent so far, for example because it has ended.
+    /// Called when the crew will not answer the commands that were sent so far, for example because the crew has ended.
     fn answers_will_not_come(&mut self);
 }
 

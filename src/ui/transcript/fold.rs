@@ -14,18 +14,19 @@ use crate::ui::transcript::layout::LayoutParams;
 use crate::ui::transcript::run::{ToolCallState, ToolRun};
 use crate::ui::transcript::tool_display::{OutputKind, tool_display};
 
-/// Maximum number of lines of a diff or output that an open call shows. If there are more, the first and the last lines
-/// are shown.
+/// Maximum number of lines of a diff or output that an unfolded tool call shows. If there are more, the first and the
+/// last lines are shown.
 const LINES_MAX: usize = 200;
-/// Maximum number of rows of one field of an open call. If there are more, the first and the last rows are shown.
+/// Maximum number of rows of one input or output field of an unfolded tool call. If there are more, the first and the
+/// last rows are shown.
 const FIELD_ROWS: usize = 60;
 /// Maximum width of field names, in columns. Longer names are cut.
 const NAME_MAX: usize = 16;
 /// Maximum number of rows that one line of an output takes. If there are more, the first and the last rows are shown.
 const ROWS_OF_LINE: usize = 60;
-/// Maximum number of rows of the user's answer to a question that a folded call shows.
+/// Maximum number of rows of the user's answer to a question that a folded tool call shows.
 const ANSWER_ROWS: usize = 8;
-/// Maximum number of output lines that a folded call shows while it runs: the last ones.
+/// Maximum number of output lines that a folded tool call shows while it runs: the last ones.
 const LIVE_LINES: usize = 5;
 /// Minimum width, in columns, of a call's subject, such as a path. If the result of the call leaves less, the result is
 /// not shown.

@@ -64,7 +64,7 @@ fn task_line(task: &Task, words: String) -> NewLogLine {
 }
 
 /// Returns the tasks that became ready because this change of the board completed the task `done`; empty if the change
-/// did not complete it.
+/// did not complete `done`.
 fn frees(board: &TaskGraph, changed: &[Arc<Task>], done: &Task) -> Vec<TaskId> {
     let was_open = board
         .get(done.id)

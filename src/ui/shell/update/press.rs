@@ -42,8 +42,8 @@ pub fn press(state: &mut UiState, key: KeyEvent, out: &mut Vec<Effect>) {
     {
         found = KeyLookup::Nothing;
     }
-    // The first key of a two-key sequence may be the start of the interrupt action, so only the second key can end the
-    // wait for a quit.
+    // The first key of a two-key sequence may belong to the interrupt action. So only the next key decides whether a
+    // pending confirmation of quitting is cancelled.
     if !matches!(
         found,
         KeyLookup::Action(Action::Interrupt) | KeyLookup::Prefix
@@ -82,8 +82,8 @@ pub fn press(state: &mut UiState, key: KeyEvent, out: &mut Vec<Effect>) {
 }
 
 /// Returns whether `key`, which is bound to choosing answer `number`, is typed into the composer instead. This is so if
-/// `key` is a character other than a digit, if the question has no such answer, or if the question was shown too short
-/// a time ago.
+/// `key` is a character other than a digit, if the question has no such answer, or if the question has only just
+/// appeared.
 fn is_typed(state: &UiState, key: KeyEvent, number: usize) -> bool {
     if !answering::takes_choice(state) {
         return false;

@@ -31,7 +31,7 @@ pub struct Blocks {
     /// If a long list is rendered in several [`Piece`](super::Piece)s: the state at the end of the previous piece. The
     /// first list of this piece continues from it.
     continued_list: Option<ListState>,
-    /// The state of the last list outside of other blocks that has ended.
+    /// The state of the last top-level list that has ended.
     ended: Option<ListState>,
 }
 
@@ -60,8 +60,8 @@ impl Blocks {
         self.continued_list = list;
     }
 
-    /// Returns the state of the last list outside of other blocks that has ended. The next [`Piece`](super::Piece) of
-    /// the text may continue that list.
+    /// Returns the state of the last top-level list that has ended. The next [`Piece`](super::Piece) of the text may
+    /// continue that list.
     pub fn ended(&self) -> Option<ListState> {
         self.ended
     }

@@ -11,7 +11,7 @@ use crate::ui::transcript::markdown::table::TableMeasure;
 pub struct Continuation {
     /// The token, such as a block comment, that is open at the end of the piece's code.
     pub code: OpenToken,
-    /// The last list of the piece outside of other blocks.
+    /// The last top-level list of the piece.
     pub list: Option<ListState>,
 }
 

@@ -38,7 +38,7 @@ fn bound_keys() -> Vec<KeyEvent> {
         .collect()
 }
 
-/// The input bytes for [`keys`] that are read as bound keys.
+/// The input bytes for the target `keys` that are read as bound keys.
 pub fn bytes_of_bound_keys() -> impl Iterator<Item = u8> {
     (FIRST_BOUND + 1..=u8::MAX).take(bound_keys().len())
 }

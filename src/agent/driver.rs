@@ -145,7 +145,6 @@ impl Driver {
             .await;
         if is_cleared {
             self.clear().await;
-            self.forget_instructions();
             self.restart_session("clear").await;
         }
         ended
@@ -195,7 +194,6 @@ impl Driver {
                     }
                     TurnEffect::Replace(_) => {
                         self.replace().await;
-                        self.forget_instructions();
                         self.restart_session("compact").await;
                     }
                     TurnEffect::Compacted(compaction) => self.compacted(compaction).await,

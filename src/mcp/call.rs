@@ -176,8 +176,9 @@ fn request_error(error: ServiceError) -> LinkError {
 /// The `WWW-Authenticate` header with which a server demands a login; empty if it sends none.
 pub type LoginChallenge = String;
 
-/// Returns the server's challenge if `error` says that the user must log in, else `None`. A server without OAuth answers
-/// 401 without a `WWW-Authenticate` header, which the SDK reports like any other error.
+/// Returns the server's challenge if `error` says that the user must log in, else `None`.
+///
+/// A server without OAuth answers 401 without a `WWW-Authenticate` header, which the SDK reports like any other error.
 pub fn login_challenge(error: &(dyn std::error::Error + 'static)) -> Option<LoginChallenge> {
     let challenge = chain(error).find_map(|error| {
         match error.downcast_ref::<StreamableHttpError<reqwest::Error>>()? {

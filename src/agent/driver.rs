@@ -159,7 +159,6 @@ impl Driver {
         self.publish(AgentEvent::TurnEnded { end }.of(self.name.clone()))
             .await;
         if is_cleared {
-            self.forget_instructions();
             self.clear(control, inputs).await;
         }
         ended
@@ -208,7 +207,6 @@ impl Driver {
                     }
                     TurnEffect::Replace(_) => {
                         self.replace().await;
-                        self.forget_instructions();
                         self.restart_after_summary(control, inputs).await;
                     }
                     TurnEffect::Compacted(compaction) => self.compacted(compaction).await,

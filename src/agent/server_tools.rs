@@ -182,7 +182,7 @@ impl ServerTools {
     }
 
     /// Returns what the servers of the agent's tools say about their use, as texts for the conversation: those that it does
-    /// not contain yet, together at most `INSTRUCTIONS_MAX` bytes. Further ones follow in the next turn.
+    /// not contain yet, together at most 16 KiB. Further ones follow in the next turn.
     pub fn take_instructions(&self) -> Vec<String> {
         let mut view = self.view();
         let servers: BTreeSet<String> = view.tools.iter().map(|t| t.server.clone()).collect();

@@ -199,6 +199,7 @@ impl Driver {
 
     /// Rewrites the log after the conversation was shortened.
     pub(super) async fn replace(&mut self) {
+        self.forget_instructions();
         if let Err(error) = self.rewrite_log().await {
             self.report_file_error("The conversation cannot be saved", &error)
                 .await;

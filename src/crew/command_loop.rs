@@ -7,6 +7,7 @@ use std::sync::Arc;
 use tokio::sync::oneshot::error::TryRecvError;
 use tokio::sync::{Semaphore, mpsc, oneshot};
 
+use crate::domain::ids::Name;
 use crate::protocol::{Command, EventKind, SentCommand};
 
 /// Maximum number of queued commands. Further commands are refused.
@@ -60,12 +61,9 @@ pub async fn run<C: CommandHandler>(crew: Arc<C>, mut inbox: mpsc::Receiver<Sent
             },
         };
         let command = &sent.command;
-        let agent = command.agent_of_prompts();
-        let agent = agent.map(|agent| agent.as_str().to_ascii_lowercase());
-        let agent =
-            agent.filter(|agent| crew.runs_in_background(command) || prompts.are_running(agent));
-        if let Some(agent) = agent {
-            prompts.run(&crew, agent, sent).await;
+        let is_ordered = prompts.are_running(command);
+        if is_ordered || crew.runs_in_background(command) {
+            prompts.run(&crew, sent).await;
         } else if !crew.is_slow(command) {
             answer(&crew, sent).await;
         } else if let Ok(place) = Arc::clone(&room).try_acquire_owned() {
@@ -98,22 +96,25 @@ impl Default for OrderedPrompts {
 }
 
 impl OrderedPrompts {
-    /// Returns whether a command of `agent` that was queued has not finished yet. Forgets all that have.
-    fn are_running(&mut self, agent: &str) -> bool {
+    /// Returns whether a command that `command` must not overtake has not finished yet. Forgets all that have.
+    fn are_running(&mut self, command: &Command) -> bool {
         self.last
             .retain(|_, last| last.try_recv() == Err(TryRecvError::Empty));
-        self.last.contains_key(agent)
+        command
+            .agent_of_prompts()
+            .is_some_and(|agent| self.last.contains_key(&key(agent)))
     }
 
-    /// Runs a command in the background, after all earlier ones of `agent`. Rejects it if [`ORDERED_MAX`] commands are
-    /// unfinished.
-    async fn run<C: CommandHandler>(&mut self, crew: &Arc<C>, agent: String, sent: SentCommand) {
+    /// Runs a command in the background, after all earlier ones for the same agent. Rejects it if [`ORDERED_MAX`] commands
+    /// are unfinished.
+    async fn run<C: CommandHandler>(&mut self, crew: &Arc<C>, sent: SentCommand) {
         let Ok(place) = Arc::clone(&self.room).try_acquire_owned() else {
             crew.publish(EventKind::rejected(sent.id, FULL)).await;
             return;
         };
         let (done, end) = oneshot::channel::<()>();
-        let before = self.last.insert(agent, end);
+        let agent = sent.command.agent_of_prompts();
+        let before = agent.and_then(|agent| self.last.insert(key(agent), end));
         let own = Arc::clone(crew);
         crew.spawn(async move {
             if let Some(before) = before {
@@ -124,6 +125,11 @@ impl OrderedPrompts {
             drop((done, place));
         });
     }
+}
+
+/// Returns the name under which the commands for an agent are kept.
+fn key(agent: &Name) -> String {
+    agent.as_str().to_ascii_lowercase()
 }
 
 async fn answer<C: CommandHandler>(crew: &Arc<C>, sent: SentCommand) {
@@ -140,7 +146,7 @@ mod tests {
     use tokio::sync::Notify;
 
     use super::*;
-    use crate::domain::ids::{Name, TaskId};
+    use crate::domain::ids::TaskId;
     use crate::domain::mention::Mention;
     use crate::domain::worktree::Losses;
     use crate::protocol::event::CrewEvent;

@@ -111,3 +111,57 @@ impl Drop for Registered<'_> {
         lock(&self.waits.waiting).retain(|(_, cancel)| !cancel.is_cancelled());
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::future::pending;
+
+    use pretty_assertions::assert_eq;
+
+    use super::*;
+    use crate::crew::test_support::{TestCrew, bob};
+    use crate::protocol::event::EventKind;
+
+    fn activities(crew: &mut TestCrew) -> Vec<Activity> {
+        let of = |event| match event {
+            EventKind::Agent {
+                event: AgentEvent::ActivityChanged { activity },
+                ..
+            } => Some(activity),
+            _ => None,
+        };
+        crew.published().into_iter().filter_map(of).collect()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn wait_ends_at_its_limit_and_at_an_interrupt_of_its_agent() {
+        let mut crew = TestCrew::new();
+        let _bob = crew.agent(&bob());
+        let waits = PromptWaits::default();
+        let (context, registry, bob) = (crew.context.clone(), crew.registry.clone(), bob());
+        let wait = || waits.wait(&context, &registry, &bob, pending::<Result<(), String>>());
+        let began = tokio::time::Instant::now();
+        let why = wait().await.unwrap_err();
+        assert!(why.contains("not read within 60 s"), "{why}");
+        assert_eq!(began.elapsed().as_secs(), WAIT_MAX.as_secs());
+        let shown = activities(&mut crew);
+        assert!(
+            matches!(&shown[..], [Activity::Tool { .. }, Activity::Idle]),
+            "{shown:?}"
+        );
+
+        assert!(!waits.interrupt(&bob));
+        let interrupt = async {
+            tokio::task::yield_now().await;
+            assert!(!waits.interrupt(&Name::lead()));
+            assert!(waits.interrupt(&bob));
+        };
+        let (ended, ()) = tokio::join!(wait(), interrupt);
+        assert!(ended.unwrap_err().contains("you interrupted it"));
+        assert!(lock(&waits.waiting).is_empty());
+        // A short wait is not shown.
+        assert_eq!(activities(&mut crew), []);
+        let read = waits.wait(&context, &registry, &bob, async { Ok(7) });
+        assert_eq!(read.await, Ok(7));
+    }
+}

@@ -1,5 +1,5 @@
 //! Publishes what happens to the MCP servers. What changed is collected, so that a server that reports changes without end
-//! takes no room from others, and is published at most every [`PUBLISH_EVERY`].
+//! takes no room from others, and is published at most every 100 ms.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};

@@ -179,8 +179,9 @@ pub type LoginChallenge = String;
 /// The start of the SDK's text about a token endpoint that answered with an OAuth error.
 const REFUSED: &str = "Server returned error response";
 
-/// Returns the server's challenge if `error` says that the user must log in, else `None`. A server without OAuth answers
-/// 401 without a `WWW-Authenticate` header, which the SDK reports like any other error.
+/// Returns the server's challenge if `error` says that the user must log in, else `None`.
+///
+/// A server without OAuth answers 401 without a `WWW-Authenticate` header, which the SDK reports like any other error.
 pub fn login_challenge(error: &(dyn std::error::Error + 'static)) -> Option<LoginChallenge> {
     let challenge = chain(error).find_map(|error| {
         match error.downcast_ref::<StreamableHttpError<reqwest::Error>>()? {

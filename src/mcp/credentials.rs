@@ -152,7 +152,7 @@ impl CredentialStore for CredentialFile {
             let lock = tokio::task::spawn_blocking(take).await;
             let lock = lock.map_err(|e| store_error(&e))?;
             let lock = lock.map_err(|e| store_error(&e))?.ok_or_else(|| {
-                store_error(&format!(
+                AuthError::TokenRefreshFailed(format!(
                     "another crewdeck has refreshed the tokens for more than {} s: try again",
                     LOCK_TIMEOUT.as_secs()
                 ))

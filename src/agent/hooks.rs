@@ -31,9 +31,9 @@ const MESSAGE_MAX: usize = 500;
 /// Maximum number of different problems that are reported. Further ones are dropped.
 const PROBLEMS_MAX: usize = 64;
 
-/// The choices of the question about a hook that blocks too often.
-const IGNORE: &str = "Ignore the hook this time";
-const OBEY: &str = "Let the hook block it";
+/// The choices of the question about a hook that blocks too often, and about several that block the same.
+const ONE: [&str; 2] = ["Ignore the hook this time", "Let the hook block it"];
+const SEVERAL: [&str; 2] = ["Ignore these hooks this time", "Let these hooks block it"];
 
 /// Runs the hooks of an event. Declared here, implemented by the crew.
 pub trait HookService: Send + Sync {
@@ -223,9 +223,10 @@ impl HookCaller {
         } else {
             "It does not happen.".to_string()
         };
+        let choices = if text.contains('\n') { SEVERAL } else { ONE };
         let question = self.publisher.redactor().text(&text).into_owned();
         let asking = NewRequest {
-            choices: vec![IGNORE.into(), OBEY.into()],
+            choices: choices.map(String::from).to_vec(),
             ..NewRequest::new(
                 RequestKind::Question,
                 agent,
@@ -234,7 +235,7 @@ impl HookCaller {
         };
         let is_lifted = match host.ask(agent, asking).await {
             Ok(request) if request.status == RequestStatus::Approved => {
-                request.comment.is_empty() || request.comment == IGNORE
+                request.comment.is_empty() || request.comment == choices[0]
             }
             Ok(_) | Err(_) => continues,
         };

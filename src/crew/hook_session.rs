@@ -96,7 +96,9 @@ pub async fn run_for_user(
         () = context.stop.cancelled() => None,
         outcome = work => Some(outcome),
     };
-    if subject.is_shown && lead.is_some_and(|lead| !lead.is_working()) {
+    drop(running);
+    let is_free = lead.is_some_and(|lead| !lead.is_working()) && !hooks.hold_up(&name);
+    if subject.is_shown && is_free {
         hooks.caller.show_idle(&name).await;
     }
     outcome

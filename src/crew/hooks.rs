@@ -197,6 +197,12 @@ impl CrewHooks {
         }
     }
 
+    /// Returns whether hooks hold up an agent outside of its turns.
+    pub fn hold_up(&self, agent: &Name) -> bool {
+        let running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+        running.iter().any(|(_, name, _)| name.same(agent))
+    }
+
     /// Takes the events that notify the user; `None` if they have no hooks.
     pub fn take_notifications(&self) -> Option<mpsc::Receiver<EventKind>> {
         let mut events = self

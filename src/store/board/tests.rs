@@ -187,6 +187,31 @@ fn number_used_without_the_lock_is_not_given_again() {
 }
 
 #[test]
+fn reserved_number_is_given_to_no_other_task() {
+    let fixture = TestBoard::new();
+    let (board, other) = (fixture.open(), fixture.open());
+    let ours = new("ours", &[]);
+    let reserved = board.reserve(&ours, NOW).unwrap();
+    assert_eq!(other.create(new("theirs", &[]), NOW).unwrap().id, TaskId(2));
+    let created = board.create_as(Some(reserved), ours.clone(), NOW).unwrap();
+    assert_eq!(created.id, TaskId(1));
+    // A lower number than the highest one does not become the highest one.
+    assert_eq!(fixture.open().create(ours, NOW).unwrap().id, TaskId(3));
+    // A task that cannot be created takes no number.
+    assert!(board.reserve(&new("", &[]), NOW).is_err());
+    assert_eq!(board.create(new("late", &[]), NOW).unwrap().id, TaskId(4));
+    // A writer without the lock may have used the number.
+    let reserved = board.reserve(&new("more", &[]), NOW).unwrap();
+    std::fs::write(
+        fixture.file("task_5.json"),
+        r#"{"id":5,"subject":"theirs"}"#,
+    )
+    .unwrap();
+    let created = board.create_as(Some(reserved), new("more", &[]), NOW);
+    assert_eq!(created.unwrap().id, TaskId(6));
+}
+
+#[test]
 fn failed_write_leaves_the_cache_unchanged() {
     let fixture = TestBoard::new();
     let board = fixture.open();

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{PoisonError, RwLock};
 
@@ -44,6 +44,12 @@ pub fn user_folders() -> Vec<PathBuf> {
 pub fn login_folder() -> Option<PathBuf> {
     let config = user_folders().into_iter().next()?;
     Some(config.join("mcp-logins"))
+}
+
+/// Returns whether a path without symbolic links is in [`login_folder`].
+pub fn is_login(path: &Path) -> bool {
+    let folder = login_folder().and_then(|folder| folder.canonicalize().ok());
+    folder.is_some_and(|folder| path.starts_with(folder))
 }
 
 /// Returns the variables of this process that look like secrets, sorted by name, each with the reason why it does.

@@ -121,7 +121,10 @@ pub fn approval(request: &ApprovalRequest) -> OnboardingPage {
         ]
     };
     let summary = request.summary();
-    let cause = if has_only_settings {
+    let are_own = request.settings.is_none() && request.items.iter().all(|item| item.is_own);
+    let cause = if are_own {
+        "This project brings files that your own MCP servers would use, and that need your approval.".into()
+    } else if has_only_settings {
         format!("{PROJECT_FILE} of this project has {summary} that need your approval.")
     } else {
         let need = if lines.len() == 1 { "needs" } else { "need" };

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{PoisonError, RwLock};
 
@@ -45,6 +45,12 @@ pub fn user_folders() -> Vec<PathBuf> {
 pub fn login_folder() -> Option<PathBuf> {
     let config = user_folders().into_iter().next()?;
     Some(config.join("mcp-logins"))
+}
+
+/// Returns whether `path`, which contains no symbolic links, is in [`login_folder`].
+pub fn is_login(path: &Path) -> bool {
+    let folder = login_folder().and_then(|folder| folder.canonicalize().ok());
+    folder.is_some_and(|folder| path.starts_with(folder))
 }
 
 /// Returns the names of this process's environment variables that look like secrets, in alphabetical order, each with

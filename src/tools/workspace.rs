@@ -86,13 +86,10 @@ impl Workspace {
     /// Returns text for the model.
     pub fn read(&self, path: &str, most: u64) -> Result<(Vec<u8>, u64), String> {
         let inside = self.inside(path)?;
-        let logins = environment::login_folder().and_then(|folder| folder.canonicalize().ok());
-        if let Some(logins) = logins.filter(|folder| folder.starts_with(&self.root))
-            && let Ok(real) = self.real(&inside)
-            && self.root.join(real).starts_with(logins)
-        {
+        let real = self.real(&inside).map(|real| self.root.join(real));
+        if real.is_ok_and(|real| environment::is_login(&real)) {
             return Err(format!(
-                "Error: {path} holds the user's logins to MCP servers: agents cannot read it"
+                "Error: {path} is a login of the user: agents cannot read it"
             ));
         }
         let mut options = OpenOptions::new();

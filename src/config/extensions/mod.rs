@@ -4,10 +4,13 @@
 //! If none of these files exists, loading only tries to open each.
 
 mod approval;
+mod command_words;
+mod dependencies;
 mod edit;
 mod hook_files;
 mod json;
 mod named_files;
+mod own_servers;
 mod role_servers;
 mod servers;
 mod trust;
@@ -24,11 +27,11 @@ use crate::domain::secret_env;
 use crate::domain::text::{escape_control_chars, one_line};
 use crate::domain::trust::{ApprovalCheck, NotApproved};
 pub use approval::ApprovalRequest;
+use command_words::CommandWords;
 pub use edit::{NewServer, ServerScope, add_server, remove_server};
 pub use hook_files::{ParsedHooks, parse as parse_hooks};
 pub use json::FileProblem;
 use json::shown;
-use named_files::CommandWords;
 pub use servers::{ParsedServer, ParsedServers, parse as parse_servers};
 use trust::NewItem;
 pub use trust::{ExtensionTrust, ItemKind, TrustItem};
@@ -45,7 +48,7 @@ pub const HOOK_FILES: &[&str] = &[
 
 // Tell the user what a server or hook can do once it is approved.
 const RUNS_PROGRAM: &str = "runs a program with your rights, outside of the sandbox";
-const OWN_RUNS_FILES: &str = "your own server, which would run files of this project with your rights, outside of the sandbox";
+const OWN_USES_FILES: &str = "your own server; files of this project can make it run anything with your rights, outside of the sandbox";
 const SENDS: &str = "receives what agents send to it and the variables that it names";
 const RUNS_HOOK: &str = "runs with your rights, outside of the sandbox, and sees what agents do";
 const SENDS_HOOK: &str = "receives what agents do and the variables that it names";
@@ -111,7 +114,7 @@ impl Extensions {
         let mut parts = Vec::new();
         if !own.is_empty() {
             parts.push(format!(
-                "files that your own MCP servers would run ({})",
+                "files that your own MCP servers would use ({})",
                 own.join(", ")
             ));
         }
@@ -221,25 +224,6 @@ impl<F: Fn() -> Decisions> Loader<'_, F> {
         servers::parse(bytes, source, &|name| self.variable(name, withholds))
     }
 
-    fn user_servers(&mut self, path: &Path) {
-        let file = path.display().to_string();
-        let Some(bytes) = self.read(path, &file) else {
-            return;
-        };
-        let parsed = self.parse(&bytes, ServerSource::User, false);
-        for (index, server) in parsed.servers.iter().enumerate() {
-            let state = self.own_server_state(&file, index, server);
-            self.list(server, state);
-        }
-        for text in parsed.problems {
-            self.problem(&file, text);
-        }
-        self.list_unusable(parsed.unusable, ServerSource::User);
-        self.out
-            .servers
-            .extend(parsed.servers.into_iter().map(|s| s.config));
-    }
-
     fn project_servers(&mut self) {
         let Some(bytes) = self.read(&self.root.join(SERVER_FILE), SERVER_FILE) else {
             return;
@@ -286,28 +270,6 @@ impl<F: Fn() -> Decisions> Loader<'_, F> {
         }
     }
 
-    /// Returns the state of a server that the user declares. It needs approval only if it would run files of the project.
-    fn own_server_state(&mut self, file: &str, index: usize, server: &ParsedServer) -> ListedState {
-        if matches!(server.config.transport, ServerTransport::Http { .. }) {
-            return ListedState::Approved;
-        }
-        let decision = match self.approve_server(file, index, server, &[]) {
-            Ok(decision) => decision,
-            Err(why) => {
-                self.problem(file, why.clone());
-                return ListedState::Problem(why);
-            }
-        };
-        let name = &server.config.name;
-        let needs_approval = self.out.trust.items().any(|item| item.name == *name);
-        match decision {
-            _ if !needs_approval => ListedState::Approved,
-            Some(SettingsDecision::Approved) => ListedState::Approved,
-            Some(SettingsDecision::Ignored) => ListedState::Ignored,
-            None => ListedState::NeedsApproval,
-        }
-    }
-
     fn approve_server(
         &mut self,
         file: &str,
@@ -317,7 +279,7 @@ impl<F: Fn() -> Decisions> Loader<'_, F> {
     ) -> Result<Option<SettingsDecision>, String> {
         let (dir, effect) = match &server.config.transport {
             ServerTransport::Program { dir, .. } if server.config.source == ServerSource::User => {
-                (dir.clone(), OWN_RUNS_FILES)
+                (dir.clone(), OWN_USES_FILES)
             }
             ServerTransport::Program { dir, .. } => (dir.clone(), RUNS_PROGRAM),
             ServerTransport::Http { .. } => (None, SENDS),
@@ -449,3 +411,5 @@ fn details(hook: &HookSpec) -> String {
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod trust_tests;

@@ -7,6 +7,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+use super::command_words::CommandWords;
 use crate::domain::path::without_dots;
 
 /// Maximum number of paths of one command, and maximum number of words in which paths are searched.
@@ -101,32 +102,6 @@ const BY_INTERPRETER: &[(&str, &[&str])] = &[
     ("uv", &[".py", "/__main__.py", "/__init__.py"]),
     ("go", &["/main.go"]),
 ];
-
-/// A command, as far as it decides which files run.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct CommandWords {
-    /// The command, its arguments, and the values of environment variables from which programs load code.
-    pub texts: Vec<String>,
-    /// The folders in which programs are searched that are named without a folder.
-    pub search: Vec<String>,
-    /// The folders from which its program loads libraries by their names.
-    pub libraries: Vec<String>,
-}
-
-impl CommandWords {
-    /// Returns the work directory as a folder of libraries, if the command is `python -m` or the like: the interpreter
-    /// then searches modules there before it searches them elsewhere.
-    pub fn module_folder(&self) -> Option<String> {
-        let words: Vec<String> = self
-            .texts
-            .iter()
-            .flat_map(|text| shell_words(text))
-            .collect();
-        let is_python = |word: &String| matches!(program_of(word), "python" | "python3");
-        let loads = |word: &String| ["-m", "-c", "-"].contains(&word.as_str());
-        (words.iter().any(is_python) && words.iter().any(loads)).then(|| ".".to_string())
-    }
-}
 
 /// Where a command runs.
 #[derive(Debug, Clone, Copy)]
@@ -387,7 +362,7 @@ fn collect(text: &str, depth: usize, out: &mut Vec<String>) {
 
 /// Splits a shell command at blanks and operators outside of quotes, and removes the quotes. Leaves out the files to
 /// which the command only redirects output: a log changes with each run.
-fn shell_words(text: &str) -> Vec<String> {
+pub fn shell_words(text: &str) -> Vec<String> {
     let mut out = Vec::new();
     let mut word = String::new();
     let mut quote = None;
@@ -420,8 +395,14 @@ fn shell_words(text: &str) -> Vec<String> {
     out
 }
 
+/// Returns whether some program loads a file of this name from its work directory.
+pub fn is_loaded_by_name(path: &Path) -> bool {
+    let mut names = BY_PROGRAM.iter().flat_map(|(_, names)| names.iter());
+    names.any(|name| path.ends_with(name))
+}
+
 /// Returns the name of the program that a word names, without folders; `python3` for `python3.12` and the like.
-fn program_of(word: &str) -> &str {
+pub fn program_of(word: &str) -> &str {
     let name = word.rsplit('/').next().unwrap_or(word);
     match name.strip_prefix("python3.") {
         Some(_) => "python3",
@@ -430,169 +411,5 @@ fn program_of(word: &str) -> &str {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Returns a place in the project `/p`.
-    fn place(dir: &str) -> CommandPlace<'_> {
-        CommandPlace {
-            root: Path::new("/p"),
-            dir: Path::new(dir),
-            within: Path::new(dir),
-            is_folder: |path| {
-                let folders = ["/p/srv", "/p/srv/sub", "/p/.claude/hooks"];
-                folders.map(Path::new).contains(&path)
-            },
-        }
-    }
-
-    fn words(texts: &[&str]) -> CommandWords {
-        CommandWords {
-            texts: texts.iter().map(ToString::to_string).collect(),
-            ..CommandWords::default()
-        }
-    }
-
-    fn shown(paths: &[PathBuf]) -> Vec<String> {
-        let below = paths.iter().map(|path| path.strip_prefix("/p").unwrap());
-        below.map(|path| path.display().to_string()).collect()
-    }
-
-    fn found(texts: &[&str]) -> Vec<String> {
-        shown(&paths(&place("/p"), &words(texts)).unwrap().files)
-    }
-
-    #[test]
-    fn files_that_a_command_names_are_found() {
-        for (texts, wanted) in [
-            (vec!["node", "./server.js"], "server.js"),
-            (vec!["node", "tools/server"], "tools/server.js"),
-            (vec!["node", "tools/server/"], "tools/server/index.js"),
-            (vec!["python3.12", "-m", "tools.server"], "tools/server.py"),
-            (vec!["python", "-m", "srv"], "srv/__main__.py"),
-            (vec!["npm", "run", "mcp"], "package.json"),
-            (vec!["make check"], "Makefile"),
-            (vec![".claude/hooks/check.sh"], ".claude/hooks/check.sh"),
-            (vec!["/p/a.sh"], "a.sh"),
-            (vec!["$CLAUDE_PROJECT_DIR/.claude/a.sh"], ".claude/a.sh"),
-            (
-                vec!["\"$CLAUDE_PROJECT_DIR\"/.claude/a.sh --x"],
-                ".claude/a.sh",
-            ),
-            (
-                vec!["\"${CLAUDE_PROJECT_DIR}/.claude/a b.sh\""],
-                ".claude/a b.sh",
-            ),
-            (vec!["cd sub && ./x.sh; bash 'y.sh'"], "y.sh"),
-            (vec!["sh", "-c", "sh -c 'python3 \"inner.py\"'"], "inner.py"),
-            (
-                vec!["env", "NODE_OPTIONS=--require=./pre.js", "node"],
-                "pre.js",
-            ),
-            (vec!["ruby", "-r./pre.rb"], "pre.rb"),
-            (vec!["x --config=conf/a.toml"], "conf/a.toml"),
-            (vec!["bin:other/bin"], "other/bin"),
-            (vec!["cat<in.txt"], "in.txt"),
-            (vec!["sh <> in.sh"], "in.sh"),
-            (vec!["cat > x.sh; sh x.sh"], "x.sh"),
-            (vec!["tee >(sh in.sh)"], "in.sh"),
-            (vec!["a/../b.sh"], "b.sh"),
-            (vec!["a\\ b.sh"], "a b.sh"),
-            // Names in a folder that the command names, and in one that does not exist yet.
-            (
-                vec!["uv", "--directory", "srv", "run", "foo.py"],
-                "srv/foo.py",
-            ),
-            (vec!["npm", "--prefix", "srv", "start"], "srv/package.json"),
-            (vec!["npm", "--prefix=new", "start"], "new/package.json"),
-            (vec!["make", "-C", "srv", "x"], "srv/Makefile"),
-            (vec!["make", "-Cnew", "x"], "new/Makefile"),
-            (vec!["sh", "-c", "cd srv && node a.js"], "srv/a.js"),
-            (vec!["sh", "-c", "sh -c 'cd new; node a.js'"], "new/a.js"),
-            (vec!["cd srv && cd sub && ./x.sh"], "srv/sub/x.sh"),
-            (
-                vec!["cd \"$CLAUDE_PROJECT_DIR\"/.claude/hooks && ./check.sh"],
-                ".claude/hooks/check.sh",
-            ),
-            (vec!["npx", "-y", "a"], "node_modules/.bin/a"),
-            (
-                vec!["npx", "-y", "@a/b@1.2"],
-                "node_modules/@a/b/package.json",
-            ),
-            (vec!["npx", "-y", "@a/b@1.2"], "node_modules/.bin/b"),
-            (vec!["npx", "-y", "a"], ".npmrc"),
-        ] {
-            let found = found(&texts);
-            assert!(
-                found.iter().any(|path| path == wanted),
-                "{texts:?}: {found:?}"
-            );
-        }
-    }
-
-    #[test]
-    fn written_files_and_paths_outside_the_project_are_left_out() {
-        assert_eq!(found(&["/usr/bin/true", "../x", "/p", "."]), [""; 0]);
-        for command in [
-            "jq -r .x >> log.txt",
-            "cat 2>\"log.txt\" >&1",
-            "A=1 cat &> $CLAUDE_PROJECT_DIR/log.txt",
-            "cat >log.txt",
-        ] {
-            let found = found(&[command]);
-            assert!(!found.iter().any(|path| path == "log.txt"), "{found:?}");
-        }
-        let many = (0..5000).map(|n| format!("f{n}")).collect::<Vec<_>>();
-        let many: Vec<&str> = many.iter().map(String::as_str).collect();
-        assert!(paths(&place("/p"), &words(&many)).is_err());
-        let many = (0..100).map(|n| format!("cd d{n};")).collect::<String>();
-        assert!(paths(&place("/p"), &words(&[&many])).is_err());
-    }
-
-    #[test]
-    fn programs_are_found_in_the_search_path_however_they_are_written() {
-        for text in [
-            "a&&lint",
-            "\"lint\"",
-            "$(lint)",
-            &format!("{}lint", "x ".repeat(99)),
-        ] {
-            let command = CommandWords {
-                search: vec!["/usr/bin".into(), "./bin".into()],
-                ..words(&[text])
-            };
-            let found = shown(&paths(&place("/p"), &command).unwrap().files);
-            assert!(
-                found.iter().any(|path| path == "bin/lint"),
-                "{text}: {found:?}"
-            );
-        }
-    }
-
-    #[test]
-    fn folders_of_libraries_are_found() {
-        let command = CommandWords {
-            libraries: vec!["./lib".into(), "/usr/lib".into(), "$PWD/more".into()],
-            ..words(&["python", "-m", "mod"])
-        };
-        let found = paths(&place("/p"), &command).unwrap();
-        assert_eq!(shown(&found.libraries), ["lib", "more"]);
-        assert!(shown(&found.files).contains(&"lib/mod.py".to_string()));
-    }
-
-    #[test]
-    fn only_relative_paths_start_in_a_worktree() {
-        let place = place("/p/.worktrees/a");
-        let command = words(&["$CLAUDE_PROJECT_DIR/x.sh; $PWD/y.sh; ./z.sh; /p/w.sh"]);
-        let found = shown(&paths(&place, &command).unwrap().files);
-        for (name, expected) in [
-            ("x.sh", false),
-            ("y.sh", true),
-            ("z.sh", true),
-            ("w.sh", false),
-        ] {
-            let is_found = found.contains(&format!(".worktrees/a/{name}"));
-            assert_eq!(is_found, expected, "{name}: {found:?}");
-        }
-    }
-}
+#[path = "named_files_tests.rs"]
+mod tests;

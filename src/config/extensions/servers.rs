@@ -8,8 +8,8 @@ use std::time::Duration;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
+use super::command_words::CommandWords;
 use super::json::{self, Entries, flag, shown, shown_message, strings, text};
-use super::named_files::CommandWords;
 use super::variables::{self, Lookup};
 use crate::domain::mcp::{
     SERVER_NAME_MAX, ServerConfig, ServerSource, ServerTransport, is_server_name,
@@ -48,18 +48,6 @@ const UNUSED_FIELDS: &[(&str, &str)] = &[
     ),
     ("description", ""),
 ];
-/// Environment variables with folders from which programs load libraries by their names.
-const LIBRARY_VARIABLES: &[&str] = &[
-    "PYTHONPATH",
-    "NODE_PATH",
-    "RUBYLIB",
-    "PERL5LIB",
-    "PERLLIB",
-    "CLASSPATH",
-    "LD_LIBRARY_PATH",
-    "DYLD_LIBRARY_PATH",
-];
-
 /// A valid server of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ParsedServer {
@@ -265,22 +253,7 @@ impl ServerEntry<'_> {
             details.push_str(&format!(", in {dir}"));
         }
         details.push_str(&env_text.map_or(String::new(), |env| format!(", with {env}")));
-        let mut texts = vec![command.clone()];
-        texts.extend(args.iter().cloned());
-        let loading = env.iter().filter(|(name, _)| loads_code(name));
-        texts.extend(loading.map(|(_, value)| value.clone()));
-        let folders = |names: &[&str]| -> Vec<String> {
-            let named = env
-                .iter()
-                .filter(|(name, _)| names.contains(&name.as_str()));
-            let folders = named.flat_map(|(_, value)| value.split(':'));
-            folders.map(str::to_string).collect()
-        };
-        let words = CommandWords {
-            texts,
-            search: folders(&["PATH"]),
-            libraries: folders(LIBRARY_VARIABLES),
-        };
+        let words = CommandWords::of_program(&command, &args, &env);
         let transport = ServerTransport::Program {
             command,
             args,
@@ -403,34 +376,6 @@ fn is_http(fields: &Map<String, Value>) -> Result<bool, String> {
             shown(other)
         )),
     }
-}
-
-/// Returns whether programs usually load code or configuration from the files or folders that the environment variable
-/// `name` contains. The values of other variables, such as the path of a database, name files that the server may
-/// change itself; a change of those does not end an approval.
-fn loads_code(name: &str) -> bool {
-    let name = name.to_ascii_uppercase();
-    let ends = [
-        "PATH",
-        "_OPTIONS",
-        "OPTS",
-        "OPT",
-        "LIB",
-        "PRELOAD",
-        "_LIBRARIES",
-        "_COMMAND",
-        "_CONFIG",
-    ];
-    let is_data = name.ends_with("_FILE_PATH") || name.ends_with("_DB_PATH");
-    let is_known = [
-        "BASH_ENV",
-        "ENV",
-        "PYTHONSTARTUP",
-        "PYTHONHOME",
-        "SHELL",
-        "EDITOR",
-    ];
-    is_known.contains(&name.as_str()) || (!is_data && ends.iter().any(|end| name.ends_with(end)))
 }
 
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // `as` saturates, and the value is not negative

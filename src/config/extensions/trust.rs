@@ -4,9 +4,7 @@
 use std::collections::hash_map::DefaultHasher;
 use std::fs::{self, Metadata};
 use std::hash::{Hash, Hasher};
-use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::SystemTime;
@@ -19,32 +17,11 @@ use crate::domain::mcp::{ServerConfig, ServerSource};
 use crate::domain::trust::{ApprovalCheck, NotApproved};
 use crate::store::{FileFingerprint, regular_file};
 
+use super::command_words::CommandWords;
+use super::dependencies::{Dependencies, content_hash, is_hook_script, named};
 use super::json;
-use super::named_files::{self, CommandPlace, CommandWords, NamedPaths};
+use super::named_files::{self, CommandPlace};
 
-/// Maximum size of a file that a command names, in bytes. A command that names a larger one cannot be approved.
-const NAMED_MAX: u64 = 256 * 1024 * 1024;
-/// Maximum number of entries of a folder of libraries. A command that names a larger one cannot be approved.
-const LIBRARY_MAX: usize = 1024;
-/// Endings of the files that count in a folder of libraries of the user's own servers: `python -m` loads modules from the
-/// work directory, so that folder can be the project directory.
-const MODULE_ENDS: &[&str] = &["py", "pyc", "so"];
-/// The file that a package runner reads. For the user's own servers it counts only if it declares programs.
-const PACKAGE_FILE: &str = "package.json";
-/// Folders of agent configuration.
-const CONFIGURATION: &[&str] = &[".claude", ".crewdeck"];
-/// Folders of installed or built files, which agents replace when they install or build.
-const GENERATED: &[&str] = &[
-    "node_modules",
-    "venv",
-    ".venv",
-    "vendor",
-    "target",
-    "build",
-    "dist",
-];
-/// Maximum number of files that a message names.
-const SHOWN_FILES_MAX: usize = 3;
 /// The first field of each digest. It must be changed whenever the other fields or their order change.
 const VERSION: &str = "crewdeck extension 2";
 
@@ -70,8 +47,8 @@ pub struct TrustItem {
     pub effect: &'static str,
     /// Whether the user declares it, and not the project.
     pub is_own: bool,
-    /// The first of the project's files that it would run, if it is the user's own; empty if there are none.
-    pub runs_files: String,
+    /// The first of the project's files that it would use, if it is the user's own; empty if there are none.
+    pub own_uses: String,
     /// The hash of the project directory, the content of the declaring file, the item's position and the content of the
     /// files that its command names. `Err`: why it cannot be approved.
     pub digest: Result<String, String>,
@@ -89,14 +66,6 @@ struct GuardedItem {
     /// The hash of the files' metadata when their content had the digest of `item`; `None` if the content must be read
     /// again.
     unchanged: Mutex<Option<u64>>,
-}
-
-/// What a server or hook depends on, besides the project directory.
-#[derive(Debug, Clone, Default)]
-struct Dependencies {
-    named: NamedPaths,
-    /// What is approved in place of the declaring file; `Some` for a server that the user declares.
-    own: Option<Vec<u8>>,
 }
 
 /// An item before its digest is computed. The fields are those of [`TrustItem`].
@@ -132,7 +101,7 @@ impl ExtensionTrust {
     /// Returns the servers and hooks of the project, and the user's own servers that would run files of it.
     pub fn items(&self) -> impl Iterator<Item = &TrustItem> {
         let items = self.items.iter().map(|guarded| &guarded.item);
-        items.filter(|item| !item.is_own || !item.runs_files.is_empty())
+        items.filter(|item| !item.is_own || !item.own_uses.is_empty())
     }
 
     /// Returns the existing files that agents must not change because the user has approved them: those that declare
@@ -146,7 +115,7 @@ impl ExtensionTrust {
         for GuardedItem { item, files, .. } in approved {
             out.push(self.root.join(&item.file));
             if item.kind == ItemKind::Hook {
-                let named = files.named.files.iter();
+                let named = files.named.iter().flat_map(|named| &named.files);
                 out.extend(named.filter(|path| is_hook_script(path)).cloned());
             }
         }
@@ -167,18 +136,12 @@ impl ExtensionTrust {
         bytes: &[u8],
         decisions: &Decisions,
     ) -> Result<Option<SettingsDecision>, String> {
-        let (named, refused) = match named(&self.root, &new.dir, &new.command) {
-            Ok(named) => (named, None),
-            Err(why) => (NamedPaths::default(), Some(why)),
-        };
+        let named = named(&self.root, &new.dir, &new.command);
         let own = new.is_own.then(|| new.runs.clone().into_bytes());
         let files = Dependencies { named, own };
         let stamp = stamp(&self.root, &new.file, &files);
-        let digest = match refused {
-            Some(why) => Err(why),
-            None => digest(&self.root, new.kind, &new.file, new.index, bytes, &files),
-        };
-        let runs_files = if new.is_own {
+        let digest = digest(&self.root, new.kind, &new.file, new.index, bytes, &files);
+        let own_uses = if new.is_own {
             files.shown(&self.root)
         } else {
             String::new()
@@ -189,11 +152,11 @@ impl ExtensionTrust {
             name: new.name,
             file: new.file,
             index: new.index,
-            runs: match runs_files.as_str() {
+            runs: match own_uses.as_str() {
                 "" => new.runs,
-                names => format!("{}, which runs {names}", new.runs),
+                names => format!("{}, with {names} of this project", new.runs),
             },
-            runs_files,
+            own_uses,
             is_own: new.is_own,
             effect: new.effect,
             digest,
@@ -250,7 +213,7 @@ impl ExtensionTrust {
         if let Some(names) = found.filter(|_| item.decision != Some(SettingsDecision::Approved)) {
             return Err(NotApproved {
                 why: format!(
-                    "{} is your own, but in this project it would run {names}, which you have not approved, so it does not run. {}, then restart crewdeck if it is running",
+                    "{} is your own, but it would use {names} of this project, which you have not approved, so it does not run. {}, then restart crewdeck if it is running",
                     item.title(),
                     item.remedy()
                 ),
@@ -395,106 +358,6 @@ impl ApprovalCheck for ExtensionTrust {
     }
 }
 
-/// Returns what a command names below `root`, which it starts in `dir`.
-fn named(root: &Path, dir: &Path, command: &CommandWords) -> Result<NamedPaths, String> {
-    let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
-    let (root, dir) = (real(root), real(dir));
-    let place = CommandPlace {
-        root: &root,
-        dir: &dir,
-        within: &root,
-        is_folder: Path::is_dir,
-    };
-    named_files::paths(&place, command)
-}
-
-impl Dependencies {
-    /// Returns the existing files among those that the command names, and those in its folders of libraries.
-    ///
-    /// # Errors
-    /// Fails if a folder has more than [`LIBRARY_MAX`] files or cannot be read.
-    fn existing(&self, root: &Path) -> Result<Vec<PathBuf>, String> {
-        // Most words of a command are no files.
-        let files = self.named.files.iter().filter(|path| path.is_file());
-        let mut out: Vec<PathBuf> = files
-            .filter(|path| self.own.is_none() || !is_harmless_package_file(path))
-            .cloned()
-            .collect();
-        for folder in self.named.libraries.iter().filter(|path| path.is_dir()) {
-            let refused = |why: String| {
-                let below = folder.strip_prefix(root).unwrap_or(folder);
-                let name = json::shown(&below.to_string_lossy());
-                format!("loads files of the folder {name}, which {why}")
-            };
-            let entries =
-                fs::read_dir(folder).map_err(|e| refused(format!("cannot be read: {e}")))?;
-            let before = out.len();
-            for entry in entries.flatten() {
-                let path = entry.path();
-                let ending = path.extension().and_then(|ending| ending.to_str());
-                let is_module = ending.is_some_and(|ending| MODULE_ENDS.contains(&ending));
-                let package = path.join("__init__.py");
-                if package.is_file() {
-                    out.push(package);
-                } else if (is_module || self.own.is_none()) && path.is_file() {
-                    out.push(path);
-                }
-                if out.len() - before > LIBRARY_MAX {
-                    return Err(refused(format!("has more than {LIBRARY_MAX} files")));
-                }
-            }
-        }
-        out.sort();
-        out.dedup();
-        Ok(out)
-    }
-
-    /// Returns the names of the first existing files, or why they cannot be determined; empty if there are none.
-    fn shown(&self, root: &Path) -> String {
-        let files = match self.existing(root) {
-            Ok(files) => files,
-            Err(why) => return format!("files that cannot be checked: it {why}"),
-        };
-        let real = root.canonicalize();
-        let root = real.as_deref().unwrap_or(root);
-        let names = files.iter().take(SHOWN_FILES_MAX).map(|path| {
-            let below = path.strip_prefix(root).unwrap_or(path);
-            json::shown(&below.to_string_lossy())
-        });
-        let names = names.collect::<Vec<_>>().join(", ");
-        match files.len().saturating_sub(SHOWN_FILES_MAX) {
-            0 => names,
-            more => format!("{names} and {more} more files of the project"),
-        }
-    }
-}
-
-/// Returns whether a file that a hook names is probably a script that serves only hooks: it is in a folder of agent
-/// configuration, or it is executable and was not installed or built.
-fn is_hook_script(path: &Path) -> bool {
-    let has = |names: &[&str]| {
-        let mut parts = path.iter();
-        parts.any(|part| names.iter().any(|name| part == *name))
-    };
-    let is_executable = fs::metadata(path).is_ok_and(|m| m.permissions().mode() & 0o111 != 0);
-    has(CONFIGURATION) || (is_executable && !has(GENERATED))
-}
-
-/// Returns whether a path is that of a `package.json` that declares no programs.
-fn is_harmless_package_file(path: &Path) -> bool {
-    if path.file_name().is_none_or(|name| name != PACKAGE_FILE) {
-        return false;
-    }
-    let bytes = regular_file::read(path, json::FILE_MAX).unwrap_or_default();
-    let parsed = serde_json::from_slice::<serde_json::Value>(&bytes);
-    parsed.is_ok_and(|file| {
-        file.is_object()
-            && ["bin", "directories", "workspaces"]
-                .iter()
-                .all(|field| file.get(field).is_none())
-    })
-}
-
 /// Returns a hash of the metadata of all files on which the digest depends. Returns `None` if a file changed so
 /// recently that another change could leave its metadata as it is, or if the files cannot be determined.
 fn stamp(root: &Path, file: &str, files: &Dependencies) -> Option<u64> {
@@ -553,22 +416,4 @@ fn digest(
         field(content.as_bytes());
     }
     Ok(approvals::hex(hash))
-}
-
-fn content_hash(path: &Path, meta: &Metadata) -> Result<String, String> {
-    if meta.len() > NAMED_MAX {
-        return Err(format!("is larger than {} MiB", NAMED_MAX / 1024 / 1024));
-    }
-    let unreadable = |e: std::io::Error| format!("cannot be read: {e}");
-    let mut file = regular_file::open(path)
-        .map_err(unreadable)?
-        .take(NAMED_MAX + 1);
-    let mut hash = Context::new(&SHA256);
-    let mut chunk = vec![0; 64 * 1024];
-    loop {
-        match file.read(&mut chunk).map_err(unreadable)? {
-            0 => return Ok(approvals::hex(hash)),
-            n => hash.update(&chunk[..n]),
-        }
-    }
 }

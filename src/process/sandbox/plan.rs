@@ -169,24 +169,22 @@ pub fn plan(facts: &PlanInputs) -> SandboxPlan {
         plan.view.push(Mount::Writable(workdir.clone()));
     }
     let protected = facts.protected.iter().filter(|p| is_writable(p, &plan));
+    let mut pinned = Vec::new();
     let protected: Vec<Mount> = protected
         .flat_map(|path| {
-            // A folder that contains a mount can be renamed, unless the folder is a mount itself.
+            // A folder that contains a mount can be renamed, unless the folder is a mount itself. So such a folder is
+            // mounted before what is in it.
             let is_inside = root.starts_with(workdir) && path.starts_with(workdir);
             let above = path.ancestors().skip(1);
             let above = above.take_while(|above| is_inside && *above != workdir);
             let mut steps = vec![Mount::ReadOnly(path.clone())];
             steps.extend(above.map(|above| Mount::Writable(above.to_path_buf())));
-            steps.reverse();
-            steps
+            steps.retain(|step| !pinned.contains(step));
+            pinned.extend(steps.clone());
+            steps.into_iter().rev()
         })
         .collect();
-    for step in protected {
-        // A folder is not mounted again over the mounts in it.
-        if !plan.view.contains(&step) {
-            plan.view.push(step);
-        }
-    }
+    plan.view.extend(protected);
     if let (Some(own), Some(common)) = (&facts.own_git, &facts.common_git) {
         git(&mut plan, facts, own, common);
         plan.history.clone_from(&facts.history);

@@ -1,0 +1,95 @@
+//! The texts of a command that decide which files it runs. Pure.
+
+use std::collections::BTreeMap;
+
+use super::named_files::{program_of, shell_words};
+
+/// Environment variables with folders from which programs load libraries by their names.
+const LIBRARY_VARIABLES: &[&str] = &[
+    "PYTHONPATH",
+    "NODE_PATH",
+    "RUBYLIB",
+    "PERL5LIB",
+    "PERLLIB",
+    "CLASSPATH",
+    "LD_LIBRARY_PATH",
+    "DYLD_LIBRARY_PATH",
+];
+
+/// A command, as far as it decides which files run.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct CommandWords {
+    /// The command, its arguments, and the values of environment variables from which programs load code.
+    pub texts: Vec<String>,
+    /// The folders in which programs are searched that are named without a folder.
+    pub search: Vec<String>,
+    /// The folders from which its program loads libraries by their names.
+    pub libraries: Vec<String>,
+}
+
+impl CommandWords {
+    /// Returns the words of a program with its arguments and environment variables.
+    pub fn of_program(
+        command: &str,
+        args: &[String],
+        env: &BTreeMap<String, String>,
+    ) -> CommandWords {
+        let mut texts = vec![command.to_string()];
+        texts.extend(args.iter().cloned());
+        let loading = env.iter().filter(|(name, _)| loads_code(name));
+        texts.extend(loading.map(|(_, value)| value.clone()));
+        let folders = |names: &[&str]| -> Vec<String> {
+            let named = env
+                .iter()
+                .filter(|(name, _)| names.contains(&name.as_str()));
+            let folders = named.flat_map(|(_, value)| value.split(':'));
+            folders.map(str::to_string).collect()
+        };
+        CommandWords {
+            texts,
+            search: folders(&["PATH"]),
+            libraries: folders(LIBRARY_VARIABLES),
+        }
+    }
+
+    /// Returns the work directory as a folder of libraries, if the command is `python -m` or the like: the interpreter
+    /// then searches modules there before it searches them elsewhere.
+    pub fn module_folder(&self) -> Option<String> {
+        let words: Vec<String> = self
+            .texts
+            .iter()
+            .flat_map(|text| shell_words(text))
+            .collect();
+        let is_python = |word: &String| matches!(program_of(word), "python" | "python3");
+        let loads = |word: &String| ["-m", "-c", "-"].contains(&word.as_str());
+        (words.iter().any(is_python) && words.iter().any(loads)).then(|| ".".to_string())
+    }
+}
+
+/// Returns whether programs usually load code or configuration from the files or folders that the environment variable
+/// `name` contains. The values of other variables, such as the path of a database, name files that the server may
+/// change itself; a change of those does not end an approval.
+fn loads_code(name: &str) -> bool {
+    let name = name.to_ascii_uppercase();
+    let ends = [
+        "PATH",
+        "_OPTIONS",
+        "OPTS",
+        "OPT",
+        "LIB",
+        "PRELOAD",
+        "_LIBRARIES",
+        "_COMMAND",
+        "_CONFIG",
+    ];
+    let is_data = name.ends_with("_FILE_PATH") || name.ends_with("_DB_PATH");
+    let is_known = [
+        "BASH_ENV",
+        "ENV",
+        "PYTHONSTARTUP",
+        "PYTHONHOME",
+        "SHELL",
+        "EDITOR",
+    ];
+    is_known.contains(&name.as_str()) || (!is_data && ends.iter().any(|end| name.ends_with(end)))
+}

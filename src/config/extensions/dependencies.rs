@@ -1,0 +1,184 @@
+//! The files on which a server or hook depends: which of those that its command names exist, and which of them agents
+//! must not change.
+
+use std::fs::{self, Metadata};
+use std::io::Read;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use ring::digest::{Context, SHA256};
+
+use super::command_words::CommandWords;
+use super::json;
+use super::named_files::{self, CommandPlace, NamedPaths};
+use crate::config::approvals;
+use crate::store::regular_file;
+
+/// Maximum size of a file that a command names, in bytes. A command that names a larger one cannot be approved.
+const NAMED_MAX: u64 = 256 * 1024 * 1024;
+/// Maximum number of entries of a folder of libraries. A command that names a larger one cannot be approved.
+const LIBRARY_MAX: usize = 1024;
+/// Endings of the files that count in a folder of libraries of the user's own servers: `python -m` loads modules from the
+/// work directory, so that folder can be the project directory.
+const MODULE_ENDS: &[&str] = &["py", "pyc", "so"];
+/// The file that a package runner reads. For the user's own servers it counts only if it declares programs.
+const PACKAGE_FILE: &str = "package.json";
+/// Folders of agent configuration.
+const CONFIGURATION: &[&str] = &[".claude", ".crewdeck"];
+/// Folders of installed or built files, which agents replace when they install or build.
+const GENERATED: &[&str] = &[
+    "node_modules",
+    "venv",
+    ".venv",
+    "vendor",
+    "target",
+    "build",
+    "dist",
+];
+/// Maximum number of files that a message names.
+const SHOWN_FILES_MAX: usize = 3;
+/// Endings of files that are code and not data.
+const CODE_ENDS: &[&str] = &[
+    "py", "pyc", "so", "js", "cjs", "mjs", "jsx", "ts", "cts", "mts", "tsx", "sh", "bash", "zsh",
+    "rb", "pl", "pm", "php", "lua", "jar", "wasm",
+];
+
+/// What a server or hook depends on, besides the project directory.
+#[derive(Debug, Clone)]
+pub struct Dependencies {
+    /// What its command names, or why that cannot be determined.
+    pub named: Result<NamedPaths, String>,
+    /// What is approved in place of the declaring file; `Some` for a server that the user declares.
+    pub own: Option<Vec<u8>>,
+}
+
+/// Returns what a command names below `root`, which it starts in `dir`.
+pub fn named(root: &Path, dir: &Path, command: &CommandWords) -> Result<NamedPaths, String> {
+    let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let (root, dir) = (real(root), real(dir));
+    let place = CommandPlace {
+        root: &root,
+        dir: &dir,
+        within: &root,
+        is_folder: Path::is_dir,
+    };
+    named_files::paths(&place, command)
+}
+
+impl Dependencies {
+    /// Returns the existing files among those that the command names, and those in its folders of libraries.
+    ///
+    /// # Errors
+    /// Fails if the names cannot be determined, or if a folder has more than [`LIBRARY_MAX`] files or cannot be read.
+    pub fn existing(&self, root: &Path) -> Result<Vec<PathBuf>, String> {
+        let named = self.named.as_ref().map_err(Clone::clone)?;
+        // Most words of a command are no files.
+        let files = named.files.iter().filter(|path| path.is_file());
+        let mut out: Vec<PathBuf> = files
+            .filter(|path| self.own.is_none() || is_code(path))
+            .cloned()
+            .collect();
+        for folder in named.libraries.iter().filter(|path| path.is_dir()) {
+            let refused = |why: String| {
+                let below = folder.strip_prefix(root).unwrap_or(folder);
+                let name = json::shown(&below.to_string_lossy());
+                format!("loads files of the folder {name}, which {why}")
+            };
+            let entries =
+                fs::read_dir(folder).map_err(|e| refused(format!("cannot be read: {e}")))?;
+            let before = out.len();
+            for entry in entries.flatten() {
+                let path = entry.path();
+                let ending = path.extension().and_then(|ending| ending.to_str());
+                let is_module = ending.is_some_and(|ending| MODULE_ENDS.contains(&ending));
+                let package = path.join("__init__.py");
+                if package.is_file() {
+                    out.push(package);
+                } else if (is_module || self.own.is_none()) && path.is_file() {
+                    out.push(path);
+                }
+                if out.len() - before > LIBRARY_MAX {
+                    return Err(refused(format!("has more than {LIBRARY_MAX} files")));
+                }
+            }
+        }
+        out.sort();
+        out.dedup();
+        Ok(out)
+    }
+
+    /// Returns the names of the first existing files, or why they cannot be determined; empty if there are none.
+    pub fn shown(&self, root: &Path) -> String {
+        let files = match self.existing(root) {
+            Ok(files) => files,
+            Err(why) => return format!("files that cannot be checked (it {why})"),
+        };
+        let real = root.canonicalize();
+        let root = real.as_deref().unwrap_or(root);
+        let names = files.iter().take(SHOWN_FILES_MAX).map(|path| {
+            let below = path.strip_prefix(root).unwrap_or(path);
+            json::shown(&below.to_string_lossy())
+        });
+        let names = names.collect::<Vec<_>>().join(", ");
+        match files.len().saturating_sub(SHOWN_FILES_MAX) {
+            0 => names,
+            more => format!("{names} and {more} more files"),
+        }
+    }
+}
+
+/// Returns whether a file that a hook names is probably a script that serves only hooks: it is in a folder of agent
+/// configuration, or it is executable and was not installed or built.
+pub fn is_hook_script(path: &Path) -> bool {
+    let has = |names: &[&str]| {
+        let mut parts = path.iter();
+        parts.any(|part| names.iter().any(|name| part == *name))
+    };
+    has(CONFIGURATION) || (is_executable(path) && !has(GENERATED))
+}
+
+/// Returns whether one of the user's own servers may run a file, and does not only read or write it as data.
+fn is_code(path: &Path) -> bool {
+    let ending = path.extension().and_then(|ending| ending.to_str());
+    let is_known = ending.is_some_and(|ending| CODE_ENDS.contains(&ending))
+        || named_files::is_loaded_by_name(path)
+        || path.iter().any(|part| part == "node_modules");
+    (is_known || is_executable(path)) && !is_harmless_package_file(path)
+}
+
+fn is_executable(path: &Path) -> bool {
+    fs::metadata(path).is_ok_and(|m| m.permissions().mode() & 0o111 != 0)
+}
+
+/// Returns whether a path is that of a `package.json` that declares no programs.
+fn is_harmless_package_file(path: &Path) -> bool {
+    if path.file_name().is_none_or(|name| name != PACKAGE_FILE) {
+        return false;
+    }
+    let bytes = regular_file::read(path, json::FILE_MAX).unwrap_or_default();
+    let parsed = serde_json::from_slice::<serde_json::Value>(&bytes);
+    parsed.is_ok_and(|file| {
+        file.is_object()
+            && ["bin", "directories", "workspaces"]
+                .iter()
+                .all(|field| file.get(field).is_none())
+    })
+}
+
+pub fn content_hash(path: &Path, meta: &Metadata) -> Result<String, String> {
+    if meta.len() > NAMED_MAX {
+        return Err(format!("is larger than {} MiB", NAMED_MAX / 1024 / 1024));
+    }
+    let unreadable = |e: std::io::Error| format!("cannot be read: {e}");
+    let mut file = regular_file::open(path)
+        .map_err(unreadable)?
+        .take(NAMED_MAX + 1);
+    let mut hash = Context::new(&SHA256);
+    let mut chunk = vec![0; 64 * 1024];
+    loop {
+        match file.read(&mut chunk).map_err(unreadable)? {
+            0 => return Ok(approvals::hex(hash)),
+            n => hash.update(&chunk[..n]),
+        }
+    }
+}

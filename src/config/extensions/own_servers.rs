@@ -1,0 +1,61 @@
+//! The MCP servers that the user declares. They need approval only where they would use files of the project.
+
+use std::path::Path;
+
+use super::servers::ParsedServer;
+use super::{ListedState, Loader};
+use crate::config::approvals::{Decisions, SettingsDecision};
+use crate::domain::mcp::{ServerSource, ServerTransport};
+
+impl<F: Fn() -> Decisions> Loader<'_, F> {
+    /// Adds the servers of the user's own file.
+    pub(super) fn user_servers(&mut self, path: &Path) {
+        let file = path.display().to_string();
+        let Some(bytes) = self.read(path, &file) else {
+            return;
+        };
+        let parsed = self.parse(&bytes, ServerSource::User, false);
+        for (index, server) in parsed.servers.iter().enumerate() {
+            let state = self.own_server_state(&file, index, server);
+            self.list(server, state);
+        }
+        for text in parsed.problems {
+            self.problem(&file, text);
+        }
+        self.list_unusable(parsed.unusable, ServerSource::User);
+        self.out
+            .servers
+            .extend(parsed.servers.into_iter().map(|s| s.config));
+    }
+
+    /// Returns the state of a server that the user declares. It needs approval only if it would run files of the project.
+    pub(super) fn own_server_state(
+        &mut self,
+        file: &str,
+        index: usize,
+        server: &ParsedServer,
+    ) -> ListedState {
+        if matches!(server.config.transport, ServerTransport::Http { .. }) {
+            return ListedState::Approved;
+        }
+        let decision = match self.approve_server(file, index, server, &[]) {
+            Ok(decision) => decision,
+            Err(why) => {
+                self.problem(file, why.clone());
+                return ListedState::Problem(why);
+            }
+        };
+        let name = &server.config.name;
+        let needs_approval = self
+            .out
+            .trust
+            .items()
+            .any(|item| item.is_own && item.name == *name);
+        match decision {
+            _ if !needs_approval => ListedState::Approved,
+            Some(SettingsDecision::Approved) => ListedState::Approved,
+            Some(SettingsDecision::Ignored) => ListedState::Ignored,
+            None => ListedState::NeedsApproval,
+        }
+    }
+}

@@ -1,0 +1,246 @@
+//! Tests of what an approval covers: worktrees, folders of a command, the search path, and own servers.
+
+use std::fs;
+
+use pretty_assertions::assert_eq;
+
+use super::tests::Files;
+use super::*;
+
+#[test]
+fn hook_in_a_worktree_runs_only_approved_files() {
+    let files = Files::new();
+    files.write(
+        ".crewdeck/hooks.json",
+        r#"{"hooks": {"Stop": [{"hooks": [{"command": "sh tools/check.sh"}]}]}}"#,
+    );
+    files.write("tools/check.sh", "one");
+    let found = files.load_approved();
+    let tree = files.root.path().join(".worktrees/task-1");
+    let check = || found.trust.check_hook(&found.hooks[0], &tree).is_ok();
+    fs::create_dir_all(&tree).unwrap();
+    assert!(check(), "the worktree has no such file");
+    files.write(".worktrees/task-1/tools/check.sh", "one");
+    assert!(check(), "the same content");
+    files.write(".worktrees/task-1/tools/check.sh", "two");
+    assert!(!check(), "changed in the worktree");
+    fs::remove_file(tree.join("tools/check.sh")).unwrap();
+    files.write(".worktrees/task-1/sh", "two");
+    assert!(!check(), "a file that the project does not have");
+}
+
+#[test]
+fn hook_named_by_the_project_directory_runs_the_approved_copy() {
+    let files = Files::new();
+    files.write(
+        ".crewdeck/hooks.json",
+        r#"{"hooks": {"Stop": [{"hooks": [
+            {"command": "\"$CLAUDE_PROJECT_DIR\"/tools/check.sh"},
+            {"command": "cd \"$CLAUDE_PROJECT_DIR\"/tools && ./check.sh"},
+            {"command": "\"$PWD\"/tools/check.sh"},
+            {"command": "cd tools && ./check.sh"}]}]}}"#,
+    );
+    files.write("tools/check.sh", "edited and approved");
+    files.write(".worktrees/task-1/tools/check.sh", "as committed");
+    let found = files.load_approved();
+    let tree = files.root.path().join(".worktrees/task-1");
+    let check = |dir: &Path| -> Vec<bool> {
+        let all = found.hooks.iter();
+        all.map(|hook| found.trust.check_hook(hook, dir).is_ok())
+            .collect()
+    };
+    assert_eq!(check(&tree), [true, true, false, false]);
+    assert_eq!(check(files.root.path()), [true; 4]);
+    files.write("tools/check.sh", "changed");
+    assert_eq!(check(files.root.path()), [false; 4]);
+    let refused = found.trust.check_hook(&found.hooks[1], &tree).unwrap_err();
+    assert!(refused.has_changed, "{refused:?}");
+    assert!(
+        !files
+            .load()
+            .trust
+            .check_hook(&found.hooks[1], &tree)
+            .unwrap_err()
+            .has_changed
+    );
+}
+
+#[test]
+fn program_planted_in_a_worktree_does_not_run() {
+    let files = Files::new();
+    files.write(
+        ".crewdeck/hooks.json",
+        r#"{"hooks": {"Stop": [{"hooks": [{"command": "true&&eslint ."}]}]}}"#,
+    );
+    let environment = |name: &str| (name == "PATH").then(|| "./node_modules/.bin:/usr/bin".into());
+    let load = |digests: &[String]| {
+        let decisions = || Decisions::approved(digests);
+        Extensions::load_from(files.root.path(), None, decisions, environment)
+    };
+    let found = load(&digests(&load(&[])));
+    let tree = files.root.path().join(".worktrees/task-1");
+    fs::create_dir_all(&tree).unwrap();
+    let check = || found.trust.check_hook(&found.hooks[0], &tree);
+    assert_eq!(check(), Ok(()));
+    files.write(".worktrees/task-1/node_modules/.bin/eslint", "planted");
+    assert!(check().is_err());
+}
+
+#[test]
+fn changed_files_in_named_folders_are_not_approved() {
+    for (server, file) in [
+        (
+            r#""command": "uv", "args": ["--directory", "srv", "run", "foo.py"]"#,
+            "srv/foo.py",
+        ),
+        (
+            r#""command": "npm", "args": ["--prefix", "srv", "start"]"#,
+            "srv/package.json",
+        ),
+        (
+            r#""command": "sh", "args": ["-c", "cd srv && node a.js"]"#,
+            "srv/a.js",
+        ),
+        (
+            r#""command": "/usr/bin/python3", "args": ["/opt/x.py"], "env": {"PYTHONPATH": "./lib"}"#,
+            "lib/json.py",
+        ),
+        (
+            r#""command": "/usr/bin/python3", "args": ["/opt/x.py"], "env": {"PYTHONPATH": "./lib"}"#,
+            "lib/json/__init__.py",
+        ),
+        (
+            r#""command": "serve", "env": {"PATH": "./bin:/usr/bin"}"#,
+            "bin/serve",
+        ),
+        (
+            r#""command": "npx", "args": ["-y", "pkg@1"]"#,
+            "node_modules/.bin/pkg",
+        ),
+        (r#""command": "npx", "args": ["-y", "pkg@1"]"#, ".npmrc"),
+    ] {
+        let files = Files::new();
+        files.write(
+            ".mcp.json",
+            &format!(r#"{{"mcpServers": {{"a": {{{server}}}}}}}"#),
+        );
+        for before in [None, Some("one")] {
+            if let Some(text) = before {
+                files.write(file, text);
+            }
+            let found = files.load_approved();
+            let check = || found.trust.check_server(&found.servers[0]);
+            assert_eq!(check(), Ok(()), "{server}");
+            files.write(file, "two");
+            assert!(check().is_err(), "{server}: {before:?}");
+        }
+    }
+}
+
+#[test]
+fn own_server_that_would_run_files_of_the_project_needs_approval() {
+    let server = r#"{"mcpServers": {"time": {"command": "SERVER", "args": ARGS}}}"#;
+    for (program, args, harmless, file) in [
+        (
+            "python3",
+            r#"["-m", "mcp_server_time"]"#,
+            "README.md",
+            "mcp_server_time.py",
+        ),
+        (
+            "python3",
+            r#"["-m", "mcp_server_time"]"#,
+            "src/x.py",
+            "json.py",
+        ),
+        (
+            "npx",
+            r#"["-y", "@a/time"]"#,
+            "package.json",
+            "node_modules/.bin/time",
+        ),
+        ("npx", r#"["-y", "@a/time"]"#, "index.js", ".npmrc"),
+    ] {
+        let files = Files::new();
+        let own = server.replace("SERVER", program).replace("ARGS", args);
+        fs::write(files.user.path().join("mcp.json"), own).unwrap();
+        files.write(harmless, "{}");
+        let found = files.load();
+        let check = |found: &Extensions| found.trust.check_server(&found.servers[0]);
+        assert_eq!(check(&found), Ok(()), "{args}");
+        assert_eq!(found.listing[0].state, ListedState::Approved);
+        assert_eq!(found.trust.items().count() + found.problems.len(), 0);
+        // It appears while crewdeck runs.
+        files.write(file, "one");
+        let refused = check(&found).unwrap_err().why;
+        assert!(
+            refused.contains(&format!("it would use {file}")),
+            "{refused}"
+        );
+        let found = files.load();
+        assert_eq!(found.listing[0].state, ListedState::NeedsApproval);
+        let notice = found.waiting_notice().unwrap();
+        assert!(
+            notice.contains("files that your own MCP servers would use (time)"),
+            "{notice}"
+        );
+        assert!(check(&found).is_err());
+        let approved = files.load_approved();
+        assert_eq!(check(&approved), Ok(()));
+        files.write(file, "two");
+        assert!(check(&approved).is_err(), "{file}");
+    }
+}
+
+/// Returns the digests of everything that can be approved.
+fn digests(found: &Extensions) -> Vec<String> {
+    let items = found.trust.items();
+    items.filter_map(|item| item.digest.clone().ok()).collect()
+}
+
+#[test]
+fn programs_of_the_project_in_the_search_path_are_checked() {
+    let files = Files::new();
+    let bin = files.root.path().join("bin");
+    files.write(
+        ".mcp.json",
+        r#"{"mcpServers": {"a": {"command": "serve"}}}"#,
+    );
+    files.write("bin/serve", "one");
+    let path = format!("/usr/bin:{}", bin.display());
+    let load = |decisions: &[String]| {
+        let environment = |name: &str| (name == "PATH").then(|| path.clone());
+        Extensions::load_from(
+            files.root.path(),
+            None,
+            || Decisions::approved(decisions),
+            environment,
+        )
+    };
+    let digests: Vec<String> = load(&[])
+        .trust
+        .items()
+        .filter_map(|i| i.digest.clone().ok())
+        .collect();
+    let found = load(&digests);
+    assert_eq!(found.trust.check_server(&found.servers[0]), Ok(()));
+    files.write("bin/serve", "two");
+    assert!(found.trust.check_server(&found.servers[0]).is_err());
+}
+
+#[test]
+fn own_server_may_name_data_of_the_project() {
+    let files = Files::new();
+    let data = files.root.path().join("app.db");
+    let own = format!(
+        r#"{{"mcpServers": {{"db": {{"command": "uvx", "args": ["mcp-server-sqlite", "--db-path", "{}"]}}}}}}"#,
+        data.display()
+    );
+    fs::write(files.user.path().join("mcp.json"), own).unwrap();
+    files.write("app.db", "one");
+    let found = files.load();
+    let check = || found.trust.check_server(&found.servers[0]);
+    assert_eq!(check(), Ok(()));
+    files.write("app.db", "two");
+    assert_eq!(check(), Ok(()));
+}

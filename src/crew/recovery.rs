@@ -22,9 +22,9 @@ use crate::store::{Requests, StoreError};
 
 /// Interval at which the roster records that working teammates are alive.
 const ALIVE_INTERVAL: Duration = Duration::from_secs(30);
-/// Maximum number of withdrawn requests that the notices describe one by one.
+/// Maximum number of withdrawn requests that have a notice each. Further withdrawn requests are only counted.
 const LOST_MAX: usize = 8;
-/// Maximum length, in characters, of a request's text in such a notice.
+/// Maximum length, in characters, of the text of a withdrawn request in its notice.
 const LOST_TEXT_MAX: usize = 160;
 
 /// Cleans up after an earlier crew, and selects the members that continue in a resumed session.

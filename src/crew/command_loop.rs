@@ -1,5 +1,6 @@
-//! The command loop of the crew and of viewers: runs commands one after another, except slow ones, which run
-//! concurrently. A prompt with attachments or hooks delays only the commands for the same agent that must not overtake it.
+//! The command loop of the crew and of viewers. It runs commands one after another, except slow commands, which run
+//! concurrently. A prompt with attachments or hooks also runs in the background: only later prompts, `/clear` and
+//! `/compact` for the same agent wait for it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -272,7 +272,7 @@ impl CrewHooks {
     }
 }
 
-/// Hooks that hold up an agent outside of its turns. Dropping this ends the registration.
+/// The registration of hooks that an agent waits for outside of its turns. It ends when this value is dropped.
 pub struct InterruptibleHooks<'a> {
     hooks: &'a CrewHooks,
     number: u64,

@@ -48,7 +48,7 @@ struct JobEntry {
     job: Job,
     output: HeadTailBuffer,
     cancel: CancellationToken,
-    /// The agent or user that stopped the job; `None` if it was not stopped.
+    /// The agent or user that stopped the job; `None` if the job was not stopped by an agent or user.
     killed_by: Option<String>,
 }
 
@@ -80,7 +80,7 @@ impl Jobs {
 }
 
 impl JobRunner {
-    /// Creates a runner without jobs. With `None` as the supervisor, jobs run without one.
+    /// Creates a runner without jobs. With `None` as the supervisor, jobs run without a supervisor.
     pub fn new(
         context: Arc<CrewContext>,
         signals: Arc<CrewSignals>,

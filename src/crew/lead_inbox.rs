@@ -16,7 +16,7 @@ pub struct LeadInbox {
     prompts: Arc<PromptQueue>,
     /// Number of texts from the crew that are queued for the lead.
     queued: AtomicUsize,
-    /// Number of news items that the lead has not been woken for yet.
+    /// Number of news items since the lead was last woken for news.
     news: AtomicUsize,
 }
 

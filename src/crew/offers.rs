@@ -25,7 +25,7 @@ const LISTING_INTERVAL: Duration = Duration::from_secs(1);
 const LISTING_MAX: Duration = Duration::from_secs(60);
 /// Maximum length of a URI that is offered, in bytes; a mention cannot be much longer.
 const URI_MAX: usize = 900;
-/// Maximum length of a description, in characters.
+/// Maximum length of the description of a resource or prompt, in characters.
 const ABOUT_MAX: usize = 200;
 
 /// Lists the resources and prompts of the servers in one background task, which starts when the user first asks for
@@ -125,7 +125,7 @@ impl OfferLists {
     }
 }
 
-/// Lists what a server offers, in at most [`LISTING_MAX`].
+/// Lists the resources and prompts of a server. After [`LISTING_MAX`], gives up and returns a problem for the user.
 async fn list(pool: &ServerPool, server: String) -> ServerOffers {
     let listed = tokio::time::timeout(LISTING_MAX, offers(pool, server.clone())).await;
     listed.unwrap_or_else(|_| ServerOffers {
@@ -138,7 +138,7 @@ async fn list(pool: &ServerPool, server: String) -> ServerOffers {
     })
 }
 
-/// Lists what a server offers. Starts it if it does not run.
+/// Lists the resources and prompts of a server. Starts the server if it is not running.
 async fn offers(pool: &ServerPool, server: String) -> ServerOffers {
     let (resources, templates, prompts) = tokio::join!(
         pool.resources(&server),
@@ -152,7 +152,7 @@ async fn offers(pool: &ServerPool, server: String) -> ServerOffers {
     let mut listed = Vec::new();
     for found in [templates, resources] {
         match found {
-            // Resources before templates.
+            // Puts the resources before the resource templates.
             Ok(found) => listed.splice(0..0, found).for_each(drop),
             Err(error) => checked("resources", error),
         }

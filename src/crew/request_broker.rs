@@ -38,8 +38,8 @@ pub struct RequestBroker {
     parts: BrokerParts,
     known: Mutex<HashMap<RequestId, RequestStatus>>,
     waiting: Mutex<HashMap<RequestId, Waiter>>,
-    /// Requests that the lead did not decide after the last reminder. The crew counts as idle although they are
-    /// pending.
+    /// Requests that the lead did not decide after the last reminder. The crew counts as idle although these requests
+    /// are pending.
     given_up: Mutex<Vec<RequestId>>,
     /// Locked while requests are read from disk, so that each change is published once and in order. The value is true
     /// after the first read.
@@ -61,7 +61,7 @@ pub struct PendingRequest {
     busy: BusyGuard,
 }
 
-/// The result of filing a request: an approval of an earlier run applies to it, or it is pending.
+/// The result of filing a request: an approval of an earlier run applies to the request, or the request is pending.
 pub enum RequestTicket {
     /// An equal request of an earlier run was approved. Its approval is used, and nothing was filed.
     Decided(Request),
@@ -241,7 +241,7 @@ impl RequestBroker {
 
     /// Carries out the decision on `request`, and wakes the agent that waits for the decision. If no agent waits, sends
     /// the decision as a message. `decided_now` is false if the request was decided before this crew started. Such a
-    /// decision is carried out only if the earlier crew did not finish this.
+    /// decision is carried out only if the earlier crew did not finish carrying it out.
     async fn follow(&self, request: Request, decided_now: bool) {
         let followup = &self.parts.followup;
         let is_news = decided_now || request.has_open_follow_up();
@@ -387,8 +387,8 @@ impl RequestBroker {
         waits > 0 && self.parts.registry.subagents_of(name) <= waits
     }
 
-    /// Returns the pending requests if none of them waits for the user. Returns `None` if one does, if an agent is
-    /// about to continue because its request was just decided, or if the requests cannot be read.
+    /// Returns the pending requests if none of them waits for the user. Returns `None` if one of them waits for the
+    /// user, if an agent is about to continue because its request was just decided, or if the requests cannot be read.
     pub async fn pending_without_user(&self) -> Option<Vec<Request>> {
         let waiting: Vec<RequestId> = lock(&self.waiting).keys().cloned().collect();
         if !self.has_pending() {

@@ -1,4 +1,4 @@
-//! Signals changes to the components that wait for changes, and counts the work because of which the crew is busy.
+//! Signals changes to the components that wait for changes, and counts the pieces of work that keep the crew busy.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -106,8 +106,8 @@ fn decode_as_stored(raw: &[u8]) -> Result<DecodedImage, String> {
 }
 
 /// Returns the image in the form that is sent to the model, without metadata. If the image is upright and within
-/// [`SIDE_MAX`] and [`SENT_MAX`], its pixels are unchanged. Otherwise it is turned upright, scaled down if necessary,
-/// and encoded again.
+/// `SIDE_MAX` and `SENT_MAX`, its pixels are unchanged. Otherwise it is turned upright, scaled down if necessary, and
+/// encoded again.
 ///
 /// # Errors
 /// Returns the reason if the image cannot be decoded or its size cannot be reduced enough.

@@ -16,8 +16,8 @@ const READ_MAX: u64 = 64 * 1024 * 1024;
 /// part counts as binary.
 const PROBE: usize = 8000;
 
-/// Reads the text file at `at`, which has `size` bytes. If the file is too long to attach, returns its first lines,
-/// after a line that says how many of the file's lines follow.
+/// Reads the text file at `at`, which has `size` bytes. If the file is too long to attach, returns its first lines
+/// after a line such as `(first 2000 of 3500 lines)`.
 ///
 /// # Errors
 /// Returns the reason if the file cannot be attached.

@@ -185,8 +185,8 @@ impl RestoredTeammate {
     }
 }
 
-/// Returns whether a teammate is paused after a turn that ended with `end`. It is if its model has failed or it was
-/// interrupted. A paused teammate stays paused after a compaction.
+/// Returns whether a teammate is paused after a turn that ended with `end`. This is so if its model has failed or the
+/// turn was interrupted, or if the turn was a compaction and the teammate was paused before.
 fn is_paused_after(was_paused: bool, is_compaction: bool, end: &TurnEnd) -> bool {
     match end {
         TurnEnd::Interrupted | TurnEnd::Failed { .. } => true,

@@ -73,7 +73,7 @@ pub struct Components {
     pub teammates: Arc<Teammates>,
     pub host: Arc<dyn Host>,
     pub skills: Arc<SkillWatch>,
-    /// `None` if no MCP server is configured.
+    /// The MCP servers of the crew; `None` if no MCP server is configured.
     pub servers: Option<Arc<CrewServers>>,
     pub budget: Arc<TeamBudget>,
     pub watcher: Watcher,

@@ -17,7 +17,7 @@ pub struct BranchStatus {
     context: Arc<CrewContext>,
     errors: Arc<FileErrors>,
     board: Arc<BoardView>,
-    /// `None` if worktrees are not in use.
+    /// The worktree store; `None` if worktrees are not in use.
     worktrees: Option<Worktrees>,
     /// The status of the branches that was last published. Locked during a scan of the branches, so that changes are
     /// published in order.

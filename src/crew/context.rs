@@ -26,7 +26,7 @@ pub struct CrewContext {
     /// Tracks the crew's background futures, so that [`super::Crew::stop`] can wait for them.
     pub tracker: TaskTracker,
     pub stop: CancellationToken,
-    /// `None` if no hook is configured.
+    /// The hooks of the crew; `None` if no hook is configured.
     pub hooks: Option<Arc<CrewHooks>>,
 }
 

@@ -23,7 +23,7 @@ pub struct MergeService {
     board: Arc<BoardView>,
     branches: Arc<BranchStatus>,
     lead: Arc<LeadInbox>,
-    /// `None` if worktrees are not in use.
+    /// The worktree store; `None` if worktrees are not in use.
     worktrees: Option<Worktrees>,
     policy: MergePolicy,
     /// Locked during a merge or worktree removal that the user requested, so that these run one at a time.

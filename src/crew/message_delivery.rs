@@ -17,8 +17,8 @@ use crate::domain::timestamp::Timestamp;
 use crate::protocol::event::NoticeLevel;
 use crate::store::{Mailbox, Roster, StoreError};
 
-/// Maximum time that a check of an inbox waits for the reader lock of that inbox. The wait is needed because checks by
-/// this crew can overlap, and one check would mistake another for a different program that reads the inbox.
+/// Maximum time that a check of an inbox waits for the reader lock of that inbox. Checks by this crew can overlap:
+/// without a wait, one check would take the other for a different program that reads the inbox.
 const LOOK_WAIT: Duration = Duration::from_millis(50);
 /// Interval at which the crew checks whether another program still reads an inbox.
 const LOOK_AGAIN: Duration = Duration::from_millis(100);

@@ -259,8 +259,8 @@ impl ViewerStores {
         done.await.map(|_| ()).map_err(|e| e.to_string())
     }
 
-    /// Executes an action of the user on the board. If a crew runs, it notices and publishes the changed files.
-    /// Otherwise the viewer publishes them.
+    /// Executes an action of the user on the board. If the crew runs, the crew notices the changed files and publishes
+    /// the change. Otherwise the viewer publishes it.
     async fn act(&self, command: TaskCommand) -> Result<(), String> {
         let stores = ActionStores {
             root: self.root.clone(),
@@ -437,8 +437,8 @@ impl ViewerStores {
     }
 }
 
-/// Why a message in a viewer cannot attach a resource of an MCP server: the reason at the end of the error for the
-/// user.
+/// The reason, in the error for the user, why a message that is written in a viewer cannot attach a resource of an MCP
+/// server.
 const RESOURCES_ELSEWHERE: &str = "only the crewdeck that runs this crew reads resources of MCP servers: write the message in its window";
 const PROMPTS_ELSEWHERE: &str = "Only the crewdeck that runs this crew calls prompts of MCP servers: write the message in its window.";
 const NO_CREW: &str = "No crew is running here: start it with crewdeck --resume.";

@@ -1,5 +1,5 @@
-//! Removes a worktree for the user. First reports what the removal would lose. After the user has confirmed that,
-//! removes the worktree if the removal would still lose exactly that.
+//! Removes a worktree for the user. First reports what the removal would lose. After the user has confirmed the loss,
+//! removes the worktree, provided that the removal would lose nothing else by then.
 
 use std::sync::Arc;
 

@@ -28,7 +28,7 @@ pub struct TaskWorktrees {
     context: Arc<CrewContext>,
     registry: Arc<AgentRegistry>,
     board: Arc<BoardView>,
-    /// `None` if worktrees are not in use.
+    /// The worktree store; `None` if worktrees are not in use.
     store: Option<Worktrees>,
 }
 

@@ -105,8 +105,8 @@ pub struct AgentSettings {
     pub memory: Arc<ProjectMemory>,
     /// Facts about the machine and the project, collected when the crew starts.
     pub environment: Environment,
-    /// Returns a random number of at least 0 and less than 1. It varies the delays before retries of model calls, so
-    /// that agents do not retry all at once.
+    /// Returns a random number from 0 to 1. It varies the delays before retries of model calls, so that agents do not
+    /// retry all at once.
     pub jitter: fn() -> f64,
 }
 

@@ -14,7 +14,7 @@ use crate::protocol::{Command, EventKind, SentCommand};
 pub const COMMANDS_MAX: usize = 256;
 const CONCURRENT_MAX: usize = 16;
 
-/// Maximum number of unfinished commands in [`OrderedPrompts`], of all agents together.
+/// Maximum number of unfinished commands in `OrderedPrompts`, of all agents together.
 const ORDERED_MAX: usize = 64;
 
 /// The error for a command beyond [`CONCURRENT_MAX`] or [`ORDERED_MAX`].

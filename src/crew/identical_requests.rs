@@ -19,8 +19,8 @@ pub fn decide_with_like(
                 target: same.target,
                 ..decision.clone()
             };
-            // Fails for a request that was decided in the meantime or that the approver itself filed. Such a request
-            // stays as it is.
+            // Fails for a request that was decided in the meantime, and for a request of the approver itself. Such a
+            // request stays as it is.
             let _ = requests.decide(&decision, now);
         }
     }

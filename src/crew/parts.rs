@@ -89,7 +89,7 @@ pub struct CrewParts {
     pub publisher: EventSender,
     pub clock: fn() -> Timestamp,
     pub new_id: fn() -> String,
-    /// Returns a random number of at least 0 and less than 1. It varies the delays before retries of model calls, so
-    /// that agents do not retry all at once.
+    /// Returns a random number from 0 to 1. It varies the delays before retries of model calls, so that agents do not
+    /// retry all at once.
     pub jitter: fn() -> f64,
 }

@@ -58,7 +58,8 @@ pub fn losses_event(board: &Board, trees: &Worktrees, id: TaskId) -> Result<Even
 /// Removes the worktree of a task. Returns the message for the user.
 ///
 /// # Errors
-/// Fails if the worktree is in use, or if the removal would lose something other than what the user has `confirmed`.
+/// Fails if the worktree is in use, or if the removal would lose something and this differs from what the user has
+/// `confirmed`.
 pub fn remove(
     board: &Board,
     trees: &Worktrees,
@@ -114,8 +115,8 @@ impl WorktreeRemoval {
     /// removed.
     ///
     /// # Errors
-    /// Fails if the worktree is in use, its hooks were interrupted, or the removal would lose something other than what
-    /// the user has `confirmed`.
+    /// Fails if the worktree is in use, if its hooks were interrupted, or if the removal would lose something and this
+    /// differs from what the user has `confirmed`.
     pub async fn remove(
         &self,
         id: TaskId,

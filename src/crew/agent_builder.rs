@@ -40,8 +40,8 @@ pub struct Agent {
 }
 
 impl Agent {
-    /// Runs one turn. If the crew stops during the turn, interrupts the turn, waits until it has ended, and returns
-    /// `None`. Waiting keeps the conversation on disk complete.
+    /// Runs one turn. If the crew stops during the turn, interrupts the turn, waits until it has ended so that the
+    /// conversation on disk is complete, and returns `None`.
     pub async fn run_turn(
         &mut self,
         start: TurnInput,
@@ -54,7 +54,7 @@ impl Agent {
         } = self;
         let interrupt = async {
             stop.cancelled().await;
-            // If the queue is full, the interrupt is lost, and the turn ends when the process exits.
+            // If the queue is full, the interrupt is lost. The turn then ends when the process exits.
             let _ = handle.control.try_send(Control::Interrupt);
             std::future::pending::<()>().await;
         };
@@ -67,42 +67,46 @@ impl Agent {
     }
 }
 
-/// What distinguishes one agent from others, as input for [`AgentBuilder::build`].
+/// The properties of one agent, as input for [`AgentBuilder::build`]. Settings that all agents share are in
+/// `AgentSettings`.
 pub struct AgentSpec<'a> {
     pub name: Name,
     pub caller: Caller,
     pub limits: TurnLimits,
     pub gate: PlanGate,
     pub tags: Vec<String>,
-    /// The agent's name, role and team as text, which is repeated after a compaction; empty for the lead.
+    /// The agent's name, role and team as text, which is added to the conversation again after a compaction. Empty for
+    /// the lead and for subagents.
     pub identity: String,
-    /// The name of the agent's own model. If empty, the agent uses the lead's model, also after the user switches the
-    /// lead to another model.
+    /// The name of the agent's own model. If empty, the agent uses the crew's shared model, even after the user
+    /// switches that model.
     pub model: String,
-    /// The agent's role, if it is one that is defined in a file.
+    /// The agent's role; `None` if no role file defines it.
     pub role: Option<AppliedRole>,
-    /// Further limits on the agent's tools: those of its parent. A tool must be permitted by all of them.
+    /// Limits on the agent's tools in addition to those of its role. For a subagent, these are the limits of its
+    /// parent. The agent gets a tool only if all limits permit it.
     pub tools: Vec<ToolSelection>,
-    /// The list of roles for the system prompt; only the lead has one.
+    /// The list of roles for the system prompt of the lead. Empty for all other agents.
     pub roles: String,
     pub system: &'a (dyn Fn(&PromptContext) -> String + Sync),
 }
 
 pub struct AgentSettings {
-    /// The names of the allowed tools; `None` allows all.
+    /// The names of the tools that the settings allow; `None` allows all tools.
     pub tools: Option<Vec<String>>,
-    /// Maximum run time of a program that an agent starts.
+    /// Maximum run time of a program that an agent's tool call starts.
     pub tool_timeout: Duration,
-    /// The supervisor of the agents' programs. With `None`, programs run directly.
+    /// The supervisor of the programs that agents start. With `None`, programs run without a supervisor.
     pub supervisor: Option<Arc<Supervisor>>,
     pub rules: SharedRules,
-    /// The share of the context window, in percent, at which a conversation is compacted.
+    /// Percentage of the model's context window. A conversation that fills more is compacted.
     pub compact_at: u64,
-    /// The project's instruction files.
+    /// The project's instruction files (AGENTS.md or CLAUDE.md) for the system prompts.
     pub memory: Arc<ProjectMemory>,
     /// Facts about the machine and the project, collected when the crew starts.
     pub environment: Environment,
-    /// Returns a random number in 0..1. It varies the delays of retries, so that agents do not retry all at once.
+    /// Returns a random number from 0 to 1. It varies the delays before retries of model calls, so that agents do not
+    /// retry all at once.
     pub jitter: fn() -> f64,
 }
 
@@ -149,12 +153,13 @@ impl AgentBuilder {
         self.skills.store()
     }
 
-    /// Returns the project's instruction files, as every agent is given them.
+    /// Returns the project's instruction files, which are part of every agent's system prompt.
     pub fn memory(&self) -> &ProjectMemory {
         &self.settings.memory
     }
 
-    /// Returns the tools that `caller` may use and that the settings allow, in the order of the tool table.
+    /// Returns the tools for agents of the kind `caller`, without those that the settings exclude, in the order of the
+    /// tool table.
     fn tools_for(&self, caller: Caller) -> Vec<&'static Tool> {
         table::for_caller(caller)
             .filter(|t| {
@@ -166,7 +171,7 @@ impl AgentBuilder {
             .collect()
     }
 
-    /// Returns the hooks as the agent calls them; `None` if none is configured.
+    /// Returns the hooks in the form in which the new agent calls them; `None` if no hook is configured.
     fn hooks_of(&self, spec: &AgentSpec<'_>) -> Option<AgentHooks> {
         let hooks = self.context.hooks.as_ref()?;
         let role = spec.role.as_ref().map(|role| role.role.name.clone());
@@ -177,7 +182,7 @@ impl AgentBuilder {
         Some(hooks.for_agent(&spec.name, kind))
     }
 
-    /// Builds an agent. Its tools call the crew through `host`.
+    /// Builds an agent. When the agent calls tools, these call the crew through `host`.
     pub fn build(&self, spec: AgentSpec<'_>, host: Arc<dyn Host>) -> Agent {
         let hooks = self.hooks_of(&spec);
         let mut tools = self.tools_for(spec.caller);
@@ -186,7 +191,8 @@ impl AgentBuilder {
         let limits: Arc<[ToolSelection]> = own_limits.into_iter().chain(spec.tools).collect();
         tools.retain(|tool| limits.iter().all(|limit| limit.permits(tool.name)));
         let rounds = role.and_then(|r| r.role.rounds_max).or(spec.limits.rounds);
-        // An agent that needs an approved plan must be able to submit one, even if the settings exclude the tool.
+        // An agent that needs an approved plan must be able to submit a plan, even if the settings exclude the tool for
+        // it.
         let submit = table::find(table::SUBMIT_PLAN).filter(|_| spec.gate == PlanGate::Closed);
         tools.extend(submit.filter(|s| !tools.iter().any(|t| t.name == s.name)));
         let prompt_context = PromptContext {
@@ -279,8 +285,9 @@ impl AgentBuilder {
     }
 }
 
-/// Adds to the limits of an agent that it gets no server that another role describes. `role` is the agent's own. The limit
-/// does not apply to the agent's subagents, which have roles of their own.
+/// Returns `limits` with an additional limit that hides the MCP servers of other roles. A server belongs to a role if
+/// the role's file defines it. `role` is the agent's own role. The additional limit does not apply to the agent's
+/// subagents, which have their own roles.
 fn without_servers_of_others(
     limits: &Arc<[ToolSelection]>,
     role: Option<&str>,

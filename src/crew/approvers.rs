@@ -10,9 +10,9 @@ pub struct Approvers {
     pub shutdown: Approver,
     /// Approves tool calls that need permission under the policy.
     pub tool: Approver,
-    /// Decides whether a budget is raised. Only `Ask` or `Deny`, since no agent may raise a budget.
+    /// Decides whether a budget is raised. Only `Ask` or `Deny`, since only the user may raise a budget.
     pub budget: Approver,
-    /// Answers questions to the user: `Ask` if a user is present, otherwise `Deny`.
+    /// Answers the questions that agents ask the user: `Ask` if a user is present, otherwise `Deny`.
     pub question: Approver,
 }
 
@@ -27,8 +27,8 @@ impl Approvers {
         }
     }
 
-    /// Returns the approver of `request`. The lead cannot decide its own requests: they go to the user, or are denied
-    /// if no user is present.
+    /// Returns the approver of `request`. If the settings name the lead as approver and the lead itself filed the
+    /// request, returns `Ask` if a user is present, otherwise `Deny`.
     pub fn of_request(self, request: &Request) -> Approver {
         match self.of(request.kind) {
             Approver::Lead if request.from.is_lead() => self.question,
@@ -40,7 +40,7 @@ impl Approvers {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Route {
     User,
-    /// The lead decides the request, which it receives as a message of this kind.
+    /// The lead decides the request, which is sent to it as a message of this kind.
     Lead(MailKind),
     /// The settings decide the request at once, with this verdict and comment.
     Decided(Verdict, &'static str),
@@ -53,7 +53,7 @@ pub fn route(request: &Request) -> Route {
             RequestKind::Plan => MailKind::PlanRequest,
             RequestKind::Shutdown => MailKind::ShutdownRequest,
             RequestKind::Permission | RequestKind::Budget => MailKind::PermissionRequest,
-            // Questions go to the user, so they have no message kind of their own.
+            // Never used for a question, which the lead cannot decide. No message kind exists for questions.
             RequestKind::Question => MailKind::Message,
         }),
         Approver::Auto | Approver::Deny if request.kind == RequestKind::Question => {

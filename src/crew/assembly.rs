@@ -1,4 +1,4 @@
-//! Wires the components of a crew: creates each component after those that it needs.
+//! Creates and connects the components of a crew: each component after the components that it uses.
 
 use std::sync::{Arc, RwLock, Weak};
 
@@ -50,30 +50,30 @@ use crate::domain::worktree::MergePolicy;
 use crate::store::{Board, Mailbox, PromptQueue, Requests, Roster, Worktrees};
 use crate::tools::host::Host;
 
-/// What the start of a crew determines before it creates the components, as input for [`assemble`].
+/// The results of the first steps of a crew's start, as input for [`assemble`].
 pub struct StartChecks {
     pub board: Board,
-    /// The board as it was first published.
+    /// The tasks on the board when it was first published.
     pub graph: TaskGraph,
-    /// The worktree store, and what triggers merges. `None` if all agents work in the project directory.
+    /// The worktree store, and the policy that says what triggers merges. `None` if worktrees are not in use.
     pub worktrees: Option<(Worktrees, MergePolicy)>,
     pub environment: Environment,
 }
 
-/// The result of [`assemble`]: the components that the start of a crew calls directly. All other components are
-/// reachable from them.
+/// The result of [`assemble`]: the components that the rest of the crew's start calls directly. These components
+/// contain references to all others.
 pub struct Components {
     pub context: Arc<CrewContext>,
     pub signals: Arc<CrewSignals>,
     pub registry: Arc<AgentRegistry>,
     pub lead: LeadParts,
-    /// The team to start unless the session is resumed.
+    /// The team preset whose teammates are started, unless the session is resumed.
     pub preset: Option<TeamPreset>,
     pub builder: Arc<AgentBuilder>,
     pub teammates: Arc<Teammates>,
     pub host: Arc<dyn Host>,
     pub skills: Arc<SkillWatch>,
-    /// `None` if no MCP server is configured.
+    /// The MCP servers of the crew; `None` if no MCP server is configured.
     pub servers: Option<Arc<CrewServers>>,
     pub budget: Arc<TeamBudget>,
     pub watcher: Watcher,
@@ -82,7 +82,7 @@ pub struct Components {
     pub commands: Commands,
 }
 
-/// The components that are created first, because they depend only on each other.
+/// The components that are created first, because they use no components outside of this group.
 struct BaseComponents {
     context: Arc<CrewContext>,
     signals: Arc<CrewSignals>,
@@ -128,8 +128,9 @@ impl BaseComponents {
         }
     }
 
-    /// Creates the board view and the components that respond to its changes. The board view reports changes to
-    /// [`BoardFollowup`], which in turn needs the board view.
+    /// Creates the board view and the components that respond to changes of the board. The board view and
+    /// [`BoardFollowup`] refer to each other: the board view reports changes to [`BoardFollowup`], which reads the
+    /// board view.
     fn board(
         &self,
         board: Board,

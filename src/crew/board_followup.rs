@@ -1,5 +1,6 @@
-//! Responds to changes of the board, whichever process made them: reports progress to the lead, merges completed
-//! work, interrupts a teammate whose task was taken, and creates worktrees for tasks that the user claimed.
+//! Responds to changes of the board, no matter which process made them: reports progress to the lead, merges the
+//! branches of completed tasks, interrupts a teammate whose task the user has taken, and creates worktrees for tasks
+//! that the user claimed.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
@@ -26,7 +27,7 @@ pub struct BoardFollowup {
     pub board: Arc<BoardView>,
     pub worktrees: Arc<TaskWorktrees>,
     pub merges: Arc<MergeService>,
-    /// Tasks of the user for which no worktree creation may be started: one is running, or one has failed since the
+    /// The user's tasks for which no creation of a worktree is started, because one is running or has failed since the
     /// crew started.
     handled: Mutex<BTreeSet<TaskId>>,
 }
@@ -60,9 +61,9 @@ impl BoardFollowup {
         }
     }
 
-    /// Reports newly completed tasks to the lead, except the lead's own, and starts the automatic merges of the tasks'
-    /// branches. The lead reads the report in its next model call. If the crew becomes idle first, the lead is woken to
-    /// read it.
+    /// Reports newly completed tasks to the lead, and starts the automatic merges of their branches. Tasks that the
+    /// lead itself completed are left out of both. The lead reads the report in its next model call. If the crew
+    /// becomes idle before that call, the lead is woken to read the report.
     fn report_progress(self: &Arc<Self>, known: &TaskGraph, changed: &[Arc<Task>]) {
         for task in changed
             .iter()
@@ -92,9 +93,9 @@ impl BoardFollowup {
         }
     }
 
-    /// Responds to the user's changes of the board, whichever process made them: interrupts a teammate whose task the
-    /// user has taken, adds a note to the lead's next model call, and creates worktrees for tasks that the user
-    /// claimed.
+    /// Responds to the user's changes of the board, no matter which process made them: interrupts a teammate whose task
+    /// the user has taken, adds a note about claimed and taken tasks to the lead's next model call, and creates
+    /// worktrees for tasks that the user claimed.
     fn follow_user(self: &Arc<Self>, known: &TaskGraph, changed: &[Arc<Task>]) {
         for task in changed {
             let before = known.get(task.id);
@@ -114,7 +115,8 @@ impl BoardFollowup {
         self.create_user_worktrees(changed.iter().map(|t| &**t));
     }
 
-    /// Interrupts a teammate whose task the user has taken. The lead is not interrupted, since it talks with the user.
+    /// Interrupts the teammate `name`, whose task the user has taken, if it is working. Never interrupts the lead,
+    /// since the lead talks with the user.
     fn stop_taken(&self, name: &Name, task: TaskId) {
         let Some(handle) = self.registry.find(name).filter(|_| !name.is_lead()) else {
             return;
@@ -125,7 +127,7 @@ impl BoardFollowup {
         }
     }
 
-    /// Creates the missing worktrees of those `tasks` that the user has claimed.
+    /// Creates a worktree for each task in `tasks` that the user has claimed and that has none.
     pub fn create_user_worktrees<'a>(self: &Arc<Self>, tasks: impl Iterator<Item = &'a Task>) {
         if !self.worktrees.are_used() {
             return;
@@ -136,8 +138,9 @@ impl BoardFollowup {
             }
             let (own, id, busy) = (Arc::clone(self), task.id, self.signals.busy());
             self.context.spawn(async move {
-                // After a failure the task stays in `handled`, so that the error is reported once and not at each read
-                // of the board. Otherwise the entry is removed, so that a later claim can create the worktree again.
+                // After a failure the task stays in `handled`, so that the error is reported only once and not each
+                // time that the board is read. After a success the task is removed from `handled`, so that the worktree
+                // can be created again for a later claim.
                 if own.create_user_worktree(id).await {
                     lock(&own.handled).remove(&id);
                 }
@@ -153,7 +156,7 @@ impl BoardFollowup {
             && self.worktrees.dir_of(task).is_none()
     }
 
-    /// Reads the current state of the task. Returns the task if the user still works on it.
+    /// Reads the task from disk. Returns it if the user still works on it.
     async fn works_on(&self, id: TaskId) -> Option<Arc<Task>> {
         let board = self.board.store().clone();
         let task = blocking(move || board.get(id)).await.ok()?;
@@ -162,10 +165,11 @@ impl BoardFollowup {
         is_theirs.then_some(task)
     }
 
-    /// Creates the worktree of a task that the user claimed, and announces it. Returns false if the worktree could not
-    /// be created.
+    /// Creates the worktree of a task that the user claimed, and tells the user its directory. Returns false if the
+    /// creation has failed; true also if no worktree is needed any more.
     async fn create_user_worktree(self: &Arc<Self>, id: TaskId) -> bool {
-        // The published board may be outdated: the worktree may exist by now, or the task may have been released.
+        // The caller knows only the published board, which may be outdated: the worktree may exist by now, or the task
+        // may have been released.
         let Some(task) = self
             .works_on(id)
             .await

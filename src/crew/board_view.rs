@@ -1,5 +1,5 @@
-//! Holds the board as the crew last published it, reads the board again after changes, and informs an observer of what
-//! has changed.
+//! Holds the board as it was last published. Reads the board again after changes, and informs an observer of what has
+//! changed.
 
 use std::sync::{Arc, PoisonError, RwLock, Weak};
 
@@ -14,7 +14,8 @@ use crate::protocol::event::{BoardEvent, EventKind, NoticeLevel};
 use crate::store::{Board, StoreError, TaskSet};
 
 pub trait BoardObserver: Send + Sync {
-    /// Called before the tasks in `changed` are published. `known` is the board as it was last published.
+    /// Called before the tasks in `changed` are published, with their new state. `known` is the board as it was last
+    /// published.
     fn board_changed(self: Arc<Self>, known: &TaskGraph, changed: &[Arc<Task>]);
 }
 
@@ -30,7 +31,7 @@ pub struct BoardView {
 }
 
 impl BoardView {
-    /// Creates a view of `board`. `published` is the state of the board that was published last.
+    /// Creates a view of `board`. `published` contains the tasks as they were last published.
     pub fn new(
         context: Arc<CrewContext>,
         errors: Arc<FileErrors>,
@@ -64,10 +65,10 @@ impl BoardView {
         )
     }
 
-    /// Reads the tasks in `which` again and publishes those that have changed. Returns the published board; `None` if
-    /// the board cannot be read.
+    /// Reads the tasks in `which` from disk and publishes those that have changed. Returns the whole board as it is now
+    /// published; `None` if the board cannot be read.
     pub async fn read(&self, which: TaskSet) -> Option<Arc<TaskGraph>> {
-        // One at a time, so that changes are published in the order in which they were read.
+        // One read at a time, so that changes are published in the order in which they were read.
         let _reading = self.reading.lock().await;
         let (board, known) = (self.board.clone(), self.graph());
         let news = blocking(move || board.update_since(&which, &known)).await;
@@ -100,8 +101,8 @@ impl BoardView {
         Some(self.graph())
     }
 
-    /// Runs `change`, which changes the board, and publishes the event that `event` makes from the result. The board is
-    /// not read meanwhile, so this event is published before the changed tasks.
+    /// Runs `change`, which changes the board on disk. Then publishes an event that `event` creates from the result. No
+    /// other call reads the board during that time, so this event is published before the changed tasks.
     pub async fn change<T>(
         &self,
         change: impl Future<Output = Result<T, String>>,

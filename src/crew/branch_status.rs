@@ -12,16 +12,18 @@ use crate::domain::worktree::{self, Branch, CheckedOut, WorktreeName};
 use crate::protocol::event::{BRANCHES_MAX, BoardEvent, EventKind};
 use crate::store::{BranchSnapshot, ScanMode, Worktrees, checked_out};
 
-/// Reads the merge status of the task branches and publishes what has changed.
+/// Reads the merge status of the tasks' branches, and publishes the branches whose status has changed.
 pub struct BranchStatus {
     context: Arc<CrewContext>,
     errors: Arc<FileErrors>,
     board: Arc<BoardView>,
-    /// `None` if worktrees are not in use.
+    /// The worktree store; `None` if worktrees are not in use.
     worktrees: Option<Worktrees>,
-    /// The branch status that was last published. Locked during a scan, so that changes are published in order.
+    /// The status of the branches that was last published. Locked during a scan of the branches, so that changes are
+    /// published in order.
     published: tokio::sync::Mutex<BranchSnapshot>,
-    /// The checked-out commit that was last published. Locked while it is read and published.
+    /// The commit that was last published as checked out in the project directory. Locked while the checked-out commit
+    /// is read and published.
     head: tokio::sync::Mutex<Option<CheckedOut>>,
 }
 
@@ -83,12 +85,13 @@ impl BranchStatus {
             for event in branch_events(&changed) {
                 self.context.publish(event).await;
             }
-            // The results are published before the scan continues.
+            // A partial scan continues after its results were published.
             how = known.is_partial().then_some(ScanMode::IfChanged);
         }
     }
 
-    /// Scans the branches of the worktrees. Returns the unmerged branches of completed tasks, as text for the lead.
+    /// Scans the branches of the worktrees. Returns a text for the lead for each completed task whose branch is not
+    /// merged yet, such as `wt/NAME (#7)`.
     pub async fn unmerged(&self) -> Vec<String> {
         if self.worktrees.is_none() {
             return Vec::new();

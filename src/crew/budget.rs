@@ -1,4 +1,4 @@
-//! The crew's budgets. An agent that reaches a budget pauses before its next model call, and the user is asked to
+//! The crew's budgets. An agent that reaches a budget pauses before its next model call, and a request asks the user to
 //! raise the budget.
 
 use std::collections::BTreeMap;
@@ -21,32 +21,33 @@ use crate::domain::team::Activity;
 use crate::domain::usage::Usage;
 use crate::protocol::event::{AgentEvent, CrewEvent, EventKind, NoticeLevel};
 
-/// The usage of the agents, and the pending requests to raise a budget.
+/// The budgets of the crew, what has been used of them, and the requests to raise them.
 pub struct TeamBudget {
     context: Arc<CrewContext>,
     broker: Arc<RequestBroker>,
     models: Arc<ModelSwitch>,
-    /// Maximum number of concurrent model calls. Not enforced here, only published.
+    /// Maximum number of concurrent model calls. Only published here; the rate limiter enforces it.
     calls: usize,
     ledger: Mutex<Ledger>,
-    /// The pending requests to the user to raise a budget, at most one for each budget.
+    /// One entry for each budget that an agent has reached. For each budget, at most one request is pending at a time.
     questions: Mutex<BTreeMap<BudgetKey, Arc<BudgetQuestion>>>,
-    /// Agents that may not call their model again in this turn, with the reason.
+    /// The agents that may not call their model again in their current turn, each with the reason.
     denied: Mutex<BTreeMap<Name, String>>,
 }
 
-/// A request to raise a budget, for which several agents may wait.
+/// The requests to raise one budget. Several agents may wait for the same request.
 #[derive(Default)]
 struct BudgetQuestion {
-    /// The number of denials so far. An agent that waits for `asking` compares it before and after. If it has grown,
-    /// the last denial applies to that agent too, and the agent does not file another request.
+    /// The number of denied requests so far. An agent reads this number before and after it waits for the lock of
+    /// `asking`. If the number has grown, the last denial applies to that agent too, and the agent does not file
+    /// another request.
     denials: AtomicU64,
-    /// The reason of the last denial. The agent that files the request keeps this locked until the request is decided.
+    /// The reason of the last denial. An agent that files a request holds this lock until the request is decided.
     asking: tokio::sync::Mutex<String>,
 }
 
 impl TeamBudget {
-    /// Creates a budget with no usage. `calls` is the maximum number of concurrent model calls.
+    /// Creates the budgets with nothing used. `calls` is the maximum number of concurrent model calls.
     pub fn new(
         context: Arc<CrewContext>,
         broker: Arc<RequestBroker>,
@@ -65,7 +66,7 @@ impl TeamBudget {
         }
     }
 
-    /// Returns the current budgets and usage, to be published.
+    /// Returns the current budgets and how far each was raised, to be published.
     fn limits(&self) -> Limits {
         let ledger = lock(&self.ledger);
         Limits {
@@ -75,7 +76,7 @@ impl TeamBudget {
         }
     }
 
-    /// Returns whether a used-up budget keeps `agent` from calling its model.
+    /// Returns whether `agent` may not call its model because a budget is used up.
     pub fn is_over(&self, agent: &Name) -> bool {
         self.reached(agent).is_some()
     }
@@ -96,7 +97,7 @@ impl TeamBudget {
 
 impl BudgetGate for TeamBudget {
     fn begin(&self, agent: &Name) {
-        // A subagent runs within its parent's turn, so the parent's denial still applies.
+        // A subagent's turn is part of its parent's turn, so a denial for the parent still applies.
         if agent.parent().is_none() {
             lock(&self.denied).remove(agent);
         }
@@ -112,8 +113,11 @@ impl BudgetGate for TeamBudget {
 }
 
 impl TeamBudget {
-    /// Waits until no budget keeps `agent` from its next model call. All agents that wait for the same budget share one
-    /// request. If the user denies the request, returns an error with the reason.
+    /// Waits until `agent` may make its next model call: no budget is used up, or the user has raised the budget. All
+    /// agents that wait for the same budget share one request.
+    ///
+    /// # Errors
+    /// Returns the reason if the request is not approved.
     async fn wait_for_budget(&self, agent: &Name) -> Result<(), String> {
         loop {
             let Some(reached) = self.reached(agent) else {
@@ -139,7 +143,7 @@ impl TeamBudget {
             if question.denials.load(Ordering::SeqCst) != before {
                 return self.deny(agent, last.clone());
             }
-            // Another agent may have asked in the meantime, and the budget may have been raised.
+            // Another agent may have asked in the meantime, so that the user has already raised the budget.
             let Some(reached) = self.reached(agent).filter(|r| r.key == reached.key) else {
                 continue;
             };
@@ -167,7 +171,7 @@ impl TeamBudget {
             .await;
     }
 
-    /// Warns the user if a budget in US dollars cannot be enforced because the price of the model is unknown.
+    /// Warns the user about each budget in US dollars that has no effect because the price of the model is unknown.
     pub async fn warn_unknown_price(&self) {
         let budgets = lock(&self.ledger).budgets();
         let model_config = self.models.current();
@@ -188,7 +192,7 @@ impl TeamBudget {
     }
 }
 
-/// Formats the reason why an agent may not continue, in one line.
+/// Returns the reason why an agent may not continue, as one line.
 fn denial(reached: &ReachedBudget, request: &Request) -> String {
     let fact = reached.summary();
     let by = request.decided_by.as_str();

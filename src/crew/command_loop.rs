@@ -1,5 +1,6 @@
-//! The command loop of the crew and of viewers: runs commands one after another, except slow ones, which run
-//! concurrently. A prompt with attachments or hooks delays only the commands for the same agent that must not overtake it.
+//! The command loop of the crew and of viewers. It runs commands one after another, except slow commands, which run
+//! concurrently. A prompt with attachments or hooks also runs in the background: only later prompts, `/clear` and
+//! `/compact` for the same agent wait for it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,7 +15,7 @@ use crate::protocol::{Command, EventKind, SentCommand};
 pub const COMMANDS_MAX: usize = 256;
 const CONCURRENT_MAX: usize = 16;
 
-/// Maximum number of commands that wait for a prompt whose attachments are being read.
+/// Maximum number of unfinished commands in `OrderedPrompts`, of all agents together.
 const ORDERED_MAX: usize = 64;
 
 /// The error for a command beyond [`CONCURRENT_MAX`] or [`ORDERED_MAX`].
@@ -28,7 +29,7 @@ pub trait CommandHandler: Send + Sync + 'static {
         command: Command,
     ) -> impl Future<Output = Result<(), String>> + Send;
 
-    /// Returns whether a prompt takes long enough that other commands must not wait for it.
+    /// Returns whether `command` is a prompt that takes so long that commands for other agents must not wait for it.
     fn runs_in_background(&self, command: &Command) -> bool {
         command.reads_attachments()
     }
@@ -78,10 +79,10 @@ pub async fn run<C: CommandHandler>(crew: Arc<C>, mut inbox: mpsc::Receiver<Sent
     }
 }
 
-/// Runs prompts with attachments, and the commands that must not overtake them, in the background: those of one agent one
-/// after another.
+/// Runs prompts that take long, and the later commands that must not overtake them, in the background. The commands for
+/// one agent run one after another.
 struct OrderedPrompts {
-    /// For each agent, a channel that closes when the command that was queued last has finished.
+    /// For each agent, a channel that closes when the agent's last queued command has finished.
     last: BTreeMap<String, oneshot::Receiver<()>>,
     room: Arc<Semaphore>,
 }
@@ -96,7 +97,8 @@ impl Default for OrderedPrompts {
 }
 
 impl OrderedPrompts {
-    /// Returns whether a command that `command` must not overtake has not finished yet. Forgets all that have.
+    /// Returns whether a queued command that `command` must not overtake has not finished yet. Removes the finished
+    /// commands of all agents.
     fn are_running(&mut self, command: &Command) -> bool {
         self.last
             .retain(|_, last| last.try_recv() == Err(TryRecvError::Empty));
@@ -118,7 +120,7 @@ impl OrderedPrompts {
         let own = Arc::clone(crew);
         crew.spawn(async move {
             if let Some(before) = before {
-                // Closed without a value: its sender is dropped at the end of the command.
+                // The channel closes without a value, because its sender is dropped at the end of the earlier command.
                 let _ = before.await;
             }
             answer(&own, sent).await;
@@ -221,7 +223,8 @@ mod tests {
         assert_eq!([next().await, next().await], [1, 2]);
         slow.go.notify_one();
         assert_eq!([next().await, next().await], [3, 4]);
-        // When all are done, a prompt without attachments runs directly again, not in the background.
+        // When all commands have finished, a prompt without attachments runs directly again instead of in the
+        // background.
         commands
             .send(ids.assign(Command::prompt(agent(), "last")))
             .await

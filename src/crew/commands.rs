@@ -167,7 +167,7 @@ impl Commands {
         if text.trim().is_empty() {
             return Err("An empty message was not sent.".into());
         }
-        // A run must not end while a large image is read.
+        // The crew counts as busy, so that `crewdeck run` does not end while a large image is read.
         let _busy = self.signals.busy();
         let reading = self.attached(&text, attachments);
         let waits = self.waits.wait(&self.context, &self.registry, &to, reading);
@@ -205,7 +205,7 @@ impl Commands {
         Ok(())
     }
 
-    /// Reads what a message mentions, and the prompt of an MCP server that it calls.
+    /// Reads the files and resources that a message mentions, and the prompt of an MCP server if the message calls one.
     async fn attached(
         &self,
         text: &str,

@@ -1,4 +1,4 @@
-//! Tests of components alone, each over real files.
+//! Tests of single components, each on real files.
 
 use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
@@ -47,7 +47,7 @@ fn claimer() -> Claimer {
     }
 }
 
-/// Records, for each report of a board change, how many tasks exist and how many of them changed.
+/// Records for each reported change of the board how many tasks the board had before, and how many tasks changed.
 #[derive(Default)]
 struct Recorder(Mutex<Vec<(usize, usize)>>);
 
@@ -274,7 +274,7 @@ async fn other_model_is_used_from_the_next_call_on() {
     models.switch_to("loud".into()).await;
     assert_eq!(shared.read().unwrap().name, "loud");
     assert_eq!(models.current().window, None);
-    // Without its price, a budget in US dollars would stop counting.
+    // If the price were lost, the model's calls would no longer count towards a budget in US dollars.
     assert_eq!(models.current().price.map(|price| price.input), Some(2.0));
     models.list().await.unwrap();
     let events = crew.published();

@@ -1,4 +1,5 @@
-//! The context that all components of a crew share: where it runs, how it reports, and when it stops.
+//! The context that all components of a crew share: the project directory, the session, the event sender and the stop
+//! signal.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -14,19 +15,18 @@ use crate::protocol::EventSender;
 use crate::protocol::event::{EventKind, NoticeLevel};
 use crate::store::TranscriptFile;
 
-/// What all components of a crew share: the project directory, the session, the event sender and the stop signal.
 pub struct CrewContext {
     pub root: PathBuf,
     pub session: String,
     pub publisher: EventSender,
     pub clock: fn() -> Timestamp,
     pub new_id: fn() -> String,
-    /// The start time of the crew on the monotonic clock, for measuring waits.
+    /// The time at which the crew started, on the monotonic clock.
     pub started: tokio::time::Instant,
     /// Tracks the crew's background futures, so that [`super::Crew::stop`] can wait for them.
     pub tracker: TaskTracker,
     pub stop: CancellationToken,
-    /// `None` if no hook is configured.
+    /// The hooks of the crew; `None` if no hook is configured.
     pub hooks: Option<Arc<CrewHooks>>,
 }
 
@@ -56,14 +56,15 @@ impl CrewContext {
         self.tracker.spawn(work);
     }
 
-    /// Opens the transcript of an agent in this session. Secrets are redacted from what is written to it.
+    /// Opens the transcript of `agent` in this session. Secrets are redacted from every record that is written to the
+    /// transcript.
     pub fn transcript(&self, agent: &Name) -> TranscriptFile {
         TranscriptFile::open(&self.root, &self.session, agent)
             .with_redactor(self.publisher.redactor())
     }
 }
 
-/// Locks a mutex. A panic of another thread that held the lock is ignored.
+/// Locks a mutex, even if another thread has panicked while it held the lock.
 pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

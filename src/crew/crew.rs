@@ -1,4 +1,4 @@
-//! Starts a crew, takes its commands, and stops it.
+//! Starts a crew, queues its commands, and stops it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,7 +20,7 @@ use crate::domain::ids::Name;
 use crate::protocol::SentCommand;
 use crate::store::{Board, StoreError};
 
-/// Maximum time that agents may take to end when the crew stops.
+/// Maximum time for which a stopping crew waits for its agents to end.
 const STOP_WITHIN: Duration = Duration::from_secs(3);
 
 /// A running crew, which accepts commands until it is stopped.
@@ -32,15 +32,15 @@ pub struct Crew {
 }
 
 impl Crew {
-    /// Starts the lead and the watcher. First cleans up after an earlier crew: withdraws its pending requests, marks
-    /// its members as gone and puts their tasks back on the board. In a resumed session, the members of that session
-    /// continue instead and keep their tasks and requests.
+    /// Starts a crew. First cleans up after an earlier crew: marks its members as gone, puts their tasks back on the
+    /// board, and withdraws their pending requests. The members of a resumed session are exempt: they keep their tasks
+    /// and requests and continue.
     ///
     /// # Errors
     /// Fails if the state folders cannot be read or written.
     pub async fn start(parts: CrewParts) -> Result<Crew, StoreError> {
         let board = Board::open(&parts.root);
-        // Git runs concurrently, since it takes longer than everything before the first screen.
+        // Git runs concurrently, since it takes longer than all other steps before the first screen.
         let git_check = start::start_git_check(&parts);
         let environment = start::start_environment(&parts);
         let graph = start::publish_first(&parts, &board).await;
@@ -61,8 +61,8 @@ impl Crew {
         launch(components, resumes).await
     }
 
-    /// Returns whether a turn, task or message was unfinished when the resumed session ended. If so, the crew continues
-    /// without input.
+    /// Returns whether the crew has anything to continue without input: an unfinished turn, task, message or decision
+    /// of the resumed session.
     pub fn resumed(&self) -> TurnState {
         self.resumed
     }
@@ -76,7 +76,7 @@ impl Crew {
         sent.map_err(mpsc::error::TrySendError::into_inner)
     }
 
-    /// Stops the crew, as [`Crew::stop_because`], for another reason than those that are named.
+    /// Stops the crew as [`Crew::stop_because`] does, with the reason `Other`.
     ///
     /// # Errors
     /// Fails if the state folders cannot be written.
@@ -84,18 +84,18 @@ impl Crew {
         self.stop_because(SessionEndReason::Other).await
     }
 
-    /// Stops all agents and their programs, marks the members as gone and puts their tasks back on the board. Returns the
-    /// problems of the hooks of the session end, which get the reason.
+    /// Stops all agents and their programs, marks the members as gone and puts their tasks back on the board. Runs the
+    /// hooks of the session's end with `reason`, and returns their problems as texts for the user.
     ///
     /// # Errors
     /// Fails if the state folders cannot be written.
     pub async fn stop_because(self, reason: SessionEndReason) -> Result<Vec<String>, StoreError> {
         self.context.stop.cancel();
         self.context.tracker.close();
-        // Agents end by cancellation. One that does not end in time stops with the process.
+        // Agents end by cancellation. An agent that has not ended within `STOP_WITHIN` ends with the process.
         let agents = tokio::time::timeout(STOP_WITHIN, self.context.tracker.wait());
         let problems = match &self.context.hooks {
-            // Both at once, so that together they hold up the exit no longer than the slower one may.
+            // Agents and hooks end at the same time, so that the exit takes only as long as the slower of the two.
             Some(hooks) => tokio::join!(agents, hooks.end(reason)).1,
             None => {
                 let _ = agents.await;
@@ -107,7 +107,7 @@ impl Crew {
     }
 }
 
-/// Restores the agents of a resumed session, and starts all components that act on their own.
+/// Restores the agents of a resumed session, and starts the components that run in the background.
 async fn launch(components: Components, resumes: bool) -> Result<Crew, StoreError> {
     let Components {
         context,
@@ -155,12 +155,13 @@ async fn launch(components: Components, resumes: bool) -> Result<Crew, StoreErro
         || delivery.has_mail(&Name::lead()).await
         || commands.broker.has_unfinished().await;
     if resumes && has_left {
-        // The crew counts as having worked, so that the lead is woken when the crew becomes idle.
+        // Makes the idle detector treat the crew as having worked, so that it wakes the lead when the crew becomes
+        // idle.
         registry.count_work_start();
         resumed = TurnState::Open;
     }
-    // All agents are registered before any of them acts, so that decisions made in the meantime reach them. The crew
-    // counts as busy until all agents have started and pending requests are handed over again.
+    // All agents are registered before any agent starts, so that decisions made in the meantime reach them. The crew
+    // counts as busy until all agents have started and the pending requests were handed to their approvers again.
     let busy = signals.busy();
     let begin = move || {
         let _busy = busy;

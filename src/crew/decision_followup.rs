@@ -1,5 +1,5 @@
-//! Carries out decisions on requests, including those made before crewdeck ended. If the agent no longer waits for a
-//! decision, it gets the decision as a message. If it then repeats an approved call, it need not ask again.
+//! Carries out decisions on requests, including decisions made before crewdeck ended. An agent that no longer waits for
+//! a decision receives it as a message. If the agent then repeats an approved call, it need not file a request again.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -16,19 +16,20 @@ use crate::domain::text::{clip, one_line};
 use crate::protocol::event::{CrewEvent, EventKind, NoticeLevel};
 use crate::store::Requests;
 
-/// Maximum length, in characters, of the quote from a request in the message about its decision.
+/// Maximum number of characters of a request's text that the message about its decision quotes.
 const ABOUT_MAX: usize = 300;
-/// Maximum time that a teammate may take to shut down before the user is warned.
+/// Time after the approval of a shutdown at which the user is warned if the teammate is still running.
 const SHUTDOWN_DEADLINE: Duration = Duration::from_secs(120);
 
-/// Puts decisions on requests into effect, for example an approved plan or shutdown.
+/// Carries out decisions on requests, for example of an approved plan or shutdown.
 pub struct DecisionFollowup {
     context: Arc<CrewContext>,
     registry: Arc<AgentRegistry>,
     delivery: Arc<MessageDelivery>,
     requests: Requests,
-    /// Permission requests that were approved when their agent no longer waited. If the agent files the same request
-    /// again, the approval applies. Only requests of an earlier run are added, so their number is bounded.
+    /// Approved permission requests whose agent no longer waited when they were approved. If the agent files the same
+    /// request again, the approval applies to it. Only requests of an earlier run are added, so the number of entries
+    /// is bounded.
     granted: Mutex<Vec<Request>>,
 }
 
@@ -48,8 +49,8 @@ impl DecisionFollowup {
         }
     }
 
-    /// Puts a decision into effect. For example, an agent whose plan was approved may now write files. Does not wake
-    /// the agent that waits for the decision.
+    /// Carries out the decision on `request`. For example, an agent whose plan was approved may then write files. Does
+    /// not wake the agent that waits for the decision.
     pub async fn carry_out(&self, request: &Request) {
         match (request.kind, request.status) {
             (RequestKind::Plan, RequestStatus::Approved) => {
@@ -80,8 +81,9 @@ impl DecisionFollowup {
         }
     }
 
-    /// Sends the approver's comment on an approved shutdown to the agent that requested the shutdown. The answer to the
-    /// request comes later, from the agent that shuts down.
+    /// Sends the approver's comment on an approved shutdown to the agent that requested the shutdown. That agent gets
+    /// the answer to its request later, from the teammate that shuts down. Sends nothing if the approver or the user
+    /// requested the shutdown.
     async fn forward_comment(&self, request: &Request) {
         let Ok(approver) = Name::party(&request.decided_by) else {
             return;
@@ -117,7 +119,8 @@ impl DecisionFollowup {
         });
     }
 
-    /// Records that the decision of a request was carried out, so that it is not carried out again.
+    /// Records on disk that the decision on a request was carried out, so that a later crew does not carry it out
+    /// again.
     pub async fn finish(&self, id: &RequestId) {
         let (requests, id) = (self.requests.clone(), id.clone());
         if let Err(error) = blocking(move || requests.finish(&id)).await {
@@ -125,14 +128,14 @@ impl DecisionFollowup {
         }
     }
 
-    /// Sends a decision as a message to an agent that no longer waits for it, if the agent is running. Also remembers
-    /// an approved permission in `granted`. Does nothing for shutdowns and budgets.
+    /// Sends the decision on `request` as a message to the agent, which no longer waits for it. Does nothing if the
+    /// agent is not running, and for shutdowns and budgets. Adds an approved permission to `granted`.
     pub async fn send_decision(&self, request: &Request) {
         let kind = match request.kind {
             RequestKind::Plan => MailKind::PlanResponse,
             RequestKind::Permission => MailKind::PermissionResponse,
             RequestKind::Question => MailKind::Message,
-            // No agent waits for a shutdown, and an agent that a budget stopped asks again when it continues.
+            // No agent waits for a shutdown. An agent that was stopped by a budget asks again when it continues.
             RequestKind::Shutdown | RequestKind::Budget => return,
         };
         if self.registry.find(&request.target).is_none() {
@@ -151,7 +154,8 @@ impl DecisionFollowup {
         }
     }
 
-    /// Removes and returns the request in `granted` with this sender, kind and text (`body`), if there is one.
+    /// Removes the request in `granted` with this sender, kind and text (`body`), and returns it; `None` if `granted`
+    /// has no such request.
     pub fn take_granted(&self, from: &Name, kind: RequestKind, body: &str) -> Option<Request> {
         let mut granted = lock(&self.granted);
         let at = granted
@@ -160,8 +164,7 @@ impl DecisionFollowup {
         Some(granted.remove(at))
     }
 
-    /// Records in the transcript that an agent's plan was approved, so that the plan needs no new approval after a
-    /// resume.
+    /// Records in the agent's transcript that its plan was approved, so that the approval still applies after a resume.
     async fn record_approved_plan(&self, agent: &Name) {
         let transcript = self.context.transcript(agent);
         let plan = PlanState::Approved;
@@ -171,7 +174,7 @@ impl DecisionFollowup {
     }
 }
 
-/// Returns the approver's comment; empty for decisions made by the settings.
+/// Returns the approver's comment. Empty if the settings decided the request.
 fn comment(request: &Request) -> &str {
     if request.decided_by == Name::policy().as_str() {
         ""
@@ -196,8 +199,8 @@ fn refusal_text(request: &Request) -> String {
     )
 }
 
-/// Returns the text of the message about a decision for which the agent no longer waited. `None` if the request is
-/// not decided.
+/// Returns the text of the message about a decision to the agent that no longer waited for it; `None` if there is no
+/// decision.
 fn decision_text(request: &Request) -> Option<String> {
     let comment = match request.comment.trim() {
         "" => String::new(),

@@ -1,4 +1,4 @@
-//! Reports errors of the state files: each error once when it first occurs, and once when it is over.
+//! Reports errors of the state files: each error once when it occurs, and once when it has ended.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -7,13 +7,14 @@ use super::context::{CrewContext, lock};
 use crate::protocol::event::NoticeLevel;
 use crate::store::StoreError;
 
-/// Reports to the user when a state file cannot be read, and when it can be read again.
+/// Informs the user when state files can no longer be read, and when they can be read again.
 pub struct FileErrors {
     context: Arc<CrewContext>,
     reported: Reported,
 }
 
-/// What was last reported about each kind of state file, such as "The board": the error and the notices.
+/// The last reported error and notices for each kind of state file. The kinds are named as in the notices, for example
+/// "The board".
 #[derive(Default)]
 struct Reported {
     errors: Mutex<BTreeMap<&'static str, String>>,
@@ -21,9 +22,8 @@ struct Reported {
 }
 
 impl Reported {
-    /// Records the result of reading the state files `what`, such as "The board". Returns the notice about it: that the
-    /// read failed with `error`, or that `what` can be read again. Returns `None` if the previous read had the same
-    /// result.
+    /// Records the result of a read of the state files `what`, such as "The board": the `error` if it failed. Returns a
+    /// notice if the result differs from that of the previous read, otherwise `None`.
     fn change(
         &self,
         what: &'static str,
@@ -39,7 +39,8 @@ impl Reported {
         (before.as_ref() != Some(&text)).then_some((NoticeLevel::Error, text))
     }
 
-    /// Records the notices `lines` of a read of `what`. Returns those that the previous read did not have.
+    /// Records the notices `lines` of a read of `what`. Returns the notices that the previous read of `what` did not
+    /// have.
     fn news(&self, what: &'static str, lines: Vec<String>) -> Vec<String> {
         let before = lock(&self.notices).insert(what, lines.clone());
         let before = before.unwrap_or_default();
@@ -61,8 +62,8 @@ impl FileErrors {
         !lock(&self.reported.errors).is_empty()
     }
 
-    /// Returns the value of a successful read. Publishes a notice if `what` can no longer be read, or can be read
-    /// again. `what` is the beginning of the notice, for example "The board".
+    /// Returns the value of `read`; `None` if it has failed. If this result differs from that of the previous read of
+    /// `what`, publishes a notice. `what` is the beginning of the notice, for example "The board".
     pub async fn check<T>(&self, what: &'static str, read: Result<T, StoreError>) -> Option<T> {
         if let Some((level, text)) = self.reported.change(what, read.as_ref().err()) {
             self.context.notice(level, text).await;
@@ -70,7 +71,8 @@ impl FileErrors {
         read.ok()
     }
 
-    /// Publishes the notices `lines` of a read of `what` as warnings, except those that the previous read had too.
+    /// Publishes the notices `lines` of a read of `what` as warnings, except notices that the previous read of `what`
+    /// had too.
     pub async fn warn(&self, what: &'static str, lines: Vec<String>) {
         for line in self.reported.news(what, lines) {
             self.context.notice(NoticeLevel::Warn, line).await;

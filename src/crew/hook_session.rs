@@ -27,8 +27,9 @@ pub fn create(parts: &mut CrewParts) -> Option<Arc<CrewHooks>> {
     )))
 }
 
-/// Runs the hooks of the session start in the background, and the notification hooks until the crew stops. The texts
-/// of the former go into the lead's first model call, which waits for them.
+/// Starts two background tasks: one runs the hooks of the session's start, the other runs the notification hooks until
+/// the crew stops. The texts of the session's start hooks are added to the lead's first model call, which waits for
+/// these hooks.
 pub fn start(context: &Arc<CrewContext>, lead: AgentHandle, resumes: bool, model: String) {
     let Some(hooks) = context.hooks.clone() else {
         return;
@@ -63,9 +64,9 @@ pub fn start(context: &Arc<CrewContext>, lead: AgentHandle, resumes: bool, model
     });
 }
 
-/// Runs the hooks of something that the user does, until [`CrewHooks::interrupt`] of the lead ends them: the lead's
-/// activity shows them if it does not work. A `host` asks the user about a hook that blocks too often. Returns `None` if
-/// they were interrupted.
+/// Runs the hooks of an action of the user. Until they end, they are shown as the lead's activity if the lead does not
+/// work; [`CrewHooks::interrupt`] with the name of the lead ends them. With a `host`, the user is asked about a hook
+/// that blocks too often. Returns `None` if the hooks were interrupted or the crew stops.
 pub async fn run_for_user(
     context: &CrewContext,
     hooks: &CrewHooks,
@@ -104,7 +105,8 @@ pub async fn run_for_user(
     outcome
 }
 
-/// Runs the hooks of a prompt to the lead, until [`CrewHooks::interrupt`] ends them. Returns their texts for the model.
+/// Runs the hooks of a prompt to the lead. [`CrewHooks::interrupt`] ends them. Returns the texts that they add for the
+/// model.
 ///
 /// # Errors
 /// Returns why the prompt must not be sent.

@@ -30,7 +30,7 @@ const SESSION_END_WITHIN: Duration = Duration::from_secs(5);
 const NOTIFICATIONS_MAX: usize = 64;
 /// Maximum length of a notification, in characters.
 const NOTIFICATION_MAX: usize = 300;
-/// The permission mode of events that are not about a tool call.
+/// The permission mode in the input of hooks for events that are not tool calls.
 const MODE: &str = "default";
 
 /// The hooks of a crew, as configured.
@@ -49,11 +49,12 @@ pub struct CrewHooks {
     pub caller: Arc<HookCaller>,
     root: PathBuf,
     session: String,
-    /// Ends the hooks that nothing waits for.
+    /// Ends the hooks that run in the background, for which nothing waits.
     stop: CancellationToken,
-    /// The hooks that hold up an agent outside of its turns, numbered, and the signals that end them.
+    /// The hooks that an agent waits for outside of its turns. Each entry has a number, the name of the agent, and the
+    /// signal that ends the hooks.
     running: Mutex<Vec<(u64, Name, CancellationToken)>>,
-    /// The events that notify the user, until a task reads them.
+    /// Receives the events that have notification hooks, until `CrewHooks::take_notifications` takes the receiver.
     notifications: Mutex<Option<mpsc::Receiver<EventKind>>>,
 }
 
@@ -77,8 +78,9 @@ impl HookService for HookRunner {
 }
 
 impl CrewHooks {
-    /// Creates the hooks of a crew in `root`. They run under `supervisor`, outside of its sandbox. If notifications have
-    /// hooks, `publisher` then passes these events on.
+    /// Creates the hooks of a crew whose project directory is `root`. They run under `supervisor`, outside of its
+    /// sandbox. If there are notification hooks, `publisher` is changed so that it also sends their events to this
+    /// object.
     pub fn new(
         hooks: HookParts,
         (root, session): (&PathBuf, &String),
@@ -131,7 +133,8 @@ impl CrewHooks {
         self.caller.has_hooks(event)
     }
 
-    /// Returns the hooks as `agent` calls them. `kind` is the type of a subagent, else empty.
+    /// Returns the hooks in the form in which `agent` calls them. `kind` is the type of a subagent; empty for other
+    /// agents.
     pub fn for_agent(&self, agent: &Name, kind: String) -> AgentHooks {
         AgentHooks::new(Arc::clone(&self.caller), self.subject(agent, kind))
     }
@@ -158,8 +161,8 @@ impl CrewHooks {
         self.caller.run(subject, place, input, cancel).await
     }
 
-    /// Ends the hooks that nothing waits for, and runs those of the session end, for at most [`SESSION_END_WITHIN`]. Returns their problems, because the front end
-    /// may no longer show events.
+    /// Ends the hooks that run in the background, and then runs the hooks of the session's end, which are killed after
+    /// [`SESSION_END_WITHIN`]. Returns their problems as texts, because the screen may no longer show events.
     pub async fn end(&self, reason: SessionEndReason) -> Vec<String> {
         self.stop.cancel();
         let input = HookInput::SessionEnd { reason };
@@ -176,7 +179,7 @@ impl CrewHooks {
                     "The SessionEnd hooks ran longer than {} s and were killed.",
                     SESSION_END_WITHIN.as_secs()
                 );
-                // The queue of events can be full, and nothing may read it any more.
+                // Limited in time: the queue of events can be full while nothing reads it any more.
                 let notice = self.caller.notice(NoticeLevel::Warn, text.clone());
                 let _ = tokio::time::timeout(Duration::from_millis(100), notice).await;
                 vec![text]
@@ -184,7 +187,7 @@ impl CrewHooks {
         }
     }
 
-    /// Registers hooks that hold up an agent outside of its turns, so that [`CrewHooks::interrupt`] ends them.
+    /// Registers hooks that an agent waits for outside of its turns, so that [`CrewHooks::interrupt`] can end them.
     pub fn interruptible(&self, agent: &Name) -> InterruptibleHooks<'_> {
         let cancel = CancellationToken::new();
         let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
@@ -203,7 +206,8 @@ impl CrewHooks {
         running.iter().any(|(_, name, _)| name.same(agent))
     }
 
-    /// Takes the events that notify the user; `None` if they have no hooks.
+    /// Takes the receiver of the events that have notification hooks; `None` if there are no such hooks or it was
+    /// already taken.
     pub fn take_notifications(&self) -> Option<mpsc::Receiver<EventKind>> {
         let mut events = self
             .notifications
@@ -212,7 +216,8 @@ impl CrewHooks {
         events.take()
     }
 
-    /// Ends the hooks that hold up an agent outside of its turns. Returns whether there were any.
+    /// Ends the hooks that `agent` waits for outside of its turns; for the lead, also the hooks of the session's start.
+    /// Returns whether there were any.
     pub fn interrupt(&self, agent: &Name) -> bool {
         let is_starting = agent.is_lead() && !self.caller.is_started();
         if is_starting {
@@ -246,10 +251,11 @@ impl CrewHooks {
         feedback(event, &outcome)
     }
 
-    /// Runs the hooks that make a worktree. Returns the directory that one has made; `None` if there is no such hook.
+    /// Runs the hooks that can create a worktree in place of git. Returns the directory that a hook has created; `None`
+    /// if no such hook is configured or none created a directory.
     ///
     /// # Errors
-    /// Returns the reason if a hook prevents the worktree.
+    /// Returns the reason if a hook blocks the creation or the hooks were interrupted.
     pub async fn create_worktree(
         &self,
         owner: &Name,
@@ -272,7 +278,7 @@ impl CrewHooks {
     }
 }
 
-/// Hooks that hold up an agent outside of its turns. Dropping this ends the registration.
+/// The registration of hooks that an agent waits for outside of its turns. It ends when this value is dropped.
 pub struct InterruptibleHooks<'a> {
     hooks: &'a CrewHooks,
     number: u64,
@@ -287,7 +293,7 @@ impl Drop for InterruptibleHooks<'_> {
     }
 }
 
-/// Returns the reason of a block as an error, as Claude Code words it.
+/// If a hook has blocked the event, returns the reason as an error, in the words of Claude Code.
 pub fn feedback(event: HookEvent, outcome: &HookOutcome) -> Result<(), String> {
     let reason = match &outcome.stop {
         Some(why) => why.clone(),
@@ -297,7 +303,8 @@ pub fn feedback(event: HookEvent, outcome: &HookOutcome) -> Result<(), String> {
     Err(format!("{} hook feedback:\n{reason}", event.name()))
 }
 
-/// Returns the type, in the terms of Claude Code, and the text of the notification that an event causes.
+/// Returns the notification that an event causes: its type, as Claude Code names it, and its text. Returns `None` if
+/// the event causes no notification.
 pub fn notification(event: &EventKind) -> Option<(&'static str, String)> {
     let (kind, text) = match event {
         EventKind::Team(TeamEvent::RequestChanged { request }) => {

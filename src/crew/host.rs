@@ -26,10 +26,10 @@ use crate::domain::todo::TodoList;
 use crate::protocol::event::AgentEvent;
 use crate::tools::host::{Host, JobSpec, ServerHost, SubagentSpec};
 
-/// Maximum size of the output in one event, in bytes.
+/// Maximum number of bytes of output in one event. Longer output is shortened.
 const CHUNK_MAX: usize = 4 * 1024;
 
-/// Forwards the calls of the agents' tools to the components of the crew.
+/// The interface that the agents' tools call. Forwards each call to a component of the crew.
 #[derive(Clone)]
 pub struct CrewHost {
     pub context: Arc<CrewContext>,
@@ -74,7 +74,7 @@ impl Host for CrewHost {
         mut asking: NewRequest,
     ) -> BoxFuture<'a, Result<Request, String>> {
         Box::pin(async move {
-            // A subagent's request is made in the name of its parent, which the user knows.
+            // A subagent's request is filed in the name of its parent, because the user knows the parent.
             match from.parent() {
                 None => self.ask_and_wait(from, asking).await,
                 Some(parent) => {

@@ -4,8 +4,8 @@ use crate::domain::request::{Decision, Request};
 use crate::domain::timestamp::Timestamp;
 use crate::store::{Requests, StoreError};
 
-/// Decides a request on disk, and all pending requests that are identical to it. Returns the request that `decision`
-/// names.
+/// Decides the request that `decision` names, and all pending requests that are identical to it, on disk. Returns the
+/// request that `decision` names.
 pub fn decide_with_like(
     requests: &Requests,
     decision: &Decision,
@@ -19,8 +19,8 @@ pub fn decide_with_like(
                 target: same.target,
                 ..decision.clone()
             };
-            // Fails for requests that were decided in the meantime or that the approver filed itself. They stay as they
-            // are.
+            // Fails for a request that was decided in the meantime, and for a request of the approver itself. Such a
+            // request stays as it is.
             let _ = requests.decide(&decision, now);
         }
     }

@@ -1,4 +1,5 @@
-//! The idle detector: when the whole crew is idle, it wakes the lead for news, or lets the run end.
+//! The idle detector. When the whole crew is idle, it wakes the lead if there is news or an undecided request.
+//! Otherwise it publishes an event that lets a headless run end.
 
 use std::sync::Arc;
 
@@ -20,8 +21,8 @@ use crate::domain::request::Request;
 use crate::protocol::event::{CrewEvent, EventKind};
 use crate::store::TaskSet;
 
-/// Detects that the whole crew is idle: no agent works, nothing on disk gives an agent work, and no request waits for
-/// the user.
+/// Detects that the whole crew is idle: no agent and no background job works, nothing on disk is work for an agent, and
+/// no request waits for the user.
 pub struct IdleDetector {
     pub context: Arc<CrewContext>,
     pub signals: Arc<CrewSignals>,
@@ -35,10 +36,10 @@ pub struct IdleDetector {
     pub branches: Arc<BranchStatus>,
 }
 
-/// What was read from disk when the crew was found to be idle.
+/// The state on disk that was read when the crew was found to be idle.
 struct IdleCrew {
     graph: Arc<TaskGraph>,
-    /// The pending requests. None of them is for the user.
+    /// The pending requests, none of which waits for the user.
     pending: Vec<Request>,
 }
 
@@ -46,7 +47,7 @@ impl IdleDetector {
     /// Checks after every change whether the crew is idle, until the crew stops.
     pub async fn run(self) {
         let mut activity = self.signals.subscribe_activity();
-        // The first check must not wait for a change: one may have happened before the subscription.
+        // The first check is made at once, because something may have changed before the subscription.
         activity.mark_changed();
         let mut reported_at = None;
         loop {
@@ -61,7 +62,7 @@ impl IdleDetector {
             let Some(IdleCrew { graph, pending }) = self.check().await else {
                 continue;
             };
-            // An agent may have started to work while the files were read; then this check does not count.
+            // If an agent has started to work while the files were read, the result of the check is outdated.
             if self.registry.work_starts() != starts || !self.seems_idle() {
                 continue;
             }
@@ -91,14 +92,14 @@ impl IdleDetector {
                 .all(|(name, handle)| self.agent_seems_idle(name, handle))
     }
 
-    /// Returns whether an agent counts as idle: it is not in a turn, or it is a teammate whose turn only waits for
-    /// decisions.
+    /// Returns whether an agent counts as idle: it is not in a turn, or it is a teammate whose turn does nothing but
+    /// wait for decisions.
     fn agent_seems_idle(&self, name: &Name, handle: &AgentHandle) -> bool {
         !handle.is_working() || (!name.is_lead() && self.broker.only_waits(name))
     }
 
-    /// Returns the board and the pending requests if the crew is idle: no agent works, nothing on disk gives an agent
-    /// work, and no request waits for the user. Otherwise returns `None`.
+    /// Returns the board and the pending requests if the crew is idle, as `IdleDetector` defines it. Otherwise returns
+    /// `None`.
     async fn check(&self) -> Option<IdleCrew> {
         if !self.seems_idle() {
             return None;
@@ -113,13 +114,14 @@ impl IdleDetector {
         let (board, idle) = (self.board.store().clone(), claimers(&agents));
         let can_claim = blocking(move || board.query(|graph| may_claim(graph, &idle))).await;
         if can_claim.unwrap_or_default() {
-            // An agent can claim a task, so the crew is not idle. This check is cheaper than reading the whole board.
+            // An agent can claim a task, so the crew is not idle. This is checked first because it is cheaper than
+            // reading the whole board.
             return None;
         }
-        // Publishes the changes of the last agent before the crew counts as idle.
+        // Reading the board publishes the last changes of the agents before the crew counts as idle.
         let Some(graph) = self.board.read(TaskSet::All).await else {
-            // Without a readable board no agent can claim a task, so the crew counts as idle instead of waiting
-            // forever.
+            // While the board cannot be read, no agent can claim a task. The crew counts as idle, since it would
+            // otherwise wait forever.
             let graph = self.board.graph();
             return Some(IdleCrew { graph, pending });
         };
@@ -147,7 +149,7 @@ impl IdleDetector {
     }
 }
 
-/// Returns the idle teammates that claim tasks automatically.
+/// Returns the teammates that are idle and would claim a ready task.
 fn claimers(agents: &[(Name, AgentHandle)]) -> Vec<Claimer> {
     let is_idle = |(name, handle): &&(Name, AgentHandle)| {
         !name.is_lead() && handle.state() == AgentState::Idle

@@ -21,13 +21,13 @@ use crate::tools::reach;
 
 /// Maximum number of jobs that run at once, of all agents together.
 const RUNNING_MAX: usize = 16;
-/// Maximum number of ended jobs to remember. Agents can no longer read the output of older ones.
+/// Maximum number of ended jobs that are kept. The output of older ended jobs can no longer be read.
 const ENDED_MAX: usize = 50;
 /// Maximum number of bytes that are kept of a job's output: half from the start, half from the end.
 const OUTPUT_MAX: usize = 50_000;
-/// Maximum size of the output in one event, in bytes.
+/// Maximum number of bytes of output in one event. Longer output is shortened.
 const CHUNK_MAX: usize = 4 * 1024;
-/// Maximum number of bytes of a job's output that are searched for a write denied by the sandbox.
+/// Maximum number of bytes of a job's output that are searched for signs that the sandbox has denied a write.
 const NOTED_MAX: usize = 16 * 1024;
 
 pub struct JobRunner {
@@ -38,7 +38,7 @@ pub struct JobRunner {
     jobs: Jobs,
 }
 
-/// All jobs of the crew, oldest first.
+/// The running jobs of the crew and the ended jobs that are kept, oldest first.
 #[derive(Default)]
 struct Jobs {
     all: Mutex<VecDeque<JobEntry>>,
@@ -48,7 +48,7 @@ struct JobEntry {
     job: Job,
     output: HeadTailBuffer,
     cancel: CancellationToken,
-    /// The agent or user that stopped the job; `None` if it was not stopped.
+    /// The agent or user that stopped the job; `None` if the job was not stopped by an agent or user.
     killed_by: Option<String>,
 }
 
@@ -80,7 +80,7 @@ impl Jobs {
 }
 
 impl JobRunner {
-    /// Creates a runner. With `None` as the supervisor, programs run directly.
+    /// Creates a runner without jobs. With `None` as the supervisor, jobs run without a supervisor.
     pub fn new(
         context: Arc<CrewContext>,
         signals: Arc<CrewSignals>,
@@ -110,7 +110,7 @@ impl JobRunner {
         mine.map(|e| e.job.clone()).collect()
     }
 
-    /// Returns the output of a job. A long output is shortened, with a marker at the gap.
+    /// Returns the output of a job. If it was shortened, a marker shows where text is missing.
     pub fn output(&self, id: &JobId) -> String {
         let all = lock(&self.jobs.all);
         let found = all.iter().find(|e| e.job.id == *id);
@@ -132,7 +132,10 @@ impl JobRunner {
         Ok(())
     }
 
-    /// Starts a job. It runs until it exits, is stopped, reaches its time limit, or the crew stops.
+    /// Starts a job. It runs until it exits, is stopped or reaches its time limit, or until the crew stops.
+    ///
+    /// # Errors
+    /// Returns the reason if too many jobs are running.
     pub fn start(self: &Arc<Self>, order: JobSpec) -> Result<Job, String> {
         let id = self.context.new_id();
         let short = id.get(id.len().saturating_sub(8)..).unwrap_or(&id);
@@ -166,8 +169,8 @@ impl JobRunner {
         }
     }
 
-    /// Records in the agent's transcript that a job has started. The job's end is recorded later, when the agent is
-    /// informed of it.
+    /// Records in the agent's transcript that a job has started. The end of the job is recorded later, when the agent
+    /// is informed about the end.
     async fn record(&self, job: &Job) {
         let transcript = self.context.transcript(&job.agent);
         let record = LogRecord::Job {
@@ -222,7 +225,8 @@ impl JobRunner {
         part.extend_from_slice(&rest);
         let now = self.context.now();
         let handle = self.registry.find(&job.agent);
-        // A process that the job started with `&` was killed; the agent must know that it is not running.
+        // The job's command has left processes running (with `&`), which were killed. The output says so, because the
+        // agent may rely on them.
         let left = matches!(&report, Ok(r) if r.had_leftovers);
         let note = report.as_ref().ok().and_then(|r| r.note.clone());
         let said: Vec<String> = left
@@ -255,7 +259,8 @@ impl JobRunner {
             };
             let mut job = entry.job.clone();
             job.ended = Some((now, end));
-            // Stored before the job counts as ended, so that the agent always has either a running job or a result.
+            // The result is stored before the job counts as ended. So at any time the job either runs or has a result
+            // for the agent, and the crew does not count as idle in between.
             if let Some(handle) = &handle {
                 handle.mailbox.add_job_result(id.clone(), result_text(&job));
             }

@@ -1,4 +1,4 @@
-//! Runs the lead, which answers the user and is woken for messages, results and an idle team.
+//! Runs the lead, which answers the user. The crew wakes it for messages and job results, and when the team is idle.
 
 use std::sync::Arc;
 
@@ -41,8 +41,9 @@ pub struct LeadAgent {
 }
 
 impl LeadAgent {
-    /// Prepares the lead. If `resumes` is true, it continues the conversation on disk; otherwise it starts with an
-    /// empty one. The lead only delegates if `mode` says so, or if it did before in the conversation.
+    /// Prepares the lead. If `resumes` is true, the lead continues the conversation on disk; otherwise it starts with
+    /// an empty one. If `mode` or the conversation on disk says that the lead only delegates, it has no tools to work
+    /// on tasks itself.
     ///
     /// # Errors
     /// Fails if the conversation or the board cannot be read.
@@ -122,7 +123,7 @@ impl LeadAgent {
         } = self;
         let stop = &parts.context.stop;
         let mut changes = parts.signals.subscribe_files();
-        // Messages may have arrived before the start.
+        // The first check is made at once, because messages may have arrived before the subscription.
         changes.mark_changed();
         let mut first = first.map(TurnInput::Say);
         loop {
@@ -173,7 +174,7 @@ async fn load(parts: &LeadParts) -> Result<Conversation, StoreError> {
         conversation,
         notices,
     } = recalled;
-    // Each subagent has its own transcript, so the numbering continues.
+    // Each subagent has a transcript with its number in this session, so new subagents must get new numbers.
     parts.registry.continue_subagents_after(subagents);
     for notice in notices {
         parts.context.notice(NoticeLevel::Warn, notice).await;
@@ -181,7 +182,8 @@ async fn load(parts: &LeadParts) -> Result<Conversation, StoreError> {
     Ok(conversation)
 }
 
-/// Restores the lead's conversation. If the last turn was not finished, returns the input with which it continues.
+/// Restores the lead's conversation. If the last turn was not finished, returns the input with which the lead continues
+/// the turn; otherwise `None`.
 async fn resume(
     parts: &LeadParts,
     agent: &mut Agent,

@@ -1,4 +1,4 @@
-//! The input that waits for the lead: the user's prompts, texts from the crew, and news of the team.
+//! The input that waits for the lead: the user's prompts, texts from the crew, and news about the team.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -9,14 +9,14 @@ use crate::domain::chat::Block;
 use crate::domain::ids::Name;
 use crate::store::{PromptQueue, QueuedPrompt, StoreError};
 
-/// What waits for the lead: prompts of the user, texts from the crew, and news items. News wakes the lead only when
-/// the crew becomes idle.
+/// The prompts, texts from the crew, and news items that wait for the lead. A prompt or text starts a turn of the lead.
+/// News starts a turn only when the crew becomes idle.
 pub struct LeadInbox {
     registry: Arc<AgentRegistry>,
     prompts: Arc<PromptQueue>,
-    /// The number of texts from the crew that are queued for the lead.
+    /// Number of texts from the crew that are queued for the lead.
     queued: AtomicUsize,
-    /// The number of news items for which the lead has not been woken yet.
+    /// Number of news items since the lead was last woken for news.
     news: AtomicUsize,
 }
 
@@ -30,14 +30,15 @@ impl LeadInbox {
         }
     }
 
-    /// Adds a line to the lead's next model call. Does not wake the lead.
+    /// Adds a line of text to the lead's next model call. Does not wake the lead.
     pub fn note(&self, line: String) {
         if let Some(lead) = self.registry.find(&Name::lead()) {
             lead.mailbox.note(line);
         }
     }
 
-    /// Adds a line to the lead's next model call. If the crew becomes idle first, wakes the lead to read it.
+    /// Adds a line of text to the lead's next model call. If the crew becomes idle before that call, the lead is woken
+    /// to read it.
     pub fn report(&self, line: String) {
         if let Some(lead) = self.registry.find(&Name::lead()) {
             lead.mailbox.note(line);
@@ -45,7 +46,7 @@ impl LeadInbox {
         }
     }
 
-    /// Records that there is news. When the crew becomes idle, the lead is woken to read it.
+    /// Records that there is news for the lead. When the crew becomes idle, the lead is woken to read the news.
     pub fn add_news(&self) {
         self.news.fetch_add(1, Ordering::SeqCst);
     }
@@ -54,7 +55,7 @@ impl LeadInbox {
         self.news.load(Ordering::SeqCst) > 0
     }
 
-    /// Returns whether there is news, and marks it as read.
+    /// Returns whether there is news for the lead, and marks all news as read.
     pub fn take_news(&self) -> bool {
         self.news.swap(0, Ordering::SeqCst) > 0
     }
@@ -73,7 +74,7 @@ impl LeadInbox {
         sent
     }
 
-    /// Sets how many texts from the crew are still queued, after the lead has taken some.
+    /// Sets the number of texts from the crew that are still queued. Called after each turn of the lead.
     pub fn set_queued(&self, left: usize) {
         self.queued.store(left, Ordering::SeqCst);
     }
@@ -94,13 +95,13 @@ impl LeadInbox {
     /// Queues a prompt of the user.
     ///
     /// # Errors
-    /// Fails if the prompt cannot be saved. It is then queued in memory only.
+    /// Fails if the prompt cannot be saved to disk. The prompt is then queued in memory only.
     pub async fn add_prompt(&self, prompt: QueuedPrompt) -> Result<(), StoreError> {
         let queue = Arc::clone(&self.prompts);
         blocking(move || queue.push(prompt)).await
     }
 
-    /// Withdraws a queued prompt of the user. Returns whether it was still waiting.
+    /// Withdraws a queued prompt of the user by its text. Returns whether the prompt was still queued.
     ///
     /// # Errors
     /// Fails if the prompt cannot be removed from the disk.

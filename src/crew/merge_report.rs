@@ -1,4 +1,4 @@
-//! The rules for merges and the messages about them, shared by the crew and viewers.
+//! The conditions for a merge and the texts about merges, shared by the crew and viewers.
 
 use std::sync::Arc;
 
@@ -8,26 +8,26 @@ use crate::domain::task::{Task, TaskStatus};
 use crate::domain::worktree::WorktreeName;
 use crate::protocol::event::NoticeLevel;
 
-/// Maximum number of files with conflicts to list.
+/// Maximum number of files with conflicts that a message lists.
 const FILES_MAX: usize = 20;
-/// The number of characters shown of a commit hash.
+/// Number of characters of a commit hash that a message shows.
 const COMMIT_SHOWN: usize = 10;
 
 pub struct MergeResult {
-    /// `Warn` if the merge failed because of a conflict.
+    /// `Info` if the branch is merged; `Warn` if a conflict prevented the merge.
     pub level: NoticeLevel,
     pub text: String,
-    /// The target branch's commit before the merge; `None` if the merge did not change the branch.
+    /// The commit of the target branch before the merge; `None` if the merge did not change the target branch.
     pub before: Option<String>,
 }
 
-/// The progress of several merges that the user requested.
+/// The progress of one command of the user to merge one or several branches.
 #[derive(Debug, Default)]
 pub struct MergeProgress {
     /// The number of branches to merge.
     pub all: usize,
     pub done: usize,
-    /// The target branch's commit before the first merge.
+    /// The commit of the target branch before the first merge that changed it; `None` until then.
     pub before: Option<String>,
 }
 
@@ -39,13 +39,14 @@ impl MergeProgress {
         }
     }
 
-    /// Counts one more merged branch. `before` is the target branch's commit before that merge.
+    /// Counts one more merged branch. `before` is the commit of the target branch before that merge; `None` if the
+    /// merge did not change the target branch.
     pub fn merged(&mut self, before: Option<String>) {
         self.done += 1;
         self.before = self.before.take().or(before);
     }
 
-    /// Returns a sentence on how to undo the merges, to be appended to a message. Empty if no branch was changed.
+    /// Returns how to undo the merges, as text to append to a message. Empty if the target branch was not changed.
     pub fn undo_hint(&self) -> String {
         let Some(before) = &self.before else {
             return String::new();
@@ -75,8 +76,11 @@ impl MergeProgress {
     }
 }
 
-/// Checks that the branch of a task can be merged now. Returns the task and the name of its worktree, or the reason as
-/// an error.
+/// Checks that the branch of a task can be merged now: all tasks of its worktree are completed. Returns the task and
+/// the name of its worktree.
+///
+/// # Errors
+/// Returns the reason if the branch cannot be merged now.
 pub fn mergeable(graph: &TaskGraph, id: TaskId) -> Result<(Arc<Task>, WorktreeName), String> {
     let task = graph.require(id).map_err(|e| e.to_string())?.clone();
     let name = WorktreeName::new(&task.worktree)
@@ -91,7 +95,7 @@ pub fn mergeable(graph: &TaskGraph, id: TaskId) -> Result<(Arc<Task>, WorktreeNa
     }
 }
 
-/// Lists the first [`FILES_MAX`] files, separated by commas, and the number of the others.
+/// Returns the first [`FILES_MAX`] files, separated by commas, followed by the number of the other files.
 pub fn list_files(files: &[String]) -> String {
     let (listed, others) = files.split_at(files.len().min(FILES_MAX));
     match others.len() {

@@ -1,4 +1,4 @@
-//! Merges the branches of completed tasks: on request of the user or the lead, or automatically.
+//! Merges the branches of completed tasks, either automatically or when the user or the lead requests it.
 
 use std::sync::Arc;
 
@@ -23,10 +23,10 @@ pub struct MergeService {
     board: Arc<BoardView>,
     branches: Arc<BranchStatus>,
     lead: Arc<LeadInbox>,
-    /// `None` if worktrees are not in use.
+    /// The worktree store; `None` if worktrees are not in use.
     worktrees: Option<Worktrees>,
     policy: MergePolicy,
-    /// Locked during merges and worktree removals that the user requested. They run one at a time.
+    /// Locked during a merge or worktree removal that the user requested, so that these run one at a time.
     user_turn: tokio::sync::Mutex<()>,
 }
 
@@ -54,13 +54,13 @@ impl MergeService {
         &self.branches
     }
 
-    /// Waits until the user's running merge or worktree removal has ended. Later merges and removals of the user wait
-    /// until the returned guard is dropped.
+    /// Waits until no merge or worktree removal of the user is running. Until the returned guard is dropped, further
+    /// ones wait.
     pub async fn user_turn(&self) -> MutexGuard<'_, ()> {
         self.user_turn.lock().await
     }
 
-    /// Returns the worktree store, or the reason why there is none: worktrees are not in use.
+    /// Returns the worktree store, or the reason as an error if worktrees are not in use.
     pub fn worktrees(&self) -> Result<&Worktrees, String> {
         let worktrees = self.worktrees.as_ref();
         worktrees.ok_or_else(|| {
@@ -68,13 +68,13 @@ impl MergeService {
         })
     }
 
-    /// Returns whether the branch of `tree` is merged automatically when `task` is completed: because the merge policy
-    /// says so, or because the task was created to resolve a conflict in another task's worktree.
+    /// Returns whether the branch of `tree` is merged automatically when `task` is completed. This is so if the merge
+    /// policy is `Auto`, or if `task` was created to resolve a conflict in another task's worktree.
     fn merges(&self, tree: &Worktree, task: TaskId) -> bool {
         self.policy == MergePolicy::Auto || tree.task_id.is_some_and(|own| own != task)
     }
 
-    /// Logs that a task with a worktree was completed, and merges its branch if it is to be merged automatically.
+    /// Records that a task with a worktree was completed. Merges its branch if the branch is merged automatically.
     pub async fn completed(&self, task: &Task) {
         let (Some(store), Ok(name)) = (&self.worktrees, WorktreeName::new(&task.worktree)) else {
             return;
@@ -87,17 +87,18 @@ impl MergeService {
                 task.id
             );
         }
-        // Uncommitted files of the task may have been committed just now, which the worktree registry does not show.
+        // A full scan, because uncommitted files of the task may have been committed just now, which the worktree
+        // registry does not show.
         self.branches.read(ScanMode::Always).await;
         let store = store.clone();
         let found = blocking(move || store.find(name.as_str())).await;
         if found.is_ok_and(|tree| self.merges(&tree, task.id)) {
-            // The result was published.
+            // The result was already published.
             let _ = self.merge_and_report(task.id).await;
         }
     }
 
-    /// Performs the automatic merges that an earlier crew had not performed when it ended.
+    /// Performs the automatic merges that were due when an earlier crew ended.
     pub async fn merge_waiting(self: &Arc<Self>) {
         let Some(store) = &self.worktrees else { return };
         let store = store.clone();
@@ -112,21 +113,24 @@ impl MergeService {
             let is_done = here.iter().all(|t| t.status == TaskStatus::Completed);
             let waits = here.iter().rfind(|t| self.merges(tree, t.id));
             if let Some(task) = waits.filter(|_| is_done) {
-                // The result was published.
+                // The result was already published.
                 let _ = self.merge_and_report(task.id).await;
             }
         }
     }
 
-    /// Merges the branch of a completed task into the base branch and publishes the result.
+    /// Merges the branch of a completed task into the base branch and publishes the result, which can be a conflict.
+    ///
+    /// # Errors
+    /// Returns the reason if the merge could not be tried.
     pub async fn merge_and_report(&self, id: TaskId) -> Result<(), String> {
         let tried = self.try_merge(id).await?;
         self.report(&tried).await;
         Ok(())
     }
 
-    /// Merges the branch of a completed task for the lead, and returns the text of the tool result. Publishes a
-    /// conflict, but not a success.
+    /// Merges the branch of a completed task for the lead. Returns the text of the tool result. Publishes a conflict;
+    /// publishes nothing if the branch is merged, because the lead reads the tool result.
     ///
     /// # Errors
     /// Returns why the branch was not merged. A conflict is an error too: a tool call that merged nothing must not look
@@ -184,7 +188,7 @@ impl MergeService {
             ),
             blocked_by: Vec::new(),
             tags: task.tags.clone(),
-            // Set at creation, so that the owner works in this worktree.
+            // Set when the task is created, so that its owner works in this worktree.
             worktree: name.to_string(),
         };
         let (board, now) = (self.board.store().clone(), self.context.now());
@@ -198,7 +202,10 @@ impl MergeService {
         ))
     }
 
-    /// Publishes the diff of a task's branch. Fails if worktrees are not in use or the diff cannot be read.
+    /// Publishes the diff of a task's branch.
+    ///
+    /// # Errors
+    /// Fails if worktrees are not in use or the diff cannot be read.
     pub async fn show_diff(&self, id: TaskId) -> Result<(), String> {
         let store = self.worktrees()?;
         let shown = diff_of(store.clone(), &self.board.graph(), id).await?;
@@ -206,14 +213,15 @@ impl MergeService {
         Ok(())
     }
 
-    /// Publishes the result of a merge, and adds it to the lead's next model call.
+    /// Publishes the result of a merge, and adds its text to the lead's next model call.
     pub async fn report(&self, result: &MergeResult) {
         self.lead.note(result.text.clone());
         self.context.notice(result.level, result.text.clone()).await;
     }
 
-    /// Merges the branches of `tasks` for the user, one after another, and reports how to undo the merges. Stops early
-    /// if a branch cannot be merged or the crew stops. Waits for an earlier merge command to finish.
+    /// Merges the branches of `tasks` for the user, one after another, and reports how to undo the merges. Stops at the
+    /// first branch that cannot be merged, or when the crew stops. First waits until no other merge or worktree removal
+    /// of the user is running.
     pub async fn merge_for_user(&self, tasks: Vec<TaskId>) -> Result<(), String> {
         let _turn = self.user_turn().await;
         let mut progress = MergeProgress::new(tasks.len());
@@ -229,7 +237,7 @@ impl MergeService {
             if tried.level == NoticeLevel::Warn {
                 self.report(&tried).await;
                 if progress.all > 1 {
-                    // The files in conflict were published just before.
+                    // The files with conflicts were published just before.
                     let text = progress.stopped_at(id, "conflict");
                     self.context.notice(NoticeLevel::Warn, text).await;
                 }

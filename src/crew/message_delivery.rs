@@ -1,5 +1,5 @@
-//! Delivers messages to agents: sends them, checks whether an agent has unread messages that it can receive now, and
-//! waits while another program reads an inbox.
+//! Delivers messages to agents. Checks whether an agent has unread messages that it can receive now, and waits while
+//! another program reads an inbox.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
@@ -17,13 +17,13 @@ use crate::domain::timestamp::Timestamp;
 use crate::protocol::event::NoticeLevel;
 use crate::store::{Mailbox, Roster, StoreError};
 
-/// How long a check of an inbox waits for its reader lock. Checks by this crew can overlap: without the wait, one would
-/// mistake the other for another program that reads the inbox.
+/// Maximum time that a check of an inbox waits for the reader lock of that inbox. Checks by this crew can overlap:
+/// without a wait, one check would take the other for a different program that reads the inbox.
 const LOOK_WAIT: Duration = Duration::from_millis(50);
-/// The interval between checks whether another program still reads an inbox.
+/// Interval at which the crew checks whether another program still reads an inbox.
 const LOOK_AGAIN: Duration = Duration::from_millis(100);
-/// How long another program that reads an inbox keeps the crew from counting as idle. After that a warning is shown,
-/// and `crewdeck run` may end.
+/// Maximum time for which the crew counts as busy because another program reads an inbox. After that time the user is
+/// warned, and `crewdeck run` may end.
 const PATIENCE: Duration = Duration::from_secs(3);
 
 /// Sends messages to agents, and determines which agents have messages that they can receive.
@@ -32,10 +32,10 @@ pub struct MessageDelivery {
     signals: Arc<CrewSignals>,
     registry: Arc<AgentRegistry>,
     post: Mailbox,
-    /// Agents whose inbox another program is reading.
+    /// The agents whose inbox another program is reading.
     awaited: Mutex<BTreeSet<Name>>,
-    /// Agents whose inbox could not be read at the last attempt. The error was reported, and is reported again only
-    /// after a successful read.
+    /// The agents whose inbox could not be read at the last attempt. The error was reported, and is not reported again
+    /// before a read has succeeded.
     refused: Mutex<BTreeSet<Name>>,
 }
 
@@ -56,7 +56,7 @@ impl MessageDelivery {
         }
     }
 
-    /// Sends a message of the user to a member of the team and wakes it.
+    /// Sends a message of the user to a member of the team. Wakes the member if it is idle.
     ///
     /// # Errors
     /// Fails if no member with that name is present, or the message cannot be written.
@@ -75,7 +75,7 @@ impl MessageDelivery {
         Ok(())
     }
 
-    /// Sends a message of the user to a running agent and wakes it.
+    /// Sends a message of the user to the running agent `to`. Wakes the agent if it is idle.
     ///
     /// # Errors
     /// Fails if the message cannot be written.
@@ -87,7 +87,8 @@ impl MessageDelivery {
         Ok(())
     }
 
-    /// Sends a message about a request, with its id and decision. Errors are published, not returned.
+    /// Sends a message about a request. The message contains the id of the request and, if the request is decided, the
+    /// decision. Errors are published as notices.
     pub async fn send_about(
         &self,
         request: &Request,
@@ -104,7 +105,7 @@ impl MessageDelivery {
         self.send_once(message, &format!("A message to {to}")).await;
     }
 
-    /// Sends the answer of a teammate to a shutdown request. Errors are published, not returned.
+    /// Sends the answer of the teammate `from` to a shutdown request. Errors are published as notices.
     pub async fn send_shutdown_answer(
         &self,
         request: &Request,
@@ -118,7 +119,7 @@ impl MessageDelivery {
             .await;
     }
 
-    /// Sends a message unless it was sent before. Errors are published, not returned; `what` begins their text.
+    /// Sends a message, unless it was sent before. An error is published as a notice that begins with `what`.
     async fn send_once(&self, message: MailMessage, what: &str) {
         let post = self.post.clone();
         if let Err(error) = blocking(move || post.send_once(&message)).await {
@@ -127,8 +128,8 @@ impl MessageDelivery {
         }
     }
 
-    /// Creates a message about a request, without sending it. If `approve` is set, the message also contains the
-    /// decision.
+    /// Creates a message about a request without sending it. `approve` is the decision on the request; with `None`, the
+    /// message contains no decision.
     pub fn about(
         &self,
         request: &Request,
@@ -148,7 +149,7 @@ impl MessageDelivery {
         message
     }
 
-    /// Returns whether `name` has messages that it can receive now.
+    /// Returns whether the agent `name` has unread messages that it can receive now.
     pub async fn has_mail(self: &Arc<Self>, name: &Name) -> bool {
         let handle = self.registry.find(name);
         if (handle.as_ref()).is_some_and(|h| h.mailbox.ignores_messages()) {
@@ -157,7 +158,7 @@ impl MessageDelivery {
         let (post, whose) = (self.post.clone(), name.clone());
         let waiting = blocking(move || {
             let seen = post.peek(&whose)?;
-            // Invalid lines and truncated files need no agent, so they are cleaned up here instead of waking one.
+            // Invalid lines and a truncated file need cleaning up, which is done here without waking an agent.
             if seen.messages.is_empty() && seen.needs_reader() {
                 post.reader(&whose, LOOK_WAIT)?.pending()
             } else {
@@ -173,13 +174,13 @@ impl MessageDelivery {
             }
             return false;
         }
-        // An agent that has received messages and not recorded them yet holds the reader lock itself.
+        // An agent that has received messages, but has not recorded them yet, itself holds the lock of its inbox.
         let has_some = handle.is_some_and(|h| h.mailbox.reader().is_some());
         has_some || self.can_take(name).await
     }
 
-    /// Returns whether `name` can read its inbox now. An agent that cannot must not be woken, because it would try
-    /// again endlessly.
+    /// Returns whether the agent `name` can read its inbox now. Otherwise the agent must not be woken, since it would
+    /// try to read again and again.
     async fn can_take(self: &Arc<Self>, name: &Name) -> bool {
         let (post, whose) = (self.post.clone(), name.clone());
         let reader = blocking(move || post.reader(&whose, LOOK_WAIT)).await;
@@ -202,7 +203,7 @@ impl MessageDelivery {
         }
     }
 
-    /// Waits in the background until the other program stops reading the inbox of `name`, then wakes all agents, since
+    /// Waits in the background until no other program reads the inbox of `name`. Then wakes the idle agents, because
     /// the inbox may still contain messages.
     fn wait_for_reader(self: &Arc<Self>, name: &Name) {
         if !lock(&self.awaited).insert(name.clone()) {
@@ -248,7 +249,10 @@ pub fn from_user(to: &Name, text: &str, id: String, now: Timestamp) -> MailMessa
     MailMessage::new(MessageId(id), kind, &Name::user(), to, text, now)
 }
 
-/// Sends a message to a member. Fails if no member with that name is present, since no agent would read the message.
+/// Sends a message to a member of the team.
+///
+/// # Errors
+/// Fails if no member with that name is present, since no agent would read the message.
 pub fn send_to_member(
     roster: &Roster,
     post: &Mailbox,

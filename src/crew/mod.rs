@@ -1,7 +1,8 @@
 //! The crew: receives commands, runs the lead and its teammates, and publishes events.
 //!
-//! A crew consists of components that own their state. Each takes what it needs in its constructor. [`Crew`] wires
-//! them; no object holds all of them. `CrewContext` contains what all components share.
+//! A crew consists of components, each with its own state. A component receives the components that it uses in its
+//! constructor. [`Crew`] creates and connects the components; no object contains all of them. `CrewContext` contains
+//! what all components share.
 //!
 //! | concern | component |
 //! |---|---|

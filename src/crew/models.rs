@@ -1,4 +1,4 @@
-//! The models of a crew: the shared one, and those of teammates with a model of their own.
+//! The model configurations of a crew: the shared one, and those of agents with a model of their own.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
@@ -8,7 +8,7 @@ use crate::agent::driver::{ModelConfig, SharedModelConfig};
 use crate::domain::usage::Price;
 use crate::protocol::event::{CrewEvent, EventKind, SessionInfo};
 
-/// Holds the model configuration that is shared by all agents without a model of their own, and switches it.
+/// Holds the model configuration that all agents without a model of their own share, and changes its model.
 pub struct ModelSwitch {
     context: Arc<CrewContext>,
     model_config: SharedModelConfig,
@@ -52,8 +52,8 @@ impl ModelSwitch {
         Arc::new(RwLock::new(model_config))
     }
 
-    /// Switches the shared configuration to another model, from the next call on. The new model's context window is
-    /// unknown, and its price too unless the settings have one.
+    /// Changes the model in the shared configuration, from the next model call on. The new model's context window
+    /// counts as unknown. Its price is known only if the settings contain it.
     pub async fn switch_to(&self, name: String) {
         {
             let mut model_config = self
@@ -77,10 +77,10 @@ impl ModelSwitch {
             .await;
     }
 
-    /// Publishes the models that the server offers. If the crew stops first, returns without publishing.
+    /// Publishes the names of the models that the model server offers. Publishes nothing if the crew stops first.
     ///
     /// # Errors
-    /// Fails if the server does not answer with a list.
+    /// Fails if the model server does not answer with a list.
     pub async fn list(&self) -> Result<(), String> {
         let model = Arc::clone(&self.current().model);
         let listed = tokio::select! {

@@ -1,5 +1,5 @@
-//! Lists the resources and prompts of the MCP servers for the user. Nothing is listed, and nothing runs, before the user
-//! asks for the first time; from then on, lists that change are published again.
+//! Lists the resources and prompts of the MCP servers for the user. Does nothing until the user asks for them the first
+//! time. From then on, changed lists are published too.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
@@ -19,16 +19,17 @@ use crate::domain::text::{clip, escape_control_chars, one_line};
 use crate::mcp::{CallError, McpPrompt, McpResource, ServerPool};
 use crate::protocol::event::{CrewEvent, EventKind};
 
-/// Minimum time between two listings of a server, also if it says more often that its lists changed.
+/// Minimum time between two listings of a server, even if the server reports changes of its lists more often.
 const LISTING_INTERVAL: Duration = Duration::from_secs(1);
-/// Maximum time of one listing of a server, with its start.
+/// Maximum time of one listing of a server, including the start of the server.
 const LISTING_MAX: Duration = Duration::from_secs(60);
 /// Maximum length of a URI that is offered, in bytes; a mention cannot be much longer.
 const URI_MAX: usize = 900;
-/// Maximum length of a description, in characters.
+/// Maximum length of the description of a resource or prompt, in characters.
 const ABOUT_MAX: usize = 200;
 
-/// Lists what servers offer, in one task that starts when the user asks for the first time.
+/// Lists the resources and prompts of the servers in one background task, which starts when the user first asks for
+/// them.
 #[derive(Default)]
 pub struct OfferLists {
     /// The servers to list next; `None` before the user has asked.
@@ -37,7 +38,8 @@ pub struct OfferLists {
 }
 
 impl OfferLists {
-    /// Lists the servers that are ready, and `start` also if it is not, and publishes what they offer.
+    /// Lists and publishes the resources and prompts of all servers that are ready, and of the server `start`, which is
+    /// started if necessary.
     pub fn ask(
         self: &Arc<Self>,
         context: &Arc<CrewContext>,
@@ -103,7 +105,7 @@ impl OfferLists {
                     context.publish(EventKind::Crew(event)).await;
                 }
             }
-            // Those that are being listed now are listed once more afterwards.
+            // A server that is being listed now stays in `wanted`, and is listed again afterwards.
             let mut names = BTreeSet::new();
             if let Some(wanted) = lock(&self.wanted).as_mut() {
                 names = wanted.difference(&running).cloned().collect();
@@ -123,7 +125,7 @@ impl OfferLists {
     }
 }
 
-/// Lists what a server offers, in at most [`LISTING_MAX`].
+/// Lists the resources and prompts of a server. After [`LISTING_MAX`], gives up and returns a problem for the user.
 async fn list(pool: &ServerPool, server: String) -> ServerOffers {
     let listed = tokio::time::timeout(LISTING_MAX, offers(pool, server.clone())).await;
     listed.unwrap_or_else(|_| ServerOffers {
@@ -136,7 +138,7 @@ async fn list(pool: &ServerPool, server: String) -> ServerOffers {
     })
 }
 
-/// Lists what a server offers. Starts it if it does not run.
+/// Lists the resources and prompts of a server. Starts the server if it is not running.
 async fn offers(pool: &ServerPool, server: String) -> ServerOffers {
     let (resources, templates, prompts) = tokio::join!(
         pool.resources(&server),
@@ -150,7 +152,7 @@ async fn offers(pool: &ServerPool, server: String) -> ServerOffers {
     let mut listed = Vec::new();
     for found in [templates, resources] {
         match found {
-            // Resources before templates.
+            // Puts the resources before the resource templates.
             Ok(found) => listed.splice(0..0, found).for_each(drop),
             Err(error) => checked("resources", error),
         }
@@ -168,7 +170,8 @@ async fn offers(pool: &ServerPool, server: String) -> ServerOffers {
     }
 }
 
-/// Returns a resource as it is offered; `None` if its URI cannot be written in a message.
+/// Converts a resource into the form in which it is listed for the user. Returns `None` if its URI cannot be written in
+/// a message.
 fn resource(found: McpResource) -> Option<OfferedResource> {
     let is_written = |c: char| !c.is_control() && c != '"';
     if found.uri.len() > URI_MAX || !found.uri.chars().all(is_written) || found.uri.is_empty() {
@@ -188,7 +191,7 @@ fn resource(found: McpResource) -> Option<OfferedResource> {
     })
 }
 
-/// Returns the prompts of a server as they are offered.
+/// Converts the prompts of a server into the form in which they are listed for the user.
 pub fn offered_prompts(found: Vec<McpPrompt>) -> Vec<OfferedPrompt> {
     let prompts = found.into_iter().take(PROMPTS_MAX);
     let prompts = prompts.map(|prompt| OfferedPrompt {

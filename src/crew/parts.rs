@@ -1,4 +1,4 @@
-//! The parameters of a crew.
+//! The parameters for the start of a crew.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -22,31 +22,31 @@ use crate::store::{Roles, Skills};
 use crate::tools::policy::PermissionRules;
 
 pub struct ModelParts {
-    /// The shared model configuration, for all agents without a model of their own.
+    /// The configuration of the model for all agents without a model of their own.
     pub model_config: ModelConfig,
-    /// Token prices by model name, where known.
+    /// The known token prices, by model name.
     pub prices: BTreeMap<String, Price>,
-    /// Maximum number of concurrent model calls. Only published by the crew; the model in `model_config` enforces it.
+    /// Maximum number of concurrent model calls. The crew only publishes it; the model in `model_config` enforces it.
     pub calls_max: usize,
 }
 
 #[derive(Debug, Clone, Copy)]
 pub struct TeamLimits {
-    /// Maximum number of teammates at a time.
+    /// Maximum number of teammates at the same time.
     pub agents_max: usize,
-    /// How long a teammate may be idle before it shuts down; `None` for no limit.
+    /// Time after which an idle teammate shuts down; `None` for no limit.
     pub idle_timeout: Option<Duration>,
 }
 
-/// What agents read besides crewdeck's own prompts.
+/// The texts of the user and the project for the agents' system prompts.
 pub struct InstructionParts {
-    /// The project's instruction files.
+    /// The project's instruction files (AGENTS.md or CLAUDE.md).
     pub memory: Arc<ProjectMemory>,
     pub skills: Skills,
     pub roles: Roles,
 }
 
-/// Programs of the user and the project that agents use or that are called at events.
+/// The user's and the project's MCP servers and hooks.
 #[derive(Default)]
 pub struct ExtensionParts {
     /// The MCP servers; `None` if none is configured.
@@ -63,30 +63,33 @@ pub struct CrewParts {
     pub models: ModelParts,
     pub approvers: Approvers,
     pub limits: TeamLimits,
-    /// The budgets. An agent that reaches a budget waits until the user raises it.
+    /// Limits on tokens and cost. An agent that reaches one pauses until the user raises it.
     pub budgets: UsageBudgets,
     /// The permission rules that the settings define for tool calls.
     pub rules: PermissionRules,
-    /// The names of the allowed tools; `None` allows all.
+    /// The names of the tools that agents may use; `None` allows all tools.
     pub tools: Option<Vec<String>>,
-    /// Maximum run time of a program that an agent starts.
+    /// Maximum run time of a program that an agent's tool call starts.
     pub tool_timeout: Duration,
-    /// The supervisor of the agents' programs. With `None`, programs run directly.
+    /// The supervisor of the programs that agents start. With `None`, programs run without a supervisor.
     pub supervisor: Option<Arc<Supervisor>>,
-    /// The share of the context window, in percent, at which a conversation is compacted.
+    /// Percentage of the model's context window. A conversation that fills more is compacted.
     pub compact_at: u64,
-    /// Whether the agents continue the conversations of the session in `setup`, no matter how that session ended.
-    /// Otherwise they start with empty conversations.
+    /// Whether the agents continue the conversations of the session in `setup`. If false, they start with empty
+    /// conversations.
     pub resumes: bool,
     pub instructions: InstructionParts,
-    /// The team that is there from the start. A resumed crew restores its own team instead.
+    /// The team preset with which the crew starts. Ignored if `resumes` is true, since a resumed crew restores its own
+    /// team.
     pub preset: Option<TeamPreset>,
     pub extensions: ExtensionParts,
-    /// What triggers merges. With `None`, worktrees are not used and all agents work in the project directory.
+    /// The policy that says what triggers merges. With `None`, worktrees are not used and all agents work in the
+    /// project directory.
     pub worktrees: Option<MergePolicy>,
     pub publisher: EventSender,
     pub clock: fn() -> Timestamp,
     pub new_id: fn() -> String,
-    /// Returns a random number in 0..1. It varies the delays of retries, so that agents do not retry all at once.
+    /// Returns a random number from 0 to 1. It varies the delays before retries of model calls, so that agents do not
+    /// retry all at once.
     pub jitter: fn() -> f64,
 }

@@ -1,10 +1,10 @@
-//! Describes the progress of an idle team to the lead.
+//! Describes the progress of an idle team, for the lead.
 
 use crate::domain::chat::{Block, Message, Role};
 use crate::domain::graph::TaskGraph;
 use crate::domain::task::{Task, TaskStatus};
 
-/// The progress of an idle team, as a sentence for the lead.
+/// The progress of an idle team, as a sentence for the lead: all tasks are completed, or some are open.
 pub enum TeamProgress {
     Done(String),
     Open(String),
@@ -20,8 +20,8 @@ pub fn progress(graph: &TaskGraph) -> TeamProgress {
     }
 }
 
-/// Returns whether the lead of a resumed session must be informed of progress: other agents have completed tasks, and
-/// its conversation does not mention the current progress.
+/// Returns whether the lead of a resumed session must be informed of the team's progress. This is so if others than the
+/// lead have completed tasks and the lead's conversation does not mention the current progress.
 pub fn is_news(graph: &TaskGraph, conversation: &[Message]) -> bool {
     let (TeamProgress::Done(text) | TeamProgress::Open(text)) = progress(graph);
     let has_heard =

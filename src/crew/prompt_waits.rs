@@ -1,5 +1,5 @@
-//! Prompts of the user that wait for what they mention: a file, or the answer of an MCP server. The wait is shown, has a
-//! limit, and ends at an interrupt.
+//! Prompts of the user that wait until the files and resources that they mention have been read. A wait is shown as the
+//! agent's activity, has a time limit, and ends when the user interrupts the agent.
 
 use std::sync::Mutex;
 use std::time::Duration;
@@ -12,29 +12,30 @@ use crate::domain::ids::Name;
 use crate::domain::team::Activity;
 use crate::protocol::event::AgentEvent;
 
-/// Maximum time of one prompt's wait.
+/// Maximum time that one prompt waits.
 const WAIT_MAX: Duration = Duration::from_secs(60);
-/// A wait that is longer is shown as the activity of the agent to which the prompt goes.
+/// Time after which a wait is shown as the activity of the agent to which the prompt goes.
 const SHOWN_AFTER: Duration = Duration::from_millis(300);
 
-/// The prompts that wait now.
+/// The prompts that wait at this moment.
 #[derive(Default)]
 pub struct PromptWaits {
     waiting: Mutex<Vec<(Name, CancellationToken)>>,
 }
 
 impl PromptWaits {
-    /// Ends the waits of the prompts to `agent`. Returns whether there were any.
+    /// Ends the waits of all prompts to `agent`; these prompts are not sent. Returns whether there were any.
     pub fn interrupt(&self, agent: &Name) -> bool {
         let waiting = lock(&self.waiting);
         let own = waiting.iter().filter(|(name, _)| name.same(agent));
         own.map(|(_, cancel)| cancel.cancel()).count() > 0
     }
 
-    /// Waits for `work`, which reads what a prompt to `agent` mentions. Dropping it must end it.
+    /// Waits for `work`, which reads the files and resources that a prompt to `agent` mentions. When the wait ends
+    /// early, `work` is dropped, which must end the reading.
     ///
     /// # Errors
-    /// Fails if `work` does, at an interrupt, after [`WAIT_MAX`] and when the crew stops.
+    /// Fails if `work` fails, the wait is interrupted, [`WAIT_MAX`] is over, or the crew stops.
     pub async fn wait<T>(
         &self,
         context: &CrewContext,
@@ -44,7 +45,7 @@ impl PromptWaits {
     ) -> Result<T, String> {
         let cancel = CancellationToken::new();
         lock(&self.waiting).push((agent.clone(), cancel.clone()));
-        // Removed also if the command is dropped.
+        // Removes the wait even if this future is dropped.
         let _registered = Registered {
             waits: self,
             cancel: cancel.clone(),
@@ -84,7 +85,7 @@ impl PromptWaits {
     }
 }
 
-/// Publishes the activity of an agent that does not work.
+/// Publishes `activity` as that of `agent`, unless the agent is working.
 async fn show_activity(
     context: &CrewContext,
     registry: &AgentRegistry,
@@ -98,7 +99,7 @@ async fn show_activity(
     }
 }
 
-/// Removes a wait when it is dropped.
+/// The entry of a wait in `PromptWaits`. Dropping this value removes the entry.
 struct Registered<'a> {
     waits: &'a PromptWaits,
     cancel: CancellationToken,
@@ -106,7 +107,7 @@ struct Registered<'a> {
 
 impl Drop for Registered<'_> {
     fn drop(&mut self) {
-        // Each wait has a token of its own, which is cancelled at the end to recognize it.
+        // Each wait has its own token. The token is cancelled here so that the next line finds the entry.
         self.cancel.cancel();
         lock(&self.waits.waiting).retain(|(_, cancel)| !cancel.is_cancelled());
     }

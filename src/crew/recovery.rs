@@ -1,5 +1,5 @@
-//! Recovery: selects the members that continue in a resumed session, cleans up after an ended crew, and records that
-//! working teammates are alive.
+//! Recovery: cleans up after a crew that has ended, selects the members that continue in a resumed session, and
+//! regularly records that working teammates are alive.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,11 +20,11 @@ use crate::domain::text::{clip, one_line};
 use crate::protocol::event::NoticeLevel;
 use crate::store::{Requests, StoreError};
 
-/// The interval at which the roster records that working teammates are alive.
+/// Interval at which the roster records that working teammates are alive.
 const ALIVE_INTERVAL: Duration = Duration::from_secs(30);
-/// Maximum number of withdrawn requests that are listed for the user.
+/// Maximum number of withdrawn requests that have a notice each. Further withdrawn requests are only counted.
 const LOST_MAX: usize = 8;
-/// Maximum length of a listed request's text, in characters.
+/// Maximum length, in characters, of the text of a withdrawn request in its notice.
 const LOST_TEXT_MAX: usize = 160;
 
 /// Cleans up after an earlier crew, and selects the members that continue in a resumed session.
@@ -53,8 +53,9 @@ impl Recovery {
         Ok((back, team))
     }
 
-    /// Records the end of this crew: marks its members as gone and puts their tasks back on the board. Members with a
-    /// request that the lead left undecided are exempt: they continue in the next run, as after a crash.
+    /// Records the end of this crew: marks its members as gone, puts their tasks back on the board and withdraws their
+    /// requests. Exempt are members with a request that the lead left undecided, which continue in the next run of the
+    /// session.
     pub async fn close(&self) -> Result<(), StoreError> {
         let back = self.broker.agents_given_up().await;
         let resumes = !back.is_empty();
@@ -95,8 +96,8 @@ impl Recovery {
         Ok(())
     }
 
-    /// Records in the roster every 30 seconds that working teammates are alive. Writes nothing while all are idle or
-    /// a request is pending.
+    /// Records in the roster, once per `ALIVE_INTERVAL`, that working teammates are alive. Writes nothing while all
+    /// teammates are idle or a request is pending.
     pub async fn record_alive(self: Arc<Self>) {
         let mut activity = self.signals.subscribe_activity();
         loop {
@@ -120,7 +121,8 @@ impl Recovery {
         }
     }
 
-    /// Returns the teammates that are in a turn. Empty while a request is pending, since its decision may take hours.
+    /// Returns the teammates that are in a turn. Returns none while a request is pending, because its decision may take
+    /// hours.
     fn working(&self) -> Vec<Name> {
         if self.broker.has_pending() {
             return Vec::new();

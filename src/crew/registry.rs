@@ -1,4 +1,4 @@
-//! Holds the running agents and subagents: how to reach each of them, and which of them work.
+//! Holds the running agents and subagents: how to reach each one, and what state it is in.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -14,7 +14,7 @@ use crate::agent::mailbox::AgentMailbox;
 use crate::domain::ids::Name;
 use crate::domain::role::ToolSelection;
 
-/// Maximum number of texts and interrupts that may be queued for one agent.
+/// Maximum number of texts and commands, such as an interrupt, that can be queued for one agent.
 const CONTROL_MAX: usize = 64;
 /// Maximum number of subagents of one agent that run at the same time.
 pub const SUBAGENTS_MAX: usize = 4;
@@ -23,28 +23,28 @@ pub const SUBAGENTS_MAX: usize = 4;
 pub enum AgentState {
     /// Waits for input, a message or a task.
     Idle,
-    /// Waits only for input or a message, not for a task, because its model failed, it was interrupted, or it is
-    /// stuck.
+    /// Waits for input or a message, but does not claim tasks: its model has failed, it was interrupted, a budget was
+    /// not raised, or its claims have failed repeatedly.
     Paused,
-    /// Runs a turn.
+    /// Is in a turn or about to start one.
     Working,
 }
 
-/// Connects the crew to a running agent.
+/// The crew's access to a running agent.
 #[derive(Clone)]
 pub struct AgentHandle {
     pub control: mpsc::Sender<Control>,
     pub mailbox: Arc<AgentMailbox>,
     state: Arc<Mutex<AgentState>>,
     pub tags: Vec<String>,
-    /// The limits on the agent's tools. They hold for its subagents too.
+    /// The limits on the agent's tools. They also apply to its subagents.
     pub limits: Arc<[ToolSelection]>,
     pub kill: CancellationToken,
     pub subagent_slots: Arc<Semaphore>,
 }
 
 impl AgentHandle {
-    /// Creates the handle of an idle agent. Also returns the receiver of the agent's commands.
+    /// Creates the handle of an idle agent. Also returns the receiver with which the agent receives texts and commands.
     pub fn new(
         mailbox: Arc<AgentMailbox>,
         tags: Vec<String>,
@@ -72,7 +72,8 @@ impl AgentHandle {
     }
 
     pub fn interrupt(&self) {
-        // The queue is full only if the agent has not received anything for 64 commands, so that it is stuck.
+        // The queue is full only if the agent has not received any of the last `CONTROL_MAX` commands, which means that
+        // it is stuck.
         let _ = self.control.try_send(Control::Interrupt);
     }
 }
@@ -81,11 +82,12 @@ impl AgentHandle {
 pub struct AgentRegistry {
     signals: Arc<CrewSignals>,
     agents: Mutex<BTreeMap<Name, AgentHandle>>,
-    /// Counts how often an agent started to work. The idle detector compares the counts before and after a check.
+    /// Counts how often an agent has started to work. If the count has not changed during a check of the idle detector,
+    /// no agent has started to work in the meantime.
     work_starts: AtomicU64,
-    /// The highest number given to a subagent so far, including before the session was resumed.
+    /// The highest number of a subagent in this session so far, including the time before a resume.
     subagents_started: AtomicU64,
-    /// The running subagents. Cancelling a token interrupts the subagent.
+    /// The running subagents. Cancelling a subagent's token interrupts it.
     subagents: Mutex<BTreeMap<Name, CancellationToken>>,
 }
 
@@ -141,7 +143,7 @@ impl AgentRegistry {
         self.signals.activity_changed();
     }
 
-    /// Counts a start of work, so that the idle detector reports the next idle period.
+    /// Counts a start of work although no agent has started, so that the idle detector reports the next idle period.
     pub fn count_work_start(&self) {
         self.work_starts.fetch_add(1, Ordering::SeqCst);
         self.signals.activity_changed();
@@ -161,7 +163,7 @@ impl AgentRegistry {
             .collect()
     }
 
-    /// Waits until `parent` may run another subagent. The caller holds the permit while the subagent runs.
+    /// Waits until `parent` may run another subagent. The caller must keep the returned permit while the subagent runs.
     ///
     /// # Errors
     /// Fails if `parent` is not running.
@@ -172,13 +174,13 @@ impl AgentRegistry {
         slots.acquire_owned().await.map_err(|_| not_running())
     }
 
-    /// Assigns the next subagent its number. The first one is 1.
+    /// Returns the number for the next subagent. The first number is 1.
     pub fn next_subagent_number(&self) -> u64 {
         self.subagents_started.fetch_add(1, Ordering::SeqCst) + 1
     }
 
-    /// Continues the numbering of subagents after `last`, the highest number in the resumed session. Numbers must not
-    /// repeat, since each subagent has its own transcript.
+    /// Makes the numbers of new subagents start after `last`, the highest number so far in the resumed session. Numbers
+    /// must not repeat, because the name of a subagent's transcript contains its number.
     pub fn continue_subagents_after(&self, last: u64) {
         self.subagents_started.store(last, Ordering::SeqCst);
     }
@@ -197,7 +199,7 @@ impl AgentRegistry {
         parents.filter(|p| p.same(parent)).count()
     }
 
-    /// Interrupts a subagent, or the turn of an agent.
+    /// Interrupts a subagent, or the current turn of an agent.
     ///
     /// # Errors
     /// Fails if the agent is not running or not in a turn.
@@ -218,7 +220,7 @@ impl AgentRegistry {
         Ok(())
     }
 
-    /// Adds a line to the next model call of every agent.
+    /// Adds a line of text to the next model call of every agent.
     pub fn note_all(&self, line: &str) {
         for handle in lock(&self.agents).values() {
             handle.mailbox.note(line.to_string());

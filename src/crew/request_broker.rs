@@ -1,4 +1,4 @@
-//! The request broker: files requests, hands them to their approvers, and wakes the agents that wait for a decision.
+//! The request broker: files requests, hands them to their approvers, and wakes the agents that wait for decisions.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -33,25 +33,27 @@ pub struct BrokerParts {
     pub approvers: Approvers,
 }
 
-/// Files requests, hands them to their approvers and wakes the agents that wait for a decision.
+/// Files requests, hands them to their approvers, and wakes the agents that wait for decisions.
 pub struct RequestBroker {
     parts: BrokerParts,
     known: Mutex<HashMap<RequestId, RequestStatus>>,
     waiting: Mutex<HashMap<RequestId, Waiter>>,
-    /// Requests for which the crew no longer waits, because the lead did not decide them after the last reminder.
+    /// Requests that the lead did not decide after the last reminder. The crew counts as idle although these requests
+    /// are pending.
     given_up: Mutex<Vec<RequestId>>,
-    /// Locked while requests are read, so that changes are published once and in order. True after the first read.
+    /// Locked while requests are read from disk, so that each change is published once and in order. The value is true
+    /// after the first read.
     has_read: tokio::sync::Mutex<bool>,
 }
 
-/// An agent whose tool call waits for the decision of a request.
+/// An agent whose tool call waits for the decision on a request.
 struct Waiter {
     from: Name,
     sender: oneshot::Sender<Request>,
 }
 
-/// A request that was filed and is not decided yet. Dropping this value, or the future of the decision, withdraws the
-/// request.
+/// A request that was filed and for whose decision an agent waits. Dropping this value, or the future that waits for
+/// the decision, withdraws the request if it is still pending.
 pub struct PendingRequest {
     request: Request,
     decided: oneshot::Receiver<Request>,
@@ -59,15 +61,15 @@ pub struct PendingRequest {
     busy: BusyGuard,
 }
 
-/// The result of filing a request: it is pending, or an earlier decision applies to it.
+/// The result of filing a request: an approval of an earlier run applies to the request, or the request is pending.
 pub enum RequestTicket {
-    /// The same request of an earlier run was approved, and the approval is used for this one.
+    /// An equal request of an earlier run was approved. Its approval is used, and nothing was filed.
     Decided(Request),
     Pending(PendingRequest),
 }
 
 impl RequestTicket {
-    /// Waits until the request is decided; returns at once if an earlier decision applies.
+    /// Waits until the request is decided. Returns at once if an approval of an earlier run is used.
     ///
     /// # Errors
     /// Fails if the crew stops first.
@@ -81,7 +83,7 @@ impl RequestTicket {
             RequestTicket::Decided(request) => return Ok(request),
             RequestTicket::Pending(pending) => pending,
         };
-        // The crew counts as busy until the approver has the request.
+        // The crew counts as busy only until the approver has the request.
         drop(busy);
         if request.approver == Approver::Ask {
             let agent = request.from.clone();
@@ -125,8 +127,9 @@ impl RequestBroker {
         self.get(&request.id).await
     }
 
-    /// Files a request and hands it to its approver. If the agent filed the same request in an earlier run, that
-    /// request or its approval is used instead. The caller waits for the decision with [`RequestTicket::decision`].
+    /// Files a request and hands it to its approver. If an equal request of the agent from an earlier run is pending or
+    /// was approved, uses that request or approval instead. The caller waits for the decision with
+    /// [`RequestTicket::decision`].
     pub async fn ask(
         self: &Arc<Self>,
         from: &Name,
@@ -152,8 +155,8 @@ impl RequestBroker {
         };
         if is_new {
             self.put(request.clone()).await?;
-            // Before the new request was on disk, another process may have approved the same request of an ended crew.
-            // A decision made from now on covers both.
+            // While the new request was written, another process may have approved an equal request of an earlier run.
+            // From now on, one decision applies to both requests, because they are identical.
             if let Some(granted) = followup.take_granted(from, request.kind, &request.body) {
                 return Ok(RequestTicket::Decided(granted));
             }
@@ -169,7 +172,7 @@ impl RequestBroker {
         }))
     }
 
-    /// Wakes the waiting agent if the request was decided before the agent started to wait.
+    /// Wakes the agent that waits for the request if the request was already decided.
     async fn wake_if_decided(&self, id: &RequestId) {
         if let Ok(request) = self.get(id).await
             && !request.is_pending()
@@ -179,7 +182,8 @@ impl RequestBroker {
         }
     }
 
-    /// Returns a pending request of an earlier run with the same sender, kind and text, if there is one.
+    /// Returns a pending request with the same sender, kind and text (`body`) for which no agent waits. It was filed in
+    /// an earlier run.
     async fn find_earlier(&self, from: &Name, kind: RequestKind, body: &str) -> Option<Request> {
         let pending = self.pending().await.ok()?;
         let waiting = lock(&self.waiting);
@@ -188,10 +192,10 @@ impl RequestBroker {
         })
     }
 
-    /// Decides a request and all identical pending ones.
+    /// Decides a request, and all pending requests that are identical to it. Returns the request that `decision` names.
     ///
     /// # Errors
-    /// Returns the reason if no request was decided.
+    /// Returns the reason if the request was not decided.
     pub async fn decide(self: &Arc<Self>, decision: Decision) -> Result<Request, String> {
         let (requests, now) = (self.parts.requests.clone(), self.parts.context.now());
         let decided = blocking(move || decide_with_like(&requests, &decision, now)).await;
@@ -200,7 +204,7 @@ impl RequestBroker {
         Ok(request)
     }
 
-    /// Reads all requests and publishes those that have changed, whichever process changed them.
+    /// Reads all requests from disk, and publishes those that have changed, no matter which process changed them.
     pub async fn read(&self) {
         let mut has_read = self.has_read.lock().await;
         let requests = self.parts.requests.clone();
@@ -212,8 +216,9 @@ impl RequestBroker {
             .errors
             .warn("The requests", reading.notices)
             .await;
-        // Requests that are already decided at the first read were handled by an earlier crew. At later reads, new
-        // requests are handled even if they are decided, since another process may file and decide in one step.
+        // At the first read, a decided request was decided before this crew started. At later reads, a new request that
+        // is already decided is treated as decided now, since another process may file and decide a request in one
+        // step.
         let is_later = std::mem::replace(&mut *has_read, true);
         for request in reading.requests {
             let before = lock(&self.known).insert(request.id.clone(), request.status);
@@ -234,9 +239,9 @@ impl RequestBroker {
         self.parts.signals.files_changed();
     }
 
-    /// Carries out a decision and wakes the agent that waits for it. If no agent waits, sends the decision as a
-    /// message. `decided_now` is false for decisions made before this crew started. Such a decision is carried out only
-    /// if an earlier crew has not finished doing so.
+    /// Carries out the decision on `request`, and wakes the agent that waits for the decision. If no agent waits, sends
+    /// the decision as a message. `decided_now` is false if the request was decided before this crew started. Such a
+    /// decision is carried out only if the earlier crew did not finish carrying it out.
     async fn follow(&self, request: Request, decided_now: bool) {
         let followup = &self.parts.followup;
         let is_news = decided_now || request.has_open_follow_up();
@@ -251,7 +256,7 @@ impl RequestBroker {
             None if is_news => followup.send_decision(&request).await,
             None => {}
         }
-        // An approved shutdown is finished when its target has answered.
+        // The follow-up of an approved shutdown ends later, when the teammate has answered.
         let is_under_way =
             request.kind == RequestKind::Shutdown && request.status == RequestStatus::Approved;
         if !is_under_way && request.has_open_follow_up() {
@@ -299,8 +304,8 @@ impl RequestBroker {
         }
     }
 
-    /// Returns the approver according to the settings of this crew. The request may name another one, if an earlier
-    /// crew filed it.
+    /// Returns the approver of `request` according to the settings of this crew. `request.approver` may differ if an
+    /// earlier crew filed the request.
     pub fn approver_of(&self, request: &Request) -> Approver {
         self.parts.approvers.of_request(request)
     }
@@ -326,8 +331,9 @@ impl RequestBroker {
         found.ok_or_else(|| format!("request {id} no longer exists"))
     }
 
-    /// Hands a request to its approver: decides it according to the settings, or sends the lead a message. The user
-    /// sees every request on the screen anyway.
+    /// Hands a request to its approver. If the settings decide the request, decides it. If the lead is the approver,
+    /// sends the lead a message. If the user is the approver, does nothing, since the user sees every request on the
+    /// screen.
     async fn hand_over(self: &Arc<Self>, request: &Request) {
         let (verdict, comment) = match route(request) {
             Route::User => return,
@@ -346,20 +352,22 @@ impl RequestBroker {
         }
     }
 
-    /// Hands pending requests to their approvers again, since crewdeck may have ended between filing a request and
-    /// notifying the approver.
+    /// Hands all pending requests to their approvers again, because crewdeck may have ended after it filed a request
+    /// and before it informed the approver.
     pub async fn hand_over_again(self: &Arc<Self>) {
         let Ok(pending) = self.pending().await else {
             return;
         };
         for mut request in pending {
-            // The approver may differ from the one at the time of the request: a user may be present now, or no longer.
+            // The approver may have changed since the request was filed: for example, a user may be present now, or no
+            // longer.
             request.approver = self.approver_of(&request);
             self.hand_over(&request).await;
         }
     }
 
-    /// Returns whether a running agent has a pending request, or a decision that was not carried out yet.
+    /// Returns whether a running agent has a pending request, or a decided request whose decision was not carried out
+    /// yet.
     pub async fn has_unfinished(&self) -> bool {
         let requests = self.parts.requests.clone();
         let all = blocking(move || requests.read_all()).await;
@@ -370,17 +378,17 @@ impl RequestBroker {
         })
     }
 
-    /// Returns whether the turn of `name` only waits for decisions.
+    /// Returns whether the agent `name`, with its subagents, does nothing but wait for decisions.
     pub fn only_waits(&self, name: &Name) -> bool {
         let waiting = lock(&self.waiting);
         let waits = waiting.values().filter(|w| w.from.same(name)).count();
         drop(waiting);
-        // Requests of the agent's subagents are filed in the agent's name.
+        // Requests of the agent's subagents are filed in the agent's name, so they are counted in `waits`.
         waits > 0 && self.parts.registry.subagents_of(name) <= waits
     }
 
-    /// Returns the pending requests. `None` if one of them is for the user, if a request was just decided and its agent
-    /// is about to continue, or if the requests cannot be read.
+    /// Returns the pending requests if none of them waits for the user. Returns `None` if one of them waits for the
+    /// user, if an agent is about to continue because its request was just decided, or if the requests cannot be read.
     pub async fn pending_without_user(&self) -> Option<Vec<Request>> {
         let waiting: Vec<RequestId> = lock(&self.waiting).keys().cloned().collect();
         if !self.has_pending() {
@@ -395,8 +403,8 @@ impl RequestBroker {
         (waiting.iter().all(is_pending) && pending.iter().all(is_for_others)).then_some(pending)
     }
 
-    /// Stops waiting for the decision of `requests`. These requests, and the agents that filed them, are kept for the
-    /// next run of the session.
+    /// Makes the crew count as idle although `requests` are pending. The requests, and the agents that filed them, are
+    /// kept for the next run of the session.
     pub fn give_up(&self, requests: &[Request]) {
         *lock(&self.given_up) = requests.iter().map(|r| r.id.clone()).collect();
     }
@@ -405,7 +413,7 @@ impl RequestBroker {
         lock(&self.given_up).contains(id)
     }
 
-    /// Returns the agents with a pending request for which the crew no longer waits.
+    /// Returns the agents whose pending request was passed to `give_up`.
     pub async fn agents_given_up(&self) -> Vec<Name> {
         let pending = self.pending().await.unwrap_or_default();
         let given_up = pending.into_iter().filter(|r| self.is_given_up(&r.id));
@@ -413,8 +421,8 @@ impl RequestBroker {
     }
 }
 
-/// Withdraws a request when dropped, since the agent that filed it then no longer waits. A decided request is not
-/// withdrawn.
+/// Withdraws a request when this value is dropped, since the agent that filed the request then no longer waits. Does
+/// nothing if the request is decided.
 struct Withdraw {
     broker: Arc<RequestBroker>,
     id: RequestId,
@@ -423,7 +431,7 @@ struct Withdraw {
 impl Drop for Withdraw {
     fn drop(&mut self) {
         let context = &self.broker.parts.context;
-        // A decided request has no waiter any more, so there is nothing to withdraw.
+        // A decided request is no longer in `waiting`, so there is nothing to withdraw.
         if lock(&self.broker.waiting).remove(&self.id).is_none() {
             return;
         }

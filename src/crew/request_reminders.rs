@@ -1,4 +1,5 @@
-//! Reminds the lead of requests that it has not decided. After the last reminder, the crew no longer waits for them.
+//! Reminds the lead of requests that it has not decided. After the last reminder, the crew counts as idle although
+//! these requests are pending.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -10,7 +11,8 @@ use crate::domain::ids::RequestId;
 use crate::domain::request::{Approver, Request};
 use crate::protocol::event::NoticeLevel;
 
-/// Maximum number of reminders to the lead about one request. Each reminder wakes the lead, which costs a model call.
+/// Maximum number of reminders to the lead for each request. The number is small because each reminder wakes the lead,
+/// which costs a model call.
 pub const REMINDERS_MAX: u32 = 3;
 /// Maximum number of requests that one reminder lists.
 const NAMED_MAX: usize = 8;
@@ -22,12 +24,12 @@ pub struct RequestReminders {
     sent: Mutex<Sent>,
 }
 
-/// The number of reminders sent for each pending request.
+/// The number of reminders that were sent for each pending request.
 #[derive(Debug, Default)]
 struct Sent(BTreeMap<RequestId, u32>);
 
 impl Sent {
-    /// Removes all requests that are not in `pending`.
+    /// Removes the entries of all requests that are not in `pending`.
     fn keep(&mut self, pending: &[Request]) {
         self.0.retain(|id, _| pending.iter().any(|r| r.id == *id));
     }
@@ -55,9 +57,9 @@ impl RequestReminders {
         }
     }
 
-    /// Reminds the lead of those pending requests that have had fewer than [`REMINDERS_MAX`] reminders, and returns
-    /// true. If there are no such requests or the lead cannot be reached, warns the user, stops waiting for the
-    /// requests, and returns false.
+    /// Reminds the lead of the requests in `pending` that have had fewer than [`REMINDERS_MAX`] reminders, and returns
+    /// true. If there are none or the lead cannot be reached, warns the user, gives up waiting for all requests in
+    /// `pending`, and returns false.
     pub async fn remind(&self, pending: &[Request]) -> bool {
         if self.send(pending) {
             return true;

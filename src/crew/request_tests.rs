@@ -1,4 +1,4 @@
-//! Tests of the components that handle requests, each over real files.
+//! Tests of the components that handle requests, each on real files.
 
 use std::sync::{Arc, RwLock};
 
@@ -117,8 +117,8 @@ async fn permission_given_while_no_agent_waited_is_used_once() {
     assert!(matches!(again, RequestTicket::Pending(_)));
 }
 
-/// Another process decides the request of an ended crew, and the agent repeats its call before this crew has seen the
-/// decision.
+/// Another process approves the request of a crew that has ended. The agent repeats its call before this crew has read
+/// the decision.
 #[tokio::test]
 async fn permission_given_just_before_a_repeated_call_is_used() {
     let crew = TestCrew::new();

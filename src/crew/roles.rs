@@ -1,4 +1,4 @@
-//! Gives roles to the agents of a crew.
+//! Reads the roles and gives them to the agents of a crew.
 
 use std::sync::Arc;
 
@@ -10,20 +10,21 @@ use crate::domain::text::{clip, head_and_tail, join_names, one_line};
 use crate::protocol::event::NoticeLevel;
 use crate::store::{Roles, Skills};
 
-/// Maximum size of the texts of all skills of a role together, in bytes.
+/// Maximum size, in bytes, of the texts of all skills of one role together.
 const SKILLS_TEXT_MAX: usize = 64 * 1024;
-/// Maximum number of roles that the error for an unknown name lists.
+/// Maximum number of roles that the error about an unknown role name lists.
 const NAMED_MAX: usize = 40;
 
-/// A role and its skills as they were on disk when the agent started.
+/// A role with the text of its skills, as the files were when the agent started.
 #[derive(Debug, Clone)]
 pub struct AppliedRole {
     pub role: AgentRole,
-    /// The section of the system prompt with the role's prompt and skills; empty if the role has neither.
+    /// The section of the system prompt with the role's own prompt and the texts of its skills. Empty if there are
+    /// none.
     pub text: String,
 }
 
-/// Reads roles from disk each time an agent needs one.
+/// Reads the role files each time that an agent needs a role.
 pub struct RoleBook {
     context: Arc<CrewContext>,
     roles: Roles,
@@ -45,7 +46,8 @@ impl RoleBook {
         read.map_err(|error| error.to_string())
     }
 
-    /// Returns the list of roles for the lead's prompt. Notices report the files that cannot be used.
+    /// Returns the list of roles for the lead's system prompt. Publishes a warning for each role file that cannot be
+    /// used.
     pub async fn prompt_list(&self) -> String {
         let catalog = self.catalog().await.unwrap_or_default();
         for broken in &catalog.broken {
@@ -59,10 +61,11 @@ impl RoleBook {
             .into_owned()
     }
 
-    /// Returns the role that `text` names; `None` if it is a free description of what an agent does.
+    /// Returns the role whose name is `text`; `None` if `text` is no role name but a free description of an agent's
+    /// work.
     ///
     /// # Errors
-    /// Fails if the text names a role whose file cannot be used, or if not all roles can be read.
+    /// Fails if `text` is the name of a role whose file cannot be used, or if not all role files can be read.
     pub async fn find(&self, text: &str) -> Result<Option<AppliedRole>, String> {
         let catalog = self.catalog().await?;
         let found = catalog
@@ -74,10 +77,10 @@ impl RoleBook {
         }
     }
 
-    /// Returns the role with that name.
+    /// Returns the role named `name`.
     ///
     /// # Errors
-    /// Fails if there is no such role; the error lists the roles. Also fails as [`RoleBook::find`] does.
+    /// Fails if there is no such role; the error lists the existing roles. Also fails when [`RoleBook::find`] fails.
     pub async fn require(&self, name: &str) -> Result<AppliedRole, String> {
         match self.find(name).await? {
             Some(role) => Ok(role),
@@ -85,8 +88,8 @@ impl RoleBook {
         }
     }
 
-    /// Returns the role of a member of a resumed session, and limits in addition to those of the role. A member whose
-    /// role no longer exists or cannot be used can only read files, and a notice says why.
+    /// Returns the role of a member of a resumed session, and further limits on the member's tools. If the role no
+    /// longer exists or cannot be used, the limits permit only tools that read files, and a warning says why.
     pub async fn of_restored(&self, member: &Member) -> (Option<AppliedRole>, Vec<ToolSelection>) {
         let why = match self.find(&member.role).await {
             Ok(None) if member.role_defined => {

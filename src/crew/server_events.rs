@@ -1,5 +1,5 @@
-//! Publishes what happens to the MCP servers. What changed is collected, so that a server that reports changes without end
-//! takes no room from others, and is published at most every 100 ms.
+//! Publishes the events of the MCP servers. Changes are collected and published at most once per `PUBLISH_EVERY`, so
+//! that a server that constantly reports changes does not delay the events of others.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
@@ -14,32 +14,33 @@ use crate::domain::text::{escape_control_chars, one_line};
 use crate::mcp::{PoolEvent, ServerPool};
 use crate::protocol::event::{CrewEvent, EventKind, NoticeLevel};
 
-/// Maximum number of notices that wait to be published. Beyond it, notices are dropped.
+/// Maximum number of notices that wait to be published. Further notices are dropped.
 const NOTICES_MAX: usize = 256;
-/// Minimum time between two published changes.
+/// Minimum time between two publications of collected changes.
 const PUBLISH_EVERY: Duration = Duration::from_millis(100);
 
-/// What happened and is not published yet.
+/// The events of the MCP servers that are not published yet.
 #[derive(Default)]
 pub struct ServerEvents {
     pending: Mutex<Pending>,
     wake: Notify,
-    /// The states that were published last, without the numbers of calls.
+    /// The states of the servers that were published last. The numbers of calls in them are 0, so that a call alone
+    /// does not count as a change of state.
     published: Mutex<Vec<ServerStatus>>,
 }
 
 #[derive(Default)]
 struct Pending {
-    /// Whether a state, the tools or a number of calls changed.
+    /// Whether a server's state, its tools or its number of calls has changed.
     has_changed: bool,
-    /// The servers whose state or lists changed.
+    /// The servers whose state, resources or prompts have changed.
     to_list: BTreeSet<String>,
-    /// The servers with the texts about them.
+    /// The notices: the name of a server, and a text about it.
     notices: Vec<(String, String)>,
 }
 
 impl ServerEvents {
-    /// Takes an event of the pool. Never blocks.
+    /// Collects an event of the server pool, to be published soon. Never blocks.
     pub fn add(&self, event: PoolEvent) {
         let mut pending = lock(&self.pending);
         match event {
@@ -60,13 +61,13 @@ impl ServerEvents {
         self.wake.notify_one();
     }
 
-    /// Publishes the numbers of calls soon, and the last errors.
+    /// Records that a server was called, so that the numbers of calls are published soon.
     pub fn add_call(&self) {
         lock(&self.pending).has_changed = true;
         self.wake.notify_one();
     }
 
-    /// Publishes what happens until the crew stops, and then ends all servers.
+    /// Publishes collected events until the crew stops. Then ends all servers.
     pub async fn run(
         self: Arc<Self>,
         context: Arc<CrewContext>,
@@ -97,7 +98,7 @@ impl ServerEvents {
         pending: Pending,
     ) {
         for (server, text) in pending.notices {
-            // Notices of the approval check already begin with the server's name.
+            // Notices about a missing approval already begin with the name of the server.
             let text = if text.starts_with("Server ") {
                 text
             } else {

@@ -15,7 +15,8 @@ use crate::domain::text::{closest_match, one_line};
 use crate::mcp::{CallError, McpImage, McpPromptMessage, ServerPool};
 use crate::store::Skills;
 
-/// Returns whether a message may call a prompt of a server. The command of a file wins over a prompt.
+/// Returns whether a message may call a prompt of an MCP server. A message that calls a command file does not, since
+/// command files take precedence.
 pub async fn calls_prompt(skills: &Skills, text: &str) -> bool {
     if split_prompt(text).is_none() {
         return false;
@@ -25,12 +26,12 @@ pub async fn calls_prompt(skills: &Skills, text: &str) -> bool {
     !from_file.unwrap_or(false)
 }
 
-/// Gets the prompt that `text` calls, as an attachment that the agent follows. Empty if the text calls none. Starts the
-/// server if necessary.
+/// Gets the MCP server's prompt that `text` calls, as attachments for the agent to follow. Returns none if `text` calls
+/// no prompt. Starts the server if necessary.
 ///
 /// # Errors
-/// Returns one line that says why the prompt cannot be used: an unknown name, missing arguments, or a server that gives
-/// no answer.
+/// Returns one line for the user that says why the prompt cannot be used. For example, its name is unknown, an argument
+/// is missing, or the server does not answer.
 pub async fn read(
     pool: &ServerPool,
     root: &Path,
@@ -69,8 +70,9 @@ pub async fn read(
     attachments::of_prompt(root, name, size, text, images, redactor).await
 }
 
-/// Refuses a message that calls a prompt of a server that does not exist. A text that resembles no server's name and goes
-/// on is no call.
+/// Handles a message that looks like the call of a prompt but whose server does not exist. Returns an error for the
+/// user if the name is similar to that of a server or if nothing follows the call. Otherwise the message is not a call,
+/// and the result is empty.
 fn unknown(
     pool: &ServerPool,
     server: &str,
@@ -89,7 +91,8 @@ fn unknown(
     ))
 }
 
-/// Returns the texts and the images of all messages. The texts name who speaks if not all are the user's.
+/// Returns the texts and the images of all messages of a prompt. If a message is from the assistant, each text begins
+/// with its speaker.
 fn joined(messages: Vec<McpPromptMessage>) -> (String, Vec<McpImage>) {
     let is_dialogue = messages.iter().any(|m| m.role == Role::Assistant);
     let mut images = Vec::new();

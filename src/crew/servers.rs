@@ -33,11 +33,11 @@ const PROGRESS_EVERY: Duration = Duration::from_millis(100);
 /// The MCP servers of a crew, as configured.
 pub struct ServerParts {
     pub configs: Vec<ServerConfig>,
-    /// The names of the servers whose missing approval has already been reported to the user.
+    /// The names of the servers about whose missing approval the user was already informed.
     pub unapproved: BTreeSet<String>,
     /// Checks before each start whether the user has approved the server.
     pub trust: Arc<dyn ApprovalCheck>,
-    /// The folder for the tokens of servers that the user logs in to.
+    /// The folder in which the tokens of servers with a login are stored. With `None`, the user cannot log in.
     pub logins: Option<PathBuf>,
 }
 
@@ -98,15 +98,15 @@ impl CrewServers {
         &self.pool
     }
 
-    /// Publishes the resources and prompts of the servers that are ready, and of `start`, which is started if necessary;
-    /// from now on also after they change.
+    /// Publishes the resources and prompts of all servers that are ready, and of the server `start`, which is started
+    /// if necessary. From then on, changed lists are published too.
     pub fn list_offers(&self, start: Option<&str>) {
         let start = start.filter(|name| self.pool.is_configured(name));
         self.offers.ask(&self.context, &self.pool, start);
     }
 
-    /// Carries out an action of the user on the server `name`. Waits neither for a start nor for a login: notices and
-    /// events report how they end.
+    /// Carries out the user's action on the server `name`. Does not wait until a start or login has finished: notices
+    /// and events report how it ends.
     ///
     /// # Errors
     /// Fails if there is no such server.
@@ -163,7 +163,7 @@ impl CrewServers {
         self.context.notice(level, text).await;
     }
 
-    /// Publishes the progress of a call as its output.
+    /// Publishes the progress of a tool call as output of the call.
     fn publish_progress(&self, agent: &Name, call: &ToolCall, progress: &CallProgress) {
         let of = progress.total.map(|total| format!("/{total}"));
         let mut chunk = format!("{}{}", progress.done, of.unwrap_or_default());
@@ -241,8 +241,8 @@ impl ServerHost for CrewServers {
     }
 }
 
-/// Returns the check that the pool makes before each start. The check reports once per server why it must not start,
-/// except for the servers in `unapproved`.
+/// Returns a function that decides before each start of a server whether the user has approved the server. If not, the
+/// function collects a notice with the reason, once per server. It collects none for servers in `unapproved`.
 fn approval(
     trust: Arc<dyn ApprovalCheck>,
     unapproved: BTreeSet<String>,
@@ -264,8 +264,8 @@ fn approval(
     })
 }
 
-/// Prepares the images of a result as those of a message's attachments are. Returns the images, and a text with one
-/// line for each image that cannot be shown.
+/// Prepares and stores the images of a tool result. Returns the images that can be used, and a text with one line for
+/// each other image.
 fn prepare(root: &Path, tool: &str, images: Vec<McpImage>) -> (Vec<AttachedImage>, String) {
     let (mut out, mut problems) = (Vec::new(), String::new());
     for (at, image) in images.into_iter().enumerate() {

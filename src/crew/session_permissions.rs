@@ -1,4 +1,4 @@
-//! Session permissions: commands that the user has allowed for the whole team until crewdeck ends.
+//! Session permissions: commands that the user has allowed the whole team until crewdeck ends.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -14,7 +14,7 @@ use crate::protocol::event::{EventKind, NoticeLevel, TeamEvent};
 use crate::tools::pending;
 use crate::tools::policy::{PlanGate, PolicyContext};
 
-/// Maximum length of a permission in a notice, in characters.
+/// Maximum number of characters of a permission that a notice shows.
 const SHOWN_MAX: usize = 160;
 
 /// Grants and revokes session permissions, and publishes the changes.
@@ -26,7 +26,8 @@ pub struct SessionPermissions {
     given: Mutex<GrantedPermissions>,
 }
 
-/// The session permissions, and the number of the one that was granted last.
+/// The session permissions that are in effect, and the number of the permission that was granted last. The first number
+/// is 1.
 #[derive(Default)]
 struct GrantedPermissions {
     rules: Vec<SessionPermission>,
@@ -47,7 +48,7 @@ impl SessionPermissions {
         }
     }
 
-    /// Approves a permission request, and allows all commands in `scope` until crewdeck ends.
+    /// Approves a permission request, and allows all commands in `scope` for the whole team until crewdeck ends.
     ///
     /// # Errors
     /// Returns the reason if nothing was approved or allowed.
@@ -70,7 +71,7 @@ impl SessionPermissions {
         }
         let number = self.add_rule(scope.clone(), &request)?;
         if let Err(why) = self.broker.decide(approval(&request)).await {
-            // The request was already decided, so the user's approval does not count.
+            // The request was decided in the meantime, so the user's approval has no effect.
             self.remove_rule(number);
             return Err(why);
         }
@@ -84,7 +85,10 @@ impl SessionPermissions {
         Ok(())
     }
 
-    /// Revokes the session permission with this number, so that its commands require permission again.
+    /// Revokes the session permission with this number. Its commands require approval again.
+    ///
+    /// # Errors
+    /// Fails if the permission was already revoked.
     pub async fn revoke(&self, number: u64) -> Result<(), String> {
         let Some(rule) = self.remove_rule(number) else {
             return Err("that permission was already revoked".into());
@@ -97,8 +101,8 @@ impl SessionPermissions {
         Ok(())
     }
 
-    /// Approves the pending requests that the session permissions cover. This concerns requests that were filed before
-    /// the permission was granted.
+    /// Approves the pending requests whose calls the session permissions allow. Needed for requests that were filed
+    /// before the permission was granted.
     pub async fn approve_covered(&self) {
         if lock(&self.given).rules.is_empty() {
             return;
@@ -111,7 +115,7 @@ impl SessionPermissions {
                 continue;
             };
             if self.judged(request, |standing| pending::is_allowed(call, standing)) {
-                // Fails if the request was decided in the meantime, which needs no handling.
+                // Fails if the request was decided in the meantime, which is no problem.
                 let _ = self.broker.decide(approval(request)).await;
             }
         }
@@ -155,7 +159,7 @@ impl SessionPermissions {
         Some(rule)
     }
 
-    /// Applies the session permissions to the tool calls of all agents, from their next call on.
+    /// Applies the session permissions in `given` to the tool calls of all agents, from the next call on.
     fn use_rules(&self, given: &GrantedPermissions) {
         let mut rules = self.rules.write().unwrap_or_else(PoisonError::into_inner);
         rules.session = given.rules.iter().map(|r| r.scope.clone()).collect();

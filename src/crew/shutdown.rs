@@ -1,4 +1,4 @@
-//! Handles the shutdown of a teammate: its answer to the request, and the forced stop.
+//! Handles the shutdown of a teammate: its answer to a shutdown request, and the forced stop by the user.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::domain::request::{Request, RequestKind, RequestStatus, Verdict};
 use crate::protocol::event::{CrewEvent, EventKind, NoticeLevel};
 use crate::store::{Requests, StoreError};
 
-/// The user's message to a teammate that may be stuck.
+/// The message that asks a teammate for its status in the user's name.
 pub const NUDGE: &str =
     "What is your status? Continue with your task. If something blocks you, say what it is.";
 
@@ -43,8 +43,11 @@ impl Shutdowns {
         }
     }
 
-    /// Records that an agent agrees or refuses to shut down. A refusal is reported to the user and to the agent that
-    /// filed the request. Fails unless the request was approved and is for this agent.
+    /// Records that `agent` agrees or refuses to shut down. Reports a refusal to the user and to the agent that filed
+    /// the shutdown request.
+    ///
+    /// # Errors
+    /// Fails unless `request` is an approved shutdown request for `agent`, and `agent` is running.
     pub async fn answer(
         &self,
         agent: &Name,
@@ -88,7 +91,7 @@ impl Shutdowns {
         blocking(move || requests.get(&id)).await
     }
 
-    /// Informs the agent that requested the shutdown that the teammate has shut down.
+    /// Informs the agent that filed the shutdown request `id` that the teammate `from` has shut down.
     pub async fn confirm(&self, from: &Name, id: &RequestId) {
         if let Ok(Some(request)) = self.find(id).await {
             let text = "I have finished and shut down.";
@@ -97,8 +100,8 @@ impl Shutdowns {
         }
     }
 
-    /// Sends the teammate's answer to the agent that requested the shutdown. Sends nothing to the user, who sees the
-    /// answer on the screen.
+    /// Sends the answer of the teammate `from` to the agent that filed the shutdown request. Sends nothing if the user
+    /// filed it, since the user sees the answer on the screen.
     async fn send_answer(&self, from: &Name, request: &Request, verdict: Verdict, reason: &str) {
         if !request.from.is_user() {
             let approve = verdict == Verdict::Approve;
@@ -108,7 +111,7 @@ impl Shutdowns {
         }
     }
 
-    /// Returns the approved shutdown requests that `member` has not answered yet.
+    /// Returns the approved shutdown requests that the teammate `member` has not answered yet.
     pub async fn open(&self, member: &Name) -> Vec<Request> {
         let requests = self.requests.clone();
         let all = blocking(move || requests.read_all()).await;
@@ -122,21 +125,27 @@ impl Shutdowns {
         all
     }
 
-    /// Marks all open shutdown requests for `member` as finished, because it has shut down or a new member has its
-    /// name.
+    /// Marks all open shutdown requests for `member` as finished. Called when the teammate has shut down, or when a new
+    /// teammate gets the same name.
     pub async fn finish_all(&self, member: &Name) {
         for request in self.open(member).await {
             self.followup.finish(&request.id).await;
         }
     }
 
-    /// Stops a teammate immediately, even in a turn. Its task goes back to the board.
+    /// Stops the teammate `member` immediately, even during a turn. Its task goes back to the board.
+    ///
+    /// # Errors
+    /// Fails if no teammate with that name is running.
     pub fn force(&self, member: &Name) -> Result<(), String> {
         self.registry.find_teammate(member)?.kill.cancel();
         Ok(())
     }
 
-    /// Asks a teammate for its status in the user's name. The message also makes a stuck teammate continue.
+    /// Sends the message `NUDGE` to the teammate `member`. A teammate that is stuck continues when it gets a message.
+    ///
+    /// # Errors
+    /// Fails if no teammate with that name is running, or the message cannot be written.
     pub async fn nudge(&self, member: &Name) -> Result<(), String> {
         self.registry.find_teammate(member)?;
         let sent = self.delivery.send_to_running(member, NUDGE).await;

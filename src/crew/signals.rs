@@ -1,29 +1,31 @@
-//! Signals changes to the components that wait for them, and counts the crew's own work in progress.
+//! Signals changes to the components that wait for changes, and counts the pieces of work that keep the crew busy.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use tokio::sync::watch;
 
-/// Signals changes within the crew, and counts the work that keeps it busy.
+/// Signals changes to the components that wait for changes, and knows whether the crew is busy.
 #[derive(Debug, Default)]
 pub struct CrewSignals {
-    /// Incremented when something on disk changes, so that idle agents check for work.
+    /// Number of changes of the state files. An increase makes idle agents check for work.
     files: watch::Sender<u64>,
-    /// Incremented when the state of an agent or of the crew changes.
+    /// Number of changes in the state of the crew or of an agent. An increase makes the idle detector check again.
     activity: watch::Sender<u64>,
-    /// The number of live [`BusyGuard`]s.
+    /// Number of [`BusyGuard`]s that exist.
     busy: AtomicUsize,
 }
 
 impl CrewSignals {
-    /// Wakes the idle agents, which then check for work, and the idle detector.
+    /// Signals that state files have changed. Idle agents then check for work, and the idle detector checks again
+    /// whether the crew is idle.
     pub fn files_changed(&self) {
         self.files.send_modify(|n| *n += 1);
         self.activity_changed();
     }
 
-    /// Wakes the idle detector, so that it checks again whether the crew is idle.
+    /// Signals that the state of the crew or of an agent has changed. The idle detector then checks again whether the
+    /// crew is idle.
     pub fn activity_changed(&self) {
         self.activity.send_modify(|n| *n += 1);
     }
@@ -36,7 +38,7 @@ impl CrewSignals {
         self.activity.subscribe()
     }
 
-    /// Marks the crew as busy until the returned guard is dropped. A busy crew does not count as idle.
+    /// Makes the crew count as busy, and so not as idle, until the returned guard is dropped.
     pub fn busy(self: &Arc<Self>) -> BusyGuard {
         self.busy.fetch_add(1, Ordering::SeqCst);
         BusyGuard(Arc::clone(self))
@@ -47,7 +49,7 @@ impl CrewSignals {
     }
 }
 
-/// A mark that the crew has work. While one exists, the crew does not count as idle.
+/// Keeps the crew from counting as idle as long as this value exists.
 pub struct BusyGuard(Arc<CrewSignals>);
 
 impl Drop for BusyGuard {

@@ -1,4 +1,4 @@
-//! The crew's skills: reads them at the start and when a file changes, and announces changes.
+//! The crew's skills: reads them at the start and after changes of their files, and publishes changes.
 
 use std::sync::{Arc, PoisonError, RwLock};
 
@@ -10,18 +10,19 @@ use crate::domain::skill::SkillCatalog;
 use crate::protocol::event::{CrewEvent, EventKind, NoticeLevel};
 use crate::store::Skills;
 
-/// Holds the skills of a crew and reads them again after changes.
+/// Holds the skills of a crew, and reads them again when their files change.
 pub struct SkillWatch {
     context: Arc<CrewContext>,
     registry: Arc<AgentRegistry>,
     store: Skills,
     book: RwLock<Arc<SkillCatalog>>,
-    /// Whether the settings allow agents to use the tool that loads skills.
+    /// Whether the settings allow the tool with which agents load skills.
     can_load: bool,
 }
 
 impl SkillWatch {
-    /// `tools` are the names of the allowed tools; `None` allows all.
+    /// Creates a watch without skills; `read` reads them. `tools` are the names of the tools that the settings allow;
+    /// `None` allows all tools.
     pub fn new(
         context: Arc<CrewContext>,
         registry: Arc<AgentRegistry>,
@@ -47,8 +48,9 @@ impl SkillWatch {
         Arc::clone(&book.unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Reads the skills. If they have changed, publishes them and adds a note to each agent's next model call. System
-    /// prompts are not changed, since that would invalidate the prompt cache.
+    /// Reads the skills. If they have changed, publishes them, and adds a note about the changes to the next model call
+    /// of every agent. System prompts stay as they are, because a change would invalidate the model server's prompt
+    /// cache.
     pub async fn read(&self) {
         let skills = self.store.clone();
         let new = match blocking(move || Ok(skills.read())).await {

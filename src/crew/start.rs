@@ -1,5 +1,5 @@
-//! The first steps of a crew: publishes the session information and the board, while git concurrently checks whether
-//! worktrees can be used.
+//! The first steps of a crew's start: publishes the session information and the board, while git checks concurrently
+//! whether worktrees can be used.
 
 use std::time::Duration;
 
@@ -14,33 +14,34 @@ use crate::domain::worktree::MergePolicy;
 use crate::protocol::event::{BoardEvent, CrewEvent, EventKind, NoticeLevel};
 use crate::store::{Board, StoreError, TaskSet, Worktrees};
 
-/// Maximum time for collecting facts about the machine and the project.
+/// Maximum time that the start of a crew waits for the facts about the machine and the project.
 const LOOK_TIME: Duration = Duration::from_secs(1);
 
-/// A background check of whether worktrees can be used in this directory.
+/// A check, running in the background, of whether worktrees can be used in the project directory.
 pub struct GitCheck {
     policy: MergePolicy,
     store: Worktrees,
     answer: JoinHandle<Result<Vec<String>, StoreError>>,
 }
 
-/// Whether worktrees can be used, and what the check has repaired.
+/// Whether worktrees can be used, and what the check has repaired in the repository.
 pub struct GitCheckResult {
-    /// The worktree store, and what triggers merges. `None` if all agents work in the project directory.
+    /// The worktree store, and the policy that says what triggers merges. `None` if worktrees cannot be used or are
+    /// switched off; all agents then work in the project directory.
     pub worktrees: Option<(Worktrees, MergePolicy)>,
-    /// Notices for the user: what was repaired, or why there are no worktrees.
+    /// Notices for the user: what was repaired, or why worktrees cannot be used.
     pub notices: Vec<(NoticeLevel, String)>,
 }
 
-/// Starts to check whether worktrees can be used. The check also repairs what killed git processes left in the
-/// repository. Returns `None` if worktrees are switched off.
+/// Starts a background check of whether worktrees can be used. The check also repairs what killed git processes have
+/// left in the repository, such as lock files. Returns `None` if worktrees are switched off.
 pub fn start_git_check(parts: &CrewParts) -> Option<GitCheck> {
     let policy = parts.worktrees?;
     let store = Worktrees::open(&parts.root);
     let (check, now) = (store.clone(), (parts.clock)());
     let answer = tokio::spawn(blocking(move || {
         check.check()?;
-        // A failed repair does not prevent the use of worktrees.
+        // If the repair fails, worktrees can still be used.
         let failed = |why: StoreError| vec![format!("the repair was not completed: {why}")];
         Ok(check.repair(now).unwrap_or_else(failed))
     }));
@@ -57,14 +58,14 @@ pub fn start_environment(parts: &CrewParts) -> JoinHandle<Environment> {
     tokio::task::spawn_blocking(move || crate::store::environment(&root, date))
 }
 
-/// Waits at most [`LOOK_TIME`] for the facts about the machine and the project, since the lead cannot start before.
-/// Returns no facts if they take longer.
+/// Waits for the facts about the machine and the project, which the lead's system prompt needs. Returns no facts if
+/// they take longer than `LOOK_TIME`.
 pub async fn environment(seen: JoinHandle<Environment>) -> Environment {
     let seen = tokio::time::timeout(LOOK_TIME, seen).await;
     seen.ok().and_then(Result::ok).unwrap_or_default()
 }
 
-/// Formats the local date of a point in time, such as `2026-11-22`.
+/// Returns the date of a point in time in the system's time zone, such as `2026-11-22`.
 fn day(time: Timestamp) -> String {
     #[allow(clippy::cast_possible_truncation)] // seconds since 1970 fit into i64
     let second = jiff::Timestamp::from_second(time.0 as i64).unwrap_or_default();
@@ -74,7 +75,8 @@ fn day(time: Timestamp) -> String {
         .to_string()
 }
 
-/// Waits for the result of the git check. `None` means that worktrees are switched off; the result then has no notices.
+/// Waits for the result of the git check. `asked` is `None` if worktrees are switched off; the result then has no
+/// worktrees and no notices.
 pub async fn finish_git_check(asked: Option<GitCheck>) -> GitCheckResult {
     let Some(GitCheck {
         policy,
@@ -104,7 +106,7 @@ pub async fn finish_git_check(asked: Option<GitCheck>) -> GitCheckResult {
     }
 }
 
-/// Publishes the session information and the board before anything slower runs. Returns the published board.
+/// Publishes the session information and the board, before slower steps of the start. Returns the published board.
 pub async fn publish_first(parts: &CrewParts, board: &Board) -> TaskGraph {
     let publisher = &parts.publisher;
     publisher
@@ -113,7 +115,7 @@ pub async fn publish_first(parts: &CrewParts, board: &Board) -> TaskGraph {
     let board = board.clone();
     let looked = blocking(move || board.update_since(&TaskSet::All, &TaskGraph::default())).await;
     let mut graph = TaskGraph::default();
-    // If the board cannot be read, the watcher reports that later.
+    // If the board cannot be read, the watcher reports the error later.
     if let Ok(news) = looked {
         graph.apply(&news.delta.changed, &news.delta.removed);
         for text in news.notices {

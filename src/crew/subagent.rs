@@ -1,4 +1,4 @@
-//! Runs subagents: each starts with an empty conversation, works in a single turn, returns its answer and ends.
+//! Runs subagents. A subagent starts with an empty conversation, works in a single turn, and ends with an answer.
 
 use std::sync::Arc;
 
@@ -19,10 +19,10 @@ use crate::protocol::event::{AgentEvent, TurnEnd};
 use crate::tools::Caller;
 use crate::tools::host::{Host, SubagentSpec};
 
-/// Maximum number of model calls of a subagent, the same as in learn-claude-code.
+/// Maximum number of model calls of a subagent whose role sets no other maximum. The same as in learn-claude-code.
 const ROUNDS_MAX: u32 = 30;
 
-/// Starts subagents for the tool calls of other agents, and returns their answers.
+/// Starts subagents when agents call the tool for it, and returns the answers of the subagents.
 pub struct Subagents {
     context: Arc<CrewContext>,
     registry: Arc<AgentRegistry>,
@@ -45,7 +45,8 @@ impl Subagents {
         }
     }
 
-    /// Starts a subagent and waits for its answer. Dropping the future interrupts the subagent.
+    /// Starts a subagent, waits until it has ended, and returns its answer. Dropping the future interrupts the
+    /// subagent.
     pub async fn delegate(
         self: Arc<Self>,
         order: SubagentSpec,
@@ -55,7 +56,7 @@ impl Subagents {
         let cancel = self.context.stop.child_token();
         let _interrupts = cancel.clone().drop_guard();
         let (sender, answer) = oneshot::channel();
-        // Runs as a Tokio task of its own, so that its last events are published even if the caller no longer waits.
+        // A separate Tokio task, so that the subagent's last events are published even if the caller no longer waits.
         let life = Arc::clone(&self).run(order, host, cancel);
         self.context.spawn(async move {
             // The caller may no longer wait.
@@ -98,7 +99,7 @@ impl Subagents {
             identity: String::new(),
             model: model.unwrap_or_else(|| self.team.model_of(&order.parent)),
             role,
-            // A subagent gets no tool that its parent lacks.
+            // A subagent gets no tool that the limits of its parent exclude.
             tools: parent.limits.to_vec(),
             roles: String::new(),
             system: &system,
@@ -153,7 +154,7 @@ impl Subagents {
     }
 }
 
-/// Returns the text of the last message if the subagent wrote it; otherwise an empty string.
+/// Returns the text of the last message if it is from the subagent; otherwise an empty string.
 fn last_words(messages: &[Message]) -> String {
     match messages.last() {
         Some(last) if last.role == Role::Assistant => last.text().trim().to_string(),

@@ -1,4 +1,4 @@
-//! The team: the roster on disk, and the team as it was last published.
+//! The roster on disk, and the team as it was last published.
 
 use std::sync::{Arc, Mutex};
 
@@ -10,7 +10,7 @@ use crate::domain::team::{Member, MemberStatus, Team};
 use crate::protocol::event::{EventKind, NoticeLevel, TeamEvent};
 use crate::store::{Roster, StoreError};
 
-/// Reads and changes the roster, and publishes changes.
+/// Reads and changes the roster on disk, and publishes changes of the team.
 pub struct TeamRoster {
     context: Arc<CrewContext>,
     errors: Arc<FileErrors>,
@@ -32,13 +32,13 @@ impl TeamRoster {
         &self.roster
     }
 
-    /// Reads the team from disk. Publishes nothing.
+    /// Reads the roster from disk. Publishes nothing.
     pub async fn load(&self) -> Result<Team, StoreError> {
         let roster = self.roster.clone();
         blocking(move || roster.read()).await
     }
 
-    /// Reads the roster and publishes it if it has changed.
+    /// Reads the roster from disk, and publishes the team if it has changed.
     pub async fn read(&self) {
         let team = self.load().await;
         for notice in self.roster.take_notices() {
@@ -66,14 +66,14 @@ impl TeamRoster {
         }
     }
 
-    /// Returns the name of a member's own model; empty if it uses the shared model.
+    /// Returns the name of the model of the teammate `name`; empty if the teammate uses the shared model.
     pub fn model_of(&self, name: &Name) -> String {
         let team = lock(&self.published);
         let member = team.find(name);
         member.map(|m| m.model.clone()).unwrap_or_default()
     }
 
-    /// Adds a member. Returns the team including the new member.
+    /// Adds a member to the roster. Returns the team with the new member.
     ///
     /// # Errors
     /// Fails if the team already has `most` members, or if the roster cannot be written.
@@ -87,7 +87,8 @@ impl TeamRoster {
         blocking(move || roster.set_status(&name, status, now).map(drop)).await
     }
 
-    /// Removes the first prompt of a member from the roster. Called when the member's conversation contains the prompt.
+    /// Removes the first prompt of the member `name` from the roster. Called when the member's conversation on disk
+    /// contains the prompt.
     pub async fn clear_first_prompt(&self, name: &Name) -> Result<(), StoreError> {
         let (roster, name) = (self.roster.clone(), name.clone());
         blocking(move || roster.clear_first_instructions(&name).map(drop)).await

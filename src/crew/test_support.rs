@@ -1,4 +1,4 @@
-//! The components of a crew for tests, over a temporary directory.
+//! The basic components of a crew for tests, in a temporary directory.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
@@ -36,7 +36,7 @@ use crate::protocol::bus::bus;
 use crate::protocol::event::{CrewEvent, EventKind, SessionInfo};
 use crate::store::{Board, Mailbox, PromptQueue, Requests, Roster, prepare};
 
-/// Approvers of a crew with a user, whose lead decides plans and permissions.
+/// Approvers for a crew with a user: the lead decides plans, shutdowns and permissions, the user budgets and questions.
 pub const LEAD_DECIDES: Approvers = Approvers {
     plan: Approver::Lead,
     shutdown: Approver::Lead,
@@ -45,7 +45,7 @@ pub const LEAD_DECIDES: Approvers = Approvers {
     question: Approver::Ask,
 };
 
-/// The basic components, and the events that they publish.
+/// The basic components of a crew, and the receiver of the events that they publish.
 pub struct TestCrew {
     pub dir: tempfile::TempDir,
     pub events: EventReceiver,
@@ -107,14 +107,14 @@ impl TestCrew {
         }
     }
 
-    /// Registers an idle agent.
+    /// Registers an idle agent named `name`. Returns its handle, and the receiver of its commands.
     pub fn agent(&self, name: &Name) -> (AgentHandle, mpsc::Receiver<Control>) {
         let (handle, inbox) = AgentHandle::new(Arc::default(), Vec::new(), Arc::default());
         self.registry.add(name.clone(), handle.clone());
         (handle, inbox)
     }
 
-    /// Returns an empty board without an observer.
+    /// Returns a view of an empty board, without an observer.
     pub fn board(&self) -> Arc<BoardView> {
         self.observed_board(Weak::<BoardFollowup>::new())
     }
@@ -130,7 +130,7 @@ impl TestCrew {
         ))
     }
 
-    /// Returns the worktrees of a crew that does not use them.
+    /// Returns the component for worktrees of a crew in which worktrees are not in use.
     pub fn worktrees(&self, board: &Arc<BoardView>) -> Arc<TaskWorktrees> {
         let (context, registry) = (self.context.clone(), self.registry.clone());
         Arc::new(TaskWorktrees::new(context, registry, board.clone(), None))
@@ -159,7 +159,7 @@ impl TestCrew {
         }))
     }
 
-    /// Returns a model whose price is unknown, and that answers nothing.
+    /// Returns a model switch whose model has no known price and answers calls with nothing.
     pub fn models(&self) -> Arc<ModelSwitch> {
         let model_config = ModelConfig {
             model: Arc::new(SilentModel),
@@ -194,12 +194,12 @@ impl TestCrew {
         ))
     }
 
-    /// Returns the events since the last call.
+    /// Returns the events that were published since the last call of this function or of `notices`.
     pub fn published(&mut self) -> Vec<EventKind> {
         std::iter::from_fn(|| self.events.try_next().map(|e| e.kind)).collect()
     }
 
-    /// Returns the texts of the notices since the last call.
+    /// Returns the texts of the notices that were published since the last call of this function or of `published`.
     pub fn notices(&mut self) -> Vec<String> {
         let events = self.published().into_iter();
         events
@@ -210,7 +210,7 @@ impl TestCrew {
             .collect()
     }
 
-    /// Waits until the background tasks have ended.
+    /// Waits until all background tasks of the crew have ended.
     pub async fn tasks_end(&self) {
         self.context.tracker.close();
         self.context.tracker.wait().await;

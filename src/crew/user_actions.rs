@@ -42,9 +42,9 @@ pub struct CompletedAction {
 }
 
 impl CompletedAction {
-    /// Returns the message that says where to work on the task that the user claimed. Returns `None` for other actions.
-    /// If the crew still has to create the worktree (`crew_creates`), also returns `None`, because the crew announces
-    /// the worktree later.
+    /// Returns the message that tells the user where to work on the task that the user has claimed; `None` for other
+    /// actions. Also returns `None` if the worktree does not exist yet and `crew_creates` is true, because the crew
+    /// will create and announce it.
     pub fn workspace_text(&self, root: &Path, crew_creates: bool) -> Option<String> {
         let (UserAction::Claimed, id) = (&self.act, self.task.id) else {
             return None;
@@ -72,8 +72,8 @@ impl CompletedAction {
 }
 
 impl ActionStores {
-    /// Commits the uncommitted files in the worktree of a task that the user completes, since dependent tasks build
-    /// on its branch. Does nothing for other actions.
+    /// Before the user completes a task, commits the uncommitted files in its worktree, since dependent tasks build on
+    /// its branch. Does nothing for other actions.
     pub fn prepare(&self, command: &TaskCommand) -> Result<(), StoreError> {
         let (TaskCommand::Complete { task }, Some(worktrees)) = (command, &self.worktrees) else {
             return Ok(());
@@ -92,8 +92,8 @@ impl ActionStores {
         Ok(())
     }
 
-    /// Executes an action on the board files. Publishes nothing: the caller does that. A new task gets the number
-    /// `reserved`, if there is one.
+    /// Executes an action on the board files. Publishes nothing. A new task gets the number `reserved`; with `None`,
+    /// the next free number.
     pub fn act(
         &self,
         command: TaskCommand,
@@ -155,8 +155,11 @@ impl UserActions {
         }
     }
 
-    /// Runs the hooks of an action that adds or completes a task. Returns the number that a new task gets, if hooks have
-    /// seen it.
+    /// Runs the hooks of an action that adds or completes a task. Before hooks see a new task, its number is reserved;
+    /// returns this number, otherwise `None`.
+    ///
+    /// # Errors
+    /// Returns the reason if a hook blocks the action or the hooks were interrupted.
     async fn check_hooks(
         &self,
         command: &TaskCommand,
@@ -206,7 +209,8 @@ impl UserActions {
         Ok(reserved)
     }
 
-    /// Executes an action on the board and publishes the result. An interrupt of `lead` ends the hooks of the action.
+    /// Executes an action on the board and publishes the result. If the user interrupts the lead while hooks of the
+    /// action run, the hooks end and the action is not executed.
     pub async fn act(
         &self,
         command: TaskCommand,

@@ -1,5 +1,5 @@
-//! Executes the user's commands in a viewer, by changing the state files. The crew, which runs in another process,
-//! notices the changes. Commands that only the crew's process can execute are refused.
+//! Executes the user's commands in a viewer, a dashboard for a crew that runs in another process. A viewer changes only
+//! the state files, and the crew notices the changes. Commands that need the crew's process are refused.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
@@ -32,12 +32,12 @@ use crate::store::{
     Board, BranchSnapshot, Mailbox, Requests, Roster, ScanMode, Skills, StoreError, Worktrees,
 };
 
-/// Where the viewed crew runs.
+/// Says in which process the viewed crew runs, if it runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Runner {
-    /// In another process, with the process id if it is known.
+    /// The crew runs in another process. Contains the process id if it is known.
     Process(Option<u32>),
-    /// The crew does not run, so a decision would have no effect.
+    /// The crew does not run. Decisions on requests are refused, because they would have no effect.
     None,
 }
 
@@ -45,20 +45,21 @@ pub struct ViewerParts {
     /// The project directory. Its state folders must exist.
     pub root: PathBuf,
     pub runner: Runner,
-    /// Publishes events within this process. The crew does not receive them.
+    /// Publishes events to the viewer's own screen. The crew does not receive them.
     pub publisher: EventSender,
     pub clock: fn() -> Timestamp,
     pub new_id: fn() -> String,
 }
 
-/// Accepts commands for a crew that runs in another process. Stops when dropped, without effect on the crew.
+/// Accepts commands for a crew that runs in another process. Dropping this value stops the viewer and does not affect
+/// the crew.
 pub struct Viewer {
     commands: mpsc::Sender<SentCommand>,
     files: Arc<ViewerStores>,
 }
 
 impl Viewer {
-    /// Starts a viewer that accepts commands at once.
+    /// Starts a viewer. It accepts commands at once.
     pub fn start(parts: ViewerParts) -> Viewer {
         let (commands, inbox) = mpsc::channel(COMMANDS_MAX);
         let files = Arc::new(ViewerStores {
@@ -111,7 +112,7 @@ struct ViewerStores {
     requests: Requests,
     roster: Roster,
     worktrees: Worktrees,
-    /// Locked during merges and worktree removals. They run one at a time.
+    /// Locked during a merge or worktree removal of this viewer, so that these run one at a time.
     merge_turn: tokio::sync::Mutex<()>,
     runner: Mutex<Runner>,
     publisher: EventSender,
@@ -150,7 +151,7 @@ impl CommandHandler for ViewerStores {
         tokio::spawn(work);
     }
 
-    /// Never completes: the command loop ends when the viewer is dropped.
+    /// Never completes: the command loop of a viewer ends when the viewer is dropped.
     async fn stopped(&self) {
         std::future::pending::<()>().await;
     }
@@ -186,7 +187,7 @@ impl ViewerStores {
         }
     }
 
-    /// Sends a message from the user. The lead or teammate receives it before its next model call.
+    /// Sends a message of the user to the lead or a teammate, which receives it before its next model call.
     async fn write(&self, to: &Name, text: &str, attachments: Vec<Mention>) -> Result<(), String> {
         if text.trim().is_empty() {
             return Err("An empty message was not sent.".into());
@@ -223,8 +224,8 @@ impl ViewerStores {
         decided.map(|_| ()).map_err(|e| e.to_string())
     }
 
-    /// Files a shutdown request of the user and approves it at once, since the user's own request needs no other
-    /// approver.
+    /// Files a shutdown request of the user for the teammate `member`, and approves it at once, because the user has
+    /// requested it.
     async fn ask_shutdown(&self, member: &Name) -> Result<(), String> {
         self.needs_crew()?;
         let (roster, board, requests) = (
@@ -258,8 +259,8 @@ impl ViewerStores {
         done.await.map(|_| ()).map_err(|e| e.to_string())
     }
 
-    /// Executes an action of the user on the board. A running crew notices the changed files and publishes the
-    /// change; without a crew, the viewer publishes it.
+    /// Executes an action of the user on the board. If the crew runs, the crew notices the changed files and publishes
+    /// the change. Otherwise the viewer publishes it.
     async fn act(&self, command: TaskCommand) -> Result<(), String> {
         let stores = ActionStores {
             root: self.root.clone(),
@@ -287,8 +288,8 @@ impl ViewerStores {
         }
     }
 
-    /// Merges the branches of these tasks one after another, and stops at the first that cannot be merged. Waits for
-    /// an earlier merge command to finish.
+    /// Merges the branches of `tasks` one after another, and stops at the first branch that cannot be merged. First
+    /// waits until no other merge or worktree removal of this viewer is running.
     async fn merge_asked(&self, tasks: Vec<TaskId>) -> Result<(), String> {
         let _turn = self.merge_turn.lock().await;
         let mut progress = MergeProgress::new(tasks.len());
@@ -310,7 +311,7 @@ impl ViewerStores {
         if progress.all > 1 {
             self.notice(progress.summary()).await;
         }
-        // Published here because there may be no crew that does it.
+        // The viewer publishes the branches itself, because no crew may be running.
         self.publish_branches().await;
         Ok(())
     }
@@ -320,8 +321,8 @@ impl ViewerStores {
         self.publisher.publish(event).await;
     }
 
-    /// Publishes the merge status of all branches, and the tasks whose worktrees no longer exist. Does nothing outside
-    /// of a git repository.
+    /// Publishes the merge status of all branches, and which tasks' worktrees no longer exist. Does nothing outside of
+    /// a git repository.
     async fn publish_branches(&self) {
         let mut known = Some(BranchSnapshot::default());
         while let Some(mut seen) = known.take() {
@@ -341,9 +342,9 @@ impl ViewerStores {
         }
     }
 
-    /// Merges the branch of a task as `crewdeck worktree merge` does. Returns the message for the user, and the
-    /// target branch's commit before the merge. A conflict is an error and changes nothing; only a crew can create a
-    /// task for it.
+    /// Merges the branch of a task as `crewdeck worktree merge` does. Returns the message for the user, and the commit
+    /// of the target branch before the merge (`None` if the merge did not change it). A conflict is an error and
+    /// changes nothing: unlike a crew, a viewer does not create a task to resolve it.
     async fn merge(&self, id: TaskId) -> Result<(String, Option<String>), String> {
         let (board, worktrees, now) = (self.board.clone(), self.worktrees.clone(), self.now());
         let reading = blocking(move || board.read()).await;
@@ -436,7 +437,8 @@ impl ViewerStores {
     }
 }
 
-/// Why a viewer attaches no resource of an MCP server.
+/// The reason, in the error for the user, why a message that is written in a viewer cannot attach a resource of an MCP
+/// server.
 const RESOURCES_ELSEWHERE: &str = "only the crewdeck that runs this crew reads resources of MCP servers: write the message in its window";
 const PROMPTS_ELSEWHERE: &str = "Only the crewdeck that runs this crew calls prompts of MCP servers: write the message in its window.";
 const NO_CREW: &str = "No crew is running here: start it with crewdeck --resume.";

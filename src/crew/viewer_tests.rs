@@ -1,4 +1,4 @@
-//! Tests of the viewer's commands on real files.
+//! Tests of the commands of a viewer, on real files.
 
 use super::*;
 use crate::domain::permission::PermissionScope;
@@ -269,7 +269,7 @@ async fn slow_merge_hook_does_not_block_other_commands() {
         assert!(std::time::Instant::now() < until, "no hook ran");
         tokio::task::yield_now().await;
     }
-    // The removal waits for the merge; the message does not.
+    // The removal of the worktree waits until the merge has ended; the message is sent at once.
     let confirmed = crate::domain::worktree::Losses {
         commits: 1,
         subjects: vec![git(&root, &["log", "-1", "--format=%h %s", "wt/task-2"])],
@@ -363,7 +363,7 @@ async fn board_actions_follow_the_rules_of_the_crew() {
         place.answer(Command::Task(Box::new(add))).await,
         acted(task, UserAction::Added)
     );
-    // The user's claim follows the same rules as any other.
+    // The user cannot claim a task that bob has claimed.
     let bob_claims = crate::domain::graph::Claimer {
         name: bob(),
         tags: Vec::new(),
@@ -377,13 +377,13 @@ async fn board_actions_follow_the_rules_of_the_crew() {
         .refusal(Command::Task(Box::new(TaskCommand::Complete { task })))
         .await;
     assert!(why.contains("belongs to bob"), "{why}");
-    // Releasing fails if the owner is not the one that the user confirmed.
+    // The release fails if the task's owner is not the one that the user has confirmed.
     let from = Name::lead();
     let why = place
         .refusal(Command::Task(Box::new(TaskCommand::Release { task, from })))
         .await;
     assert!(why.contains("belongs to bob"), "{why}");
-    // Taken from bob, who gets a message and does not claim it again.
+    // When the user takes the task from bob, bob gets a message and does not claim the task again by itself.
     let from = bob();
     let release = TaskCommand::Release {
         task,
@@ -399,7 +399,7 @@ async fn board_actions_follow_the_rules_of_the_crew() {
     let messages: Vec<_> = inbox.messages.iter().map(|l| l.content.clone()).collect();
     assert_eq!(messages.len(), 1, "{messages:?}");
     assert!(messages[0].starts_with("I have taken task #1 (Work) from you"));
-    // A member that has shut down gets no message.
+    // A member that has shut down gets no message when its task is taken.
     board.claim(Some(task), &bob_claims, now).unwrap();
     Roster::open(&root)
         .set_status(&bob(), crate::domain::team::MemberStatus::Shutdown, now)
@@ -407,7 +407,7 @@ async fn board_actions_follow_the_rules_of_the_crew() {
     let release = TaskCommand::Release { task, from: bob() };
     place.answer(Command::Task(Box::new(release))).await;
     assert_eq!(Mailbox::open(&root).peek(&bob()).unwrap().messages.len(), 1);
-    // The user's own task.
+    // The user claims and completes the task.
     assert_eq!(
         place
             .answer(Command::Task(Box::new(TaskCommand::Claim { task })))

@@ -1,4 +1,4 @@
-//! The watcher: reads state files again when they change, publishes the changes and wakes idle agents.
+//! The watcher: when state files change, reads them again, publishes the changes and wakes idle agents.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -23,14 +23,15 @@ use crate::protocol::event::{DeliveryState, EventKind, NoticeLevel, TeamEvent};
 use crate::store::watch::{self, Dirty, WatchMode};
 use crate::store::{Mailbox, ScanMode, TaskSet};
 
-/// Maximum number of queued changes. Further changes are merged with queued ones.
+/// Maximum number of queued reports of file changes. If the queue is full, the watch thread waits, and merges further
+/// changes into later reports.
 const DIRTY_MAX: usize = 16;
-/// The interval at which unreadable state files are read again.
+/// Interval at which state files that could not be read are read again.
 const AGAIN: Duration = Duration::from_secs(5);
-/// Maximum number of messages that the Inbox pane shows.
+/// Maximum number of messages that the pane "Inbox" shows.
 pub const RECENT_MESSAGES_MAX: usize = 500;
 
-/// Watches the state files. When files change, makes the components that use these files read them again.
+/// Watches the state files. When files change, the components that use them read them again.
 pub struct Watcher {
     pub context: Arc<CrewContext>,
     pub signals: Arc<CrewSignals>,
@@ -46,8 +47,8 @@ pub struct Watcher {
 }
 
 impl Watcher {
-    /// Watches the state folders until the crew stops. First reads all files and starts the unfinished work of an
-    /// earlier run, then calls `begin`, which starts the agents.
+    /// Watches the state folders until the crew stops. First reads all state files, continues unfinished work of an
+    /// earlier run such as merges, and calls `begin`, which starts the agents.
     pub async fn run(self, begin: impl FnOnce() + Send) {
         let (sender, mut changes) = mpsc::channel(DIRTY_MAX);
         let watching = watch::start(&self.context.root, self.skills.store(), move |dirty| {
@@ -81,7 +82,7 @@ impl Watcher {
         self.branches.read_head().await;
         self.branches.read(ScanMode::Always).await;
         messages.read(&self).await;
-        // Read again, because they may have changed before the watch started.
+        // Read again, because the skills may have changed before the watch started.
         self.skills.read().await;
         self.broker.hand_over_again().await;
         let (busy, merges) = (self.signals.busy(), Arc::clone(&self.merges));
@@ -101,8 +102,8 @@ impl Watcher {
                     Some(dirty) => vec![dirty],
                     None => return,
                 },
-                // Unreadable files are read again on a timer, since the cause may end without a file change. Changes of
-                // other files do not postpone it.
+                // State files that could not be read are read again at an interval, since the cause of the error may
+                // end without a change of the file. Changes of other files do not postpone this.
                 () = tokio::time::sleep_until(again), if self.errors.any() => {
                     again = Instant::now() + AGAIN;
                     Dirty::all().into()
@@ -125,14 +126,14 @@ impl Watcher {
     }
 }
 
-/// The messages that were published, with their last published delivery state.
+/// The messages that were published, each with the delivery state that was published last.
 #[derive(Default)]
 struct PublishedMessages {
     known: HashMap<MessageId, DeliveryState>,
 }
 
 impl PublishedMessages {
-    /// Publishes the messages that are new or were received since the last call.
+    /// Publishes the messages that were sent or received since the last call.
     async fn read(&mut self, watcher: &Watcher) {
         let post = watcher.post.clone();
         let recent = blocking(move || post.recent(RECENT_MESSAGES_MAX)).await;

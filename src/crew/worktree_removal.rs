@@ -1,5 +1,5 @@
-//! Removes a worktree for the user. First reports what would be lost; after the user's confirmation, removes the
-//! worktree only if nothing else would be lost.
+//! Removes a worktree for the user. First reports what the removal would lose. After the user has confirmed the loss,
+//! removes the worktree, provided that the removal would lose nothing else by then.
 
 use std::sync::Arc;
 
@@ -19,7 +19,10 @@ use crate::domain::worktree::{
 use crate::protocol::event::{BoardEvent, EventKind, NoticeLevel};
 use crate::store::{Board, ScanMode, StoreError, Worktrees, task_in_worktree};
 
-/// Returns the worktree of a task. Fails if an agent or the user is working in it.
+/// Returns the worktree of a task.
+///
+/// # Errors
+/// Returns the reason if the task has no worktree, or an agent or the user works in it.
 fn unused_worktree(board: &Board, trees: &Worktrees, id: TaskId) -> Result<Worktree, String> {
     let task = board.get(id).map_err(|e| e.to_string())?;
     let name = WorktreeName::new(&task.worktree)
@@ -38,7 +41,7 @@ fn unused_worktree(board: &Board, trees: &Worktrees, id: TaskId) -> Result<Workt
 pub fn losses_event(board: &Board, trees: &Worktrees, id: TaskId) -> Result<EventKind, String> {
     let tree = unused_worktree(board, trees, id)?;
     let state = trees.state(&tree.name).map_err(|e| e.to_string())?;
-    // If the removal is refused even after a confirmation, there is nothing to confirm.
+    // If the removal would be refused even after a confirmation, the user must not be asked to confirm.
     check_removal(&tree, &state, RemovalMode::Confirmed).map_err(|why| why.to_string())?;
     let losses = match check_removal(&tree, &state, RemovalMode::OnlyIfSafe) {
         Ok(()) => Losses::default(),
@@ -52,8 +55,11 @@ pub fn losses_event(board: &Board, trees: &Worktrees, id: TaskId) -> Result<Even
     }))
 }
 
-/// Removes the worktree of a task, and returns the message for the user. Fails if what the removal would lose differs
-/// from what the user has `confirmed`.
+/// Removes the worktree of a task. Returns the message for the user.
+///
+/// # Errors
+/// Fails if the worktree is in use, or if the removal would lose something and this differs from what the user has
+/// `confirmed`.
 pub fn remove(
     board: &Board,
     trees: &Worktrees,
@@ -72,7 +78,7 @@ pub fn remove(
     }
 }
 
-/// Removes worktrees that the user no longer needs, and publishes what a removal would lose.
+/// Removes the worktrees of tasks for the user, and publishes what a removal would lose.
 pub struct WorktreeRemoval {
     context: Arc<CrewContext>,
     board: Arc<BoardView>,
@@ -95,7 +101,7 @@ impl WorktreeRemoval {
         }
     }
 
-    /// Publishes what would be lost if the worktree of a task were removed.
+    /// Publishes what would be lost by the removal of a task's worktree. Removes nothing.
     pub async fn publish_losses(&self, id: TaskId) -> Result<(), String> {
         let (board, trees) = (self.board.store().clone(), self.merges.worktrees()?.clone());
         let judged = blocking(move || Ok(losses_event(&board, &trees, id))).await;
@@ -104,9 +110,13 @@ impl WorktreeRemoval {
         Ok(())
     }
 
-    /// Removes the worktree of a task and publishes the result. Fails if what the removal would lose differs from what
-    /// the user has `confirmed`. First waits for the running merges of the user.
-    /// An interrupt of the hooks before the removal prevents it.
+    /// Removes the worktree of a task and publishes the result. First waits until no other merge or worktree removal of
+    /// the user is running, and runs the hooks for the removal. If the user interrupts these hooks, the worktree is not
+    /// removed.
+    ///
+    /// # Errors
+    /// Fails if the worktree is in use, if its hooks were interrupted, or if the removal would lose something and this
+    /// differs from what the user has `confirmed`.
     pub async fn remove(
         &self,
         id: TaskId,
@@ -114,7 +124,7 @@ impl WorktreeRemoval {
         lead: Option<&AgentHandle>,
     ) -> Result<(), String> {
         let (board, trees) = (self.board.store().clone(), self.merges.worktrees()?.clone());
-        // Removals and merges run one at a time.
+        // Merges and removals of the user run one at a time.
         let _turn = self.merges.user_turn().await;
         let hooks = self.context.hooks.as_deref();
         if let Some(hooks) = hooks.filter(|hooks| hooks.has_hooks(HookEvent::WorktreeRemove)) {

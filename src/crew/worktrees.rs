@@ -1,4 +1,5 @@
-//! The worktrees of the team's tasks: creates one for each claimed task, and commits uncommitted files in it.
+//! The worktrees of the team's tasks: creates a worktree for each claimed task, and commits the uncommitted files in
+//! it.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -15,7 +16,8 @@ use crate::domain::task::Task;
 use crate::domain::worktree::{BranchMerges, Created, WorktreeError, WorktreeName};
 use crate::store::{NewWorktree, StoreError, TaskSet, Worktrees};
 
-/// The directory in which a claimed task is worked on, and the text that tells the owner's model about it.
+/// The directory of a claimed task's worktree, and the text that describes the worktree to the model of the task's
+/// owner.
 pub struct TaskWorkspace {
     pub dir: PathBuf,
     pub text: String,
@@ -26,7 +28,7 @@ pub struct TaskWorktrees {
     context: Arc<CrewContext>,
     registry: Arc<AgentRegistry>,
     board: Arc<BoardView>,
-    /// `None` if worktrees are not in use.
+    /// The worktree store; `None` if worktrees are not in use.
     store: Option<Worktrees>,
 }
 
@@ -57,7 +59,8 @@ impl TaskWorktrees {
         dir.is_dir().then_some(dir)
     }
 
-    /// Finds or creates the worktree of a task that `owner` has claimed. Returns `None` if worktrees are not in use.
+    /// Finds or creates the worktree of a task that `owner` has claimed. Records a new worktree in the task. Returns
+    /// `None` if worktrees are not in use.
     pub async fn workspace_for(
         &self,
         task: &Task,
@@ -94,7 +97,8 @@ impl TaskWorktrees {
         Ok(Some(TaskWorkspace { dir, text }))
     }
 
-    /// Returns the directory that a hook has made for the worktree of a task; `None` if git makes it.
+    /// Lets a hook create the directory for the worktree of a task. Returns the directory; `None` if no hook does, so
+    /// that git must create it.
     async fn made_by_hook(&self, task: &Task, owner: &Name) -> Result<Option<PathBuf>, StoreError> {
         let (Some(hooks), Some(store)) = (&self.context.hooks, &self.store) else {
             return Ok(None);
@@ -108,8 +112,9 @@ impl TaskWorktrees {
         made.map_err(|why| WorktreeError::Hook(why).into())
     }
 
-    /// Moves a teammate that claimed a task during its turn into the task's worktree, from its next tool call on.
-    /// Returns text that tells its model about the worktree. The lead stays in the project directory, where it merges.
+    /// Makes the worktree of `task` the work directory of a teammate that has claimed the task during its turn, from
+    /// its next tool call on. Returns the text that describes the worktree to the teammate's model. For the lead, does
+    /// nothing and returns an empty text, because the lead works in the project directory.
     pub async fn move_to_workspace(&self, agent: &Name, task: &Task) -> Result<String, String> {
         if agent.is_lead() {
             return Ok(String::new());
@@ -141,8 +146,9 @@ impl TaskWorktrees {
         }
     }
 
-    /// Recovers the worktree of a task whose owner continues after a restart. If crewdeck ended before it recorded
-    /// the worktree in the task, records it now. Removes lock files that a killed git left in the worktree.
+    /// Recovers the worktree of a task whose owner continues after a restart. If crewdeck ended before it recorded the
+    /// worktree in the task, records it now. Otherwise removes lock files that a killed git has left in the worktree.
+    /// Returns the task with its worktree.
     pub async fn recover(&self, task: Task) -> Task {
         let Some(store) = &self.store else {
             return task;
@@ -170,11 +176,11 @@ impl TaskWorktrees {
             Some(tree) => board.bind(id, &tree.name, now).map(Some),
             None => Ok(None),
         });
-        // If the search fails, a new worktree is created.
+        // If no worktree is found or the search fails, a worktree is created later.
         found.await.ok().flatten().unwrap_or(task)
     }
 
-    /// Returns the branches of those blockers of a task that have a worktree.
+    /// Returns the branches of the task's blockers. Blockers without a worktree have no branch.
     async fn branches_of(&self, task: &Task) -> Result<Vec<String>, StoreError> {
         let (board, id) = (self.board.store().clone(), task.id);
         let branches = move |graph: &TaskGraph| {
@@ -188,8 +194,9 @@ impl TaskWorktrees {
         blocking(move || board.query(branches)).await
     }
 
-    /// Merges the branches of completed blockers into an existing worktree. Returns text that tells the task's new
-    /// owner about the worktree: its branch, merged branches, conflicts and unfinished work.
+    /// Merges the branches of the task's blockers into its worktree, which already exists. Returns a text for the model
+    /// of the task's new owner about the worktree: its directory and branch, merged branches, conflicts and unfinished
+    /// work.
     async fn describe(&self, task: &Task, dir: &Path) -> String {
         let Some((store, name)) = self
             .store
@@ -200,8 +207,8 @@ impl TaskWorktrees {
         };
         let needs = self.branches_of(task).await.unwrap_or_default();
         let (store, tree, now) = (store.clone(), name.clone(), self.context.now());
-        // Blockers may have been completed since the worktree was created. `merge_branches` fails if the worktree has
-        // uncommitted files.
+        // More blockers may have been completed since the worktree was created. `merge_branches` fails if the worktree
+        // has uncommitted files.
         let branches = needs.clone();
         let looked = blocking(move || {
             let state = store.state(&tree)?;
@@ -226,7 +233,7 @@ impl TaskWorktrees {
         text + &prompt::previous_work(dirty, ahead)
     }
 
-    /// Commits the uncommitted files in the worktree of `agent`'s open task, so that dependent tasks get them.
+    /// Commits the uncommitted files in the worktree of `agent`'s open task, so that dependent tasks can build on them.
     pub async fn commit_leftovers(&self, agent: &Name) -> Result<(), String> {
         let graph = self.board.graph();
         let Some(task) = graph.open_task_of(agent).cloned() else {

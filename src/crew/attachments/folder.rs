@@ -5,14 +5,15 @@ use std::path::Path;
 use super::Content;
 use crate::store::walk::project_files;
 
-/// Maximum number of files that the attached text lists.
+/// Maximum number of files whose paths the attached text lists.
 const LISTED_MAX: usize = 500;
-/// Maximum number of files that are counted. If the directory has more, the attached text says "at least".
+/// Maximum number of files that are counted. If a directory has more, the attached text says "at least" and this
+/// number.
 const COUNTED_MAX: usize = 100_000;
 /// Maximum size, in bytes, of the list of files in the attached text.
 const TEXT_MAX: usize = 50_000;
 
-/// Lists the files below the directory `at`, without those that git ignores.
+/// Lists the paths of the files below the directory `at`, relative to it and without the files that git ignores.
 ///
 /// # Errors
 /// Returns the reason if the directory cannot be attached.

@@ -12,13 +12,14 @@ use super::{Content, bytes, explain};
 use crate::domain::attachment::ImageSize;
 use crate::store::{image_metadata, regular_file};
 
-/// Maximum length, in pixels, of the longer side of an image that is sent. Anthropic scales larger images down.
+/// Maximum length, in pixels, of the longer side of an image that is sent to the model. Larger images are scaled down
+/// here, because Anthropic's API would scale them down anyway.
 const SIDE_MAX: u32 = 1568;
-/// Maximum size of an image that is sent, in bytes: 5 MB in base64, the limit of Anthropic.
+/// Maximum size, in bytes, of an image that is sent to the model. In base64 this is 5 MB, the limit of Anthropic's API.
 const SENT_MAX: usize = 3_750_000;
-/// Maximum size of an image file, in bytes.
+/// Maximum size, in bytes, of an image file that is attached. The image can be smaller when it is sent.
 const FILE_MAX: u64 = 32 * 1024 * 1024;
-/// Maximum width and height of an image file, in pixels.
+/// Maximum width and maximum height, in pixels, of an image file that is attached.
 const FILE_SIDE_MAX: u32 = 20_000;
 /// Maximum memory for the decoded image, in bytes.
 const DECODED_MAX: u64 = 256 * 1024 * 1024;
@@ -53,7 +54,7 @@ pub fn read(at: &Path, size: u64) -> Result<Content, String> {
     prepare(&raw)
 }
 
-/// Decodes an image, upright.
+/// Decodes an image and turns it upright, as its metadata says.
 ///
 /// # Errors
 /// Returns the reason if the image cannot be decoded within the limits.
@@ -67,11 +68,11 @@ pub fn decode(raw: &[u8]) -> Result<DynamicImage, String> {
     Ok(image)
 }
 
-/// An image as its file stores it.
+/// A decoded image that has not been turned upright yet.
 struct DecodedImage {
     image: DynamicImage,
     format: ImageFormat,
-    /// How to turn the image upright.
+    /// The rotation or reflection that turns the image upright.
     orientation: Orientation,
 }
 
@@ -104,8 +105,12 @@ fn decode_as_stored(raw: &[u8]) -> Result<DecodedImage, String> {
     })
 }
 
-/// Returns the image in the form that is sent to the model, without metadata. If it is small enough and upright, its
-/// pixels are unchanged; otherwise it is rotated and scaled down.
+/// Returns the image in the form that is sent to the model, without metadata. If the image is upright and within
+/// `SIDE_MAX` and `SENT_MAX`, its pixels are unchanged. Otherwise it is turned upright, scaled down if necessary, and
+/// encoded again.
+///
+/// # Errors
+/// Returns the reason if the image cannot be decoded or its size cannot be reduced enough.
 pub fn prepare(raw: &[u8]) -> Result<Content, String> {
     let DecodedImage {
         mut image,
@@ -124,7 +129,7 @@ pub fn prepare(raw: &[u8]) -> Result<Content, String> {
         image = image.resize(SIDE_MAX, SIDE_MAX, FilterType::Triangle);
     }
     let (width, height) = image.dimensions();
-    // A screenshot is sharper as PNG, and usually small enough.
+    // PNG keeps screenshots sharper than JPEG, and the PNG file is usually small enough.
     if format != ImageFormat::Jpeg {
         let mut out = Vec::new();
         image

@@ -1,9 +1,10 @@
-//! Reads the files and resources of MCP servers that a message mentions, for the model: text, directories and images.
-//! Each has a size limit. If one cannot be attached, the whole message is rejected with a one-line reason.
+//! Reads what a message mentions, so that it can be sent to the model: text files, directories, images, and resources
+//! of MCP servers. Each kind has a size limit. If one mention cannot be attached, the whole message is rejected with a
+//! reason in one line.
 //!
-//! The user may attach any file that crewdeck can read, even outside of the project: only files that the user names are
-//! read, and the user could paste their content as well. Secrets in text are redacted, as in the results of
-//! `read_file`.
+//! The user may attach any file that crewdeck can read, even outside of the project, because crewdeck reads only the
+//! files that the user names and the user could also paste their content. Secrets in text are redacted, as in the
+//! results of `read_file`.
 
 mod folder;
 mod image;
@@ -32,20 +33,21 @@ const TEXT_MAX: usize = 256 * 1024;
 /// Maximum length of a mentioned path, in bytes.
 const PATH_MAX: usize = 1024;
 
-/// What is attached for one mention: the text of a file, the list of a directory, or an image.
+/// The content to attach for one mention: the text of a file or resource, the list of files in a directory, or an
+/// image.
 struct Content {
     bytes: Vec<u8>,
-    /// The size of the content for the user, such as `120 lines`.
+    /// The size of the content as text that is shown to the user, such as `120 lines`.
     size: String,
-    /// The kind and size of an image; `None` for text.
+    /// The format, width and height of an image; `None` for text.
     image: Option<crate::domain::attachment::ImageSize>,
 }
 
-/// Reads and stores the files and resources that `mentions` name. If a mention that is not required names neither, skips
-/// it.
+/// Reads and stores the files, directories and resources that `mentions` name. Skips a mention that is not required and
+/// names nothing that exists.
 ///
 /// # Errors
-/// Returns one line that says what cannot be attached and why.
+/// Returns one line for the user that says what cannot be attached and why.
 pub async fn read(
     root: &Path,
     mentions: Vec<Mention>,
@@ -61,11 +63,11 @@ pub async fn read(
     work.await.map_err(|error| error.to_string())?
 }
 
-/// Stores the text and the images of a prompt of an MCP server, which the agent follows. `command` is its name with a
-/// slash, `size` says for the user how large it is.
+/// Stores the text and the images of a prompt of an MCP server as attachments; the agent treats the text as a command.
+/// `command` is the name of the prompt with a slash. `size` is the text that tells the user how large the prompt is.
 ///
 /// # Errors
-/// Returns one line that says why it cannot be used.
+/// Returns one line for the user that says why the prompt cannot be used.
 pub async fn of_prompt(
     root: &Path,
     command: String,
@@ -92,7 +94,11 @@ pub async fn of_prompt(
     work.await.map_err(|error| error.to_string())?
 }
 
-/// Reads the resources that are mentioned, all at once. The other mentions have no content here.
+/// Reads the mentioned resources of MCP servers, all at once. Returns all mentions; for those that do not name a
+/// resource, with `None`.
+///
+/// # Errors
+/// Returns one line for the user that says which resource cannot be attached and why.
 async fn with_resources(
     root: &Path,
     mentions: Vec<Mention>,
@@ -166,12 +172,12 @@ fn read_all(
     Ok(batch.all)
 }
 
-/// The attachments of one message, as they are stored one after the other.
+/// Collects and stores the attachments of one message, and checks the limits on their number and size.
 struct Batch<'a> {
     store: AttachmentStore,
     redactor: &'a Redactor,
     all: Vec<Attachment>,
-    /// Size of the stored text, in bytes.
+    /// Total size of the text that was added so far, in bytes.
     text: usize,
 }
 
@@ -193,7 +199,11 @@ impl<'a> Batch<'a> {
         Err(refusal(path, &most))
     }
 
-    /// Redacts and stores one content.
+    /// Stores `content` as an attachment, after redacting secrets in text. `path` is the name under which the user sees
+    /// it. `is_command` is true for the text of an MCP server's prompt.
+    ///
+    /// # Errors
+    /// Returns one line for the user if a limit is exceeded or the content cannot be stored.
     fn add(&mut self, path: &str, mut content: Content, is_command: bool) -> Result<(), String> {
         self.check_room(path)?;
         let extension = match &content.image {
@@ -225,7 +235,7 @@ impl<'a> Batch<'a> {
 /// Prepares and stores an image that a tool has returned.
 ///
 /// # Errors
-/// Says why the image cannot be used.
+/// Returns the reason if the image cannot be used.
 pub fn image_of(root: &Path, name: String, raw: &[u8]) -> Result<AttachedImage, String> {
     let content = image::prepare(raw)?;
     let size = content.image.ok_or("it is no image")?;
@@ -242,8 +252,8 @@ pub fn image_of(root: &Path, name: String, raw: &[u8]) -> Result<AttachedImage, 
     })
 }
 
-/// Returns the absolute path of a mention. Paths below `~/` are in the home directory; relative paths are in the
-/// project.
+/// Returns the absolute path of a mentioned `path`. A path that starts with `~/` is relative to the home directory, any
+/// other relative path to the project directory.
 fn resolve(root: &Path, path: &str) -> PathBuf {
     match path.strip_prefix("~/").zip(std::env::home_dir()) {
         Some((below, home)) => home.join(below),
@@ -268,7 +278,7 @@ fn read_one(at: &Path, name: &str) -> Result<Content, String> {
 
 fn explain(error: &std::io::Error) -> String {
     match error.kind() {
-        // `NotADirectory`: the path continues below a file.
+        // `NotADirectory`: a parent in the path is a file.
         std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory => {
             "it does not exist".into()
         }

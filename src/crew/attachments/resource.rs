@@ -1,4 +1,4 @@
-//! Reads resources of MCP servers that a message mentions as `@SERVER:URI`.
+//! Reads the resources of MCP servers that a message mentions as `@SERVER:URI`.
 
 use tokio_util::sync::CancellationToken;
 
@@ -8,24 +8,25 @@ use crate::domain::server_offers::{has_scheme, split_resource};
 use crate::domain::text::{clip, one_line};
 use crate::mcp::{CallError, ResourceContent, ServerPool};
 
-/// Maximum number of reasons that a refusal names.
+/// Maximum number of reasons that the error for a resource with unusable parts lists.
 const REASONS_MAX: usize = 3;
 
-/// Where resources are read: the pool of the crew, or why there is none here.
+/// The pool of MCP servers from which resources are read. If this process has no pool, the reason as text for the user.
 pub type ResourceServers<'a> = Result<&'a ServerPool, &'static str>;
 
-/// What a mention that is no file names.
+/// The meaning of a mention that does not name a file or directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Named<'a> {
-    /// A resource of a server that is configured.
+    /// A resource of an MCP server that is configured.
     Resource { server: &'a str, uri: &'a str },
-    /// A resource of a server that is not.
+    /// A resource of an MCP server that is not configured, with the name of the server. If this process has no pool of
+    /// servers, every server counts as not configured.
     UnknownServer(&'a str),
-    /// Neither.
+    /// The mention does not name a resource.
     Other,
 }
 
-/// Returns what the path of a mention names if no file does.
+/// Returns what the mentioned `path` means, provided that no such file or directory exists.
 pub fn named<'a>(path: &'a str, servers: ResourceServers<'_>) -> Named<'a> {
     match split_resource(path) {
         Some((server, uri)) if servers.is_ok_and(|pool| pool.is_configured(server)) => {
@@ -36,10 +37,10 @@ pub fn named<'a>(path: &'a str, servers: ResourceServers<'_>) -> Named<'a> {
     }
 }
 
-/// Reads a resource. Starts its server if necessary.
+/// Reads a resource of the MCP server `server`. Starts the server if necessary.
 ///
 /// # Errors
-/// Returns the reason, in one line, if the server does not give the resource.
+/// Returns the reason, in one line, if the resource cannot be read.
 pub async fn read(pool: &ServerPool, server: &str, uri: &str) -> Result<ResourceContent, String> {
     let cancel = CancellationToken::new();
     let _ends_with_this = cancel.clone().drop_guard();
@@ -47,7 +48,7 @@ pub async fn read(pool: &ServerPool, server: &str, uri: &str) -> Result<Resource
     found.map_err(|error| explain(pool, server, &error))
 }
 
-/// Returns for the user why a server gives no answer, in one line without a full stop.
+/// Returns why a call of an MCP server failed, as one line for the user without a full stop.
 pub fn explain(pool: &ServerPool, server: &str, error: &CallError) -> String {
     let waits = |status: &ServerStatus| {
         status.name == server && status.state == ServerState::WaitsForApproval
@@ -61,10 +62,11 @@ pub fn explain(pool: &ServerPool, server: &str, error: &CallError) -> String {
     text.trim_end_matches('.').to_string()
 }
 
-/// Returns the contents to attach: the text, then the images. Everything is refused if a part cannot be attached.
+/// Returns the contents of a resource to attach: first the text, then the images. If one part cannot be attached, no
+/// part is.
 ///
 /// # Errors
-/// Returns the reason, in one line.
+/// Returns the reason, in one line, if a part cannot be attached or the resource is empty.
 pub fn contents(found: ResourceContent) -> Result<Vec<Content>, String> {
     if !found.refused.is_empty() {
         let more = found.refused.len().saturating_sub(REASONS_MAX);

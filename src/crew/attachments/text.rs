@@ -6,18 +6,18 @@ use std::path::Path;
 use super::{Content, bytes, explain};
 use crate::store::regular_file;
 
-/// Maximum size of the attached text of a file, in bytes.
+/// Maximum number of bytes of a file's content that are attached.
 const TEXT_MAX: usize = 50_000;
 const LINES_MAX: usize = 2000;
 /// Maximum number of bytes that are read from a file to count its lines. For a larger file, the attached text says
-/// "more than".
+/// "more than" before the number of lines.
 const READ_MAX: u64 = 64 * 1024 * 1024;
-/// Number of bytes at the start of a file that are searched for a zero byte. As in git, a file with a zero byte there
-/// counts as binary.
+/// Number of bytes at the start of a file that are searched for a zero byte. As in git, a file with a zero byte in this
+/// part counts as binary.
 const PROBE: usize = 8000;
 
-/// Reads the text file at `at`, which has `size` bytes. If the file is too long, returns its first lines, preceded by a
-/// line that says so.
+/// Reads the text file at `at`, which has `size` bytes. If the file is too long to attach, returns its first lines
+/// after a line such as `(first 2000 of 3500 lines)`.
 ///
 /// # Errors
 /// Returns the reason if the file cannot be attached.
@@ -33,7 +33,7 @@ pub fn read(at: &Path, size: u64) -> Result<Content, String> {
     Ok(of(&raw, size))
 }
 
-/// Returns `raw`, the first [`READ_MAX`] bytes at most of a text of `size` bytes, as an attachment.
+/// Returns a text of `size` bytes as content to attach. `raw` is the start of the text, at most [`READ_MAX`] bytes.
 pub fn of(raw: &[u8], size: u64) -> Content {
     let text = String::from_utf8_lossy(raw);
     let total = text.lines().count();
@@ -62,8 +62,8 @@ pub fn of(raw: &[u8], size: u64) -> Content {
     }
 }
 
-/// Returns the first lines of `text` and their number: at most [`LINES_MAX`] lines and [`TEXT_MAX`] bytes. If the first
-/// line alone is longer, it is cut.
+/// Returns the first lines of `text`, and their number: at most [`LINES_MAX`] lines that together have at most
+/// [`TEXT_MAX`] bytes. A first line that alone has more than [`TEXT_MAX`] bytes is cut.
 fn first_lines(text: &str) -> (&str, usize) {
     let mut end = 0;
     let mut lines = 0;

@@ -1,4 +1,4 @@
-//! The hooks of a teammate that is about to become idle.
+//! Runs the hooks of a teammate that is about to become idle.
 
 use std::collections::VecDeque;
 
@@ -9,9 +9,9 @@ use crate::agent::turn::TurnInput;
 use crate::domain::chat::Block;
 
 impl TeammateLoop {
-    /// Runs the hooks of a teammate that becomes idle after a turn. Returns the start of its next turn if a hook keeps it
-    /// working, or if text for it has arrived meanwhile. A teammate that was interrupted or waits for a decision is left
-    /// alone.
+    /// Runs the hooks of a teammate that is about to become idle after a turn. Returns the input for its next turn if a
+    /// hook keeps the teammate working, or if input has arrived in the meantime; otherwise `None`. Runs no hooks if the
+    /// teammate is paused or has had no turn since it was last idle.
     pub(super) async fn kept_by_hook(&mut self) -> Option<TurnInput> {
         let has_worked = std::mem::take(&mut self.has_worked);
         if !has_worked || self.is_paused {
@@ -44,7 +44,7 @@ impl TeammateLoop {
                 (_, TurnInput::Clear) => Control::Clear,
                 _ => continue,
             };
-            // The queue has room: these commands were just taken from it.
+            // The queue has room, because this command was just taken from it.
             let _ = self.agent.handle.control.try_send(later);
         }
         Some(first)

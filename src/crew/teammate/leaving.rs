@@ -9,7 +9,7 @@ use crate::protocol::event::{AgentEvent, CrewEvent, EventKind, NoticeLevel, Turn
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LeaveCause {
-    /// A shutdown request was approved.
+    /// A shutdown request for the teammate was approved.
     Asked,
     IdleTimeout,
     /// The user killed the teammate.
@@ -40,7 +40,7 @@ impl TeammateLoop {
             .report(format!("{} is stuck: it {why}", self.member.name));
     }
 
-    /// Puts the teammate's open task back on the board. If that fails, reports the error.
+    /// Puts the teammate's open task back on the board. An error is published.
     pub(super) async fn release_task(&self) {
         if let Err(error) = self.crew.board.release_task_of(&self.member.name).await {
             self.agent
@@ -50,8 +50,8 @@ impl TeammateLoop {
         }
     }
 
-    /// After a restart, restores the approved shutdown request that the teammate has not answered yet. Returns whether
-    /// there is one.
+    /// After a restart, restores the last approved shutdown request that the teammate has not answered. Returns false
+    /// if there is none.
     pub(super) async fn remember_shutdown(&mut self) -> bool {
         let open = self.crew.shutdowns.open(&self.member.name).await;
         let Some(request) = open.last() else {
@@ -68,8 +68,8 @@ impl TeammateLoop {
         true
     }
 
-    /// Applies the teammate's answer to an approved shutdown request after a turn. A teammate that refused stays; one
-    /// that agreed or did not answer shuts down.
+    /// Applies the teammate's answer to an approved shutdown request, after the turn in which it could answer. A
+    /// teammate that has refused continues. A teammate that has agreed or not answered shuts down.
     pub(super) fn handle_shutdown_answer(&mut self) {
         match self.agent.handle.mailbox.take_shutdown_answer() {
             Some(ShutdownAnswer::Refused) => {
@@ -85,11 +85,11 @@ impl TeammateLoop {
         }
     }
 
-    /// Shuts the teammate down: releases its task, stops its jobs, confirms the shutdown request and updates the
-    /// roster.
+    /// Shuts the teammate down: releases its task, stops its background jobs, confirms the shutdown to the agent that
+    /// requested it, and updates the roster.
     pub(super) async fn leave(&mut self, cause: LeaveCause) {
         let name = self.member.name.clone();
-        // The crew does not count as idle until all of this is published.
+        // The crew does not count as idle until all steps of the shutdown are published.
         self.set_state(AgentState::Working);
         self.release_task().await;
         self.crew.jobs.kill_all_of(&name);

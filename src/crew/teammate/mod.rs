@@ -1,4 +1,4 @@
-//! Runs a teammate: alternates between turns and idle periods, as [`Idle`] decides, until the teammate shuts down.
+//! Runs a teammate: turns and idle periods alternate, as [`Idle`] decides, until the teammate shuts down.
 
 mod hooks;
 mod leaving;
@@ -39,15 +39,16 @@ use crate::tools::policy::PlanGate;
 use leaving::LeaveCause;
 use tasks::Claim;
 
-/// Maximum number of model calls in one turn, the same as in learn-claude-code.
+/// Maximum number of model calls in one turn of a teammate whose role sets no other maximum. The same as in
+/// learn-claude-code.
 const ROUNDS_MAX: u32 = 50;
-/// The delay before a claim is repeated if the board could not be written.
+/// Time after which a teammate tries again to claim a task if the board could not be written.
 const CLAIM_AGAIN: Duration = Duration::from_secs(2);
-/// Maximum number of consecutive failed claims. After that the teammate counts as idle, so that `crewdeck run` can end;
-/// in a dashboard it keeps trying.
+/// Number of consecutive failed claims after which a teammate counts as paused, so that the crew can become idle and
+/// `crewdeck run` can end. As long as the crew runs, the teammate tries to claim again.
 const CLAIMS_MAX: u32 = 5;
 
-/// Starts and restores teammates, and holds the components that they use.
+/// Starts and restores teammates. Contains the components that teammates use.
 pub struct Teammates {
     pub context: Arc<CrewContext>,
     pub signals: Arc<CrewSignals>,
@@ -66,7 +67,10 @@ pub struct Teammates {
 }
 
 impl Teammates {
-    /// Adds a member to the roster, and starts it with its first prompt.
+    /// Adds a member to the roster, and starts the member with its first prompt.
+    ///
+    /// # Errors
+    /// Returns the reason if the member's role cannot be used, the team has no room, or the roster cannot be written.
     pub async fn start(
         self: Arc<Self>,
         member: Member,
@@ -88,7 +92,7 @@ impl Teammates {
         member.set_color(role.as_ref().and_then(|applied| applied.role.color));
         let added = self.team.add(member.clone(), self.limits.agents_max).await;
         let team = added.map_err(|e| e.to_string())?;
-        // Shutdown requests for an earlier member with this name do not apply.
+        // Shutdown requests for an earlier member with the same name do not apply to this one.
         self.shutdowns.finish_all(&member.name).await;
         let life = TeammateLoop::new(&self, member, (role, Vec::new()), &team, host);
         self.team.read().await;
@@ -97,7 +101,8 @@ impl Teammates {
         Ok(())
     }
 
-    /// Starts the members of a preset, and tells the user which one cannot be started.
+    /// Starts the members of a team preset, each with its first prompt. Warns the user about each member that cannot be
+    /// started.
     pub async fn start_all(self: Arc<Self>, members: Vec<(Member, String)>, host: Arc<dyn Host>) {
         for (member, first) in members {
             let name = member.name.clone();
@@ -111,7 +116,7 @@ impl Teammates {
         }
     }
 
-    /// Restores a member of a resumed session with its conversation. Does not start it.
+    /// Restores a member of a resumed session with its conversation, without starting it.
     pub async fn restore(
         self: &Arc<Self>,
         member: Member,
@@ -164,11 +169,11 @@ impl Teammates {
     }
 }
 
-/// A restored member that is not running yet.
+/// A member of a resumed session that was restored and does not run yet.
 pub struct RestoredTeammate {
     life: TeammateLoop,
     first: Option<TurnInput>,
-    /// Whether the member has a turn, task or message to continue with.
+    /// Whether the member has an unfinished turn, a task, a message or a shutdown to continue with.
     pub turn: TurnState,
 }
 
@@ -180,8 +185,8 @@ impl RestoredTeammate {
     }
 }
 
-/// Returns whether a teammate is paused after a turn: it waits for a message although it has work, because its model
-/// failed or it was interrupted. A compaction does not end the pause.
+/// Returns whether a teammate is paused after a turn that ended with `end`. This is so if its model has failed or the
+/// turn was interrupted, or if the turn was a compaction and the teammate was paused before.
 fn is_paused_after(was_paused: bool, is_compaction: bool, end: &TurnEnd) -> bool {
     match end {
         TurnEnd::Interrupted | TurnEnd::Failed { .. } => true,
@@ -194,20 +199,20 @@ struct TeammateLoop {
     agent: Agent,
     member: Member,
     idle: Idle,
-    /// Whether the teammate waits for a message although it has work, because its model failed, it was interrupted,
-    /// or a budget was not raised.
+    /// Whether the teammate waits for input or a message although there is a task for it, because its model has failed,
+    /// it was interrupted, a budget was not raised, or its worktree could not be created.
     is_paused: bool,
-    /// The number of consecutive claims that failed because the board could not be written.
+    /// Number of consecutive claims that failed because the board could not be written.
     failed_claims: u32,
     /// Whether a turn has ended since the teammate was last idle.
     has_worked: bool,
-    /// The task for which the teammate was reported as stuck. Until its next turn, it is not reported for that task
-    /// again.
+    /// The task with which the teammate was reported as stuck. It is not reported again for this task before its next
+    /// turn.
     stuck_with: Option<TaskId>,
 }
 
 impl TeammateLoop {
-    /// Builds a member and registers it with the crew.
+    /// Builds the agent of a member and adds it to the registry of running agents.
     fn new(
         crew: &Arc<Teammates>,
         member: Member,
@@ -244,7 +249,8 @@ impl TeammateLoop {
         };
         let agent = crew.builder.build(spec, host);
         crew.registry.add(member.name.clone(), agent.handle.clone());
-        // Counts as working until its first check for work, so that the crew is not idle before that.
+        // The teammate counts as working until it has checked for work the first time, so that the crew is not idle
+        // before.
         crew.registry.set_state(&agent.handle, AgentState::Working);
         TeammateLoop {
             crew: Arc::clone(crew),
@@ -270,7 +276,7 @@ impl TeammateLoop {
         }
     }
 
-    /// Alternates between work and waiting until the member shuts down. Returns `None` if the crew stops.
+    /// Lets turns and idle periods alternate until the member shuts down. Returns `None` if the crew stops.
     async fn work_and_wait(&mut self, first: Option<TurnInput>) -> Option<LeaveCause> {
         let mut changes = self.crew.signals.subscribe_files();
         let mut say = first;
@@ -327,8 +333,8 @@ impl TeammateLoop {
         let end = self.agent.run_turn(start, &self.crew.context.stop).await?;
         self.forget_first_prompt().await;
         self.is_paused = is_paused_after(self.is_paused, is_compaction, &end);
-        // The teammate's task was taken. A message says so, and the teammate continues with other work instead of
-        // pausing.
+        // The user has taken the teammate's task, and a message to the teammate says so. The teammate continues with
+        // other work instead of pausing.
         if end == TurnEnd::Interrupted && self.agent.handle.mailbox.take_revoked_task().is_some() {
             self.is_paused = false;
         }
@@ -338,13 +344,13 @@ impl TeammateLoop {
                 self.crew
                     .lead
                     .report(format!("{} stopped: {why}", self.member.name));
-                // Any further work would reach the same budget limit.
+                // A used-up budget would stop any further turn too.
                 if self.crew.budget.is_over(&self.member.name) {
                     self.is_paused = true;
                 }
             }
             TurnEnd::Failed { error, .. } => {
-                // The turn has already retried as often as useful; another teammate may succeed.
+                // The model call was already repeated as often as useful. Another teammate may succeed with the task.
                 self.release_task().await;
                 self.crew
                     .lead
@@ -356,8 +362,8 @@ impl TeammateLoop {
         Some(())
     }
 
-    /// Waits for input, a change on disk, or the time `until`. Returns the outer `None` if the crew stops, and the
-    /// inner `None` if the teammate should check for work.
+    /// Waits for input, a change of the state files, or the time `until`, measured from the start of the crew. Returns
+    /// the input; `Some(None)` if the teammate must check for work; `None` if the crew stops.
     #[allow(clippy::option_option)] // three outcomes: stop, check again, input
     async fn wait(
         &mut self,
@@ -385,7 +391,7 @@ impl TeammateLoop {
                 Some(Control::Compact(focus)) => Some(Some(TurnInput::Compact { focus })),
                 Some(Control::Clear) => Some(Some(TurnInput::Clear)),
                 Some(Control::Interrupt) => {
-                    // The interrupt arrived after the end of the turn.
+                    // The interrupt came after the end of the turn for which it was meant.
                     self.agent.handle.mailbox.take_revoked_task();
                     Some(None)
                 }
@@ -396,12 +402,13 @@ impl TeammateLoop {
         }
     }
 
-    /// Removes the first prompt from the roster after the first turn, since the conversation then contains it.
+    /// Removes the member's first prompt from the roster after the first turn, since the conversation on disk then
+    /// contains the prompt.
     async fn forget_first_prompt(&mut self) {
         if self.member.first.is_empty() {
             return;
         }
-        // If this fails, a resume finds the prompt in the conversation.
+        // If this fails, a resumed session still finds the prompt in the conversation and does not repeat it.
         let cleared = self.crew.team.clear_first_prompt(&self.member.name).await;
         if cleared.is_ok() {
             self.member.first.clear();

@@ -14,13 +14,13 @@ use crate::protocol::event::AgentEvent;
 use crate::store::{StoreError, TaskSet};
 use crate::tools::claim_task;
 
-/// What a teammate does after it has tried to claim a task.
+/// The result of a teammate's attempt to claim a task.
 pub(super) enum Claim {
-    /// The task is claimed. This input starts the work on it.
+    /// The task is claimed. The next turn starts with this input.
     Work(Vec<Block>),
-    /// The task cannot be claimed any more. Check for another task.
+    /// The task was not claimed, or its worktree could not be created. The teammate checks for other work.
     CheckAgain,
-    /// The board cannot be written. Try again later.
+    /// The board cannot be written. The teammate tries again later.
     Wait,
 }
 
@@ -31,7 +31,7 @@ impl TeammateLoop {
         let has_mail = heard || self.crew.delivery.has_mail(&name).await;
         let board = self.crew.board.store().clone();
         let claimer = self.claimer();
-        // Uses the cached board: any later change causes another check.
+        // The cached board is sufficient, because each later change causes another check.
         let seen = blocking(move || {
             board.query(|graph| {
                 let own = graph.open_task_of(&claimer.name).map(|t| t.id);
@@ -48,7 +48,7 @@ impl TeammateLoop {
                 (None, None)
             }
         };
-        // A teammate with a running background job waits for its result.
+        // A teammate with a running background job waits for the result of the job instead of resuming its task.
         let awaits = self.crew.jobs.is_running(Some(&name));
         Situation {
             has_mail,
@@ -66,10 +66,10 @@ impl TeammateLoop {
         }
     }
 
-    /// Returns true if a shutdown is approved and the inbox contains nothing but shutdown requests. These are then
-    /// acknowledged without a model call.
+    /// Returns true if the inbox contains nothing but shutdown requests and one of them was approved. These messages
+    /// are then marked as read without a model call.
     pub(super) async fn take_shutdown_requests(&mut self) -> bool {
-        // Set first, because messages that have been read no longer keep the crew from counting as idle.
+        // Set before the messages are read, because afterwards they no longer keep the crew from counting as idle.
         self.set_state(AgentState::Working);
         if self.agent.driver.take_shutdown().await {
             self.idle.approve_shutdown();
@@ -87,8 +87,8 @@ impl TeammateLoop {
         vec![Block::text(prompt::open_task_reminder(task.0, &subject))]
     }
 
-    /// Releases a task whose worktree cannot be created. Without a worktree, the teammate's changes could collide with
-    /// those of other agents.
+    /// Releases a task whose worktree cannot be created, and pauses the teammate. Without a worktree, the teammate's
+    /// changes could conflict with those of other agents.
     async fn give_up_workspace(&mut self, task: &Task, error: &StoreError) {
         let what = format!("The worktree of task {} cannot be created", task.id);
         self.agent.driver.report_file_error(&what, error).await;
@@ -99,8 +99,9 @@ impl TeammateLoop {
         self.agent.driver.activity(Activity::Failed { why }).await;
     }
 
-    /// Restores the task and worktree of a resumed member, if crewdeck ended after the member had claimed the task and
-    /// before its conversation mentioned the task. Returns the text to add to the conversation.
+    /// Restores the worktree of the task of a resumed member if crewdeck ended after the member had claimed the task
+    /// and before the member's conversation mentioned it. Returns the text to add to the conversation; `None` if there
+    /// is nothing to restore.
     pub(super) async fn find_workspace(&mut self, conversation: &[Message]) -> Option<Block> {
         let (board, name) = (self.crew.board.store().clone(), self.member.name.clone());
         let own = blocking(move || board.query(|graph| graph.open_task_of(&name).cloned())).await;
@@ -136,8 +137,8 @@ impl TeammateLoop {
         }
     }
 
-    /// Sets the agent's work directory to the worktree of its open task, or to the project directory if there is
-    /// none.
+    /// Sets the agent's work directory to the worktree of its open task. Without such a worktree, sets it to the
+    /// project directory.
     pub(super) async fn enter_workspace(&mut self) {
         let (board, name) = (self.crew.board.store().clone(), self.member.name.clone());
         let own = blocking(move || board.query(|graph| graph.open_task_of(&name).cloned())).await;
@@ -150,7 +151,7 @@ impl TeammateLoop {
     }
 
     pub(super) async fn claim(&mut self, task: TaskId) -> Claim {
-        // Counts as working from here on, so that the crew is not idle while the worktree is created.
+        // The teammate counts as working from here on, so that the crew is not idle while the worktree is created.
         if self.failed_claims == 0 {
             self.set_state(AgentState::Working);
         }
@@ -161,7 +162,7 @@ impl TeammateLoop {
         );
         let claimed = match blocking(move || board.claim(Some(task), &claimer, now)).await {
             Ok(Some(claimed)) => claimed,
-            // Another agent was faster, or the task has changed.
+            // Another agent has claimed the task first, or the task has changed.
             Ok(None) | Err(StoreError::Graph(_) | StoreError::Unreadable(..)) => {
                 self.failed_claims = 0;
                 return Claim::CheckAgain;

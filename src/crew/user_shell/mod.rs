@@ -1,6 +1,6 @@
-//! Runs commands that the user types with `!` in the composer. They run in the directory of the addressed agent and
-//! under the same rules as its commands: sandbox, limits, protected git history. No approval is needed, because the
-//! user runs them. The agent reads command and output with its next message.
+//! Runs commands that the user types with `!` in the composer. A command runs in the work directory of the addressed
+//! agent, under the same rules as the agent's own commands (sandbox, limits, protected git history) but with network
+//! access. No approval is needed. The agent receives the command and its output with its next message.
 
 #[cfg(test)]
 mod tests;
@@ -26,18 +26,19 @@ use crate::protocol::event::AgentEvent;
 use crate::store::os_errors;
 use crate::tools::reach;
 
-/// Maximum size of the output that is shown and sent to the agent, in bytes: half from the start, half from the end.
+/// Maximum number of bytes of a command's output that are kept for the user and the agent: half from the start of the
+/// output, half from its end.
 const OUTPUT_MAX: usize = 16_000;
-/// Maximum run time of a command. The user can interrupt it earlier.
+/// Maximum run time of a command. The user can stop the command earlier.
 const TIMEOUT: Duration = Duration::from_secs(3600);
 
-/// Runs the user's commands, at most one per agent at a time.
+/// Runs the user's commands. Each agent's conversation has at most one running command.
 pub struct UserShell {
     context: Arc<CrewContext>,
     registry: Arc<AgentRegistry>,
     board: Arc<BoardView>,
     worktrees: Arc<TaskWorktrees>,
-    /// The supervisor of the commands. With `None`, commands run directly.
+    /// The supervisor of the commands. With `None`, commands run without a supervisor.
     supervisor: Option<Arc<Supervisor>>,
     running: Mutex<BTreeMap<Name, CancellationToken>>,
 }
@@ -60,7 +61,7 @@ impl UserShell {
         }
     }
 
-    /// Runs a command to its end, and publishes its output in the conversation of `agent`.
+    /// Runs a command to its end, and publishes its output in the conversation of `agent` while it runs.
     ///
     /// # Errors
     /// Returns the reason if the command was not started.
@@ -104,15 +105,15 @@ impl UserShell {
         Ok(())
     }
 
-    /// Stops the command in the conversation of `agent`. Returns whether one was running.
+    /// Stops the command that runs in the conversation of `agent`. Returns whether one was running.
     pub fn interrupt(&self, agent: &Name) -> bool {
         let running = lock(&self.running);
         let found = running.iter().find(|(name, _)| name.same(agent));
         found.inspect(|(_, cancel)| cancel.cancel()).is_some()
     }
 
-    /// Returns the directory in which `agent` works: its task's worktree if there is one, otherwise the project
-    /// directory.
+    /// Returns the directory in which `agent` works: the worktree of its task, or the project directory if there is
+    /// none.
     async fn directory(&self, agent: &Name) -> PathBuf {
         let root = self.context.root.clone();
         if agent.is_lead() {
@@ -134,7 +135,7 @@ impl UserShell {
         cancel: &CancellationToken,
     ) -> (Outcome, String) {
         let mut reach = reach::of(self.supervisor.as_deref(), agent, &dir, &command);
-        // The network setting limits agents, not the user.
+        // The network setting restricts agents, not the user.
         reach.network = NetworkReach::On;
         let spec = CommandSpec {
             reach,
@@ -144,7 +145,7 @@ impl UserShell {
             keep: OUTPUT_MAX,
             supervisor: self.supervisor.clone(),
         };
-        // Secrets must be redacted before output is cut.
+        // Secrets are redacted before the output is shortened, because a shortened secret would not be recognized.
         let mut clean = self.context.publisher.redactor().stream();
         let mut keep = HeadTailBuffer::new(OUTPUT_MAX);
         let publish = |bytes: &[u8]| {
@@ -175,7 +176,8 @@ impl UserShell {
     }
 }
 
-/// Returns the outcome of a command and its output. If the command failed, the last line says how it ended.
+/// Returns the outcome of a command, and its output as text. If the command failed, the last line of the text says how
+/// the command ended.
 fn describe(report: &JobReport, output: &str) -> (Outcome, String) {
     let mut text = output.to_string();
     if let Some(note) = &report.note {

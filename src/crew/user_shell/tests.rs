@@ -1,4 +1,4 @@
-//! Tests of the user's own commands.
+//! Tests of the commands that the user types with `!`.
 
 use pretty_assertions::assert_eq;
 
@@ -19,7 +19,7 @@ fn shell(crew: &TestCrew) -> Arc<UserShell> {
     ))
 }
 
-/// Waits for the end of a user command and returns its outcome and output.
+/// Waits until a command of the user has ended. Returns its outcome and output.
 async fn ended(crew: &mut TestCrew) -> (Outcome, String) {
     loop {
         let event = crew.events.next().await.unwrap();
@@ -86,7 +86,7 @@ async fn running_command_can_be_interrupted() {
         tokio::task::yield_now().await;
     }
     let second = shell.run(&Name::lead(), "true".into()).await;
-    // Either the first has ended by now, or the second is refused.
+    // The second command is refused unless the first one has already ended.
     if let Err(why) = second {
         assert!(why.contains("still running"), "{why}");
     }

@@ -35,7 +35,7 @@ const SMALL_WORTH: u64 = 25;
 pub struct LengthLimit {
     /// The model's context window, in tokens.
     pub window: u64,
-    /// When the conversation fills this share of the window, in percent (1 to 95), it is shortened.
+    /// The share of the context window, in percent (1 to 95), at which the conversation is shortened.
     pub compact_at: u64,
 }
 

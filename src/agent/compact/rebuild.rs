@@ -13,7 +13,7 @@ const SKILL_TOOL: &str = "load_skill";
 /// The start tag of the block that contains the user's own messages after a compaction. Transcripts contain it, so it
 /// must not change.
 const SAID: &str = "<person-said>";
-/// The start of a loaded skill's text.
+/// The start of the text that the tool `load_skill` returns.
 const SKILL: &str = "<skill name=";
 
 /// Text blocks that the crew adds to a conversation begin with one of these texts. All other text blocks are the user's

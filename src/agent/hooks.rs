@@ -78,7 +78,7 @@ pub struct HookSubject {
     pub kind: String,
     /// The path of the agent's transcript.
     pub transcript: String,
-    /// Whether hooks that run longer than [`SHOWN_AFTER`] are shown as the agent's activity.
+    /// Whether hooks that run longer than `SHOWN_AFTER` are shown as the agent's activity.
     pub is_shown: bool,
 }
 

@@ -4,7 +4,7 @@ use std::collections::{HashSet, VecDeque};
 
 /// If the same calls with the same results occur in this many of the rounds that [`LOOP_WINDOW`] covers, the turn ends.
 pub(super) const LOOP_MAX: usize = 5;
-/// If the same calls with the same results occur in this many of the rounds that [`LOOP_WINDOW`] covers, the model gets
+/// If the same calls with the same results occur in this many of the rounds that `LOOP_WINDOW` covers, the model gets
 /// a reminder.
 const REPEATED_MIN: usize = 3;
 /// A round is the tool calls of one answer. The loop detection remembers at most this many rounds from before the last

@@ -24,16 +24,17 @@ use super::named_files::{self, CommandPlace, CommandWords, NamedPaths};
 
 /// Maximum size of a file that a command names, in bytes. A command that names a larger one cannot be approved.
 const NAMED_MAX: u64 = 256 * 1024 * 1024;
-/// Maximum number of entries of a folder of libraries. A command that names a larger one cannot be approved.
+/// Maximum number of files that count in one folder of libraries. A command that names a folder with more cannot be
+/// approved.
 const LIBRARY_MAX: usize = 1024;
-/// Endings of the files that count in a folder of libraries of the user's own servers: `python -m` loads modules from the
-/// work directory, so that folder can be the project directory.
+/// File name extensions of code. In a folder of libraries of the user's own server, only files with such an extension
+/// count, because the folder can be the whole project directory: `python -m` loads modules from the work directory.
 const MODULE_ENDS: &[&str] = &["py", "pyc", "so"];
-/// The file that a package runner reads. For the user's own servers it counts only if it declares programs.
+/// A file that programs such as `npm` read. For the user's own servers, it counts only if it declares programs.
 const PACKAGE_FILE: &str = "package.json";
-/// Folders of agent configuration.
+/// Names of folders that contain the configuration of agents.
 const CONFIGURATION: &[&str] = &[".claude", ".crewdeck"];
-/// Folders of installed or built files, which agents replace when they install or build.
+/// Names of folders with installed or built files. Agents change these files when they install packages or build.
 const GENERATED: &[&str] = &[
     "node_modules",
     "venv",
@@ -45,7 +46,8 @@ const GENERATED: &[&str] = &[
 ];
 /// Maximum number of files that a message names.
 const SHOWN_FILES_MAX: usize = 3;
-/// The first field of each digest. It must be changed whenever the other fields or their order change.
+/// The first field of each digest. It must be changed whenever the other fields or their order change, so that earlier
+/// approvals no longer apply.
 const VERSION: &str = "crewdeck extension 2";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -54,52 +56,60 @@ pub enum ItemKind {
     Hook,
 }
 
-/// A server or hook of a project, which runs only after approval.
+/// A server or hook that runs only after approval: one of the project, or the user's own server that would run files of
+/// the project.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TrustItem {
     pub kind: ItemKind,
-    /// The name of the server, or the event and the matcher of the hook.
+    /// The name of the server, or the event, matcher and permission rule of the hook.
     pub name: String,
-    /// The file that declares it, relative to the project directory.
+    /// The file that declares the server or hook; relative to the project directory if it is in the project.
     pub file: String,
-    /// The position in the file: of a server among the valid ones, of a hook among all.
+    /// The position in the declaring file, counted from 0: of a server among the file's valid servers or among the
+    /// role's servers, of a hook among the file's hooks.
     pub index: usize,
-    /// The command or URL with its environment variables and headers, on one line and without control characters.
+    /// The command with its environment variables, or the URL with its headers, on one line and without control
+    /// characters.
     pub runs: String,
-    /// Tells the user what it can do once it is approved.
+    /// A text that tells the user what the server or hook can do once it is approved.
     pub effect: &'static str,
-    /// Whether the user declares it, and not the project.
+    /// Whether the user declares the server. False if the project declares the server or hook.
     pub is_own: bool,
-    /// The first of the project's files that it would run, if it is the user's own; empty if there are none.
+    /// If the server is the user's own, the names of the first files of the project that it would run; empty if there
+    /// are none.
     pub runs_files: String,
-    /// The hash of the project directory, the content of the declaring file, the item's position and the content of the
-    /// files that its command names. `Err`: why it cannot be approved.
+    /// A hash of the project directory, the content of the declaring file, the position in this file, and the content
+    /// of the project's files that the command may run. For the user's own server, `runs` replaces the content of the
+    /// declaring file. `Err` says why the server or hook cannot be approved.
     pub digest: Result<String, String>,
     /// The user's decision about exactly this content, if there is one.
     pub decision: Option<SettingsDecision>,
 }
 
-/// An item, and what is needed to check it again.
+/// A server or hook, and what is needed to check its approval again.
 #[derive(Debug)]
 struct GuardedItem {
     item: TrustItem,
     files: Dependencies,
-    /// From this, the files in a worktree are found.
+    /// The command, from which the corresponding files in a worktree are found.
     command: CommandWords,
-    /// The hash of the files' metadata when their content had the digest of `item`; `None` if the content must be read
-    /// again.
+    /// A hash of the files' metadata at a time when their content had the digest of `item`. `None` if the content must
+    /// be read again in any case.
     unchanged: Mutex<Option<u64>>,
 }
 
-/// What a server or hook depends on, besides the project directory.
+/// What the approval of a server or hook depends on, besides the project directory and its position in the declaring
+/// file.
 #[derive(Debug, Clone, Default)]
 struct Dependencies {
     named: NamedPaths,
-    /// What is approved in place of the declaring file; `Some` for a server that the user declares.
+    /// The content that is hashed instead of the declaring file; `Some` for a server that the user declares, else
+    /// `None`.
     own: Option<Vec<u8>>,
 }
 
-/// An item before its digest is computed. The fields are those of [`TrustItem`].
+/// A server or hook before its digest is computed. Fields with the names of those of [`TrustItem`] have the same
+/// meaning.
 pub struct NewItem {
     pub kind: ItemKind,
     pub name: String,
@@ -107,14 +117,14 @@ pub struct NewItem {
     pub index: usize,
     pub runs: String,
     pub effect: &'static str,
-    /// Whether the user declares it. It needs approval only if it would run files of the project.
+    /// Whether the user declares the server. It then needs approval only if it would run files of the project.
     pub is_own: bool,
     pub command: CommandWords,
-    /// The directory in which it starts.
+    /// The directory in which the server or hook starts.
     pub dir: PathBuf,
 }
 
-/// The servers and hooks of a project, and what the user has decided about them.
+/// The servers and hooks that may need approval, and the user's decisions about them.
 #[derive(Debug, Default)]
 pub struct ExtensionTrust {
     root: PathBuf,
@@ -135,9 +145,10 @@ impl ExtensionTrust {
         items.filter(|item| !item.is_own || !item.runs_files.is_empty())
     }
 
-    /// Returns the existing files that agents must not change because the user has approved them: those that declare
-    /// approved servers and hooks, and the scripts of approved hooks. Other named files, such as `package.json`, are
-    /// often part of an agent's work; after a change of them, the user is asked again.
+    /// Returns the existing files that agents must not change because the user has approved them: files that declare
+    /// approved servers and hooks, and the scripts of approved hooks. Other files that a command names, such as
+    /// `package.json`, are not returned, because agents often need to change them; after such a change, the user is
+    /// asked again.
     pub fn approved_files(&self) -> Vec<PathBuf> {
         let mut out = Vec::new();
         let approved = self.items.iter().filter(|GuardedItem { item, .. }| {
@@ -156,11 +167,11 @@ impl ExtensionTrust {
         out
     }
 
-    /// Adds an item and returns the user's decision about its content, if there is one. `bytes` is the content of the
-    /// declaring file from which the item was parsed.
+    /// Adds a server or hook, and returns the user's decision about exactly its content, if there is one. `bytes` is
+    /// the content of the declaring file from which the server or hook was parsed.
     ///
     /// # Errors
-    /// Returns why the item cannot be approved, as a sentence that names it. The item is added nevertheless.
+    /// Returns a sentence that says why the server or hook cannot be approved. It is added nevertheless.
     pub fn add(
         &mut self,
         new: NewItem,
@@ -212,11 +223,11 @@ impl ExtensionTrust {
         found
     }
 
-    /// Checks that the user has approved the current content of an item. It is found by `kind`, by `file` if given, and
-    /// by `index` if given, else by `name`.
+    /// Checks that the user has approved the current content of a server or hook. Finds it by `kind`, by `file` if that
+    /// is `Some`, and by `index`, or by `name` if `index` is `None`.
     ///
     /// # Errors
-    /// Returns why the item must not be started, and how to approve it.
+    /// Returns why the server or hook must not be started, and how to approve it.
     fn check(
         &self,
         kind: ItemKind,
@@ -292,8 +303,8 @@ impl ExtensionTrust {
 }
 
 impl ExtensionTrust {
-    /// Checks that the files in the worktree `dir` that a hook's command names have the same content as those in the
-    /// project directory. Does nothing if `dir` is the project directory.
+    /// Checks that the files that a hook's command names have the same content in the worktree `dir` as in the project
+    /// directory. Does nothing if `dir` is the project directory.
     fn check_copy(&self, hook: &HookSpec, dir: &Path) -> Result<(), NotApproved> {
         let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
         let (root, dir) = (real(&self.root), real(dir));
@@ -327,8 +338,8 @@ impl ExtensionTrust {
             let Ok(below) = path.strip_prefix(&dir) else {
                 continue;
             };
-            // A file that the worktree does not have cannot run. Two files that cannot be hashed are equal if the error
-            // is.
+            // A file that is missing in the worktree cannot run. Two files that cannot be hashed count as equal if the
+            // reason is the same.
             let copy = hash(&path);
             if copy.is_some() && copy != hash(&root.join(below)) {
                 let name = json::shown(&below.to_string_lossy());
@@ -343,7 +354,7 @@ impl ExtensionTrust {
 }
 
 impl TrustItem {
-    /// Returns kind, name and file, such as `Server git of .mcp.json`.
+    /// Returns the kind, the name and the file of the server or hook, such as `Server git of .mcp.json`.
     pub fn title(&self) -> String {
         match self.kind {
             ItemKind::Server => format!("Server {} of {}", self.name, self.file),
@@ -351,12 +362,12 @@ impl TrustItem {
         }
     }
 
-    /// Returns whether the item can be approved and the user has not decided about it.
+    /// Returns whether the server or hook can be approved and the user has not decided about it.
     pub fn is_waiting(&self) -> bool {
         self.decision.is_none() && self.digest.is_ok()
     }
 
-    /// Returns a sentence with the command that approves the item.
+    /// Returns a sentence with the command that approves the server or hook.
     fn remedy(&self) -> String {
         match self.kind {
             ItemKind::Server => format!(
@@ -374,7 +385,7 @@ impl ApprovalCheck for ExtensionTrust {
             item.kind == ItemKind::Server && item.name == server.name
         });
         match server.source {
-            // Reached by HTTP.
+            // A user's server that is not in the list is reached by HTTP, so it runs no files of the project.
             ServerSource::User if !is_known => Ok(()),
             _ => self.check(ItemKind::Server, None, &server.name, None),
         }
@@ -384,7 +395,7 @@ impl ApprovalCheck for ExtensionTrust {
         if !hook.source.is_project {
             return Ok(());
         }
-        // First, because a hook that was never approved has no approved copy.
+        // The approval is checked first, because a hook without approval has no approved files with which to compare.
         self.check(
             ItemKind::Hook,
             Some(&hook.source.file),
@@ -395,7 +406,7 @@ impl ApprovalCheck for ExtensionTrust {
     }
 }
 
-/// Returns what a command names below `root`, which it starts in `dir`.
+/// Returns the files and folders below `root` that a command names. `dir` is the directory in which the command starts.
 fn named(root: &Path, dir: &Path, command: &CommandWords) -> Result<NamedPaths, String> {
     let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let (root, dir) = (real(root), real(dir));
@@ -409,12 +420,13 @@ fn named(root: &Path, dir: &Path, command: &CommandWords) -> Result<NamedPaths, 
 }
 
 impl Dependencies {
-    /// Returns the existing files among those that the command names, and those in its folders of libraries.
+    /// Returns the existing files among those that the command names, and the existing files in its folders of
+    /// libraries.
     ///
     /// # Errors
-    /// Fails if a folder has more than [`LIBRARY_MAX`] files or cannot be read.
+    /// Fails if a folder of libraries cannot be read or has more than [`LIBRARY_MAX`] files that count.
     fn existing(&self, root: &Path) -> Result<Vec<PathBuf>, String> {
-        // Most words of a command are no files.
+        // Most words of a command are not the names of files.
         let files = self.named.files.iter().filter(|path| path.is_file());
         let mut out: Vec<PathBuf> = files
             .filter(|path| self.own.is_none() || !is_harmless_package_file(path))
@@ -449,7 +461,8 @@ impl Dependencies {
         Ok(out)
     }
 
-    /// Returns the names of the first existing files, or why they cannot be determined; empty if there are none.
+    /// Returns the names of the first existing files as a text; empty if there are none. If the files cannot be
+    /// determined, the text says why.
     fn shown(&self, root: &Path) -> String {
         let files = match self.existing(root) {
             Ok(files) => files,
@@ -469,8 +482,8 @@ impl Dependencies {
     }
 }
 
-/// Returns whether a file that a hook names is probably a script that serves only hooks: it is in a folder of agent
-/// configuration, or it is executable and was not installed or built.
+/// Returns whether a file that a hook names is probably a script that only hooks use: it is in a folder with the
+/// configuration of agents, or it is executable and not in a folder with installed or built files.
 fn is_hook_script(path: &Path) -> bool {
     let has = |names: &[&str]| {
         let mut parts = path.iter();
@@ -480,7 +493,7 @@ fn is_hook_script(path: &Path) -> bool {
     has(CONFIGURATION) || (is_executable && !has(GENERATED))
 }
 
-/// Returns whether a path is that of a `package.json` that declares no programs.
+/// Returns whether a file is a `package.json` that declares no programs.
 fn is_harmless_package_file(path: &Path) -> bool {
     if path.file_name().is_none_or(|name| name != PACKAGE_FILE) {
         return false;
@@ -495,8 +508,8 @@ fn is_harmless_package_file(path: &Path) -> bool {
     })
 }
 
-/// Returns a hash of the metadata of all files on which the digest depends. Returns `None` if a file changed so
-/// recently that another change could leave its metadata as it is, or if the files cannot be determined.
+/// Returns a hash of the metadata of all files on which the digest depends. Returns `None` if the files cannot be
+/// determined, or if one changed so recently that another change might not be visible in its metadata.
 fn stamp(root: &Path, file: &str, files: &Dependencies) -> Option<u64> {
     let now = SystemTime::now();
     let mut hash = DefaultHasher::new();
@@ -513,7 +526,7 @@ fn stamp(root: &Path, file: &str, files: &Dependencies) -> Option<u64> {
     Some(hash.finish())
 }
 
-/// Returns the digest of an item, in hex. `bytes` is the content of the declaring file.
+/// Returns the digest of a server or hook, in hexadecimal. `bytes` is the content of the declaring file.
 fn digest(
     root: &Path,
     kind: ItemKind,

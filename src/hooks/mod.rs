@@ -60,7 +60,7 @@ struct Inner {
     host: HookHost,
     clients: request::HookClients,
     repeats: Mutex<RepeatedBlocks>,
-    /// The positions of the hooks that did not run because they are not approved, and about which the user was told.
+    /// The positions of the hooks that did not run because they are not approved. A notice about each was shown.
     refused: Mutex<HashSet<usize>>,
     /// The problems that were reported, by the position of the hook.
     problems: Mutex<HashMap<usize, Vec<String>>>,
@@ -304,7 +304,7 @@ impl Inner {
     }
 
     /// Returns the decision of a hook that must not run, because it is not approved or has changed since its approval;
-    /// `None` if it may run. The user is told once that the hook does not run.
+    /// `None` if it may run. The decision tells the user only once that the hook does not run.
     async fn refusal(&self, hook: &HookSpec, context: &HookContext) -> Option<HookDecision> {
         if !hook.source.is_project {
             return None;

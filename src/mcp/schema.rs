@@ -1,8 +1,8 @@
 //! Converts the input schema of a server's tool to a form that all model vendors accept. Pure.
 //!
 //! If a vendor does not accept the schema of one tool, it rejects the whole request. Some vendors accept no `$ref`. At
-//! the root of a schema, they accept no alternatives (`anyOf` and the like), and only property names of ASCII letters,
-//! digits, `_`, `.` and `-`.
+//! the root of a schema, they accept no alternatives (`anyOf` and the like), and only property names that consist of
+//! ASCII letters, digits, `_`, `.` and `-`.
 
 mod keywords;
 

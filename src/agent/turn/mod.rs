@@ -55,7 +55,7 @@ fn repeated(times: usize) -> String {
 pub struct TurnLimits {
     /// Maximum number of model calls in the turn; `None` means no limit (the lead).
     pub rounds: Option<u32>,
-    /// The text that tells the model that only one model call is left. `None` if the model is not told.
+    /// The text that tells the model that only one model call is left. `None` for no such text.
     pub last_round: Option<&'static str>,
     /// The names of tools that only read or start subagents, so that consecutive calls may run in parallel.
     pub parallel_tools: BTreeSet<String>,

@@ -13,8 +13,8 @@ use crate::domain::mail::{MailKind, MailMessage};
 use crate::protocol::event::{AgentEvent, DeliveryState, EventKind, NoticeLevel, TeamEvent};
 use crate::store::{InboxReader, Mailbox, StoreError, UnreadMessages};
 
-/// Maximum time that an agent waits while another program reads the agent's inbox. This is much longer than `crewdeck
-/// mail read` takes. After this time, the messages stay in the inbox until the agent checks it again.
+/// Maximum time that an agent waits while another program reads the agent's inbox. `crewdeck mail read` takes much less
+/// time. After this time, the messages stay in the inbox until the agent checks it again.
 const READER_WAIT: Duration = Duration::from_secs(1);
 
 impl Driver {

@@ -118,7 +118,7 @@ mod tests {
         write(".tasks/task_1.json", "{}");
         let first = state();
         assert_eq!(state(), first);
-        // Rewritten unchanged, ignored, or belonging to the session.
+        // These files are written again unchanged, ignored by git, or files of the session.
         write("src/a.rs", "one");
         write("target/out", "built");
         write(".transcripts/lead.jsonl", "words");

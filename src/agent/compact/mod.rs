@@ -27,8 +27,8 @@ pub use summary_prompt::{SummaryForm, SummaryRequest, question};
 pub const WINDOW_ASSUMED: u64 = 100_000;
 /// Default of [`LengthLimit::compact_at`].
 pub const COMPACT_AT: u64 = 80;
-/// Old tool results are replaced only if that frees at least this share of the context window, in percent. Otherwise
-/// the conversation is summarised.
+/// Minimum share of the context window, in percent, that replacing old tool results must free. If it would free less,
+/// the conversation is summarised instead.
 const SMALL_WORTH: u64 = 25;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -39,8 +39,8 @@ const PAUSE_MAX: u32 = 10;
 /// The reminder to update the todo list, in the wording of learn-claude-code.
 pub const REMINDER: &str = "<reminder>Update your todos.</reminder>";
 
-/// Separates two user messages that share one conversation message because the user stopped the answer to the first
-/// before it began.
+/// A text between two messages of the user that are in one conversation message. The user stopped the answer to the
+/// first one before it began.
 const UNANSWERED: &str = "<crew>The user stopped your answer to the text above before it began. Answer only the text below.</crew>";
 
 /// Returns the reminder for a model that repeats the same tool calls and gets the same results.
@@ -240,7 +240,7 @@ impl Turn {
         }
         let mut effects = self.flush_user();
         if self.messages.last().is_none_or(|m| m.role != Role::User) {
-            // Another program took the messages that woke the agent, so there is nothing to answer.
+            // Another program has read the messages that woke the agent, so there is nothing to answer.
             effects.extend(self.end(TurnEnd::Done));
             return effects;
         }

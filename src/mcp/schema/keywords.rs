@@ -109,8 +109,7 @@ fn is_pattern(text: &str) -> bool {
     if RARE_PATTERNS.iter().any(|rare| plain.contains(rare)) {
         return false;
     }
-    // Compiled classes of Unicode characters would exceed the size limit, so a letter replaces each class for the
-    // check.
+    // Compiled classes of Unicode characters would exceed the size limit, so an `a` replaces each class for the check.
     for class in ["\\w", "\\W", "\\d", "\\D", "\\s", "\\S"] {
         plain = plain.replace(class, "a");
     }

@@ -74,7 +74,7 @@ pub struct Driver {
     pub state: DriverState,
 }
 
-/// The state of a running turn that the turn's end depends on.
+/// The part of a turn's state that decides what happens at the end of the turn.
 struct TurnProgress {
     /// How the turn ended last. A hook can continue a turn that has ended, so a turn can end several times.
     ended: TurnEnd,

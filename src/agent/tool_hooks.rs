@@ -22,7 +22,7 @@ use crate::tools::policy::PlanGate;
 /// Maximum length, in characters, of a tool input changed by a hook when the result of the call quotes it.
 const INPUT_MAX: usize = 2000;
 
-/// The text after the result of a call whose `PostToolUse` hooks were interrupted. It replaces the texts of these hooks.
+/// The text after the result of a call whose `PostToolUse` hooks were interrupted. It replaces the texts of the hooks.
 const HOOKS_INTERRUPTED: &str = "\n[The PostToolUse hooks of this call were interrupted.]";
 
 /// Texts from hooks that are appended to the result of a tool call.

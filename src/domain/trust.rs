@@ -29,7 +29,7 @@ pub trait ApprovalCheck: fmt::Debug + Send + Sync {
     /// Returns why the server must not be started.
     fn check_server(&self, server: &ServerConfig) -> Result<(), NotApproved>;
 
-    /// `dir` is the directory in which the hook would run. If that is a worktree, the files in it that the hook's
+    /// Checks a hook that would run in the directory `dir`. If `dir` is a worktree, the files in it that the hook's
     /// command names must have the same content as those that the user has approved in the project directory.
     ///
     /// # Errors

@@ -72,7 +72,7 @@ impl CredentialFile {
             .collect()
     }
 
-    /// Replaces the file. Other users can read neither the file nor the temporary file that becomes it.
+    /// Replaces the file. Other users can read neither the file nor the temporary file from which it is made.
     fn write(&self, credentials: &StoredCredentials) -> std::io::Result<()> {
         let folder = self.path.parent().unwrap_or(Path::new("."));
         fs::DirBuilder::new()

@@ -90,7 +90,7 @@ struct Running {
     last_listing_notice: Option<String>,
     /// The header with which the server has demanded a login since its last start; `None` if it has demanded none.
     challenge: Option<LoginChallenge>,
-    /// The handshake that succeeded last.
+    /// The handshake that succeeded last. The next connection tries it first.
     handshake: Handshake,
 }
 

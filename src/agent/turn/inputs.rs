@@ -54,7 +54,7 @@ pub enum TurnInput {
     },
     /// Answers [`TurnEffect::Summarise`]: a hook prevents the compaction.
     CompactionRefused {
-        /// Why the hook prevents it.
+        /// Why the hook prevents the compaction.
         why: String,
     },
     /// Answers [`TurnEffect::Archive`]: the whole conversation is on disk.

@@ -61,7 +61,8 @@ pub struct Extensions {
     pub listing: Vec<ListedServer>,
     /// Problems in the files: what is wrong or has no effect.
     pub problems: Vec<FileProblem>,
-    /// The user's decisions about the servers and hooks that need approval. It checks the approval before each start.
+    /// The servers and hooks that need approval, with the user's decisions. Used to check the approval before each
+    /// start.
     pub trust: ExtensionTrust,
 }
 

@@ -55,7 +55,7 @@ pub struct Driver {
     pub post: Option<Mailbox>,
     /// The queue of the user's prompts; `None` except for the lead.
     pub prompts: Option<Arc<PromptQueue>>,
-    /// The store of approval requests. Messages refer to them by id.
+    /// The store of approval requests. Inbox messages refer to the requests by id.
     pub requests: Requests,
     pub board: Board,
     /// The agent's name, role and team as text, which a compaction keeps; empty for the lead.

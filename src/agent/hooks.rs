@@ -62,7 +62,7 @@ pub struct HookCaller {
     pub can_approve: bool,
     /// Whether the hooks of the session start have ended.
     started: watch::Sender<bool>,
-    /// Kills the hooks of the session start when it is cancelled.
+    /// When this token is cancelled, the hooks of the session start are killed.
     pub start_cancel: CancellationToken,
     /// The problems of hooks that were already reported to the user.
     reported: Mutex<BTreeSet<String>>,

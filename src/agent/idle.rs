@@ -79,7 +79,7 @@ impl Idle {
         self.is_leaving = true;
     }
 
-    /// Withdraws [`Idle::approve_shutdown`], because the agent itself rejected the request.
+    /// Undoes [`Idle::approve_shutdown`], because the agent has rejected the shutdown request.
     pub fn reject_shutdown(&mut self) {
         self.is_leaving = false;
     }

@@ -87,7 +87,8 @@ fn state_files(folder: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// Returns the git directory of a work directory. In a worktree, the file `.git` contains its path.
+/// Returns the git directory of a work directory. In a worktree, `.git` is a file that contains the path of the git
+/// directory.
 fn git_folder(workdir: &Path) -> io::Result<PathBuf> {
     let git = workdir.join(".git");
     if git.is_dir() {

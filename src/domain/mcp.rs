@@ -127,7 +127,7 @@ impl ServerStatus {
 pub struct ToolCatalog {
     /// A number that increases with each change of the tools.
     pub generation: u64,
-    /// Sorted by name.
+    /// All tools, sorted by name.
     pub tools: Arc<[McpTool]>,
 }
 

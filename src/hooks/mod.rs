@@ -43,7 +43,7 @@ pub struct HookHost {
     pub supervisor: Option<Arc<Supervisor>>,
     /// A folder for the input of hooks, to which agents' commands cannot write. It is created when it is needed.
     pub scratch: PathBuf,
-    /// Kills the asynchronous hooks when it is cancelled.
+    /// When this token is cancelled, the asynchronous hooks are killed.
     pub stop: CancellationToken,
     /// Called with each new problem of an asynchronous hook.
     pub report: LateReport,

@@ -45,7 +45,7 @@ pub enum LinkError {
     TimedOut(Duration),
     /// The connection ended before the response.
     Closed,
-    /// The server could not be reached, or refused the HTTP request that carries the request.
+    /// The request was not delivered: the server could not be reached, or it refused the HTTP request.
     NotSent {
         why: String,
         /// Whether no connection to the server could be established.

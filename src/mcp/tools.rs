@@ -23,7 +23,7 @@ const NAMED_MAX: usize = 5;
 /// The usable tools of a server.
 #[derive(Debug, Default, PartialEq)]
 pub struct ListedTools {
-    /// Sorted by name.
+    /// The tools, sorted by name.
     pub tools: Vec<McpTool>,
     /// Says which tools were left out and why; `None` if none were.
     pub notice: Option<String>,

@@ -29,11 +29,12 @@ const NO_GAIN: &str = "Not compacted: the summary would not be shorter.";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum AfterSummary {
-    /// Makes the model call that was due.
+    /// After the summary, the model call that was due is made.
     Call,
-    /// Makes the model call that was due. The user requested the summary, so it does not count as a sign of a loop.
+    /// After the summary, the model call that was due is made. The user requested the summary, so it does not count as
+    /// a sign of a loop.
     CallRequestedByUser,
-    /// Ends the turn: the user requested the summary between turns or during the last answer.
+    /// After the summary, the turn ends: the user requested the summary between turns or during the last answer.
     EndTurn,
 }
 

@@ -61,7 +61,7 @@ pub struct TurnLimits {
     pub parallel_tools: BTreeSet<String>,
 }
 
-/// What the driver does again after it has waited.
+/// What the driver tries again after a wait, because it has failed: a model call for an answer or for a summary.
 #[derive(Debug)]
 enum Retry {
     Call,

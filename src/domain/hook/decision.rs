@@ -11,7 +11,7 @@ const SHOWN_MAX: usize = 200;
 /// The exit code with which a hook blocks what its event is about.
 const BLOCKS: i32 = 2;
 
-/// The reason shown when a hook whose files have changed since its approval blocks, and what the user can do.
+/// A part of the reason with which a hook blocks after its files have changed. Says what the user can do.
 const CHANGED: &str = "its files changed since you approved it: restore them, or approve again (crewdeck trust) and \
     restart crewdeck";
 

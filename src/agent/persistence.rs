@@ -286,8 +286,8 @@ impl Driver {
         self.publish_usage(&model_config, context).await;
     }
 
-    /// Queues the prompts again that were waiting when crewdeck ended. Leaves out the prompts `held`, which are already
-    /// in the conversation.
+    /// Puts the prompts that were waiting when crewdeck ended back into the queue, except the prompts `held`, which the
+    /// conversation already contains.
     async fn recall_prompts(&mut self, held: Vec<PromptId>) {
         let Some(queue) = self.prompts.clone() else {
             return;

@@ -108,7 +108,7 @@ const BY_INTERPRETER: &[(&str, &[&str])] = &[
 pub struct CommandWords {
     /// The command, its arguments, and the values of environment variables from which programs load code.
     pub texts: Vec<String>,
-    /// The folders in which a program is searched that is named without a folder, as in `PATH`.
+    /// The folders in which programs are searched whose names contain no folder, such as those in `PATH`.
     pub search: Vec<String>,
     /// The folders from which the program loads libraries by name, as in `PYTHONPATH`.
     pub libraries: Vec<String>,

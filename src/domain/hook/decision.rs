@@ -8,7 +8,7 @@ use crate::domain::text::{clip, escape_control_chars, one_line};
 
 /// Maximum length, in characters, of a text from a hook that a message quotes.
 const SHOWN_MAX: usize = 200;
-/// The exit code with which a hook blocks what its event is about.
+/// The exit code by which a hook blocks, for example prevents a tool call.
 const BLOCKS: i32 = 2;
 
 /// A part of the reason with which a hook blocks after its files have changed. Says what the user can do.

@@ -58,7 +58,7 @@ pub fn prompted(text: String, attachments: &[Attachment]) -> AgentEvent {
     }
 }
 
-/// Returns whether a message contains an image whose content can be sent.
+/// Returns whether a message contains an image that can be sent to the model.
 pub fn has_image(blocks: &[Block]) -> bool {
     let is_image =
         |block: &Block| matches!(block, Block::Image(image) if image.data != ImageData::default());

@@ -8,8 +8,8 @@ use crate::domain::usage::Usage;
 
 /// Counts the usage of agents, and delays or denies their model calls when a budget is used up.
 pub trait BudgetGate: Send + Sync {
-    /// Records that the agent starts a turn. If the user denied a higher budget in an earlier turn, the agent may
-    /// request it again in this one.
+    /// Records that the agent starts a turn. In this turn, the agent may again request a higher budget that the user
+    /// denied in an earlier turn.
     fn begin(&self, agent: &Name);
 
     /// Adds `usage` and `cost` to the totals of the agent. `cost` is in US dollars; `None` if the price is unknown.

@@ -33,7 +33,8 @@ pub enum Control {
     /// Adds text to the agent's conversation.
     Say(Vec<Block>),
     Interrupt,
-    /// Replaces the conversation with a summary. The text says what the summary should cover in most detail.
+    /// Replaces the conversation with a summary. The value says what the summary should cover in most detail; may be
+    /// empty.
     Compact(String),
     /// Empties the conversation. Interrupts the turn first if one is running.
     Clear,
@@ -54,30 +55,31 @@ pub struct Driver {
     pub post: Option<Mailbox>,
     /// The queue of the user's prompts; `None` except for the lead.
     pub prompts: Option<Arc<PromptQueue>>,
-    /// The store of approval requests. Messages refer to them by id.
+    /// The store of approval requests. Inbox messages refer to the requests by id.
     pub requests: Requests,
     pub board: Board,
     /// The agent's name, role and team as text, which a compaction keeps; empty for the lead.
     pub identity: String,
-    /// How much the model should think, as the agent's role says.
+    /// The reasoning effort that the agent's role sets; `None` if it sets none.
     pub effort: Option<RoleEffort>,
-    /// What the lead does itself; not used for other agents.
+    /// Whether the lead also works on tasks itself. Has no meaning for other agents.
     pub lead_mode: LeadMode,
-    /// When the conversation fills this share of the context window, in percent, it is compacted.
+    /// The share of the context window, in percent, at which the conversation is compacted.
     pub compact_at: u64,
     pub transcript: TranscriptFile,
     pub clock: fn() -> Timestamp,
-    /// Returns a random number from 0 to 1, so that several agents do not retry at the same time.
+    /// Returns a random number from 0 to 1. It varies the wait before a retry, so that agents do not retry at the same
+    /// time.
     pub jitter: fn() -> f64,
     pub state: DriverState,
 }
 
-/// What has happened in a turn so far.
+/// The part of a turn's state that decides what happens at the end of the turn.
 struct TurnProgress {
-    /// The last end of the turn.
+    /// How the turn ended last. A hook can continue a turn that has ended, so a turn can end several times.
     ended: TurnEnd,
     is_cleared: bool,
-    /// Whether the model was called.
+    /// Whether the model was called in this turn.
     has_called: bool,
 }
 
@@ -92,7 +94,8 @@ impl Default for TurnProgress {
 }
 
 impl Driver {
-    /// Runs a turn. `start` is new text or a request for a compaction. With empty text, the turn only reads the inbox.
+    /// Runs a turn. `start` is new text or a request for a compaction. If the text is empty, the turn answers only what
+    /// waits in the inbox.
     pub async fn turn(
         &mut self,
         start: TurnInput,
@@ -101,14 +104,14 @@ impl Driver {
         let mut inputs = VecDeque::from([start]);
         loop {
             let ended = self.single_turn(&mut inputs, control).await;
-            // What arrived while hooks ran after the end of the turn starts another one.
+            // Inputs that arrived while hooks ran after the end of the turn start another turn.
             if inputs.is_empty() {
                 return ended;
             }
         }
     }
 
-    /// Runs a turn with `inputs`. Leaves only those that arrived after its end.
+    /// Runs a turn with `inputs`. Afterwards, `inputs` contains only those that arrived after the end of the turn.
     async fn single_turn(
         &mut self,
         inputs: &mut VecDeque<TurnInput>,
@@ -133,7 +136,7 @@ impl Driver {
             }
             match self.check_end(is_hooked, control, inputs).await {
                 EndDecision::End if inputs.is_empty() => break,
-                // Text has arrived meanwhile.
+                // An input has arrived while the hooks ran, so the turn continues with it.
                 EndDecision::End => {}
                 EndDecision::GoOn(text) => {
                     is_hooked = true;
@@ -177,7 +180,8 @@ impl Driver {
                     TurnEffect::CheckMail => {
                         self.set_budget();
                         self.repair_log().await;
-                        // If the turn is already interrupted, messages taken now would stay unanswered.
+                        // If the turn is already interrupted, messages that are taken from the inbox now would stay
+                        // unanswered.
                         let blocks = if inputs.iter().any(TurnInput::is_interrupt) {
                             Vec::new()
                         } else {
@@ -186,7 +190,7 @@ impl Driver {
                         inputs.push_back(TurnInput::Mail(blocks));
                     }
                     TurnEffect::Save(message) => self.save(message).await,
-                    // Interrupted before the call, by hooks that ran after a summary.
+                    // The user interrupted the hooks that ran after a summary, so the model is not called.
                     TurnEffect::Call if inputs.iter().any(TurnInput::is_interrupt) => {}
                     TurnEffect::Call => {
                         progress.has_called = true;
@@ -210,7 +214,7 @@ impl Driver {
                         self.restart_after_summary(control, inputs).await;
                     }
                     TurnEffect::Compacted(compaction) => self.compacted(compaction).await,
-                    // Cleared after the turn, so that the archive contains the end of the turn.
+                    // The conversation is cleared after the turn, so that the archive contains the end of the turn.
                     TurnEffect::Clear => progress.is_cleared = true,
                     TurnEffect::Wait {
                         wait,
@@ -410,8 +414,9 @@ impl Driver {
     }
 }
 
-/// Runs `work` and meanwhile receives commands. Queues new text, compaction requests and clear requests in `inputs`. If
-/// an interrupt or a clear request arrives, stops `work` and returns `None`.
+/// Runs `work` and receives the commands of `control` meanwhile. Queues new text, compaction requests and clear
+/// requests in `inputs`. If an interrupt or a clear request arrives, or `control` is closed, stops `work` and returns
+/// `None`.
 pub(super) async fn until_interrupt<T>(
     control: &mut mpsc::Receiver<Control>,
     inputs: &mut VecDeque<TurnInput>,

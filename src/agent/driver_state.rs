@@ -22,11 +22,11 @@ pub(super) enum LogCompleteness {
     Incomplete,
 }
 
-/// What models have refused, and so do not get again. Each field names a model.
+/// For each kind of input, the name of the last model that has refused it. That model does not get such input again.
 #[derive(Debug, Default)]
 pub(super) struct ModelRefusals {
     pub images: Option<String>,
-    /// The effort of the agent's role.
+    /// The model that has refused the reasoning effort of the agent's role.
     pub effort: Option<String>,
 }
 
@@ -43,7 +43,8 @@ pub struct DriverState {
     pub todo: TodoList,
     pub approved_shutdown: Option<MailMessage>,
     pub(super) log_completeness: LogCompleteness,
-    /// The inbox position after the messages that go into the next conversation message. `None` if there are none.
+    /// The inbox position after the inbox messages that go into the next conversation message. `None` if there are
+    /// none.
     pub(super) pending_inbox: Option<Cursor>,
     /// The inbox position after messages that were taken from the inbox but not yet acknowledged. The conversation
     /// message that contains them may not be on disk yet.
@@ -56,11 +57,11 @@ pub struct DriverState {
     pub(super) unacknowledged_prompts: Vec<PromptId>,
     /// Background jobs whose result goes into the next conversation message.
     pub(super) pending_jobs: Vec<JobId>,
-    /// Background jobs whose result is in the conversation, but which the log does not yet record as reported.
+    /// Background jobs whose result is in the conversation, but which the log does not yet mark as reported.
     pub(super) unacknowledged_jobs: Vec<JobId>,
     /// Inbox messages in the conversation that the model has not answered yet.
     pub(super) unanswered: Vec<MailMessage>,
-    /// What models have refused.
+    /// The input that models have refused.
     pub(super) refused: ModelRefusals,
     /// How long the model thought before its last answer, in milliseconds.
     pub(super) thought_ms: u64,

@@ -1,5 +1,5 @@
-//! Calls hooks for agents: shows which hooks run, reports their problems, and asks the user about a hook that blocks the
-//! same too often.
+//! Calls hooks for agents: shows which hooks run, reports their problems, and asks the user about a hook that has
+//! blocked the same action too often.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -24,11 +24,11 @@ use crate::protocol::event::{AgentEvent, EventKind, NoticeLevel};
 use crate::tools::host::Host;
 use crate::tools::policy::Ruling;
 
-/// How long hooks run before the agent's activity names them. Most end earlier.
+/// Run time of hooks after which the agent's activity shows them. Most hooks end earlier.
 pub(super) const SHOWN_AFTER: Duration = Duration::from_millis(200);
-/// Maximum length of a message of a hook to the user, in characters.
+/// Maximum length, in characters, of a message from a hook to the user.
 const MESSAGE_MAX: usize = 500;
-/// Maximum number of different problems that are reported. Further ones are dropped.
+/// Maximum number of different problems of hooks that the user is shown in a session. Further ones are dropped.
 const PROBLEMS_MAX: usize = 64;
 
 /// The choices of the question about a hook that blocks too often, and about several that block the same.
@@ -39,10 +39,11 @@ const SEVERAL: [&str; 2] = ["Ignore these hooks this time", "Let these hooks blo
 pub trait HookService: Send + Sync {
     fn has_hooks(&self, event: HookEvent) -> bool;
 
-    /// Returns what the hooks of an event run, as it is written in their files.
+    /// Returns the command, or `POST` and the URL, of each hook that runs for the event `input`.
     fn names(&self, input: &HookInput, context: &HookContext) -> Vec<String>;
 
-    /// Runs the hooks of an event. If `cancel` is triggered or the future is dropped, they are killed and decide nothing.
+    /// Runs the hooks of the event `input`. If `cancel` is triggered or the future is dropped, the hooks are killed and
+    /// have no effect.
     fn run<'a>(
         &'a self,
         input: &'a HookInput,
@@ -57,15 +58,15 @@ pub struct HookCaller {
     publisher: EventSender,
     session: String,
     team: String,
-    /// Whether a hook may approve tool calls. It may not if the settings deny every call that needs approval.
+    /// Whether a hook may approve tool calls. False if the settings deny every call that needs approval.
     pub can_approve: bool,
     /// Whether the hooks of the session start have ended.
     started: watch::Sender<bool>,
-    /// Ends the hooks of the session start.
+    /// When this token is cancelled, the hooks of the session start are killed.
     pub start_cancel: CancellationToken,
-    /// The problems that the user was already told.
+    /// The problems of hooks that were already reported to the user.
     reported: Mutex<BTreeSet<String>>,
-    /// The agents whose activity is, or was last, a hook.
+    /// The agents whose activity showed running hooks and may still show them.
     shown: Mutex<BTreeSet<Name>>,
 }
 
@@ -77,7 +78,7 @@ pub struct HookSubject {
     pub kind: String,
     /// The path of the agent's transcript.
     pub transcript: String,
-    /// Whether hooks that run longer are shown as the agent's activity.
+    /// Whether hooks that run longer than `SHOWN_AFTER` are shown as the agent's activity.
     pub is_shown: bool,
 }
 
@@ -85,9 +86,9 @@ pub struct HookSubject {
 #[derive(Debug, PartialEq, Eq)]
 pub enum EndDecision {
     End,
-    /// The agent goes on with this text.
+    /// The agent continues to work, with this text as its next input.
     GoOn(String),
-    /// The agent was interrupted.
+    /// The user interrupted the hooks.
     Interrupted,
 }
 
@@ -116,8 +117,8 @@ impl HookCaller {
         self.runner.has_hooks(event)
     }
 
-    /// Runs the hooks of an event, and publishes their problems and messages. `dir` is the agent's work directory, `mode`
-    /// the permission mode. If `cancel` is triggered or the future is dropped, the hooks are killed.
+    /// Runs the hooks of the event `input`, and publishes their problems and messages. `dir` is the agent's work
+    /// directory, `mode` its permission mode. If `cancel` is triggered or the future is dropped, the hooks are killed.
     pub async fn run(
         &self,
         subject: &HookSubject,
@@ -175,7 +176,8 @@ impl HookCaller {
             .await;
     }
 
-    /// Publishes each problem once, the messages to the user, and the blocks that have no other effect.
+    /// Publishes each new problem, all messages to the user, and, for an event at which hooks can prevent nothing, the
+    /// reasons of hooks that tried to block.
     async fn report(&self, event: HookEvent, outcome: &HookOutcome) {
         for problem in &outcome.problems {
             let is_news = {
@@ -204,8 +206,9 @@ impl HookCaller {
         self.publisher.publish(event).await;
     }
 
-    /// Returns the outcome with the user's answer, if a hook has blocked the same so often that the user is asked. Where
-    /// no user answers, an agent that a hook keeps working ends, and everything else stays blocked.
+    /// If a hook has blocked the same action so often that `outcome` contains a question, asks the user whether to
+    /// ignore the hook, and returns the outcome after the user's answer. If there is no answer, a hook that keeps an
+    /// agent working is ignored, and any other block stays.
     pub async fn settle(
         &self,
         event: HookEvent,
@@ -242,7 +245,7 @@ impl HookCaller {
         if is_lifted { lifted } else { outcome }
     }
 
-    /// Shows an agent that does not work as idle again, if hooks were shown as its activity.
+    /// Publishes that an idle agent is idle again, if its activity showed running hooks.
     pub async fn show_idle(&self, agent: &Name) {
         if self.lock_shown().remove(agent) {
             let activity = Activity::Idle;
@@ -271,13 +274,13 @@ impl HookCaller {
     }
 }
 
-/// Returns the texts of hooks for the model, each with the event.
+/// Returns the texts that hooks have for the model, each preceded by the name of the event.
 pub fn context_lines(event: HookEvent, outcome: &HookOutcome) -> Vec<String> {
     let line = |text: &String| format!("Hook {}: {}", event.name(), text.trim());
     outcome.context.iter().map(line).collect()
 }
 
-/// Returns a text of a hook as a notice.
+/// Returns the text of a notice that contains `text`, which a hook of the event has written.
 fn said(event: HookEvent, text: &str) -> String {
     let text = clip(&one_line(&escape_control_chars(text.trim())), MESSAGE_MAX);
     format!("Hook {}: {text}", event.name())
@@ -286,17 +289,17 @@ fn said(event: HookEvent, text: &str) -> String {
 /// What the hooks before a tool call say about its permission.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum HookPermission {
-    /// The rules decide.
+    /// The hooks decide nothing, so the permission rules apply.
     #[default]
     Rules,
-    /// The call needs no approval, unless the rules deny it.
+    /// The call runs without approval, unless the rules deny it.
     Allowed,
-    /// The call needs approval, for this reason.
+    /// The call needs approval for this reason, unless the rules deny it.
     MustAsk(String),
 }
 
 impl HookPermission {
-    /// Combines the ruling of the policy with what hooks say. A denial stays.
+    /// Combines the ruling of the permission rules with the decision of the hooks. A denial by the rules stays.
     pub fn apply(&self, ruling: Ruling) -> Ruling {
         match (ruling, self) {
             (Ruling::Ask { .. }, HookPermission::Allowed) => Ruling::Allow,
@@ -311,20 +314,20 @@ impl HookPermission {
 
 /// What the hooks before an approval request decide.
 pub enum RequestHook {
-    /// The approver decides.
+    /// The hooks decide nothing, so the approver decides.
     Ask,
-    /// Approved, with this input instead of the call's own, if one is given.
+    /// The call is approved. If an input is given, it replaces the input of the call.
     Approved(Option<Value>),
     Denied(String),
 }
 
-/// The hooks as one agent calls them.
+/// Calls the hooks for the events of one agent.
 pub struct AgentHooks {
     pub caller: Arc<HookCaller>,
     pub subject: HookSubject,
-    /// Why a hook stops the agent's turn, until the turn has ended.
+    /// The reason why a hook stops the agent's turn; `None` if no hook does.
     stop: Mutex<Option<String>>,
-    /// Whether the hooks before the compaction that is being made have allowed it.
+    /// Whether the hooks before a compaction have already run for the current compaction and have not prevented it.
     is_compaction_checked: AtomicBool,
 }
 
@@ -347,13 +350,13 @@ impl AgentHooks {
             .store(is_checked, Ordering::Relaxed);
     }
 
-    /// Forgets what belongs to the last turn.
+    /// Resets the state that belongs to one turn.
     pub fn begin_turn(&self) {
         self.take_stop();
         self.set_compaction_checked(false);
     }
 
-    /// Makes the turn end before the next model call, because a hook says so.
+    /// Ends the turn before its next model call, because a hook has asked for that. Keeps the first reason.
     pub fn request_stop(&self, reason: &str) {
         let text = clip(&one_line(&escape_control_chars(reason)), MESSAGE_MAX);
         let mut stop = self.stop.lock().unwrap_or_else(PoisonError::into_inner);

@@ -13,7 +13,7 @@ pub const NUDGES_MAX: u32 = 2;
 pub struct Situation {
     /// Whether unread messages or results of background jobs wait for the teammate.
     pub has_mail: bool,
-    /// The teammate's own open task, if it has one.
+    /// The task that the teammate has claimed and not completed, if there is one.
     pub own: Option<TaskId>,
     /// A task that the teammate may claim, if there is one.
     pub claimable: Option<TaskId>,
@@ -24,7 +24,7 @@ pub struct Situation {
 }
 
 impl Situation {
-    /// Returns whether messages, job results, an open task or a claimable task wait for the teammate.
+    /// Returns whether the teammate has a message, a job result, an open task or a task that it may claim.
     pub fn has_work(&self) -> bool {
         self.has_mail || self.own.is_some() || self.claimable.is_some()
     }
@@ -59,7 +59,7 @@ pub struct Idle {
     timeout: Option<Duration>,
     since: Option<Duration>,
     nudged: Option<(TaskId, u32)>,
-    /// Whether a shutdown request was approved and the agent has not rejected it.
+    /// Whether the agent leaves because a shutdown request was approved. Reset if the agent rejects the request.
     is_leaving: bool,
 }
 
@@ -79,7 +79,7 @@ impl Idle {
         self.is_leaving = true;
     }
 
-    /// Withdraws [`Idle::approve_shutdown`], because the agent itself rejected the request.
+    /// Undoes [`Idle::approve_shutdown`], because the agent has rejected the shutdown request.
     pub fn reject_shutdown(&mut self) {
         self.is_leaving = false;
     }

@@ -13,8 +13,8 @@ use crate::domain::mail::{MailKind, MailMessage};
 use crate::protocol::event::{AgentEvent, DeliveryState, EventKind, NoticeLevel, TeamEvent};
 use crate::store::{InboxReader, Mailbox, StoreError, UnreadMessages};
 
-/// How long an agent waits while another program reads the agent's inbox. This is much longer than `crewdeck mail read`
-/// takes. After this time, the agent leaves the messages for its next check of the inbox.
+/// Maximum time that an agent waits while another program reads the agent's inbox. `crewdeck mail read` takes much less
+/// time. After this time, the messages stay in the inbox until the agent checks it again.
 const READER_WAIT: Duration = Duration::from_secs(1);
 
 impl Driver {
@@ -78,7 +78,7 @@ impl Driver {
         blocks
     }
 
-    /// Returns the text of the slash command that the user's message is, if a file defines it.
+    /// If `text` is a slash command that a file or skill defines, returns the text of that command; else `None`.
     async fn expanded(&self, text: &str) -> Option<Block> {
         if !text.starts_with('/') {
             return None;
@@ -104,7 +104,8 @@ impl Driver {
         )))
     }
 
-    /// Returns the attachments as parts of a message, read on a thread for blocking work. Empty if that thread panics.
+    /// Returns the attachments as blocks of a conversation message. Reads them on a thread for blocking work; returns
+    /// nothing if that thread panics.
     async fn attached(&self, attachments: Vec<Attachment>) -> Vec<Block> {
         if attachments.is_empty() {
             return Vec::new();
@@ -118,7 +119,7 @@ impl Driver {
     async fn read_unread(&self, post: &Mailbox) -> Result<UnreadMessages, StoreError> {
         let (post, name) = (post.clone(), self.name.clone());
         let (reader, pending) = blocking(move || {
-            // Most checks find nothing and need no lock.
+            // Most checks of the inbox find no message and need no lock.
             let seen = post.peek(&name)?;
             if !seen.needs_reader() {
                 return Ok((None, seen));
@@ -152,8 +153,7 @@ impl Driver {
             return;
         };
         let log = self.transcript.clone();
-        // If this fails, the inbox position in the log still shows which messages were delivered when the agent is
-        // restored.
+        // If this fails, a restart of the agent still finds in the agent's log which messages were delivered.
         let _ = blocking(move || reader.announce(&log, &cursor)).await;
     }
 
@@ -180,8 +180,8 @@ impl Driver {
         }
         self.state.unacknowledged_messages = pending.messages;
         self.state.unacknowledged_inbox = Some(pending.upto);
-        // Acknowledges the request. If that fails, this also makes the agent ignore messages: the request is still in
-        // the inbox and would wake it endlessly.
+        // Acknowledges the request. If that fails, also makes the agent ignore new messages. Otherwise, the request
+        // would stay in the inbox and wake the agent endlessly.
         self.repair_log().await;
         true
     }
@@ -202,7 +202,7 @@ impl Driver {
         }
     }
 
-    /// Acknowledges the inbox messages that the log on disk contains. If that fails, the next step tries again.
+    /// Acknowledges the inbox messages that the log on disk contains. If that fails, the next call tries again.
     pub(super) async fn acknowledge(&mut self) {
         if self.state.log_completeness == LogCompleteness::Incomplete {
             return;
@@ -241,7 +241,8 @@ impl Driver {
 fn entry(agent: &Name, message: &MailMessage) -> EventKind {
     let (agent, text) = (agent.clone(), message.content.clone());
     let is_users = message.from == Name::user().as_str() && message.kind == MailKind::Message;
-    // The user prompts the lead directly, so a message to the lead that claims to be the user's is shown as a message.
+    // The user talks to the lead directly, so a message to the lead that names the user as sender is shown as a
+    // message.
     if is_users && !agent.is_lead() {
         return attachments::prompted(text, &message.attachments()).of(agent);
     }

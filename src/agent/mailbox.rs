@@ -21,7 +21,7 @@ pub const RESULTS_MAX: usize = 32;
 /// The results of background jobs that have ended, for the model and the screen.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Results {
-    /// All results as one text for the model, in the form of learn-claude-code.
+    /// All results as one block of text for the model, in the format of learn-claude-code.
     pub block: Block,
     /// For the screen, a pair for each result: its first line, and its whole text (empty if it has only one line).
     pub lines: Vec<(String, String)>,
@@ -41,7 +41,7 @@ pub struct AgentMailbox {
     workdir: Mutex<Option<PathBuf>>,
     compaction: Mutex<Option<String>>,
     shutdown_answer: Mutex<Option<ShutdownAnswer>>,
-    /// True if the last messages could not be acknowledged. New messages then do not wake the agent.
+    /// Whether new messages do not wake the agent, because the last ones could not be acknowledged.
     ignores_messages: Mutex<bool>,
     revoked_task: Mutex<Option<TaskId>>,
     reader: Mutex<Option<Arc<InboxReader>>>,
@@ -81,8 +81,8 @@ impl AgentMailbox {
         *lock(&self.gate) = PlanGate::Open;
     }
 
-    /// Returns whether new messages do not wake the agent. This is so if the last messages could not be acknowledged:
-    /// they stay in the inbox and would wake the agent endlessly.
+    /// Returns whether new messages do not wake the agent. True if the last messages could not be acknowledged, because
+    /// these stay in the inbox and would otherwise wake the agent endlessly.
     pub fn ignores_messages(&self) -> bool {
         *lock(&self.ignores_messages)
     }
@@ -114,8 +114,8 @@ impl AgentMailbox {
         notes.push_back(line);
     }
 
-    /// Adds a command that the user ran, with its output, or the instructions of an MCP server to the agent's next model
-    /// call. Does not wake the agent.
+    /// Adds a command that the user ran, with its output, or the instructions of an MCP server to the agent's next
+    /// model call. Does not wake an idle agent.
     pub fn add_user_command(&self, text: String) {
         let mut commands = lock(&self.user_commands);
         if commands.len() == NOTES_MAX {
@@ -196,7 +196,7 @@ impl AgentMailbox {
     }
 
     /// Records that the agent was interrupted because `task` was taken from it. The agent then continues without
-    /// waiting for a message.
+    /// waiting for a message from the user or another agent.
     pub fn set_revoked_task(&self, task: TaskId) {
         *lock(&self.revoked_task) = Some(task);
     }

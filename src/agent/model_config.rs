@@ -12,7 +12,7 @@ pub struct ModelConfig {
     pub name: String,
     /// The context window in tokens, if the settings or a script set it.
     pub window: Option<u64>,
-    /// `None` if the price is unknown; the cost of calls is then unknown too.
+    /// The price of tokens; `None` if it is unknown, so that the cost of calls is unknown too.
     pub price: Option<Price>,
     /// Maximum number of tokens in one answer.
     pub max_tokens: u32,

@@ -14,14 +14,14 @@ const SHORT_CHARS: usize = 240;
 /// Maximum number of lines of a tool call that the request shows above the reason. A longer call is shown below the
 /// reason.
 const SHORT_LINES: usize = 4;
-/// A request for a long command quotes the parts that need approval, but at most this many.
+/// Maximum number of parts of a long command that a request quotes. The quoted parts are those that need approval.
 const PARTS_MAX: usize = 5;
 /// Maximum length, in characters, of each quoted part of a long command.
 const PART_MAX: usize = 400;
 
 /// Returns the body of the request: the tool, its input up to a limit, and why it needs approval.
 pub fn body(name: &str, input: &Value, why: &str, parts: &[String]) -> String {
-    // A tool of a server may have an input of this name that is no command.
+    // A tool of an MCP server may have an input named `command` that is not a shell command.
     let command = input.get("command").filter(|_| server_of(name).is_none());
     let text = match command.and_then(Value::as_str) {
         Some(command) => format!("$ {command}"),

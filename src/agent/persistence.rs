@@ -1,4 +1,4 @@
-//! Saves the driver's conversation: each message is on disk before anything that follows from it happens.
+//! Saves the driver's conversation. Each message is on disk before the driver acts on it.
 
 use super::attachments;
 use super::driver::{Driver, LogCompleteness, ModelConfig, blocking};
@@ -103,7 +103,7 @@ impl Driver {
         self.acknowledge().await;
     }
 
-    /// Removes from the queue those prompts that are in the log. If that fails, the next step tries again.
+    /// Removes the prompts that are in the log from the queue of prompts. If that fails, the next call tries again.
     async fn acknowledge_prompts(&mut self) {
         let held = std::mem::take(&mut self.state.unacknowledged_prompts);
         let Some(queue) = self.prompts.clone().filter(|_| !held.is_empty()) else {
@@ -190,7 +190,8 @@ impl Driver {
         done
     }
 
-    /// Sets what the lead does itself, and records it, so that it holds for a resumed session.
+    /// Sets whether the lead also works on tasks itself, and records this in the log, so that a resumed session does
+    /// the same.
     pub async fn set_lead_mode(&mut self, lead: LeadMode) {
         self.lead_mode = lead;
         self.append_log(LogRecord::Lead { lead }).await;
@@ -285,8 +286,8 @@ impl Driver {
         self.publish_usage(&model_config, context).await;
     }
 
-    /// Queues the prompts again that were waiting when crewdeck ended. Leaves out the prompts `held`, which are already
-    /// in the conversation.
+    /// Puts the prompts that were waiting when crewdeck ended back into the queue, except the prompts `held`, which the
+    /// conversation already contains.
     async fn recall_prompts(&mut self, held: Vec<PromptId>) {
         let Some(queue) = self.prompts.clone() else {
             return;

@@ -28,7 +28,7 @@ pub struct PromptContext {
     pub skills: Vec<Skill>,
     /// The list of roles for the lead; empty if there is none to list.
     pub roles: String,
-    /// What the agent's role adds; empty for an agent without a role of its own.
+    /// The text that the agent's role adds to the system prompt; empty if it adds none.
     pub role: String,
     /// Facts about the machine and the project: platform, date, git state and file tree.
     pub environment: Environment,
@@ -127,8 +127,8 @@ pub fn teammate(
     finish(out, context)
 }
 
-/// Returns a teammate's name, role and team, in the wording of learn-claude-code. A summary of the conversation keeps
-/// this text.
+/// Returns a text with a teammate's name, role and team, in the wording of learn-claude-code. A compaction adds this
+/// text to the new conversation.
 pub fn identity(name: &Name, role: &str, team: &str) -> String {
     format!("You are '{name}', role: {role}, team: {team}. Continue your work.")
 }
@@ -165,7 +165,7 @@ pub fn subagent(parent: &Name, kind: SubagentKind, context: &PromptContext) -> S
     finish(out, context)
 }
 
-/// Returns the text that gives a claimed task to its new owner.
+/// Returns the text that tells an agent which task was claimed for it.
 pub fn claimed_task(id: u64, subject: &str, description: &str) -> String {
     format!(
         "{}{subject}\n{description}</auto-claimed>",
@@ -178,8 +178,8 @@ pub fn claimed_prefix(id: u64) -> String {
     format!("<auto-claimed>Task #{id}: ")
 }
 
-/// Returns the text that tells a task's owner in which worktree to work. `has` lists the branches that were merged into
-/// the worktree.
+/// Returns the text that tells a task's owner in which worktree to work. `has` lists the branches whose work the
+/// worktree already contains.
 pub fn worktree(dir: &str, branch: &str, has: &[String]) -> String {
     let has = if has.is_empty() {
         String::new()
@@ -204,8 +204,8 @@ pub fn previous_work(files: usize, commits: u64) -> String {
     )
 }
 
-/// Returns the text that asks a task's owner to merge `branch` into the worktree. It was not merged automatically,
-/// because `files` have conflicts.
+/// Returns the text that asks a task's owner to merge `branch` into the worktree. The automatic merge failed because of
+/// conflicts in `files`.
 pub fn unmerged_branch(branch: &str, files: &[String]) -> String {
     format!(
         "\n<worktree>{branch} is not merged into your worktree because of conflicts in {}. Run `git merge {branch}` first, \
@@ -224,7 +224,7 @@ pub fn missing_branches(branches: &[String], why: &str) -> String {
     )
 }
 
-/// Returns the reminder for an agent that ended its turn with its task open.
+/// Returns the reminder for an agent that ended its turn although its task is not completed.
 pub fn open_task_reminder(id: u64, subject: &str) -> String {
     format!(
         "<reminder>Task #{id} ({subject}) is still yours and not completed. Continue it, or complete it with \
@@ -232,8 +232,8 @@ pub fn open_task_reminder(id: u64, subject: &str) -> String {
     )
 }
 
-/// Returns the list of skills, in the form of learn-claude-code. If the list is too long, shortens the descriptions
-/// first and then omits skills.
+/// Returns the list of skills in the format of learn-claude-code. If the list is too long, shortens the descriptions of
+/// skills; if it is still too long, omits skills at the end.
 fn skills(all: &[Skill]) -> String {
     let lines = |most: usize| -> Vec<String> {
         all.iter()

@@ -62,7 +62,7 @@ fn rules_for_work_fit_the_role_and_the_tools() {
         &context(&["read_file", "grep"]),
     );
     assert!(explore.contains("Never invent paths") && !explore.contains("smallest change"));
-    // The same input gives the same bytes: the provider's prompt cache stays valid.
+    // The same input returns the same bytes, so the provider's prompt cache stays valid.
     assert_eq!(lead_text, lead(&context(&all)));
 }
 

@@ -13,8 +13,8 @@ use crate::domain::text::head_and_tail;
 use crate::protocol::event::{AgentEvent, EventKind};
 use crate::tools::{ToolOutput, table, tool_search};
 
-/// Summarises a tool call in one line. For a tool of a server, this is its arguments; for an unknown tool, the start and
-/// end of its input.
+/// Summarises a tool call in one line. For a tool of an MCP server, the summary is the call's arguments. For an unknown
+/// tool, it is the start and the end of the call's input.
 pub fn shown(call: &ToolCall) -> String {
     match table::find(&call.name) {
         Some(tool) => (tool.show)(&call.input),
@@ -77,8 +77,8 @@ impl PublishedCalls {
         .of(agent.clone())
     }
 
-    /// Returns the events for calls that did not run to the end and whose result is in `message`: refused, malformed or
-    /// interrupted calls. Also records the calls that `message` requests.
+    /// Returns the events for calls that did not run to the end: refused, malformed or interrupted calls, whose result
+    /// is in `message`. Also records the calls that `message` requests.
     pub fn on_message(&mut self, agent: &Name, message: &Message) -> Vec<EventKind> {
         self.asked
             .extend(message.calls().map(|c| (c.id.clone(), c.clone())));
@@ -113,7 +113,7 @@ impl PublishedCalls {
     }
 }
 
-/// Returns the event for the start of a call. A second one for the same call replaces what is shown of it.
+/// Returns the start event of a call. If it is published again for the same call, the new text replaces the shown one.
 pub fn started_event(agent: &Name, call: &ToolCall) -> EventKind {
     AgentEvent::ToolStarted {
         call: call.id.clone(),

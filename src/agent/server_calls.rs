@@ -18,13 +18,13 @@ use crate::protocol::event::{EventKind, NoticeLevel};
 use crate::tools::policy::servers;
 use crate::tools::{ToolOutput, table, tool_search};
 
-/// Maximum time that a turn waits for servers. The tools of a server that is ready later are available from the next
-/// turn on.
+/// Maximum time that the start of a turn waits for MCP servers. The tools of a server that is ready later are available
+/// from the next turn on.
 const START_WAIT: Duration = Duration::from_secs(5);
 
 impl Driver {
-    /// Starts the servers whose tools the agent may use, waits at most [`START_WAIT`], and adds the tools of all
-    /// servers to the agent's definitions. An interrupt ends the wait.
+    /// Starts the MCP servers whose tools the agent may use, and waits at most [`START_WAIT`] until they are ready.
+    /// Then adds the tools of all ready servers to the agent's tool definitions. An interrupt ends the wait.
     pub(super) async fn start_servers(
         &mut self,
         control: &mut mpsc::Receiver<Control>,
@@ -59,14 +59,16 @@ impl Driver {
         }
     }
 
-    /// Gives the instructions of the servers again in the next turn, because the conversation was cleared or shortened.
+    /// Makes the next turn add the instructions of the MCP servers again, because the conversation was cleared or
+    /// shortened.
     pub(super) fn forget_instructions(&self) {
         if let Some(servers) = &self.tool_runner.servers {
             servers.forget_instructions();
         }
     }
 
-    /// Reports to the user that the turn continues without the tools of these servers. Does nothing if there are none.
+    /// Reports to the user that the turn continues without the tools of the servers `names`. Does nothing if `names` is
+    /// empty.
     async fn report_late_servers(&self, names: &[String]) {
         if names.is_empty() {
             return;
@@ -96,15 +98,15 @@ impl Driver {
 }
 
 impl ToolRunner {
-    /// Returns the [`McpTool::fingerprint`](crate::domain::mcp::McpTool::fingerprint) of the tool `name`; 0 if it is no
-    /// MCP server's tool that the agent may use.
+    /// Returns the [`McpTool::fingerprint`](crate::domain::mcp::McpTool::fingerprint) of the MCP server's tool `name`;
+    /// 0 if there is no such tool or the agent may not use it.
     pub(super) fn definition_of(&self, name: &str) -> u64 {
         let tool = self.servers.as_ref().and_then(|servers| servers.find(name));
         tool.map_or(0, |tool| tool.fingerprint())
     }
 
-    /// Runs a call of `tool_search` or of an MCP server's tool, after approval if necessary. Returns the same as
-    /// [`ToolRunner::execute`].
+    /// Runs a call of `tool_search` or of an MCP server's tool, after approval if necessary. Returns the output and the
+    /// run time without the wait for approval, as [`ToolRunner::execute`] does.
     pub(super) async fn call_server(
         &self,
         agent: &Name,

@@ -14,14 +14,15 @@ use crate::model::ToolSpec;
 use crate::tools::host::ServerHost;
 use crate::tools::{Caller, ToolOutput, tool_search};
 
-/// Maximum share of the context window for the definitions of server tools, in percent. Beyond it, they are deferred:
-/// left out of the requests until the agent finds the tool.
+/// Maximum share of the context window, in percent, that the definitions of MCP servers' tools may take. If they need
+/// more, they are deferred: left out of the requests until the agent finds the tool with `tool_search`.
 const SHARE_MAX: u64 = 10;
-/// Maximum number of tools in a request. Vendors reject a request with more.
+/// Maximum number of tools in a request. Model vendors reject a request with more.
 const TOOLS_MAX: usize = 128;
-/// Maximum size of the servers' instructions that one turn adds, in bytes.
+/// Maximum size, in bytes, of the MCP servers' instructions that are added to the conversation in one turn.
 const INSTRUCTIONS_MAX: usize = 16 * 1024;
-/// Maximum number of found tools that an agent keeps. Beyond it, the one that was found first is removed.
+/// Maximum number of deferred tools that an agent has found and keeps. If there are more, the tool that was found first
+/// is deferred again.
 const FOUND_MAX: usize = 64;
 
 /// The tools of MCP servers as one agent sees them.
@@ -31,7 +32,7 @@ pub struct ServerTools {
     only: Option<Vec<String>>,
     /// The limits of the agent's role and, for a subagent, of its parent. A tool must be permitted by all of them.
     limits: Arc<[ToolSelection]>,
-    /// Whether the agent gets only tools that change nothing.
+    /// Whether the agent may use only tools that change nothing.
     reads_only: bool,
     /// The definitions of crewdeck's own tools.
     built_in: Arc<Vec<ToolSpec>>,
@@ -40,8 +41,8 @@ pub struct ServerTools {
 
 #[derive(Default)]
 struct View {
-    /// The generation of the catalog and the size of the context window, in tokens, for which the fields below are
-    /// valid.
+    /// The generation of the tool catalog and the size of the context window, in tokens, from which `tools` and
+    /// `is_deferred` were computed.
     valid_for: Option<(u64, u64)>,
     /// The tools that the agent may use, sorted by name.
     tools: Vec<McpTool>,
@@ -49,11 +50,11 @@ struct View {
     is_deferred: bool,
     /// The names of the deferred tools that the agent has found, in the order in which it found them.
     found: Vec<String>,
-    /// Whether tools were added to `found` since the definitions were last renewed.
+    /// Whether tools were added to `found` that are not yet in the agent's tool definitions.
     has_found: bool,
-    /// The servers for whose start a turn has waited. No turn waits for the same server again.
+    /// The servers that a turn has already waited for at its start. No other turn waits for them.
     awaited: BTreeSet<String>,
-    /// The servers whose instructions the conversation contains.
+    /// The servers whose instructions are in the conversation.
     instructed: BTreeSet<String>,
 }
 
@@ -95,8 +96,8 @@ impl ServerTools {
         self.view.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns the servers that the agent needs, that are not ready, and for which it has not waited yet. They count as
-    /// waited for from then on.
+    /// Returns the servers that the agent may use, that have not been started or are starting, and that it has not
+    /// waited for yet. The next call does not return them again.
     pub fn to_start(&self) -> Vec<String> {
         let mut view = self.view();
         let is_new = |server: &ServerStatus| {
@@ -111,8 +112,8 @@ impl ServerTools {
             .collect()
     }
 
-    /// Takes the current tools of the servers; `window` is the size of the context window in tokens. Returns whether
-    /// [`ServerTools::specs`] must be called again.
+    /// Updates the agent's tools from the current catalog; `window` is the size of the context window in tokens.
+    /// Returns whether the tool definitions have changed, so that [`ServerTools::specs`] must be called.
     pub fn update(&self, window: u64) -> bool {
         let catalog = self.host.tools();
         self.take(&catalog, window)
@@ -148,15 +149,18 @@ impl ServerTools {
         true
     }
 
-    /// Returns whether tools were found since the definitions were last renewed, and counts them as renewed.
+    /// Returns whether tools were found that are not yet in the agent's tool definitions. The caller must then call
+    /// [`ServerTools::specs`], because the next call returns false.
     pub fn take_found(&self) -> bool {
         std::mem::take(&mut self.view().has_found)
     }
 
     /// Returns the definitions of all tools of the agent: first the built-in ones, then the servers' tools by name,
-    /// then the deferred tools in the order in which the agent found them. A newly found tool changes nothing before it
-    /// in the list. What follows the list, the system prompt and the conversation, is read again by the model's server:
-    /// a prompt cache covers only the part of a request before the first change.
+    /// then the deferred tools in the order in which the agent found them.
+    ///
+    /// A prompt cache covers only the part of a request before the first change. Because a newly found tool is last in
+    /// the list, the definitions before it stay cached; the system prompt and the conversation, which follow the list,
+    /// do not.
     pub fn specs(&self) -> Arc<Vec<ToolSpec>> {
         let view = self.view();
         if view.tools.is_empty() {
@@ -181,8 +185,8 @@ impl ServerTools {
         Arc::new(specs)
     }
 
-    /// Returns what the servers of the agent's tools say about their use, as texts for the conversation: those that it does
-    /// not contain yet, together at most 16 KiB. Further ones follow in the next turn.
+    /// Returns the instructions of the servers whose tools the agent may use, as texts for the conversation. Leaves out
+    /// instructions that the conversation already contains. Returns at most 16 KiB; the next turn adds the rest.
     pub fn take_instructions(&self) -> Vec<String> {
         let mut view = self.view();
         let servers: BTreeSet<String> = view.tools.iter().map(|t| t.server.clone()).collect();
@@ -192,7 +196,7 @@ impl ServerTools {
             let Some(text) = self.host.instructions(server) else {
                 continue;
             };
-            // The server's words must not end the element that marks them as its own.
+            // The server's text must not contain the end tag of the element that marks it as untrusted.
             let text = text.trim().replace("</", "< /");
             let Some(left) = room.checked_sub(text.len()) else {
                 break;
@@ -209,19 +213,20 @@ impl ServerTools {
         out
     }
 
-    /// Gives the instructions of all servers again, because the conversation no longer contains them.
+    /// Makes [`ServerTools::take_instructions`] return the instructions of all servers again, because the conversation
+    /// no longer contains them.
     pub fn forget_instructions(&self) {
         self.view().instructed.clear();
     }
 
-    /// Returns the names of the servers' tools whose calls may run in parallel: those that change nothing.
+    /// Returns the names of the servers' tools that change nothing. Calls of these tools may run in parallel.
     pub fn parallel(&self) -> BTreeSet<String> {
         let view = self.view();
         let reading = view.tools.iter().filter(|tool| tool.is_read_only);
         reading.map(|tool| tool.name.clone()).collect()
     }
 
-    /// Returns those of the named servers that are still starting or being restarted.
+    /// Returns those servers among `names` that are starting or being restarted.
     pub fn starting(&self, names: &[String]) -> Vec<String> {
         let late = |server: &ServerStatus| {
             matches!(
@@ -233,9 +238,9 @@ impl ServerTools {
         all.map(|server| server.name).collect()
     }
 
-    /// Returns the tool `name` as its server defines it now; the definition in the agent's requests may be older until
-    /// its next turn. `None` if the agent may not use it. A deferred tool counts as found, because after a compaction
-    /// or a restart the conversation may still contain its definition.
+    /// Returns the tool `name` as its server defines it now, which may differ from the definition in the agent's
+    /// requests until the next turn. `None` if the agent may not use the tool. Marks a deferred tool as found: after a
+    /// compaction or a restart, the conversation may still contain the definition of a tool that is not marked.
     pub fn find(&self, name: &str) -> Option<McpTool> {
         let mut view = self.view();
         view.tools.iter().find(|tool| tool.name == name)?;
@@ -248,8 +253,8 @@ impl ServerTools {
         Some(tool)
     }
 
-    /// Returns why the server of the tool `name` cannot be called; `None` if it can, or if the agent may use none of
-    /// its tools.
+    /// Returns why the server of the tool `name` cannot be called. `None` if it can be called, if there is no such
+    /// server, or if the agent may not use the server's tools.
     pub fn unavailable(&self, name: &str) -> Option<String> {
         let all = self.host.status();
         let named = server_of(name).filter(|server| self.sees(server))?;
@@ -267,7 +272,8 @@ impl ServerTools {
         Some(format!("The MCP server {named} is not available: {why}"))
     }
 
-    /// Returns the names of all tools that the agent may call here: the servers' tools, and `tool_search` if it has it.
+    /// Returns the names of the MCP servers' tools that the agent may use, and `tool_search` if the agent has that
+    /// tool.
     pub fn names(&self) -> Vec<String> {
         let view = self.view();
         let search = view.is_deferred.then(|| tool_search::NAME.to_string());
@@ -304,7 +310,7 @@ impl View {
 }
 
 fn spec(tool: &McpTool) -> ToolSpec {
-    // Vendors reject an empty description.
+    // Model vendors reject an empty description.
     let description = match tool.description.trim() {
         "" if tool.title.is_empty() => format!("Calls {} of {}.", tool.tool, tool.server),
         "" => tool.title.clone(),

@@ -155,7 +155,7 @@ fn instructions_of_a_server_are_given_once_and_marked() {
         given[0]
     );
     assert_eq!(tools.take_instructions(), [""; 0]);
-    // A conversation that was cleared or shortened no longer contains them.
+    // After the conversation was cleared or shortened, it no longer contains the instructions.
     tools.forget_instructions();
     assert_eq!(tools.take_instructions(), given);
 }
@@ -192,7 +192,7 @@ fn long_definitions_are_deferred_until_found() {
     let first = ["bash", "tool_search", "mcp__git__c"];
     assert_eq!(names(&tools), first);
     assert!(!tools.take_found());
-    // A tool that is always loaded takes no place among the found ones.
+    // A tool that is always loaded does not count as a found tool.
     assert!(tools.find("mcp__git__c").is_some() && !tools.take_found());
     let output = tools.search(&json!({"query": "b"})).unwrap();
     assert!(output.text.contains("mcp__git__b"), "{}", output.text);

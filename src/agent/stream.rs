@@ -1,4 +1,5 @@
-//! The driver's streamed model calls. Deltas are merged before they are published.
+//! Calls the model for the driver and streams the answer. Parts of the answer that arrive within a short time are
+//! published as one event.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -19,7 +20,7 @@ use crate::model::images::{self, ImageInput};
 use crate::model::{CallWait, Delta, ModelError, ModelRequest, Reply};
 use crate::protocol::event::{AgentEvent, CrewEvent, EventKind, NoticeLevel};
 
-/// Deltas that arrive within this time are published as one event.
+/// Time during which the arriving parts of an answer are collected and then published as one event.
 const MERGE: Duration = Duration::from_millis(30);
 
 impl Driver {
@@ -61,7 +62,8 @@ impl Driver {
         .await;
     }
 
-    /// Returns whether the model gets the images of the conversation.
+    /// Returns whether the images of the conversation are sent to the model. They are not once the model has refused
+    /// images.
     pub(super) fn image_input(&self, model_config: &ModelConfig) -> ImageInput {
         if self.state.refused.images.as_ref() == Some(&model_config.name) {
             ImageInput::LeftOut
@@ -70,8 +72,8 @@ impl Driver {
         }
     }
 
-    /// Checks whether `error` means that the model refuses images. If so, this model gets no more images, and the
-    /// returned error says so. Otherwise returns `error` unchanged.
+    /// If `error` means that the model refuses images, records that, so that the model gets no more images, and returns
+    /// an error that says so. Otherwise returns `error` unchanged.
     pub(super) fn look_for_image_refusal(
         &mut self,
         model_config: &ModelConfig,
@@ -91,14 +93,14 @@ impl Driver {
         }
     }
 
-    /// Returns how much the model should think, unless this model has refused an effort.
+    /// Returns the reasoning effort of the agent's role; `None` if the role sets none or the model has refused it.
     fn effort_input(&self, model_config: &ModelConfig) -> Option<RoleEffort> {
         let has_refused = self.state.refused.effort.as_ref() == Some(&model_config.name);
         self.effort.filter(|_| !has_refused)
     }
 
-    /// Checks whether `error` means that the model accepts no effort. If so, says so once, and returns true: the call can
-    /// be repeated without one.
+    /// Returns whether `error` means that the model accepts no reasoning effort. If so, warns the user once and records
+    /// it, so that the caller can repeat the call without effort.
     pub(super) async fn is_effort_refusal(
         &mut self,
         model_config: &ModelConfig,
@@ -126,9 +128,9 @@ impl Driver {
         true
     }
 
-    /// Calls the model and publishes its answer as it arrives. `partial` receives the text of the answer, and contains
-    /// the part that has arrived if the future is dropped. `thought_ms` receives the time spent thinking, in
-    /// milliseconds.
+    /// Calls the model and publishes its answer as it arrives. `partial` receives the text of the answer; if the future
+    /// is dropped, it contains the part that has arrived. `thought_ms` receives the time that the model spent thinking,
+    /// in milliseconds.
     pub(super) async fn stream(
         &self,
         model_config: &ModelConfig,

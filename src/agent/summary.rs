@@ -21,9 +21,9 @@ use crate::model::{Delta, ModelError, ModelRequest, Reply};
 use crate::protocol::event::{AgentEvent, Compaction, EventKind, NoticeLevel};
 use crate::tools::Access;
 
-/// Maximum number of decisions that a compaction keeps.
+/// Maximum number of decisions on requests that are added to the conversation after a compaction.
 const DECISIONS_MAX: usize = 10;
-/// Maximum length, in characters, of the line that describes a decision.
+/// Maximum length, in characters, of a request and the comment on it together, in the line that describes a decision.
 const DECISION_MAX: usize = 400;
 
 impl Driver {
@@ -131,7 +131,7 @@ impl Driver {
         let requests = self.requests.clone();
         let decisions = match blocking(move || requests.read_all()).await {
             Ok(reading) => {
-                // The first reader moves damaged files aside and must report it.
+                // Reading the requests moves damaged files aside once, so the notice about them must be published now.
                 for notice in reading.notices {
                     self.publish(EventKind::notice(NoticeLevel::Warn, notice))
                         .await;
@@ -154,8 +154,9 @@ impl Driver {
         }))
     }
 
-    /// Returns a fingerprint of everything that this agent can change. `None` for a subagent that only reads: its model
-    /// calls are limited, so it cannot loop endlessly.
+    /// Returns a fingerprint of everything that this agent can change. Two compactions with the same fingerprint show
+    /// that the agent makes no progress. `None` for a subagent that only reads: its model calls are limited, so it
+    /// cannot loop endlessly.
     async fn work_state(&self) -> Option<u64> {
         let mut tools = self.tool_runner.tools.iter();
         if self.name.parent().is_some() && tools.all(|t| t.access == Access::Read) {
@@ -206,8 +207,9 @@ impl Driver {
         }
     }
 
-    /// Empties the conversation and the todo list, with the hooks of the session around it. The log is archived first; if
-    /// that fails, nothing changes. An interrupt ends the hooks.
+    /// Archives the log, then empties the conversation and the todo list. If the log cannot be archived, changes
+    /// nothing. Runs the hooks of the session end before and those of the session start after it; an interrupt ends
+    /// these hooks.
     pub(super) async fn clear(
         &mut self,
         control: &mut mpsc::Receiver<Control>,

@@ -19,13 +19,13 @@ use crate::protocol::event::AgentEvent;
 use crate::tools::ToolOutput;
 use crate::tools::policy::PlanGate;
 
-/// Maximum size of a changed input in the result of the call, in characters.
+/// Maximum length, in characters, of a tool input changed by a hook when the result of the call quotes it.
 const INPUT_MAX: usize = 2000;
 
-/// Follows the result of a call in place of what its hooks would have said.
+/// The text after the result of a call whose `PostToolUse` hooks were interrupted. It replaces the texts of the hooks.
 const HOOKS_INTERRUPTED: &str = "\n[The PostToolUse hooks of this call were interrupted.]";
 
-/// Texts of hooks for the result of a call.
+/// Texts from hooks that are appended to the result of a tool call.
 #[derive(Default)]
 struct Notes(Vec<String>);
 
@@ -43,7 +43,7 @@ impl Notes {
             .push(format!("[A hook changed the input of this call to {text}]"));
     }
 
-    /// Returns the texts as lines that follow a result.
+    /// Returns the texts, each on a new line, to be appended to the result of a call; empty if there are none.
     fn text(&self) -> String {
         match &self.0[..] {
             [] => String::new(),
@@ -52,13 +52,13 @@ impl Notes {
     }
 }
 
-/// Gets the result of a tool, and how long it took, before the hooks after the call run.
+/// A function that receives the output of a tool and its run time, before the hooks after the call run.
 pub type KeepOutput<'a> = &'a (dyn Fn(ToolOutput, Duration) + Sync);
 
 impl ToolRunner {
-    /// Executes one tool call with the hooks around it. Returns the result and how long the tool took, without the
-    /// wait for approval. Dropping the future stops the tool and withdraws an open approval request; if the tool has
-    /// ended and only the hooks after it run, `keep` already has the result.
+    /// Executes one tool call with the hooks before and after it. Returns the output and the run time of the tool,
+    /// without the wait for approval. Dropping the future stops the tool and withdraws an open approval request. If the
+    /// tool has already ended and hooks after it are running, `keep` has received the output.
     pub async fn carry_out(
         &self,
         agent: &Name,
@@ -166,7 +166,8 @@ impl ToolRunner {
         }
     }
 
-    /// Runs the hooks of a tool event, with the user's answer about hooks that block too often.
+    /// Runs the hooks of a tool event. If a hook has blocked the same action too often, asks the user whether to ignore
+    /// it.
     async fn run_hooks(&self, hooks: &AgentHooks, agent: &Name, input: &HookInput) -> HookOutcome {
         let cancel = CancellationToken::new();
         let _ends_with_this = cancel.clone().drop_guard();
@@ -186,7 +187,7 @@ impl ToolRunner {
             .await
     }
 
-    /// Returns the permission mode in the terms of Claude Code.
+    /// Returns the agent's permission mode as Claude Code names it: `default` or `plan`.
     pub(super) fn permission_mode(&self) -> &'static str {
         match self.mailbox.gate() {
             PlanGate::Open => "default",
@@ -194,7 +195,8 @@ impl ToolRunner {
         }
     }
 
-    /// Returns the call with another input, and shows it in place of the first one.
+    /// Returns `call` with the input `input`, and publishes the new input, so that the screen shows it instead of the
+    /// old one.
     pub(super) async fn changed(&self, agent: &Name, call: &ToolCall, input: Value) -> ToolCall {
         let call = ToolCall {
             input,
@@ -206,7 +208,7 @@ impl ToolRunner {
         call
     }
 
-    /// Shows the call as the agent's activity again, after hooks were shown.
+    /// Publishes the call as the agent's activity again, after the activity showed running hooks.
     async fn show_call(&self, hooks: &AgentHooks, agent: &Name, call: &HookCall) {
         let activity = Activity::Tool {
             tool: call.name.clone(),
@@ -230,7 +232,7 @@ fn hook_call(call: &ToolCall) -> HookCall {
     }
 }
 
-/// Returns the text for the model about a call that a hook denied or commented on, as Claude Code words it.
+/// Returns the text that tells the model that a hook denied or commented on a call, in the wording of Claude Code.
 fn error_text(input: &HookInput, reason: &str) -> String {
     let tool = input.call().map(|call| external_name(&call.name));
     let event = input.event().name();

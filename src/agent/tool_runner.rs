@@ -53,25 +53,25 @@ pub struct ToolRunner {
     pub redactor: Redactor,
     /// Supervises and sandboxes programs. With `None`, programs run directly.
     pub supervisor: Option<Arc<Supervisor>>,
-    /// The files that the agent has read or written, as it last saw them.
+    /// The state of the files that the agent has read or written, at the time when it did so.
     pub snapshots: Arc<FileSnapshots>,
-    /// The tools of MCP servers; `None` if the agent sees no server.
+    /// The tools of MCP servers; `None` if the agent may use no server.
     pub servers: Option<Arc<ServerTools>>,
-    /// The hooks as this agent calls them; `None` if no hook is configured.
+    /// Calls the hooks for the events of this agent; `None` if no hook is configured.
     pub hooks: Option<Arc<AgentHooks>>,
     pub clock: fn() -> Timestamp,
 }
 
-/// The permission for a call.
+/// The result of a permission check that allows a call.
 pub(super) struct Permit {
-    /// The approver's comment, for the result of the call.
+    /// A note with the approver's comment, to be appended to the result of the call; may be empty.
     pub note: String,
-    /// The input that a hook has put in place of the call's own.
+    /// The input that a hook has set instead of the call's input; `None` if no hook has.
     pub input: Option<Value>,
 }
 
 impl ToolRunner {
-    /// Returns the call as it is permitted: with `input`, which a hook has put in place of the call's own.
+    /// Returns the call that may run: with `input` if a hook has set one, else `call` unchanged.
     pub(super) async fn permitted<'a>(
         &self,
         agent: &Name,
@@ -84,7 +84,8 @@ impl ToolRunner {
         }
     }
 
-    /// Executes one tool call without hooks around it; otherwise as [`ToolRunner::carry_out`].
+    /// Executes one tool call without the hooks before and after it. Otherwise does the same as
+    /// [`ToolRunner::carry_out`].
     pub(super) async fn execute(
         &self,
         agent: &Name,
@@ -126,9 +127,9 @@ impl ToolRunner {
         (self.finish(output, &permit.note), took)
     }
 
-    /// Redacts and cuts an output, and adds the approver's note.
+    /// Redacts and shortens an output, and appends the note `note` to it.
     pub(super) fn finish(&self, mut output: ToolOutput, note: &str) -> ToolOutput {
-        // Redacted before the text is cut: a cut through a secret would hide the secret from the redactor.
+        // A cut through a secret would hide the secret from the redactor, so the text is redacted first.
         output.text = self.redactor.text(&output.text).into_owned();
         output.diff = self.redactor.text(&output.diff).into_owned();
         output.text = head_and_tail(&output.text, RESULT_MAX - note.len().min(RESULT_MAX / 2));
@@ -145,8 +146,8 @@ impl ToolRunner {
         }
     }
 
-    /// If the settings require approval for the call's network access, returns a ruling that asks for it, in addition
-    /// to what `ruling` asks for. A denial stays unchanged.
+    /// If the settings require approval for the call's network access, returns a ruling that requires approval for that
+    /// reason, in addition to the reason in `ruling`. A denial stays unchanged.
     fn asking_for_network(
         &self,
         ruling: Ruling,
@@ -176,8 +177,8 @@ impl ToolRunner {
         })
     }
 
-    /// Returns the permission for a call: what `judge` rules about it and hooks say about that, and, if needed, what its
-    /// approver decides.
+    /// Decides whether a call may run. First, `judge` and the hooks rule about it; then, if they require approval, the
+    /// hooks of the approval request or the approver decide.
     ///
     /// # Errors
     /// Returns the error text of the call if it may not run.
@@ -213,7 +214,8 @@ impl ToolRunner {
         permit(self.ask(agent, call, &why, hooked).await?, None)
     }
 
-    /// Requests approval of a call. Returns a note with the approver's comment, to be added to the call's result.
+    /// Requests approval of a call. Returns the approver's comment as a note that is appended to the call's result;
+    /// empty if there is no comment.
     ///
     /// # Errors
     /// Returns the error text of the call if it was not approved.
@@ -227,14 +229,15 @@ impl ToolRunner {
         let command = call.input.get("command").and_then(Value::as_str);
         let command = command.filter(|_| server_of(&call.name).is_none());
         let parts = command.map_or_else(Vec::new, |c| self.judged(|s| policy::flagged(c, s)));
-        // Redacted before the parts are cut: a cut through a secret would hide the secret from the redactor.
+        // A cut through a secret would hide the secret from the redactor, so the parts are redacted first.
         let clean = |part: &String| self.redactor.text(part).into_owned();
         let parts: Vec<String> = parts.iter().map(clean).collect();
         let body = permission_card::body(&call.name, &call.input, why, &parts);
         let body = self.redactor.text(&body).into_owned();
         let asking = NewRequest {
             workdir: path_below_root(&self.root, &self.workdir),
-            // What the rules allow does not answer the question of a hook.
+            // A hook asks for approval although the rules may allow the call, so the rules must not approve this
+            // request.
             call: match hooked {
                 HookPermission::MustAsk(_) => None,
                 HookPermission::Rules | HookPermission::Allowed => self.asked_call(call, why),
@@ -254,7 +257,7 @@ impl ToolRunner {
             other => other,
         };
         match request.status {
-            // The comment of an automatic rule says nothing about this call.
+            // A comment by an automatic rule has nothing to do with this call, so it is left out.
             RequestStatus::Approved if comment.is_empty() || by == Name::policy().as_str() => {
                 Ok(String::new())
             }
@@ -274,7 +277,7 @@ impl ToolRunner {
     /// the call is too long to be stored whole or contains a secret, because different calls could then look
     /// identical.
     fn asked_call(&self, call: &ToolCall, why: &str) -> Option<PendingCall> {
-        // A tool of a server may have an input of this name that is no command.
+        // A tool of an MCP server may have an input named `command` that is not a shell command.
         let command = call
             .input
             .get("command")

@@ -14,7 +14,8 @@ use crate::domain::text::one_line;
 use crate::protocol::event::{AgentEvent, NoticeLevel};
 
 impl Driver {
-    /// Waits for the hooks of the session start, so that the lead's first call has their texts. An interrupt ends them.
+    /// Waits until the hooks of the session start have ended, so that the lead's first model call contains their texts.
+    /// An interrupt kills these hooks.
     pub(super) async fn await_session_start(
         &self,
         control: &mut mpsc::Receiver<Control>,
@@ -40,13 +41,14 @@ impl Driver {
         }
     }
 
-    /// Returns why a hook stops the turn before its next model call.
+    /// If a hook stops the agent, returns the input that ends the turn before its next model call.
     pub(super) fn stopped_by_hook(&self) -> Option<TurnInput> {
         let why = self.tool_runner.hooks.as_ref()?.take_stop()?;
         Some(TurnInput::Stop { why })
     }
 
-    /// Runs the hooks before a compaction. Returns the answer for the turn if it is not made.
+    /// Runs the hooks before a compaction. If a hook prevents the compaction or the hooks are interrupted, returns the
+    /// input that tells the turn so.
     pub(super) async fn refused_compaction(
         &self,
         control: &mut mpsc::Receiver<Control>,
@@ -54,7 +56,7 @@ impl Driver {
     ) -> Option<TurnInput> {
         let hooks = self.hooks_of(HookEvent::PreCompact)?;
         let (is_manual, focus) = self.state.turn.compaction()?;
-        // A summary that is requested again is the same compaction.
+        // A second request for the same summary is part of the same compaction, so the hooks do not run again.
         if hooks.is_compaction_checked() {
             return None;
         }
@@ -86,8 +88,8 @@ impl Driver {
         None
     }
 
-    /// Runs the hooks of the session start again after a summary. Their texts follow the summary in the conversation, so
-    /// that the next model call has them. An interrupt ends the hooks and the turn.
+    /// Runs the hooks of the session start again after a summary. Their texts are added to the conversation after the
+    /// summary, so that the next model call contains them. An interrupt ends the hooks and the turn.
     pub(super) async fn restart_after_summary(
         &mut self,
         control: &mut mpsc::Receiver<Control>,
@@ -119,8 +121,8 @@ impl Driver {
         Some(())
     }
 
-    /// Runs the hooks of the session start again, because the conversation starts again: `source` is `compact` or
-    /// `clear`. Returns their texts for the model; `None` if they are interrupted.
+    /// Runs the hooks of the session start again, because a new conversation begins. `source` is the reason, `compact`
+    /// or `clear`. Returns the hooks' texts for the model; `None` if the hooks are interrupted.
     pub(super) async fn restart_session(
         &self,
         source: &'static str,
@@ -137,7 +139,7 @@ impl Driver {
         Some(redacted.collect())
     }
 
-    /// Runs hooks of the session, which is that of the lead.
+    /// Runs the hooks of the session start or end. They run for the lead only, because the session is that of the lead.
     async fn run_session_hooks(
         &self,
         input: &HookInput,
@@ -151,8 +153,9 @@ impl Driver {
         self.run_hooks(hooks, input, control, inputs).await
     }
 
-    /// Runs the hooks at the end of a turn in which the model has answered. `is_active` says whether the agent works only
-    /// because such a hook has blocked its end. They do not run for an agent that waits for the decision of a request.
+    /// Runs the hooks at the end of a turn in which the model has answered. `is_active` says whether the agent works
+    /// only because such a hook has already prevented the end of this turn. The hooks do not run while a request of the
+    /// agent waits for a decision.
     pub(super) async fn check_end(
         &self,
         is_active: bool,
@@ -187,7 +190,8 @@ impl Driver {
         self.decide_end(hooks, &input, control, inputs).await
     }
 
-    /// Runs the hooks before a teammate becomes idle.
+    /// Runs the hooks before a teammate becomes idle. If they keep it working, returns the text with which it
+    /// continues.
     pub async fn check_idle(
         &self,
         control: &mut mpsc::Receiver<Control>,
@@ -244,7 +248,7 @@ impl Driver {
         hooks.caller.has_hooks(event).then_some(hooks)
     }
 
-    /// Runs hooks until they end or an interrupt arrives, which kills them; then returns `None`.
+    /// Runs hooks until they end. If an interrupt arrives first, kills the hooks and returns `None`.
     async fn run_hooks(
         &self,
         hooks: &AgentHooks,
@@ -269,7 +273,7 @@ impl Driver {
         until_interrupt(control, inputs, work).await
     }
 
-    /// Returns whether the agent has filed a request that is not decided. If the requests cannot be read, it may have.
+    /// Returns whether a request of the agent waits for a decision. Also returns true if the requests cannot be read.
     async fn waits_for_answer(&self) -> bool {
         let requests = self.requests.clone();
         let Ok(reading) = blocking(move || requests.read_all()).await else {

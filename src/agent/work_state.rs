@@ -10,10 +10,10 @@ use crate::store::walk::project_files;
 
 /// Maximum number of files that go into the hash.
 const FILES_MAX: usize = 100_000;
-/// Maximum number of bytes to read from all files together. For further files, the hash includes only size and
-/// modification time.
+/// Maximum number of bytes that are read from all files together. For files beyond this limit, the hash includes only
+/// size and modification time.
 const BYTES_MAX: u64 = 64 * 1024 * 1024;
-/// The time that a file system records for a modification may be too early by up to this much.
+/// Maximum time by which a file system may record a modification too early.
 const COARSE: Duration = Duration::from_secs(2);
 
 /// Returns a hash of everything that an agent can change: the files below `workdir` that git does not ignore, the
@@ -37,7 +37,7 @@ pub fn work_state(root: &Path, workdir: &Path, since: SystemTime) -> u64 {
         if is_old {
             continue;
         }
-        // Beyond the limit, the modification time stands for the content.
+        // For files beyond the limit of bytes, the modification time is hashed instead of the content.
         let bytes = (meta.len() <= left).then(|| std::fs::read(path).ok());
         match bytes.flatten() {
             Some(bytes) => {
@@ -47,7 +47,7 @@ pub fn work_state(root: &Path, workdir: &Path, since: SystemTime) -> u64 {
             None => meta.modified().ok().hash(&mut hash),
         }
     }
-    // The log has one line for each commit, merge and checkout.
+    // Git's log of `HEAD` has one line for each commit, merge and checkout.
     if let Ok(git) = git_folder(workdir) {
         stamp(&git.join("logs/HEAD")).hash(&mut hash);
     }
@@ -87,7 +87,8 @@ fn state_files(folder: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// Returns the git directory of a work directory. In a worktree, the file `.git` contains its path.
+/// Returns the git directory of a work directory. In a worktree, `.git` is a file that contains the path of the git
+/// directory.
 fn git_folder(workdir: &Path) -> io::Result<PathBuf> {
     let git = workdir.join(".git");
     if git.is_dir() {
@@ -118,7 +119,7 @@ mod tests {
         write(".tasks/task_1.json", "{}");
         let first = state();
         assert_eq!(state(), first);
-        // Rewritten unchanged, ignored, or belonging to the session.
+        // These files are written again unchanged, ignored by git, or files of the session.
         write("src/a.rs", "one");
         write("target/out", "built");
         write(".transcripts/lead.jsonl", "words");

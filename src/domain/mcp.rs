@@ -1,4 +1,4 @@
-//! MCP servers: their configuration, their states, and the names of their tools.
+//! MCP servers: their configuration, their states, their tools and the names of these.
 
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -11,18 +11,18 @@ use serde_json::Value;
 
 /// Maximum length of a server's name, in bytes.
 pub const SERVER_NAME_MAX: usize = 32;
-/// Maximum length of a tool's name, in bytes. Model vendors reject longer names.
+/// Maximum length, in bytes, of the name of any tool in a request. Model vendors reject longer names.
 pub const TOOL_NAME_MAX: usize = 64;
-/// The prefix of the name under which agents call a server's tool.
+/// The first part of the names of MCP servers' tools, as agents call them: `mcp__SERVER__TOOL`.
 pub const TOOL_PREFIX: &str = "mcp__";
 
 /// Where the configuration of a server comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ServerSource {
-    /// `.mcp.json` or a role of the project. The user must approve a server of it before it is started.
+    /// The project's `.mcp.json`, or a role of the project. The server starts only if the user has approved it.
     Project,
-    /// `mcp.json` or a role of the user's settings folder.
+    /// The file `mcp.json` in the user's settings folder, or a role in that folder.
     User,
 }
 
@@ -34,7 +34,7 @@ pub enum ServerTransport {
         command: String,
         args: Vec<String>,
         env: BTreeMap<String, String>,
-        /// The work directory; `None` for the project directory.
+        /// The work directory; `None` stands for the project directory.
         dir: Option<PathBuf>,
     },
     /// A server at a URL (streamable HTTP).
@@ -47,38 +47,40 @@ pub enum ServerTransport {
 /// The configuration of one server. Environment variables in it are already replaced by their values.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServerConfig {
-    /// ASCII letters, digits, `-` and `_`, without `__` and without `_` at the end; at most [`SERVER_NAME_MAX`] bytes.
+    /// The server's name: ASCII letters, digits, `-` and `_`, without `__` and without `_` at the end; at most
+    /// [`SERVER_NAME_MAX`] bytes.
     pub name: String,
     pub source: ServerSource,
-    /// The role that describes the server, and whose agents alone see it; `None` for a server of all agents.
+    /// The role whose file declares the server. Only agents with this role can use the server. `None` if all agents
+    /// can.
     pub role: Option<String>,
     pub transport: ServerTransport,
-    /// Maximum time of a call without progress; `None` for the default of 60 s.
+    /// Maximum time that a call may take without a progress report; `None` for the default of 60 s.
     pub call_timeout: Option<Duration>,
-    /// Whether the server starts with the crew, and the definitions of its tools are never deferred. Another server
-    /// starts before the first model call of an agent that may use its tools.
+    /// Whether the server starts with the crew and its tools are always defined in the requests of agents that may use
+    /// them. If false, the server starts before the first model call of such an agent, and its tools may be deferred.
     pub is_always_loaded: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "state", rename_all = "snake_case")]
 pub enum ServerState {
-    /// The user must approve its configuration first.
+    /// The user has not approved the server's configuration yet.
     WaitsForApproval,
-    /// The user has disabled it.
+    /// The user has disabled the server.
     Disabled,
-    /// It was not needed yet, or has ended with the crew.
+    /// The server was not needed yet, or has ended with the crew.
     Idle,
     Starting,
     Ready,
-    /// The user must log in.
+    /// The user must log in to the server.
     NeedsLogin,
-    /// It ended or could not be reached. It is restarted `retry_in_ms` milliseconds after it entered this state.
+    /// The server ended or could not be reached. It restarts `retry_in_ms` milliseconds after it entered this state.
     Restarting {
         why: String,
         retry_in_ms: u64,
     },
-    /// It cannot be used. Only the user can restart it.
+    /// The server cannot be used, and only the user can restart it.
     Failed {
         why: String,
     },
@@ -89,24 +91,25 @@ pub enum ServerState {
 pub struct ServerStatus {
     pub name: String,
     pub source: ServerSource,
-    /// The role that describes the server, and whose agents alone see it.
+    /// The role whose file declares the server. Only agents with this role can use the server. `None` if all agents
+    /// can.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub role: Option<String>,
     #[serde(flatten)]
     pub state: ServerState,
-    /// The command line or the URL, on one line and without secrets.
+    /// The command line, or the URL, of the server on one line and without secrets.
     pub target: String,
-    /// The number of its tools.
+    /// The number of the server's tools.
     pub tools: usize,
-    /// The number of calls since the crew started.
+    /// The number of tool calls since the crew started.
     pub calls: u64,
-    /// The last error; empty if there was none.
+    /// The text of the last error; empty if there was none.
     #[serde(default)]
     pub last_error: String,
 }
 
 impl ServerStatus {
-    /// Returns whether a login may make the server usable. Only servers over HTTP have one.
+    /// Returns whether a login may make the server usable. Only servers that are reached by HTTP have a login.
     pub fn offers_login(&self) -> bool {
         let is_http = ["http://", "https://"]
             .iter()
@@ -119,41 +122,43 @@ impl ServerStatus {
     }
 }
 
-/// All tools of all servers.
+/// All tools of all MCP servers.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ToolCatalog {
-    /// Increases with each change.
+    /// A number that increases with each change of the tools.
     pub generation: u64,
-    /// Sorted by name.
+    /// All tools, sorted by name.
     pub tools: Arc<[McpTool]>,
 }
 
-/// A tool of a server, with the texts that the server has sent.
+/// A tool of an MCP server, with the texts that the server has sent.
 #[derive(Debug, Clone, PartialEq)]
 pub struct McpTool {
-    /// The name for agents: `mcp__SERVER__TOOL`.
+    /// The name under which agents call the tool: `mcp__SERVER__TOOL`.
     pub name: String,
     pub server: String,
-    /// The name that the server uses.
+    /// The name that the server itself uses for the tool.
     pub tool: String,
-    /// A name to show to the user; empty if the server gives none.
+    /// A name of the tool to show to the user; empty if the server provides none.
     pub title: String,
-    /// At most 2 KiB; if it was longer, a mark at the end says how much is cut.
+    /// The server's description of the tool, at most 2 KiB. If it was longer, a note at the end says how much was cut.
     pub description: String,
-    /// An object schema that all model vendors accept, without references; at most 32 KiB.
+    /// The JSON schema of the tool's input: an object, without references, in a form that all model vendors accept; at
+    /// most 32 KiB.
     pub input_schema: Value,
     /// Whether the server says that the tool changes nothing (`readOnlyHint`).
     pub is_read_only: bool,
     /// Whether the tool may destroy something (`destructiveHint`). True unless the server says otherwise or the tool
     /// changes nothing.
     pub is_destructive: bool,
-    /// Whether its definition is in the requests of all agents that may use it, even if others are deferred.
+    /// Whether the tool is defined in the requests of all agents that may use it, even if other tools are deferred.
     pub is_always_loaded: bool,
 }
 
 impl McpTool {
-    /// Returns a hash of everything that the server says about the tool. Session permissions contain it: if the server
-    /// changes the tool, they no longer apply. Must not be stored, because other versions may compute another value.
+    /// Returns a hash of everything that the server says about the tool. Session permissions contain the hash, so that
+    /// they no longer apply after the server has changed the tool. Must not be stored, because another version of
+    /// crewdeck may compute another hash.
     pub fn fingerprint(&self) -> u64 {
         let mut hasher = DefaultHasher::new();
         (&self.tool, &self.title, &self.description).hash(&mut hasher);
@@ -171,13 +176,13 @@ pub fn is_server_name(name: &str) -> bool {
         && !name.ends_with('_')
 }
 
-/// Returns SERVER of a tool name `mcp__SERVER__TOOL`; `None` if `tool` has another form.
+/// Returns the `SERVER` part of a tool name `mcp__SERVER__TOOL`; `None` if `tool` has another form.
 pub fn server_of(tool: &str) -> Option<&str> {
     let (server, _) = tool.strip_prefix(TOOL_PREFIX)?.split_once("__")?;
     Some(server)
 }
 
-/// Returns a tool's name as users see it: `SERVER · TOOL` for `mcp__SERVER__TOOL`, other names unchanged.
+/// Returns the name of a tool as users see it: `SERVER · TOOL` for `mcp__SERVER__TOOL`, and any other name unchanged.
 pub fn shown_name(tool: &str) -> String {
     let parts = server_of(tool).and_then(|server| {
         let own = tool.get(TOOL_PREFIX.len() + server.len() + 2..)?;
@@ -186,35 +191,35 @@ pub fn shown_name(tool: &str) -> String {
     parts.unwrap_or_else(|| tool.into())
 }
 
-/// Returns whether `pattern` names the tool `tool` of a server: `mcp__SERVER` names all tools of a server,
-/// `mcp__SERVER__TOOL` one. `*` stands for any characters.
+/// Returns whether `pattern` matches the name `tool` of a server's tool. `mcp__SERVER` matches all tools of a server,
+/// `mcp__SERVER__TOOL` matches one. `*` stands for any characters.
 pub fn matches_tool(pattern: &str, tool: &str) -> bool {
     let Some(rest) = pattern.strip_prefix(TOOL_PREFIX) else {
         return false;
     };
-    // A tool's name can contain `__`, so only a pattern without a tool is extended.
+    // The name of a tool may contain `__`, so `__*` is only appended to a pattern that names no tool.
     let names_server = !rest.contains("__");
     matches(pattern.as_bytes(), tool.as_bytes())
         || (names_server && matches(format!("{pattern}__*").as_bytes(), tool.as_bytes()))
 }
 
-/// Returns whether `pattern` may name a tool of `server`.
+/// Returns whether `pattern` may match the name of a tool of `server`.
 pub fn matches_server(pattern: &str, server: &str) -> bool {
     pattern.strip_prefix(TOOL_PREFIX).is_some_and(|rest| {
         let named = rest.split_once("__").map_or(rest, |(named, _)| named);
         match named.split_once('*') {
-            // The `*` may also stand for the end of the server's name and the beginning of the tool's.
+            // The `*` may also stand for the end of the server's name together with the beginning of the tool's name.
             Some((start, _)) => format!("{server}__").starts_with(start),
             None => named == server,
         }
     })
 }
 
-/// Returns whether `pattern` matches all of `text`. `*` stands for any bytes. Takes time proportional to the product of
-/// the lengths at most.
+/// Returns whether `pattern` matches all of `text`. `*` stands for any bytes. The run time is at most proportional to
+/// the product of the lengths of both.
 fn matches(pattern: &[u8], text: &[u8]) -> bool {
     let (mut at, mut from) = (0, 0);
-    // The position of the last `*`, and the end of the text that it currently stands for.
+    // The position of the last `*` in `pattern`, and the end of the part of `text` that the `*` currently stands for.
     let mut star: Option<(usize, usize)> = None;
     while from < text.len() {
         match pattern.get(at) {
@@ -238,9 +243,9 @@ fn matches(pattern: &[u8], text: &[u8]) -> bool {
     pattern[at..].iter().all(|byte| *byte == b'*')
 }
 
-/// Returns the name under which agents call the tool `tool` of `server`, `mcp__SERVER__TOOL`. Characters that the model
-/// vendors reject become `_`. A name that was changed or too long ends with a hash of the original, so that it differs
-/// from those of other tools.
+/// Returns the name under which agents call the tool `tool` of `server`: `mcp__SERVER__TOOL`. Characters that model
+/// vendors reject become `_`, and a name that is too long is cut. A name that was changed ends with a hash of the
+/// original, so that it differs from the names of other tools.
 pub fn tool_name(server: &str, tool: &str) -> String {
     let whole = format!("{TOOL_PREFIX}{server}__{tool}");
     let clean: String = whole
@@ -265,7 +270,8 @@ fn is_name_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-')
 }
 
-/// Returns the FNV-1a hash. It must stay the same in all versions, because stored conversations contain names with it.
+/// Returns the FNV-1a hash. It must stay the same in all versions, because stored conversations contain tool names with
+/// it.
 fn fnv(bytes: &[u8]) -> u32 {
     bytes.iter().fold(0x811c_9dc5, |hash, byte| {
         (hash ^ u32::from(*byte)).wrapping_mul(0x0100_0193)

@@ -1,5 +1,5 @@
-//! What MCP servers offer to the user: resources, mentioned as `@SERVER:URI`, and prompts, called as
-//! `/SERVER:PROMPT ARGUMENTS`. Nothing here accesses a server.
+//! What MCP servers offer to the user: resources, which a message mentions as `@SERVER:URI`, and prompts, which the
+//! user calls with `/SERVER:PROMPT ARGUMENTS`. The functions here do not call servers.
 
 use std::collections::BTreeMap;
 
@@ -9,38 +9,38 @@ use super::mcp::is_server_name;
 use super::slash_command::split_arguments;
 use super::text::{clip, join_names, one_line};
 
-/// Maximum number of resources and templates of one server that are offered.
+/// Maximum number of resources and templates of one server that are listed for the user.
 pub const RESOURCES_MAX: usize = 500;
-/// Maximum number of prompts of one server that are offered.
+/// Maximum number of prompts of one server that are listed for the user.
 pub const PROMPTS_MAX: usize = 200;
 /// Maximum number of names that an error message lists.
 const NAMED_MAX: usize = 10;
 
-/// What a server offers. All texts are escaped and on one line.
+/// What a server offers to the user. In all texts, control characters are escaped, and each text is on one line.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct ServerOffers {
     pub server: String,
-    /// The resources, then the templates.
+    /// The resources, followed by the resource templates.
     pub resources: Vec<OfferedResource>,
     pub prompts: Vec<OfferedPrompt>,
-    /// Why something could not be listed; empty if everything was.
+    /// Why some resources or prompts could not be listed; empty if all were.
     #[serde(default)]
     pub problem: String,
 }
 
-/// A resource, or a template of resources.
+/// A resource, or a resource template: a URI with placeholders that the user fills in.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OfferedResource {
-    /// The URI. That of a template contains `{NAME}`, which the user replaces.
+    /// The URI. The URI of a template contains placeholders, such as `{NAME}`, which the user replaces.
     pub uri: String,
-    /// What it is, for the user.
+    /// A description of the resource for the user.
     pub about: String,
 }
 
 /// A prompt of a server.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OfferedPrompt {
-    /// The name that the server uses.
+    /// The name that the server itself uses for the prompt.
     pub name: String,
     pub description: String,
     pub arguments: Vec<OfferedArgument>,
@@ -55,7 +55,7 @@ pub struct OfferedArgument {
 }
 
 impl OfferedResource {
-    /// Returns the part of a template's URI before its first placeholder; `None` for a resource.
+    /// If this is a template, returns the part of its URI before the first placeholder, else `None`.
     pub fn template_start(&self) -> Option<&str> {
         let (start, rest) = self.uri.split_once('{')?;
         rest.contains('}').then_some(start)
@@ -63,7 +63,7 @@ impl OfferedResource {
 }
 
 impl OfferedPrompt {
-    /// Returns the arguments for the user: `<required> [optional]`.
+    /// Returns the names of the arguments as a hint for the user, such as `<required> [optional]`.
     pub fn hint(&self) -> String {
         let words = self.arguments.iter().map(|argument| {
             if argument.is_required {
@@ -75,11 +75,12 @@ impl OfferedPrompt {
         words.collect::<Vec<_>>().join(" ")
     }
 
-    /// Assigns the words of `text` to the arguments: `NAME=VALUE` to the named one, other words to the others in order.
-    /// Quotes hold words together. If there are more words than arguments, the last argument gets the rest.
+    /// Assigns the words of `text` to the arguments. A word `NAME=VALUE` goes to the argument with this name; the other
+    /// words go to the remaining arguments in their order. Quotes keep several words together. If too many words
+    /// remain, the last argument gets them all.
     ///
     /// # Errors
-    /// Returns one line that names the missing arguments, or the words that are too many.
+    /// Returns one line that names the missing arguments, or the words for which there is no argument.
     pub fn fill(&self, text: &str) -> Result<BTreeMap<String, String>, String> {
         let mut values: BTreeMap<String, String> = BTreeMap::new();
         let mut words = Vec::new();
@@ -127,13 +128,14 @@ impl OfferedPrompt {
     }
 }
 
-/// Splits the path of a mention, `SERVER:URI`; `None` if it cannot name a resource of a server.
+/// Splits `SERVER:URI`, the path of a mention; `None` if it cannot be the mention of a server's resource.
 pub fn split_resource(path: &str) -> Option<(&str, &str)> {
     let (server, uri) = path.split_once(':')?;
     (is_server_name(server) && !uri.is_empty()).then_some((server, uri))
 }
 
-/// Returns whether a URI has a scheme, so that the mention names a resource even if the server is not known.
+/// Returns whether a URI begins with a scheme, such as `file://`. A mention with such a URI means a resource even if
+/// the server is unknown.
 pub fn has_scheme(uri: &str) -> bool {
     let is_scheme = |scheme: &str| {
         scheme.starts_with(|c: char| c.is_ascii_alphabetic())
@@ -145,16 +147,16 @@ pub fn has_scheme(uri: &str) -> bool {
         .is_some_and(|(scheme, _)| is_scheme(scheme))
 }
 
-/// Splits a message that calls a prompt into the server, the prompt as the user types it, and the arguments. `None` if it
-/// does not begin with `/SERVER:PROMPT`.
+/// Splits a message that calls a prompt into three parts: the server, the prompt as the user typed it, and the
+/// arguments. `None` if the message does not begin with `/SERVER:PROMPT`.
 pub fn split_prompt(text: &str) -> Option<(&str, &str, &str)> {
     let (name, arguments) = super::slash_command::split(text)?;
     let (server, prompt) = name.split_once(':')?;
     (is_server_name(server) && !prompt.is_empty()).then_some((server, prompt, arguments))
 }
 
-/// Returns the command of a prompt as the user types it, without the slash: `SERVER:PROMPT` in lower case. Characters that
-/// commands do not have become `-`.
+/// Returns what the user types after the slash to call a prompt: `SERVER:PROMPT` in lower case, with `-` in place of
+/// each character of the prompt's name that a command cannot contain.
 pub fn command(server: &str, prompt: &str) -> String {
     let typed = |c: char| {
         let c = c.to_ascii_lowercase();
@@ -165,10 +167,11 @@ pub fn command(server: &str, prompt: &str) -> String {
     format!("{}:{prompt}", server.to_ascii_lowercase())
 }
 
-/// Returns the prompt that `typed` names, either as the server or as [`command`] writes it.
+/// Returns the prompt that `typed` names. `typed` is either the server's name for the prompt or the name that
+/// [`command`] returns, without the server.
 ///
 /// # Errors
-/// Returns one line that names the prompts that there are.
+/// Returns one line that lists the existing prompts.
 pub fn find_prompt<'a>(
     server: &str,
     typed: &str,

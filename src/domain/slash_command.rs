@@ -1,4 +1,4 @@
-//! Slash commands that files define: those of `.claude/commands`, and skills.
+//! Slash commands that are defined by files: the files in `.claude/commands`, and skills.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -8,21 +8,22 @@ use super::front_matter::{
 };
 use super::text::{clip, head_and_tail};
 
-/// Maximum length of a description and of a hint, in characters.
+/// Maximum length, in characters, of a command's description and of the hint on its arguments.
 const DESCRIPTION_MAX: usize = 200;
-/// Maximum length of a name, in characters.
+/// Maximum length, in characters, of a command's name.
 const NAME_MAX: usize = 64;
-/// Maximum size of a command with its arguments, in bytes, without the mark of a cut.
+/// Maximum size, in bytes, of a command's text with the arguments filled in, without the note that says how much was
+/// cut.
 const EXPANDED_MAX: usize = 96 * 1024;
 
-/// A command of a file or skill that the user can type.
+/// A slash command that a file or skill defines.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SlashCommand {
-    /// The name without the slash, see [`command_name`].
+    /// The name without the slash, as [`command_name`] returns it.
     pub name: String,
-    /// What it does, on one line.
+    /// A description of the command on one line.
     pub description: String,
-    /// A description of its arguments (`argument-hint` of the file); can be empty.
+    /// A description of the command's arguments (`argument-hint` in the file); may be empty.
     pub hint: String,
     /// The path of the file as messages show it; empty for a built-in skill.
     pub path: String,
@@ -33,24 +34,24 @@ pub struct SlashCommand {
 pub struct CommandFile {
     pub description: String,
     pub hint: String,
-    /// The names of the arguments (`arguments` of the file), in the order in which the user types them.
+    /// The names of the arguments (`arguments` in the file), in the order in which the user types the arguments.
     pub arguments: Vec<String>,
     pub body: String,
 }
 
-/// Why a command's file cannot be used: the line (from 1), the problem, and what to do.
+/// Why a command's file cannot be used. The text contains the line (counted from 1), the problem and what to do.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CommandError {
     #[error(transparent)]
     Front(#[from] FrontMatterError),
-    /// The file has no text below the front matter.
+    /// The file has no text after the front matter. The value is the line number.
     #[error("line {0}: the command has no text: write instructions")]
     Empty(usize),
 }
 
 impl CommandFile {
-    /// Parses a file of `.claude/commands`. Of the front matter, only `description`, `argument-hint` and `arguments` are
-    /// used. Without a description, the first line of the text is the description.
+    /// Parses a file of `.claude/commands`. Uses only `description`, `argument-hint` and `arguments` of the front
+    /// matter. If there is no description, uses the first line of the text instead.
     ///
     /// # Errors
     /// Returns the line, the problem and what to do.
@@ -63,7 +64,7 @@ impl CommandFile {
         };
         let field = |name: &str| match fields.get(name) {
             Some(Value::String(text)) => clip(&single_line(text), DESCRIPTION_MAX),
-            // YAML reads an unquoted hint such as [file] as a list.
+            // YAML reads an unquoted `argument-hint` such as [file] as a list.
             Some(Value::Array(list)) => {
                 let words: Vec<String> = list
                     .iter()
@@ -99,8 +100,8 @@ impl CommandFile {
     }
 }
 
-/// Returns the names in the field `arguments`: a list, or words between blanks and commas. Names that cannot be written
-/// as `$NAME` are kept, because they count for the order.
+/// Returns the names in the field `arguments`, which is a list of names, or a text with names separated by blanks or
+/// commas. Names that cannot be written as `$NAME` are kept, so that the positions of the other names stay right.
 fn argument_names(field: Option<&Value>) -> Vec<String> {
     match field {
         Some(Value::String(text)) => {
@@ -115,9 +116,9 @@ fn argument_names(field: Option<&Value>) -> Vec<String> {
     }
 }
 
-/// Returns the command name for the name of a file or skill: in lower case, with `-` instead of spaces. `None` unless
-/// the result begins with an ASCII letter or digit, contains only these and `-`, `_`, `:` and `.`, and has at most 64
-/// characters.
+/// Converts the name of a file or skill to the name of a command: in lower case, with `-` instead of blanks. Returns
+/// `None` unless the result begins with an ASCII letter or digit, contains only ASCII letters, digits, `-`, `_`, `:`
+/// and `.`, and has at most 64 characters.
 pub fn command_name(text: &str) -> Option<String> {
     let name: String = text
         .trim()
@@ -134,7 +135,8 @@ pub fn command_name(text: &str) -> Option<String> {
     fits.then_some(name)
 }
 
-/// Splits a message into the name of a command and its arguments. `None` if it does not begin with a slash and a name.
+/// Splits a message into the name of a command and the arguments. `None` if the message does not begin with a slash and
+/// a name.
 pub fn split(text: &str) -> Option<(&str, &str)> {
     let (word, rest) = text
         .trim()
@@ -144,35 +146,40 @@ pub fn split(text: &str) -> Option<(&str, &str)> {
     (!name.is_empty() && !name.contains('/')).then_some((name, rest.trim()))
 }
 
-/// The text of a command with its arguments.
+/// The text of a command with the user's arguments filled in.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Expansion {
     pub text: String,
-    /// Whether the text contains shell commands, written !`COMMAND`, that Claude Code would run. crewdeck does not run
-    /// them.
+    /// Whether the text contains shell commands in the form !`COMMAND`. Claude Code runs them; crewdeck does not.
     pub has_commands: bool,
 }
 
 /// A placeholder in a command's text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum CommandPlaceholder<'a> {
-    /// `$ARGUMENTS`: all arguments as the user has typed them.
+    /// `$ARGUMENTS`: all arguments as the user typed them.
     All,
-    /// `$ARGUMENTS[N]`, counted from 0.
+    /// `$ARGUMENTS[N]`: the argument at this position, counted from 0.
     Indexed(usize),
-    /// `$N`.
+    /// `$N`: the argument with this number. `expand` decides whether the numbers begin with 0 or 1.
     Numbered(usize),
-    /// `$NAME`, an argument that the file names, as its position.
+    /// `$NAME`: an argument that the file has named. The value is the argument's position, counted from 0.
     Named(usize),
-    /// `${NAME}`, a variable, as its value.
+    /// `${NAME}`: a variable. The value is the variable's value.
     Variable(&'a str),
 }
 
-/// Replaces `$ARGUMENTS`, `$ARGUMENTS[N]`, `$N` and `$NAME` in a command's text by the arguments; `names` are the names of
-/// the arguments in order. `$ARGUMENTS[N]` counts from 0. `$N` does too if the text contains `$0` or `$ARGUMENTS[N]`, else
-/// it counts from 1 as in older commands. A placeholder without an argument stays, because it may be no placeholder: a
-/// price, a shell variable. If none is replaced, the arguments are appended. `variables` are the names and values that
-/// replace `${NAME}`.
+/// Replaces the placeholders in `body`, the text of a command, by the user's arguments and by variables.
+///
+/// - `$ARGUMENTS` stands for all arguments.
+/// - `$ARGUMENTS[N]` stands for one argument, counted from 0.
+/// - `$N` stands for one argument, counted from 0 if the text contains `$0` or `$ARGUMENTS[N]`, else from 1 as in older
+///   commands.
+/// - `$NAME` stands for the argument whose name is in `names`, which lists the names in the order of the arguments.
+/// - `${NAME}` stands for the value of a variable in `variables`.
+///
+/// A placeholder without an argument is not replaced, because it may be a price or a shell variable. If no argument is
+/// used in the text, the arguments are appended.
 pub fn expand(
     body: &str,
     arguments: &str,
@@ -241,7 +248,8 @@ fn placeholders<'a>(
     parts
 }
 
-/// Returns the placeholder at the start of `text`, behind its `$`, with its length without the `$`.
+/// Returns the placeholder at the start of `text`, which follows a `$`, and the placeholder's length in bytes without
+/// the `$`.
 fn placeholder<'a>(
     text: &str,
     names: &[String],
@@ -284,7 +292,8 @@ fn placeholder<'a>(
     Some((len, CommandPlaceholder::Numbered(number)))
 }
 
-/// Splits arguments at blanks outside of quotes, and removes the quotes. A `'` within a word is no quote.
+/// Splits arguments at blanks outside of quotes, and removes the quotes. A `'` within a word, as in `don't`, is not a
+/// quote.
 pub(super) fn split_arguments(text: &str) -> Vec<String> {
     let mut words = Vec::new();
     let mut word: Option<String> = None;
@@ -335,7 +344,7 @@ mod tests {
                 "",
                 "It costs $100 or $x, $HOME",
             ),
-            // Prices and words are no placeholders, and the arguments are not lost.
+            // Prices and words are not replaced, and the arguments are not lost.
             ("Spend $0.50 on $1", "a b", "Spend $0.50 on a"),
             (
                 "At most $5, $5.00, $50, $1,000 or $1st",

@@ -1,4 +1,4 @@
-//! The check that the user has approved a server or a hook of a project before it runs.
+//! The check that the user has approved a project's server or hook, which is made before it runs.
 
 use std::fmt;
 use std::path::Path;
@@ -6,12 +6,12 @@ use std::path::Path;
 use super::hook::HookSpec;
 use super::mcp::ServerConfig;
 
-/// Why a server or a hook must not be started.
+/// Why a server or hook must not be started.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NotApproved {
-    /// Names the server or hook, and says why it does not run and how to approve it, on one line.
+    /// One line that names the server or hook, and says why it does not run and how to approve it.
     pub why: String,
-    /// Whether the user approved it, and it or a file that it runs has changed since.
+    /// Whether the user approved the server or hook, but it or a file that it runs has changed since then.
     pub has_changed: bool,
 }
 
@@ -21,15 +21,15 @@ impl fmt::Display for NotApproved {
     }
 }
 
-/// Checks immediately before a start that the user has approved exactly the current content of a server or hook. Reads
-/// the metadata of the files on which it depends, and the files themselves if their metadata has changed, so it must be
-/// called where blocking is allowed.
+/// Checks whether the user has approved a server or hook with exactly its current content. Must be called immediately
+/// before each start, and where blocking is allowed: it reads the metadata of the files on which the server or hook
+/// depends, and their content if the metadata has changed.
 pub trait ApprovalCheck: fmt::Debug + Send + Sync {
     /// # Errors
     /// Returns why the server must not be started.
     fn check_server(&self, server: &ServerConfig) -> Result<(), NotApproved>;
 
-    /// `dir` is the directory in which the hook would run. If that is a worktree, the files in it that the hook's
+    /// Checks a hook that would run in the directory `dir`. If `dir` is a worktree, the files in it that the hook's
     /// command names must have the same content as those that the user has approved in the project directory.
     ///
     /// # Errors

@@ -1,4 +1,4 @@
-//! Runs the command of a hook under the supervisor, with the event on its standard input.
+//! Runs the command of a hook under the supervisor. The command receives the event on its standard input.
 
 use std::collections::BTreeMap;
 use std::fs::DirBuilder;
@@ -14,15 +14,16 @@ use crate::domain::hook::{HookContext, HookResult, HookSpec};
 use crate::process::separate_output::{SeparateReport, run_separate};
 use crate::process::{CommandSpec, JobExit, JobInput, Reach};
 
-/// Maximum number of bytes of each output that are read.
+/// Maximum number of bytes that are read of each of the hook's two outputs, stdout and stderr.
 const OUTPUT_MAX: usize = 1024 * 1024;
-/// A hook that prints more than this is killed.
+/// Number of bytes of output beyond which a hook is killed.
 const FLOOD: u64 = 16 * 1024 * 1024;
 
-/// The names by which a command without a shell can name the project directory.
+/// Variables that stand for the project directory in the words of a command that is run without a shell.
 const PROJECT: &[&str] = &["CLAUDE_PROJECT_DIR", "CREWDECK_PROJECT_DIR"];
 
-/// Runs a command and returns how it ended. `program` is a shell command, or a program with its arguments.
+/// Runs the command of a hook and returns how it ended. `program` is a shell command and `None`, or a program and its
+/// arguments. `json` is the event.
 pub async fn run(
     inner: &Inner,
     hook: &HookSpec,
@@ -108,7 +109,7 @@ fn ended(hook: &HookSpec, report: SeparateReport) -> Ended {
     }
 }
 
-/// Returns the variables that a hook gets in addition to the environment of crewdeck.
+/// Returns the environment variables that a hook gets in addition to those of crewdeck.
 fn variables(hook: &HookSpec, project: &str, context: &HookContext) -> BTreeMap<String, String> {
     let own = [
         ("CREWDECK_HOOK_EVENT", hook.event.name().to_string()),
@@ -121,7 +122,8 @@ fn variables(hook: &HookSpec, project: &str, context: &HookContext) -> BTreeMap<
     all.map(|(name, value)| (name.to_string(), value)).collect()
 }
 
-/// Writes the input into a file without a name, so that no kill leaves it, and returns it open at its start.
+/// Writes the hook's input into a file without a name, which is not left over if crewdeck is killed. Returns the file,
+/// open at its start.
 fn write_input(scratch: &Path, json: &str) -> io::Result<OwnedFd> {
     DirBuilder::new()
         .recursive(true)
@@ -134,7 +136,7 @@ fn write_input(scratch: &Path, json: &str) -> io::Result<OwnedFd> {
     Ok(file.into())
 }
 
-/// Replaces the project directory in a word, as a shell would.
+/// Replaces the variables in `PROJECT` in `word` by the project directory, as a shell would.
 fn fill_in(word: &str, project: &str) -> String {
     PROJECT.iter().fold(word.to_string(), |word, name| {
         word.replace(&format!("${{{name}}}"), project)

@@ -1,7 +1,7 @@
-//! Runs hooks: all hooks of an event in parallel, bounded in time and output, and merges their answers.
+//! Runs hooks: starts all hooks of an event in parallel, limits their time and output, and merges their answers.
 //!
-//! The data and the rules are in [`crate::domain::hook`]; which hooks exist and which are approved is decided by
-//! `config::extensions`. Without a hook for an event nothing is started and nothing is allocated.
+//! The data and the rules are in [`crate::domain::hook`]. `config::extensions` decides which hooks exist and which are
+//! approved. For an event without a hook, nothing is started or allocated.
 
 mod command;
 mod repeats;
@@ -25,30 +25,31 @@ use crate::domain::trust::ApprovalCheck;
 use crate::process::supervisor::Supervisor;
 use repeats::RepeatedBlocks;
 
-/// Maximum number of hooks that run without being waited for.
+/// Maximum number of asynchronous hooks that run at the same time. crewdeck does not wait for the end of such a hook.
 const ASYNC_MAX: usize = 16;
 
-/// Maximum number of different problems of one hook that are reported.
+/// Maximum number of different problems of one hook that the user is shown.
 const PROBLEMS_MAX: usize = 3;
 
-/// Shows the user a problem of a hook that has ended after its event.
+/// A function that shows the user a problem of an asynchronous hook, which may end long after its event.
 pub type LateReport = Box<dyn Fn(String) -> BoxFuture<'static, ()> + Send + Sync>;
 
-/// What hooks need from their surroundings.
+/// What the runner of hooks gets from the crew.
 pub struct HookHost {
     /// The project directory.
     pub project: PathBuf,
-    /// The supervisor of commands, without a sandbox: a hook runs with the user's rights.
+    /// The supervisor of the hooks' commands. It has no sandbox, because a hook runs with the user's rights. With
+    /// `None`, commands run without a supervisor.
     pub supervisor: Option<Arc<Supervisor>>,
-    /// A folder that commands of agents cannot write, for the input of hooks. It is created when it is needed.
+    /// A folder for the input of hooks, to which agents' commands cannot write. It is created when it is needed.
     pub scratch: PathBuf,
-    /// Ends the hooks that nothing waits for.
+    /// When this token is cancelled, the asynchronous hooks are killed.
     pub stop: CancellationToken,
-    /// Gets the problems of the hooks that nothing waits for.
+    /// Called with each new problem of an asynchronous hook.
     pub report: LateReport,
 }
 
-/// The hooks of a crew.
+/// Runs the hooks of a crew.
 pub struct HookRunner {
     inner: Arc<Inner>,
 }
@@ -59,9 +60,9 @@ struct Inner {
     host: HookHost,
     clients: request::HookClients,
     repeats: Mutex<RepeatedBlocks>,
-    /// The hooks of which the user knows that they are not approved.
+    /// The positions of the hooks that did not run because they are not approved. A notice about each was shown.
     refused: Mutex<HashSet<usize>>,
-    /// The problems of each hook that were reported.
+    /// The problems that were reported, by the position of the hook.
     problems: Mutex<HashMap<usize, Vec<String>>>,
     asynchronous: Arc<Semaphore>,
 }
@@ -94,22 +95,22 @@ impl HookRunner {
         }
     }
 
-    /// Returns whether the event has hooks, so that a caller can omit the work of describing it.
+    /// Returns whether the event has hooks. If not, the caller need not collect the facts of the event.
     pub fn has_hooks(&self, event: HookEvent) -> bool {
         self.inner.hooks.iter().any(|hook| hook.event == event)
     }
 
-    /// Returns what the hooks of an event run, as it is written in their files.
+    /// Returns the command, or `POST` and the URL, of each hook that runs for the event `input`.
     pub fn names(&self, input: &HookInput, context: &HookContext) -> Vec<String> {
         let selected = distinct(&self.inner.hooks, input, context);
         selected.iter().map(|hook| hook.runs()).collect()
     }
 
-    /// Runs the hooks of an event and returns what they decide together. When `cancel` is triggered, all hooks are killed
-    /// and decide nothing.
+    /// Runs the hooks of the event `input` and returns their merged decision. When `cancel` is cancelled, all hooks
+    /// that the caller waits for are killed and have no effect.
     ///
-    /// The caller must not fire `Stop`, `SubagentStop` or `TeammateIdle` for an agent that waits for an answer: a hook that
-    /// blocks it would make it work on without the answer.
+    /// The caller must not fire `Stop`, `SubagentStop` or `TeammateIdle` for an agent that waits for an answer: a hook
+    /// that blocks the event would make the agent continue without the answer.
     pub async fn run(
         &self,
         input: &HookInput,
@@ -128,7 +129,7 @@ impl HookRunner {
         let mut waited = Vec::new();
         let mut early = Vec::new();
         for hook in selected {
-            // After the end of the session nothing would be left to run the hook.
+            // At the end of a session, crewdeck ends too and would kill an asynchronous hook, so it waits for the hook.
             if hook.is_async && hook.event != HookEvent::SessionEnd {
                 early.extend(self.start_async(hook, &json, context));
             } else {
@@ -157,7 +158,8 @@ impl HookRunner {
         }
     }
 
-    /// Starts a hook that nothing waits for. Returns a decision only if it cannot be started.
+    /// Starts an asynchronous hook and does not wait for it. Returns a decision only if too many such hooks are
+    /// running.
     fn start_async(
         &self,
         hook: &HookSpec,
@@ -185,7 +187,8 @@ impl HookRunner {
 }
 
 impl Inner {
-    /// Returns the directory in which hooks of an event run: that of the agent, or the project's if it is gone.
+    /// Returns the directory in which hooks run: the agent's work directory, or the project directory if the former is
+    /// gone.
     fn work_dir<'a>(&'a self, context: &'a HookContext) -> &'a Path {
         if context.dir.is_dir() {
             &context.dir
@@ -194,7 +197,7 @@ impl Inner {
         }
     }
 
-    /// Returns the position of a hook, which identifies it.
+    /// Returns the position of a hook in the list of all hooks, which identifies the hook.
     fn index(&self, hook: &HookSpec) -> usize {
         self.hooks
             .iter()
@@ -202,8 +205,8 @@ impl Inner {
             .unwrap_or(usize::MAX)
     }
 
-    /// Returns the question for the user if a hook has blocked the same thing too often. It names all hooks that block
-    /// it. Hooks that only comment are not counted.
+    /// If a hook has blocked the same action too often, returns the question for the user. The question names all hooks
+    /// that block the action. Events at which a block prevents nothing are not counted.
     fn question(
         &self,
         decisions: &[(&HookSpec, HookDecision)],
@@ -288,7 +291,8 @@ impl Inner {
         (hook, decision)
     }
 
-    /// Returns whether the user has to see a problem of a hook: it is new, and the hook had fewer than [`PROBLEMS_MAX`].
+    /// Returns whether the user must be shown a problem of a hook: it is new, and fewer than [`PROBLEMS_MAX`] problems
+    /// of this hook were shown.
     fn is_news(&self, index: usize, problem: &str) -> bool {
         let mut problems = self.problems.lock().unwrap_or_else(PoisonError::into_inner);
         let known = problems.entry(index).or_default();
@@ -299,8 +303,8 @@ impl Inner {
         true
     }
 
-    /// Returns the decision of a hook that must not run because it is not approved, or has changed since the approval.
-    /// The user sees that once.
+    /// Returns the decision of a hook that must not run, because it is not approved or has changed since its approval;
+    /// `None` if it may run. The decision tells the user only once that the hook does not run.
     async fn refusal(&self, hook: &HookSpec, context: &HookContext) -> Option<HookDecision> {
         if !hook.source.is_project {
             return None;
@@ -334,9 +338,9 @@ impl Inner {
     }
 }
 
-/// How a hook ended, with something else that the user should know.
+/// How a hook ended, and a note for the user about its run.
 struct Ended {
-    /// `None` if it was cancelled.
+    /// The result of the hook; `None` if it was cancelled.
     result: Option<HookResult>,
     note: Option<String>,
 }
@@ -363,7 +367,7 @@ impl From<HookResult> for Ended {
     }
 }
 
-/// Returns a duration in seconds for a message.
+/// Returns a duration as text for a message, in seconds.
 fn shown(time: Duration) -> String {
     format!("{} s", time.as_secs_f64())
 }

@@ -1,25 +1,25 @@
-//! Counts how often a hook blocks the same thing, so that it cannot keep an agent busy forever.
+//! Counts how often a hook blocks the same action, so that a hook cannot keep an agent busy forever.
 
 use std::collections::HashMap;
 
 use crate::domain::hook::HookSpec;
 use crate::domain::text::{clip, escape_control_chars, one_line};
 
-/// The number of times that a hook may block the same thing before the user is asked.
+/// Number of consecutive blocks of the same action by a hook after which the user is asked about the hook.
 const REPEATS_MAX: u32 = 3;
-/// Maximum number of counted things. When there are more, counting starts again.
+/// Maximum number of counts that are stored, one for each hook and action. If there are more, all counts are reset.
 const COUNTED_MAX: usize = 1024;
-/// Maximum length of a reason in a question, in characters.
+/// Maximum length, in characters, of a hook's reason in the question for the user.
 const REASON_MAX: usize = 300;
 
-/// The number of blocks, by the index of the hook and
+/// The number of consecutive blocks. The key is the position of the hook and the action's
 /// [`HookInput::block_key`](crate::domain::hook::HookInput::block_key).
 #[derive(Debug, Default)]
 pub struct RepeatedBlocks(HashMap<(usize, u64), u32>);
 
 impl RepeatedBlocks {
-    /// Counts whether a hook has blocked what `key` identifies. If this is the [`REPEATS_MAX`]th block in a row, returns
-    /// true and starts to count again.
+    /// Counts a block of the action `key` by the hook at position `index`. Returns true, and resets the count, if this
+    /// is the [`REPEATS_MAX`]th consecutive block. Without a block (`has_blocked` is false), only resets the count.
     pub fn count(&mut self, index: usize, key: u64, has_blocked: bool) -> bool {
         if !has_blocked {
             self.0.remove(&(index, key));
@@ -38,13 +38,13 @@ impl RepeatedBlocks {
     }
 }
 
-/// Returns the line of the question about a hook that has blocked too often.
+/// Returns the line of the question for the user about a hook that has blocked the same action too often.
 pub fn repeated(hook: &HookSpec, reason: &str) -> String {
     let how = format!("has blocked the same action {REPEATS_MAX} times in a row");
     line(hook, &how, reason)
 }
 
-/// Returns the line of the question about another hook that blocks the same thing.
+/// Returns the line of the question for the user about another hook that blocks the same action.
 pub fn also_blocks(hook: &HookSpec, reason: &str) -> String {
     line(hook, "blocks it too", reason)
 }

@@ -1,4 +1,4 @@
-//! Posts an event to the server of a hook.
+//! Sends an event to the server of a hook in a POST request.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -11,15 +11,15 @@ use reqwest::redirect::Policy;
 
 use crate::domain::hook::HookResult;
 
-/// Maximum time to connect.
+/// Maximum time for establishing a connection to the server of a hook.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// Maximum size of a response, in bytes.
 const BODY_MAX: usize = 1024 * 1024;
 
-/// The HTTP clients, made when a hook first needs them.
+/// The HTTP clients for hooks. Each is created when a hook first needs it.
 #[derive(Debug, Default)]
 pub struct HookClients {
-    /// For addresses on this machine, which are called without a proxy.
+    /// The client for addresses on this machine. It uses no proxy.
     local: OnceLock<Result<Client, String>>,
     other: OnceLock<Result<Client, String>>,
 }
@@ -41,7 +41,7 @@ impl HookClients {
             let _ = rustls::crypto::ring::default_provider().install_default();
             let mut builder = Client::builder()
                 .connect_timeout(CONNECT_TIMEOUT)
-                // The approved address is the only one that gets the event and the headers.
+                // Redirects are not followed, because only the approved address may receive the event and the headers.
                 .redirect(Policy::none())
                 .user_agent(concat!("crewdeck/", env!("CARGO_PKG_VERSION")));
             if is_local {
@@ -59,7 +59,7 @@ impl HookClients {
 pub struct HookRequest<'a> {
     pub url: &'a str,
     pub headers: &'a BTreeMap<String, String>,
-    /// The names of the variables that the headers may contain.
+    /// The names of the environment variables that the headers may contain.
     pub env: &'a [String],
     pub body: &'a str,
 }
@@ -110,7 +110,7 @@ impl HookRequest<'_> {
     }
 }
 
-/// Returns the innermost cause, which names the problem without the address.
+/// Returns the innermost cause of an error. Unlike the outer ones, it does not contain the address.
 fn explain(error: &reqwest::Error) -> String {
     let mut cause: &dyn std::error::Error = error;
     while let Some(next) = cause.source() {
@@ -119,7 +119,8 @@ fn explain(error: &reqwest::Error) -> String {
     format!("cannot be reached: {cause}")
 }
 
-/// Replaces `$NAME` and `${NAME}`. A variable without value becomes empty.
+/// Replaces `$NAME` and `${NAME}` by the value that `lookup` returns. A variable without a value is replaced by
+/// nothing.
 fn fill_in(text: &str, lookup: impl Fn(&str) -> Option<String>) -> String {
     let mut out = String::new();
     let mut rest = text;

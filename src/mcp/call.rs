@@ -1,4 +1,4 @@
-//! Sends one request to a server, with time-outs, progress and cancellation.
+//! Sends one request to an MCP server, with time-outs, progress and cancellation.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,23 +14,24 @@ use super::handler::HandlerShared;
 use super::types::CallProgress;
 use crate::domain::text::{clip, one_line};
 
-/// Maximum time of a call without progress, unless the server's configuration sets another one.
+/// Maximum time that a call may take without a progress report, unless the server's configuration sets another time.
 pub const CALL_TIMEOUT: Duration = Duration::from_secs(60);
-/// Maximum time of a call with progress, as a multiple of the maximum time without progress.
+/// Maximum time that a call with progress reports may take, as a multiple of the maximum time without a report.
 const TOTAL_FACTOR: u32 = 30;
-/// Maximum time to tell a server that a call is cancelled.
+/// Maximum time for sending a server the message that a call is cancelled.
 const CANCEL_TIMEOUT: Duration = Duration::from_secs(1);
-/// Maximum number of progress messages that wait for the caller; further ones are dropped.
+/// Maximum number of progress reports of a call that wait to be processed. Further ones are dropped.
 const PROGRESS_QUEUE: usize = 16;
-/// Maximum length of an error message of a server, in characters.
+/// Maximum length, in characters, of the error message in a server's response.
 const MESSAGE_MAX: usize = 2000;
-/// Maximum length of a `WWW-Authenticate` header, in bytes. A longer one is not taken as a demand for a login.
+/// Maximum length, in bytes, of a `WWW-Authenticate` header. A response with a longer header does not make crewdeck ask
+/// the user to log in.
 const CHALLENGE_MAX: usize = 8 * 1024;
 
-/// What the SDK's error for a response with the status 401 contains.
+/// Part of the SDK's error text for a response with the HTTP status 401.
 const UNAUTHORIZED: &str = "401 Unauthorized";
 
-/// A connection to a server. Cheap to clone.
+/// A connection to an MCP server. Cheap to clone.
 #[derive(Clone)]
 pub struct Link {
     pub peer: Peer<RoleClient>,
@@ -44,7 +45,7 @@ pub enum LinkError {
     TimedOut(Duration),
     /// The connection ended before the response.
     Closed,
-    /// The server could not be reached, or refused the transport's request.
+    /// The request was not delivered: the server could not be reached, or it refused the HTTP request.
     NotSent {
         why: String,
         /// Whether no connection to the server could be established.
@@ -56,11 +57,11 @@ pub enum LinkError {
         message: String,
         code: i32,
     },
-    /// The response is not one that belongs to the request.
+    /// The response does not fit the request.
     Unexpected,
 }
 
-/// Sends `request` and waits for its result. `idle` is the maximum time without progress.
+/// Sends `request` and waits for its result. `idle` is the maximum time without a progress report.
 ///
 /// # Errors
 /// Fails if the server rejects the request or does not answer in time, if `cancel` is cancelled, or if the connection
@@ -117,7 +118,7 @@ pub async fn send(
 /// Tells the server that a request is cancelled.
 async fn cancel_request(handle: RequestHandle<RoleClient>) {
     let reason = Some("the client no longer waits for the result".into());
-    // A server that does not read its input must not delay the caller.
+    // A server that does not read what crewdeck sends must not delay the caller.
     let _ = tokio::time::timeout(CANCEL_TIMEOUT, handle.cancel(reason)).await;
 }
 
@@ -176,7 +177,7 @@ fn request_error(error: ServiceError) -> LinkError {
 /// The `WWW-Authenticate` header with which a server demands a login; empty if it sends none.
 pub type LoginChallenge = String;
 
-/// The start of the SDK's text about a token endpoint that answered with an OAuth error.
+/// The start of the SDK's error text when the server refuses to renew the tokens of a login.
 const REFUSED: &str = "Server returned error response";
 
 /// Returns the server's challenge if `error` says that the user must log in, else `None`.
@@ -199,8 +200,8 @@ pub fn login_challenge(error: &(dyn std::error::Error + 'static)) -> Option<Logi
     challenge.or_else(|| is_refused().then(LoginChallenge::new))
 }
 
-/// Returns whether only a new login helps: there is none, its file is damaged, or the server has refused to renew it. The
-/// SDK does not tell the last case from a network failure, except by its text.
+/// Returns whether `error` means that the user must log in again: no tokens are stored, their file is damaged, or the
+/// server has refused to renew them. Only the text of the SDK's error distinguishes a refusal from a network failure.
 pub fn needs_new_login(error: &AuthError) -> bool {
     match error {
         AuthError::AuthorizationRequired
@@ -227,7 +228,8 @@ pub fn describe(error: &(dyn std::error::Error + 'static)) -> String {
     clip(&one_line(&texts.join(": ")), MESSAGE_MAX / 4)
 }
 
-/// Returns an error and its causes. The SDK's error for a failed HTTP request does not return its cause as `source`.
+/// Returns an error and its causes. Needed because the SDK's error for a failed HTTP request does not return its cause
+/// as `source`.
 fn chain<'a>(
     error: &'a (dyn std::error::Error + 'static),
 ) -> impl Iterator<Item = &'a (dyn std::error::Error + 'static)> {
@@ -239,7 +241,7 @@ fn chain<'a>(
     })
 }
 
-/// Removes the URL that the HTTP client adds to its errors.
+/// Removes the URL that the HTTP client appends to its error texts.
 fn without_url(text: &str) -> String {
     let Some((before, rest)) = text.split_once(" for url (") else {
         return text.into();

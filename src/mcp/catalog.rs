@@ -1,18 +1,18 @@
-//! The tools of all servers, with a number that increases with each change (the generation).
+//! The tools of all MCP servers, with a number that increases with each change (the generation).
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
 use super::types::{McpTool, ToolCatalog};
 
-/// The tools of all servers. It can be read while a server's tools are replaced.
+/// The tools of all MCP servers. Can be read while the tools of a server are replaced.
 #[derive(Default)]
 pub struct Catalog(Mutex<CatalogState>);
 
 #[derive(Default)]
 struct CatalogState {
     by_server: BTreeMap<String, Vec<McpTool>>,
-    /// All tools, sorted by name; rebuilt with each change. `None` before the first one.
+    /// All tools, sorted by name; rebuilt with each change. `None` before the first change.
     current: Option<ToolCatalog>,
     generation: u64,
 }

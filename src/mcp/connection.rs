@@ -1,4 +1,4 @@
-//! Connects to a server: starts its program or opens its URL, and agrees on the protocol.
+//! Connects to an MCP server: starts its program or opens its URL, and agrees with it on a protocol version.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -27,39 +27,39 @@ use crate::domain::text::{clip, one_line};
 use crate::http::client_builder;
 use crate::process::{JobExit, ServiceProcess, ServiceSpec};
 
-/// How long a program that closed its output may take to end before it is killed.
+/// Time after which a program that closed its output, but still runs, is killed.
 const EXIT_TIMEOUT: Duration = Duration::from_secs(2);
-/// How long a program may take to end after its input is closed, before it is killed.
+/// Time after which a program that still runs although its input is closed is killed.
 const CLOSE_TIMEOUT: Duration = Duration::from_millis(1500);
 
-/// The environment variable with the project directory. Claude Code sets the same one, so servers know it.
+/// The environment variable that contains the project directory. Claude Code sets it too, so servers read it.
 const PROJECT_VARIABLE: &str = "CLAUDE_PROJECT_DIR";
 
-/// A connection to a server.
+/// A connection to an MCP server.
 pub struct Connection {
     pub service: RunningService<RoleClient, Handler>,
     pub process: Option<ServiceProcess>,
-    /// Why crewdeck has stopped reading the program's output; empty if it has not.
+    /// The reason why crewdeck stopped reading the program's output; empty while it reads.
     pub end_reason: EndReason,
 }
 
-/// Why a server cannot be used.
+/// Why a connection to an MCP server could not be established.
 #[derive(Debug)]
 pub enum ConnectError {
-    /// The server demands a login.
+    /// The user must log in to the server.
     NeedsLogin(LoginChallenge),
-    /// Another attempt would fail too.
+    /// Another attempt would fail too, for this reason.
     Permanent(String),
-    /// Another attempt may succeed.
+    /// Another attempt may succeed. The value says why this one failed.
     Failed(String),
 }
 
 /// The first request on a new connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Handshake {
-    /// `server/discover`, then `initialize` if the server answers with an error.
+    /// First `server/discover`; if the server answers with an error, then `initialize`.
     Discover,
-    /// `initialize` at once, for servers that crash or hang at an unknown request.
+    /// Only `initialize`, for servers that crash or hang when they receive an unknown request.
     Initialize,
 }
 
@@ -75,9 +75,9 @@ impl Handshake {
     }
 }
 
-/// Connects to the server of `config`. If `first` is [`Handshake::Discover`] and fails, [`Handshake::Initialize`] is
-/// tried on a new connection. Returns the connection and the handshake that succeeded. It has no time limit: the caller
-/// sets one.
+/// Connects to the server of `config`. If `first` is [`Handshake::Discover`] and the connection fails, opens a new
+/// connection and tries [`Handshake::Initialize`]. Returns the connection and the handshake that succeeded. Has no time
+/// limit: the caller must set one.
 ///
 /// # Errors
 /// Fails if the program cannot be started, the URL cannot be reached, the server demands a login, or the handshake
@@ -114,7 +114,7 @@ async fn connect_once(
             env,
             dir,
         } => {
-            // A relative folder is one of the project, as for the approval.
+            // A relative work directory is below the project directory. The approval of the server assumes the same.
             let dir = dir.as_deref().unwrap_or(Path::new(""));
             let dir = options.project.join(dir);
             let mut env = env.clone();
@@ -130,7 +130,8 @@ async fn connect_once(
         }
         ServerTransport::Http { url, headers } => {
             let client = client_builder(url)
-                // No connection is reused: it would stall while an earlier response on it has not been read completely.
+                // HTTP connections are not reused: a request would stall while an earlier response on the same
+                // connection is not read to its end.
                 .pool_max_idle_per_host(0)
                 .build()
                 .map_err(|e| ConnectError::Permanent(describe(&e)))?;
@@ -247,7 +248,7 @@ async fn program_error(
 fn cannot_start(spec: &ServiceSpec, error: &std::io::Error) -> String {
     let program = spec.argv.first().map_or("", String::as_str);
     let text = error.to_string();
-    // The supervisor's message names the program already.
+    // The supervisor's message already begins with the name of the program.
     let text = text.strip_prefix(&format!("{program}: ")).unwrap_or(&text);
     clip(&one_line(&format!("cannot start {program}: {text}")), 300)
 }
@@ -256,7 +257,7 @@ fn shown_path(path: &Path) -> String {
     clip(&one_line(&path.display().to_string()), 200)
 }
 
-/// Describes for an error message how a program ended.
+/// Returns how a program ended, as a few words for an error message.
 pub fn exit_text(exit: JobExit) -> String {
     match exit {
         JobExit::Code(code) => format!("exit code {code}"),
@@ -265,15 +266,15 @@ pub fn exit_text(exit: JobExit) -> String {
     }
 }
 
-/// Returns text to append to an error message: the last line that the server has logged. Empty if it has logged
-/// nothing.
+/// Returns a text with the last line of the server's log, to be appended to an error message. Empty if the log is
+/// empty.
 pub fn last_line(log: &LogTail) -> String {
     log.last_line()
         .map(|line| format!("; its last output: {line}"))
         .unwrap_or_default()
 }
 
-/// Returns why the stored tokens cannot be used.
+/// Returns the error for stored tokens that cannot be used.
 fn login_error(error: &AuthError) -> ConnectError {
     if needs_new_login(error) {
         return ConnectError::NeedsLogin(LoginChallenge::new());
@@ -310,12 +311,12 @@ fn handshake_error(error: &ClientInitializeError) -> String {
 
 /// Ends a connection: closes the program's input, waits, and kills the program if it still runs.
 pub async fn close(mut connection: Connection) {
-    // This also gives the program time to end.
+    // Closing the connection also waits, so that the program has time to end.
     let _ = connection.service.close_with_timeout(CLOSE_TIMEOUT).await;
     close_process(connection.process).await;
 }
 
-/// Waits for a program whose input is closed, and kills it after [`CLOSE_TIMEOUT`].
+/// Waits for the end of a program whose input is closed. Kills the program after [`CLOSE_TIMEOUT`].
 pub async fn close_process(process: Option<ServiceProcess>) {
     if let Some(mut process) = process
         && tokio::time::timeout(CLOSE_TIMEOUT, process.wait())
@@ -326,8 +327,8 @@ pub async fn close_process(process: Option<ServiceProcess>) {
     }
 }
 
-/// Returns how the program of a closed connection ended. Returns `None` if there is no program, or if it still ran
-/// after [`EXIT_TIMEOUT`] and was killed.
+/// Waits until the program of a closed connection has ended, and returns how it ended. Returns `None` if there is no
+/// program, or if it still ran after [`EXIT_TIMEOUT`] and was killed.
 pub async fn exit_of(process: Option<ServiceProcess>) -> Option<JobExit> {
     let mut process = process?;
     match tokio::time::timeout(EXIT_TIMEOUT, process.wait()).await {

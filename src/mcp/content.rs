@@ -1,4 +1,4 @@
-//! Converts the content that servers send to bounded text and images. Pure.
+//! Converts what MCP servers send to text and images of limited size. Pure.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -8,13 +8,13 @@ use serde_json::Value;
 use super::types::{McpContent, McpImage, ResourceContent};
 use crate::domain::text::{clip, head_and_tail, one_line};
 
-/// Maximum size of the text, in bytes.
+/// Maximum size, in bytes, of the text of one result.
 pub const TEXT_MAX: usize = 100 * 1024;
 /// Maximum number of images of one result.
 pub const IMAGES_MAX: usize = 8;
 /// Maximum size of one image, in bytes. A stored attachment has the same limit.
 pub const IMAGE_MAX: usize = 16 * 1024 * 1024;
-/// Maximum length of a name, URI, media type or description in a line of text, in characters.
+/// Maximum length, in characters, of a name, URI, media type or description in a line of text.
 const SHOWN_MAX: usize = 300;
 
 pub fn of_result(result: CallToolResult) -> McpContent {
@@ -39,7 +39,8 @@ pub fn of_block(block: ContentBlock) -> McpContent {
     builder.finish()
 }
 
-/// Returns the content of a resource that is read by itself. Text that is sent as a blob counts as text.
+/// Returns the content of a resource that the user attaches to a message. Text that the server sends as base64 data
+/// counts as text.
 pub fn of_resource(parts: Vec<ResourceContents>) -> ResourceContent {
     let mut out = ResourceContent::default();
     let mut texts = Vec::new();
@@ -114,15 +115,16 @@ fn is_text(media_type: &str) -> bool {
         )
 }
 
-/// Returns the JSON of a result of an unknown kind as text.
+/// Returns the JSON of a result in an unknown format as text.
 pub fn of_unknown(value: &Value) -> McpContent {
     let mut builder = ContentBuilder::default();
     builder.text(&serde_json::to_string_pretty(value).unwrap_or_default());
     builder.finish()
 }
 
-/// Returns whether the blocks already contain a structured result, as the protocol recommends. Many servers wrap what they
-/// send as blocks in an object with the single key `result`.
+/// Returns whether the blocks of a result already contain its structured content `value`, as the protocol recommends.
+/// `value` may also be an object with the single key `result` that contains what the blocks contain, as many servers
+/// send it.
 fn repeats(value: &Value, blocks: &[ContentBlock]) -> bool {
     let wrapped = value
         .as_object()
@@ -131,8 +133,8 @@ fn repeats(value: &Value, blocks: &[ContentBlock]) -> bool {
     is_in_blocks(value, blocks) || wrapped.is_some_and(|value| is_in_blocks(value, blocks))
 }
 
-/// Returns whether a block contains `value`: as text, as JSON, or as the data of an image or a sound. A list is also
-/// contained if there is one block for each item.
+/// Returns whether a block contains `value`: as text, as JSON, or as the data of an image or a sound. Also true if
+/// `value` is a list and each of its items is the content of one block, in the same order.
 fn is_in_blocks(value: &Value, blocks: &[ContentBlock]) -> bool {
     let media = match &value["type"] {
         Value::String(kind) if kind == "image" || kind == "audio" => value["data"].as_str(),
@@ -177,7 +179,7 @@ impl ContentBuilder {
             }
             ContentBlock::Resource(embedded) => self.resource(embedded.resource),
             ContentBlock::ResourceLink(link) => self.parts.push(link_line(&link)),
-            // A kind that a later version of the protocol adds.
+            // A kind of content that crewdeck does not know, from a later version of the protocol.
             _ => self
                 .parts
                 .push("[content of an unknown kind: not supported]".into()),

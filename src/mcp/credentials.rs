@@ -1,4 +1,4 @@
-//! The tokens of a server that the user has logged in to: one file per server URL, readable only by the user.
+//! The login tokens of MCP servers: one file per server URL, readable only by the user.
 
 use std::fs;
 use std::io::Write;
@@ -14,26 +14,26 @@ use rmcp::transport::auth::{
 use crate::store::atomic::Lock;
 use crate::store::regular_file;
 
-/// Maximum size of a file, in bytes.
+/// Maximum size of a file with tokens, in bytes.
 const FILE_MAX: u64 = 64 * 1024;
-/// Number of bytes of the hash in a file name.
+/// Number of bytes of the URL's hash that are in a file name.
 const HASH_BYTES: usize = 16;
 
-/// Maximum time to wait for the lock of a file, which another process holds while it refreshes the tokens.
+/// Maximum time to wait for the lock of a token file. Another process holds it while it refreshes the tokens.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// The return type of the methods of [`CredentialStore`].
 type StoreFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, AuthError>> + Send + 'a>>;
 
-/// The file with the tokens for one URL. The file name is a hash of the URL, not the server's name: a server that is
-/// given the name of another one does not get its tokens.
+/// The file with the tokens for one server URL. The file name is a hash of the URL and not the server's name, so that
+/// another server with the same name does not get the tokens.
 #[derive(Debug, Clone)]
 pub struct CredentialFile {
     path: PathBuf,
 }
 
 impl CredentialFile {
-    /// Names the file in `folder` for the server at `url`. Does not create it.
+    /// Returns the token file in `folder` for the server at `url`. Does not create the file.
     pub fn new(folder: &Path, url: &str) -> CredentialFile {
         let hash = ring::digest::digest(&ring::digest::SHA256, url.as_bytes());
         let mut name = String::new();
@@ -72,7 +72,7 @@ impl CredentialFile {
             .collect()
     }
 
-    /// Replaces the file. Other users can never read it, nor the temporary file from which it is made.
+    /// Replaces the file. Other users can read neither the file nor the temporary file from which it is made.
     fn write(&self, credentials: &StoredCredentials) -> std::io::Result<()> {
         let folder = self.path.parent().unwrap_or(Path::new("."));
         fs::DirBuilder::new()
@@ -137,8 +137,8 @@ impl CredentialStore for CredentialFile {
         Box::pin(async move { self.delete().map_err(|e| store_error(&e)) })
     }
 
-    /// Locks the file during a refresh: a refresh token is often valid only once, and other processes may use the same
-    /// file.
+    /// Locks the file while the tokens are refreshed. A refresh token is often valid only once, and other processes may
+    /// use the same file.
     fn acquire_refresh_guard<'a, 'async_trait>(
         &'a self,
     ) -> StoreFuture<'async_trait, Option<CredentialRefreshGuard>>

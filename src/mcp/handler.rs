@@ -1,4 +1,4 @@
-//! Answers the requests that servers send to the client, and passes on their notifications.
+//! Answers the requests that MCP servers send to crewdeck, and processes their notifications.
 #![allow(deprecated)] // Servers up to protocol 2025-11-25 use roots and log messages.
 
 use std::collections::HashMap;
@@ -19,10 +19,10 @@ use super::log_tail::LogTail;
 use super::types::{CallProgress, ElicitationAnswer};
 use crate::domain::text::{clip, one_line};
 
-/// Maximum length of a server's text in a notice or a progress report, in characters.
+/// Maximum length, in characters, of a server's text in a notice or a progress report.
 const SHOWN_MAX: usize = 200;
 
-/// The calls that wait for progress, by the token of their request.
+/// For each call whose progress is reported, the channel for the reports. The key is the progress token of the request.
 #[derive(Default)]
 pub struct ProgressTable(Mutex<HashMap<ProgressToken, mpsc::Sender<CallProgress>>>);
 
@@ -49,9 +49,9 @@ pub struct HandlerShared {
     pub elicitation: ElicitationAnswer,
     pub log: LogTail,
     pub progress: ProgressTable,
-    /// Notified when the server says that its tools changed.
+    /// Notified when the server reports that its tools changed.
     pub tools_changed: Notify,
-    /// Called when the server says that its resources or prompts changed.
+    /// Called when the server reports that its resources or prompts changed.
     pub on_lists_changed: Box<dyn Fn() + Send + Sync>,
     /// Called with a message for the user.
     pub on_notice: Box<dyn Fn(String) + Send + Sync>,
@@ -69,7 +69,7 @@ impl ClientHandler for Handler {
             ElicitationAnswer::AcceptDefaults => Some(accepts_forms()),
         };
         let client = Implementation::new("crewdeck", env!("CARGO_PKG_VERSION"));
-        // The newest version that is negotiated by `initialize`; `server/discover` negotiates newer ones.
+        // The newest protocol version that `initialize` can agree on; newer ones need `server/discover`.
         ClientConfig::new(capabilities, client).with_protocol_version(ProtocolVersion::V_2025_11_25)
     }
 
@@ -121,7 +121,7 @@ impl ClientHandler for Handler {
             total: params.total,
             message: clip(&one_line(&params.message.unwrap_or_default()), SHOWN_MAX),
         };
-        // If the caller's queue is full, the report is dropped.
+        // If the queue of progress reports is full, this report is dropped.
         let _ = sender.map(|sender| sender.try_send(progress));
     }
 
@@ -151,12 +151,12 @@ impl ClientHandler for Handler {
     }
 }
 
-/// Returns the capability to answer elicitation by a form.
+/// Returns the capability that says that crewdeck answers requests for input (elicitation) by form.
 fn accepts_forms() -> ElicitationCapability {
     serde_json::from_value(serde_json::json!({"form": {}})).unwrap_or_default()
 }
 
-/// Returns the default values in the schema of a form; a property without one is left out.
+/// Returns the default values in the schema of a form. Leaves out properties without a default value.
 fn defaults(schema: &Value) -> Map<String, Value> {
     let properties = schema.get("properties").and_then(Value::as_object);
     properties

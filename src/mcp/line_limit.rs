@@ -11,32 +11,34 @@ use std::task::{Context, Poll, ready};
 
 use tokio::io::{AsyncBufRead, AsyncRead, BufReader, ReadBuf};
 
-/// Maximum length of a message of a server, in bytes.
+/// Maximum length, in bytes, of a message from a server.
 pub const MESSAGE_MAX: usize = 32 * 1024 * 1024;
-/// The id of a long line is searched in this number of bytes at its start and at its end.
+/// Number of bytes at the start and at the end of a line that is too long in which its id is searched.
 const EDGE: usize = 128;
 
-/// Why crewdeck has ended a stream; empty if it has not.
+/// Why crewdeck stopped reading a stream; empty while it reads.
 pub type EndReason = Arc<Mutex<Option<String>>>;
 
-/// A reader that bounds the length of lines.
+/// A reader that replaces lines that are too long.
 pub struct LineLimit<R> {
     inner: BufReader<R>,
     max: usize,
     /// Number of bytes of the current line that have been read.
     length: usize,
-    /// The first bytes of the current line.
+    /// The first bytes of the current line, at most `EDGE`.
     head: Vec<u8>,
-    /// The last bytes of a line that is too long; `None` while the current line is short enough.
+    /// The last bytes of the current line, at most `EDGE`, if the line is too long; `None` if it is not.
     tail: Option<Vec<u8>>,
-    /// What is left to return of the error response for a line that was too long.
+    /// The bytes of an error response that the reader has not returned yet. The response replaces a line that was too
+    /// long.
     replacement: Vec<u8>,
     has_ended: bool,
     reason: EndReason,
 }
 
 impl<R: AsyncRead + Unpin> LineLimit<R> {
-    /// `max` is the maximum length of a line, in bytes with the line feed. `reason` is set if the stream is ended.
+    /// Creates a reader of `inner`. `max` is the maximum length of a line in bytes, including the line feed. If the
+    /// reader ends the stream, it stores the cause in `reason`.
     pub fn new(inner: R, max: usize, reason: EndReason) -> LineLimit<R> {
         LineLimit {
             inner: BufReader::new(inner),
@@ -50,7 +52,7 @@ impl<R: AsyncRead + Unpin> LineLimit<R> {
         }
     }
 
-    /// Takes the next bytes of the current line. They may end with a line feed, but contain no other.
+    /// Processes the next bytes of the current line. They contain no line feed except perhaps at their end.
     fn count(&mut self, bytes: &[u8]) {
         self.length += bytes.len();
         let room = EDGE.saturating_sub(self.head.len()).min(bytes.len());
@@ -69,7 +71,7 @@ impl<R: AsyncRead + Unpin> LineLimit<R> {
         }
     }
 
-    /// Replaces the line that just ended. Its first bytes have already been returned to the reader, so the replacement
+    /// Replaces the line that just ended. The reader has already returned the line's first bytes, so the replacement
     /// begins with a line feed that ends them.
     fn replace(&mut self, tail: &[u8]) {
         let why = format!(
@@ -130,9 +132,10 @@ impl<R: AsyncRead + Unpin> AsyncRead for LineLimit<R> {
     }
 }
 
-/// Returns the id of a response as JSON (a number or a string), searched in its first and its last bytes: some servers
-/// write it before the result, others after it. `None` for a request or a notification of the server: its id is the
-/// server's own, and may be that of one of our calls too.
+/// Returns the id of a response as JSON (a number or a string). Searches the first and the last bytes of the response,
+/// because some servers write the id before the result and others after it. Returns `None` for a request or a
+/// notification of the server: a request's id may be equal to that of a call of crewdeck, but has nothing to do with
+/// it.
 fn response_id(head: &[u8], tail: &[u8]) -> Option<String> {
     const ID: &str = r#""id"\s*:\s*(\d{1,18}|"[\w-]{1,64}")\s*"#;
     const VERSION: &str = r#""jsonrpc"\s*:\s*"2\.0"\s*"#;
@@ -201,7 +204,7 @@ mod tests {
             let (out, reason) = read(format!("{line}\n{{\"id\":1}}\n").as_bytes()).await;
             assert_eq!(reason, None);
             let mut lines = out.lines();
-            // The start of the line was passed on before its length was known.
+            // The reader returned the start of the line before it knew the line's length.
             assert!(serde_json::from_str::<serde_json::Value>(lines.next().unwrap()).is_err());
             let error: serde_json::Value = serde_json::from_str(lines.next().unwrap()).unwrap();
             assert_eq!(error["id"].to_string(), id);
@@ -223,7 +226,7 @@ mod tests {
                 r#"{{"method":"m","params":{{"id":4,"x":"{}"}}}}"#,
                 "y".repeat(900)
             ),
-            // Requests of the server, whose ids may be those of our calls.
+            // Requests of the server. Their ids may be equal to those of calls of crewdeck.
             format!(
                 r#"{{"jsonrpc":"2.0","id":1,"method":"m","params":{{"x":"{}"}}}}"#,
                 "y".repeat(900)

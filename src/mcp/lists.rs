@@ -1,4 +1,4 @@
-//! Requests the lists of a server's tools, resources and prompts, page by page and with bounds.
+//! Requests the lists of a server's tools, resources and prompts, page by page, with limits on their size.
 
 use std::time::Duration;
 
@@ -19,16 +19,17 @@ use crate::domain::text::{clip, one_line};
 const PAGES_MAX: usize = 100;
 /// Maximum number of resources or prompts of one server.
 const ENTRIES_MAX: usize = 1000;
-/// Maximum length of a URI or of a name, in bytes. An entry with a longer one is left out: cut, it would name something
-/// else.
+/// Maximum length, in bytes, of a URI or a name. An entry with a longer one is left out, because a shortened URI or
+/// name would refer to something else.
 const NAME_MAX: usize = 2048;
 /// Maximum number of arguments of a prompt.
 const ARGUMENTS_MAX: usize = 32;
-/// Maximum time for one page.
+/// Maximum time for requesting one page of a list.
 const PAGE_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Requests one page after the other until there are more than `max` entries or [`PAGES_MAX`] pages. `request` creates
-/// the request for a page, `entries` returns the entries and the cursor of the next page from its result.
+/// Requests the pages of a list until the last page, more than `max` entries or [`PAGES_MAX`] pages are reached.
+/// `request` creates the request for a page. `entries` returns the entries in a response and the cursor of the next
+/// page.
 async fn pages<T>(
     link: &Link,
     max: usize,
@@ -53,8 +54,8 @@ async fn pages<T>(
     Ok(all)
 }
 
-/// Returns the valid entries of a list that the SDK did not recognize because some of its entries are invalid. `key` is
-/// the field with the entries. `None` if `result` is no list at all.
+/// Returns the valid entries of a list that the SDK did not recognize because some entries are invalid, and the cursor
+/// of the next page. `key` is the field that contains the entries. `None` if `result` is not a list.
 fn valid_entries<T: DeserializeOwned>(
     result: ServerResult,
     key: &str,
@@ -72,7 +73,8 @@ fn valid_entries<T: DeserializeOwned>(
     }
 }
 
-/// Lists the tools. Returns more than [`TOOLS_MAX`] if there are more, so that the caller can report it.
+/// Lists the tools of a server. If there are more than [`TOOLS_MAX`], returns more than that, so that the caller can
+/// report it.
 pub async fn tools(link: &Link) -> Result<Vec<Tool>, LinkError> {
     let request = |params| {
         ClientRequest::ListToolsRequest(ListToolsRequest {
@@ -107,7 +109,7 @@ pub async fn resources(link: &Link) -> Result<Vec<McpResource>, LinkError> {
         .collect())
 }
 
-/// Lists the templates of resources, at most 1000.
+/// Lists the resource templates of a server, at most 1000.
 pub async fn resource_templates(link: &Link) -> Result<Vec<McpResource>, LinkError> {
     let request = |params| {
         ClientRequest::ListResourceTemplatesRequest(ListResourceTemplatesRequest {

@@ -1,4 +1,4 @@
-//! The end of a server's log: its standard error and the log messages that it sends.
+//! The end of a server's log, which consists of its standard error and the log messages that it sends.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,19 +9,19 @@ use crate::domain::text::{clip, one_line};
 
 /// Maximum size of the log, in bytes.
 const KEPT_MAX: usize = 64 * 1024;
-/// Maximum number of bytes of one read.
+/// Maximum number of bytes that are read at once.
 const CHUNK: usize = 4096;
-/// Maximum length of a line in an error message, in characters.
+/// Maximum length, in characters, of the log's last line in an error message.
 const LINE_SHOWN_MAX: usize = 300;
 
-/// A bounded log. Cheap to clone; all clones are the same log.
+/// The end of a server's log, of limited size. Cheap to clone; all clones share the same log.
 #[derive(Clone, Default)]
 pub struct LogTail {
     bytes: Arc<Mutex<VecDeque<u8>>>,
 }
 
 impl LogTail {
-    /// Appends bytes. Beyond 64 KiB, the oldest are dropped.
+    /// Appends bytes to the log. If it exceeds 64 KiB, drops the oldest bytes.
     pub fn push(&self, bytes: &[u8]) {
         let mut kept = self.bytes.lock().unwrap_or_else(PoisonError::into_inner);
         let bytes = &bytes[bytes.len().saturating_sub(KEPT_MAX)..];
@@ -30,7 +30,7 @@ impl LogTail {
         kept.extend(bytes);
     }
 
-    /// Appends everything that can be read from `stream`, in a task that ends with the stream.
+    /// Starts a task that appends everything from `stream` to the log until the stream ends.
     pub fn follow(&self, mut stream: impl AsyncRead + Unpin + Send + 'static) {
         let log = self.clone();
         tokio::spawn(async move {

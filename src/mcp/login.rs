@@ -1,5 +1,5 @@
-//! The login to a server over HTTP: OAuth 2.1 with an authorization code and PKCE. After the login, the server
-//! redirects the browser to a port of this machine, on which crewdeck listens.
+//! The login to an MCP server over HTTP: OAuth 2.1 with an authorization code and PKCE. After the login, the login page
+//! redirects the browser to a local port on which crewdeck listens.
 
 use std::time::Duration;
 
@@ -12,17 +12,18 @@ use super::credentials::CredentialFile;
 use crate::domain::text::{clip, one_line};
 use crate::http::client_builder;
 
-/// Maximum time that the user may take for the login in the browser.
+/// Maximum time to wait for the user to log in with the browser.
 const LOGIN_TIMEOUT: Duration = Duration::from_secs(300);
-/// Maximum time for one request of the browser.
+/// Maximum time for one request from the browser.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(5);
-/// Maximum size of a request of the browser, in bytes.
+/// Maximum size, in bytes, of a request from the browser.
 const REQUEST_MAX: usize = 16 * 1024;
-/// The path to which the server redirects the browser after the login.
+/// The path of the URL to which the browser is redirected after the login.
 const CALLBACK_PATH: &str = "/callback";
 
-/// Logs in to the server at `url`, whose refusal contained `challenge`, and stores the tokens in `file`. Calls `open`
-/// with the URL of the login page, which the user must open in a browser.
+/// Logs in to the server at `url`, and stores the tokens in `file`. `challenge` is the `WWW-Authenticate` header with
+/// which the server demanded the login; may be empty. Calls `open` with the URL of the login page, which the user must
+/// open in a browser.
 ///
 /// # Errors
 /// Returns why the login failed, on one line without control characters.
@@ -32,7 +33,7 @@ pub async fn login(
     challenge: LoginChallenge,
     open: impl FnOnce(&str) + Send,
 ) -> Result<(), String> {
-    // This installs the TLS provider that the SDK's own HTTP client needs.
+    // Creating a client installs the TLS provider that the SDK's HTTP client needs.
     drop(client_builder(url));
     let listener = TcpListener::bind(("127.0.0.1", 0))
         .await
@@ -91,7 +92,7 @@ fn text(error: &AuthError) -> String {
     describe(error)
 }
 
-/// Returns the value of a parameter in the query of `url`.
+/// Returns the value of the query parameter `name` of `url`.
 fn parameter(url: &str, name: &str) -> Option<String> {
     let url = reqwest::Url::parse(url).ok()?;
     let mut pairs = url.query_pairs();
@@ -99,15 +100,15 @@ fn parameter(url: &str, name: &str) -> Option<String> {
     Some(value.into_owned())
 }
 
-/// Waits for the redirected browser. Returns the query of the URL that it requests, with the code of the login and the
-/// `expected` state of it.
+/// Waits until the browser is redirected to crewdeck after the login. Returns the query of the requested URL, which
+/// contains the login's code and its state `expected`.
 async fn wait_for_callback(listener: &TcpListener, expected: &str) -> Result<String, String> {
     loop {
         let (stream, _) = listener
             .accept()
             .await
             .map_err(|e| format!("cannot accept the browser: {e}"))?;
-        // Other requests, such as the browser's one for an icon, do not end the wait.
+        // Other requests of the browser, such as that for an icon, do not end the wait.
         if let Ok(Some(answer)) =
             tokio::time::timeout(REQUEST_TIMEOUT, serve(stream, expected)).await
         {
@@ -116,7 +117,7 @@ async fn wait_for_callback(listener: &TcpListener, expected: &str) -> Result<Str
     }
 }
 
-/// Answers one HTTP request. Returns its [`callback_query`]; `None` if it is no request for the callback.
+/// Answers one HTTP request. Returns its [`callback_query`]; `None` if the request is not for `CALLBACK_PATH`.
 async fn serve(mut stream: TcpStream, expected: &str) -> Option<Result<String, String>> {
     let mut head = Vec::new();
     while !head.windows(4).any(|end| end == b"\r\n\r\n") {
@@ -139,14 +140,15 @@ async fn serve(mut stream: TcpStream, expected: &str) -> Option<Result<String, S
          close\r\n\r\n{message}",
         message.len()
     );
-    // An error here only means that the browser shows no page; the login goes on.
+    // If this fails, the browser shows no page, but the login continues.
     let _ = stream.write_all(response.as_bytes()).await;
     let _ = stream.shutdown().await;
     answer
 }
 
-/// Returns the query of a request for the callback, or an error if the query says that the login was refused. `None` if
-/// it is another request, also one with another state than `expected`: any web page can send such a request.
+/// Returns the query of a request for `CALLBACK_PATH`, or an error if the query says that the login was refused.
+/// `None` for any other request, and for one with a state other than `expected`: any web page can make the browser send
+/// such a request.
 fn callback_query(head: &str, expected: &str) -> Option<Result<String, String>> {
     let target = head.strip_prefix("GET ")?.split(' ').next()?;
     let (path, query) = target.split_once('?')?;

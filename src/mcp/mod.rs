@@ -1,9 +1,9 @@
 //! The MCP client: connects to the servers that the user has configured, and makes their tools, resources and prompts
 //! available.
 //!
-//! [`ServerPool`] is the interface: one per crew, shared by all agents. It knows no agents, permissions or tools of
-//! crewdeck; it starts servers, restarts them after a crash, and bounds whatever they send. A server runs under a
-//! supervisor, outside of the sandbox, and ends with crewdeck.
+//! [`ServerPool`] is the interface. A crew has one pool, which all its agents share. The pool does not deal with
+//! agents, permissions or crewdeck's own tools; it starts servers, restarts them after a crash, and limits the size of
+//! what they send. A server runs under a supervisor, outside of the sandbox, and ends with crewdeck.
 //!
 //! All texts of servers are untrusted and may contain control characters: callers escape them before they show them.
 

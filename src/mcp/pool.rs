@@ -1,4 +1,4 @@
-//! The pool of all configured servers of a crew.
+//! The MCP servers of a crew.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -29,29 +29,29 @@ use crate::domain::mcp::{ServerConfig, ServerStatus, ServerTransport};
 use crate::domain::redact::Redactor;
 use crate::domain::text::{clip, one_line};
 
-/// Maximum time for the servers to end at a shutdown before they are killed.
+/// Maximum time that servers may take to end when the pool shuts down. After this time, they are killed.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(2);
 /// Maximum time to wait until a killed server's task has ended.
 const KILL_TIMEOUT: Duration = Duration::from_secs(1);
-/// Maximum length of a server's target (command or URL) and of an unknown name, in characters.
+/// Maximum length, in characters, of a server's command or URL and of an unknown name in an error message.
 const TARGET_MAX: usize = 200;
-/// Maximum number of messages of a prompt.
+/// Maximum number of messages in a prompt of a server.
 const PROMPT_MESSAGES_MAX: usize = 64;
-/// Maximum length of a server's name and version, and of its protocol version, in characters.
+/// Maximum length, in characters, of a server's name with its version, and of its protocol version.
 const PROGRAM_MAX: usize = 100;
 
 /// The MCP servers of a crew. Cheap to clone; all clones are the same pool.
 ///
 /// Creating the pool starts nothing: no task, thread or timer exists for a server that was not started. All methods
-/// that start servers must be called within a Tokio runtime. When the last clone is dropped, the pool ends its servers;
-/// when crewdeck ends or is killed, the supervisors end them.
+/// that start servers must be called within a Tokio runtime. When the last clone is dropped, the pool ends its servers.
+/// When crewdeck ends or is killed, the supervisors end the servers.
 #[derive(Clone)]
 pub struct ServerPool {
     context: Arc<PoolContext>,
     servers: Arc<ServerTable>,
 }
 
-/// The servers by name. Dropping it ends them.
+/// The servers by name. When the table is dropped, the servers end.
 struct ServerTable(BTreeMap<String, Arc<Server>>);
 
 impl Drop for ServerTable {
@@ -63,8 +63,8 @@ impl Drop for ServerTable {
 }
 
 impl ServerPool {
-    /// Creates a pool. `on_event` is called from any task and must return at once. It must not own a clone of the pool,
-    /// which would then never be dropped. If two servers have the same name, the last one is used.
+    /// Creates a pool. `on_event` may be called from any task and must return quickly. It must not own a clone of the
+    /// pool, because the pool would then never be dropped. If several servers have the same name, the last one is used.
     pub fn new(
         configs: Vec<ServerConfig>,
         options: PoolOptions,
@@ -95,8 +95,8 @@ impl ServerPool {
     }
 
     /// Starts those of the named servers that do not run, in parallel, and waits until each is ready or could not be
-    /// started, at most [`PoolOptions::start_timeout`] and 2 s. Concurrent calls share one start. Servers that are
-    /// disabled, failed or need a login are not started; unknown names are ignored.
+    /// started. The wait is at most [`PoolOptions::start_timeout`] plus 2 s. Concurrent calls share one start. Servers
+    /// that are disabled, have failed or need a login are not started; unknown names are ignored.
     pub async fn ensure_started<S: AsRef<str>>(&self, names: &[S]) {
         let named: Vec<&Arc<Server>> = names
             .iter()
@@ -105,7 +105,7 @@ impl ServerPool {
         for server in &named {
             server.start(StartCause::Demand);
         }
-        // The start itself ends after its time-out; this leaves time to report that.
+        // A start ends after its time-out. The additional time is for reporting the result.
         let within = self.context.options.start_timeout + SHUTDOWN_TIMEOUT;
         join_all(named.iter().map(|server| server.settled(within, false))).await;
     }
@@ -115,7 +115,7 @@ impl ServerPool {
         self.servers.0.contains_key(name)
     }
 
-    /// Returns the name of the server that the user has typed, regardless of case.
+    /// Returns the configured name of the server that the user has typed as `typed`, regardless of case.
     pub fn named(&self, typed: &str) -> Option<&str> {
         let mut names = self.servers.0.keys().map(String::as_str);
         let exact = self
@@ -126,7 +126,7 @@ impl ServerPool {
         exact.or_else(|| names.find(|name| name.eq_ignore_ascii_case(typed)))
     }
 
-    /// Starts a server if [`ServerPool::ensure_started`] would, and does not wait.
+    /// Starts a server under the conditions of [`ServerPool::ensure_started`], without waiting.
     pub fn start(&self, name: &str) {
         if let Some(server) = self.servers.0.get(name) {
             server.start(StartCause::Demand);
@@ -141,9 +141,11 @@ impl ServerPool {
     }
 
     /// Calls the tool `name` (`mcp__SERVER__TOOL`). Starts the server if necessary, and waits while it is being started
-    /// or restarted. Each progress report is passed to `on_progress` and restarts the time-out (that of the server's
-    /// configuration, else 60 s); a call takes at most 30 times as long. When `cancel` is cancelled or the future is
-    /// dropped, the call is cancelled at the server.
+    /// or restarted. When `cancel` is cancelled or the future is dropped, tells the server that the call is cancelled.
+    ///
+    /// The call fails if the server sends no progress report within the time-out in its configuration, or 60 s if there
+    /// is none. Each report is passed to `on_progress` and restarts this time. In total, a call takes at most 30 times
+    /// as long.
     ///
     /// # Errors
     /// Fails if the server is not available, rejects the call or does not answer. A tool that fails is no error: it
@@ -189,7 +191,7 @@ impl ServerPool {
         .collect()
     }
 
-    /// Returns what a server says about itself; `None` unless it is ready.
+    /// Returns a server's name, version and instructions; `None` unless the server is ready.
     pub fn server_info(&self, name: &str) -> Option<McpServerInfo> {
         let peer = self.servers.0.get(name)?.peer()?;
         let info = peer.peer_info()?;
@@ -203,20 +205,23 @@ impl ServerPool {
         })
     }
 
-    /// Returns the last 64 KiB that a server wrote to its standard error or sent as log messages, over all its starts;
-    /// `None` if there is no such server. Not redacted; may contain control characters.
+    /// Returns the last 64 KiB that a server wrote to its standard error or sent as log messages since crewdeck
+    /// started, including those from before a restart. `None` if there is no such server. Not redacted; may contain
+    /// control characters.
     pub fn log_tail(&self, name: &str) -> Option<String> {
         Some(self.servers.0.get(name)?.log.text())
     }
 
-    /// Ends a server if it runs, and starts it, also if it is disabled, has failed or needs a login. Does not wait.
+    /// Ends a server if it runs, and starts it again. Also starts a server that is disabled, has failed or needs a
+    /// login. Does not wait.
     pub fn restart(&self, name: &str) {
         if let Some(server) = self.servers.0.get(name) {
             server.restart();
         }
     }
 
-    /// Ends a server and removes its tools (`true`), or lets it start again when it is needed (`false`). Does not wait.
+    /// With `true`, ends a server and removes its tools. With `false`, allows it to start again when an agent needs it.
+    /// Does not wait.
     pub fn set_disabled(&self, name: &str, is_disabled: bool) {
         if let Some(server) = self.servers.0.get(name) {
             server.set_wanted(if is_disabled {
@@ -264,7 +269,7 @@ impl ServerPool {
         Ok(())
     }
 
-    /// Returns the URL of a server and the file with its tokens.
+    /// Returns the URL of a server and the file with the server's tokens.
     fn login_file<'a>(&self, server: &'a Server) -> Result<(&'a str, CredentialFile), String> {
         match (&server.config.transport, &self.context.options.logins) {
             (ServerTransport::Http { url, .. }, Some(folder)) => {
@@ -277,7 +282,7 @@ impl ServerPool {
         }
     }
 
-    /// Lists at most 1000 resources of a server; none if it does not offer resources. Starts the server if necessary.
+    /// Lists at most 1000 resources of a server. Empty if the server offers none. Starts the server if necessary.
     ///
     /// # Errors
     /// Fails if the server is not available or does not answer.
@@ -294,8 +299,8 @@ impl ServerPool {
         }
     }
 
-    /// Lists at most 1000 templates of resources of a server. Empty if the server knows no templates. Starts the server
-    /// if necessary.
+    /// Lists at most 1000 resource templates of a server. Empty if the server does not support templates. Starts the
+    /// server if necessary.
     ///
     /// # Errors
     /// Fails if the server is not available or does not answer.
@@ -332,7 +337,7 @@ impl ServerPool {
         }
     }
 
-    /// Lists at most 1000 prompts of a server; none if it does not offer prompts. Starts the server if necessary.
+    /// Lists at most 1000 prompts of a server. Empty if the server offers none. Starts the server if necessary.
     ///
     /// # Errors
     /// Fails if the server is not available or does not answer.
@@ -382,8 +387,8 @@ impl ServerPool {
             .collect())
     }
 
-    /// Ends all servers in parallel: closes their input, waits at most 2 s, and kills those that still run with
-    /// everything that they have started. No server can be started afterwards.
+    /// Ends all servers in parallel: closes their input, waits at most 2 s, and kills those that still run together
+    /// with all processes that they have started. No server can be started afterwards.
     pub async fn shutdown(&self) {
         let tasks = self.servers.0.values().filter_map(|server| {
             server.set_wanted(Wanted::Ended);
@@ -394,7 +399,7 @@ impl ServerPool {
                 .await
                 .is_err()
             {
-                // This closes the connection to the server's supervisor, which then kills the server.
+                // Aborting the task closes the connection to the server's supervisor, which then kills the server.
                 task.abort();
                 let _ = tokio::time::timeout(KILL_TIMEOUT, task).await;
             }
@@ -419,8 +424,8 @@ fn unexpected(server: &Server, result: &ServerResult) -> CallError {
     }
 }
 
-/// Returns the command line or the URL of a server on one line, redacted. Of a URL only scheme, host, port and path are
-/// kept.
+/// Returns the command line or the URL of a server on one line, with secrets redacted. A URL is reduced to scheme,
+/// host, port and path.
 fn target(transport: &ServerTransport, redactor: &Redactor) -> String {
     let text = match transport {
         ServerTransport::Program { command, args, .. } => {

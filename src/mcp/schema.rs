@@ -1,8 +1,8 @@
 //! Converts the input schema of a server's tool to a form that all model vendors accept. Pure.
 //!
-//! One schema that a vendor does not accept makes it reject the whole request. Some interfaces accept no `$ref`; at the
-//! root, vendors accept no choice (`anyOf` and the like) and only property names of ASCII letters, digits, `_`, `.` and
-//! `-`.
+//! If a vendor does not accept the schema of one tool, it rejects the whole request. Some vendors accept no `$ref`. At
+//! the root of a schema, they accept no alternatives (`anyOf` and the like), and only property names that consist of
+//! ASCII letters, digits, `_`, `.` and `-`.
 
 mod keywords;
 
@@ -13,14 +13,14 @@ use crate::domain::text::{clip, one_line};
 
 /// Maximum size of a schema, in bytes of JSON.
 pub const SCHEMA_MAX: usize = 32 * 1024;
-/// Maximum depth of a schema, counted after its references are replaced.
+/// Maximum nesting depth of a schema, counted after its references are replaced.
 const DEPTH_MAX: usize = 32;
 /// Maximum length of the name of a property, in bytes.
 const PROPERTY_MAX: usize = 64;
-/// Maximum size of everything that is created while references are replaced, in bytes. More than [`SCHEMA_MAX`],
-/// because keywords beside a reference override parts of its target.
+/// Maximum size, in bytes, of everything that is created while references are replaced. Larger than [`SCHEMA_MAX`],
+/// because keywords next to a reference can override a part of what was created.
 const EXPANDED_MAX: usize = 4 * SCHEMA_MAX;
-/// Number of bytes for which a regular expression counts at least.
+/// Minimum number of bytes that a regular expression adds to the size of a schema, because checking it takes time.
 const PATTERN_COST: usize = 256;
 /// Keywords that vendors reject at the root and that are removed there. The model may then send input that the schema
 /// forbids, which the server itself rejects.
@@ -37,10 +37,10 @@ const NOT_AT_ROOT: &[&str] = &[
     "dependentSchemas",
 ];
 
-/// Returns a form of `schema` that the vendors accept.
+/// Returns `schema` in a form that all model vendors accept.
 ///
 /// # Errors
-/// Returns why it has no such form, as words that follow the name of the tool.
+/// Returns why `schema` has no such form, as words that follow the name of the tool in a message.
 pub fn for_vendors(schema: &Map<String, Value>) -> Result<Value, String> {
     let root = Value::Object(schema.clone());
     let too_large = || format!("its schema is larger than {} KiB", SCHEMA_MAX / 1024);
@@ -76,8 +76,8 @@ pub fn for_vendors(schema: &Map<String, Value>) -> Result<Value, String> {
     Ok(schema)
 }
 
-/// Returns `input` for a tool without the optional fields that are `null` although the tool's schema forbids that.
-/// Models send `null` for fields that they leave out, because the definitions of other tools require every field.
+/// Returns `input` without the optional fields that are `null` although `schema` does not allow `null` for them. Models
+/// send `null` for fields that they leave out, because crewdeck's own tools require every field.
 pub fn without_forbidden_nulls(
     mut input: Map<String, Value>,
     schema: &Value,
@@ -91,7 +91,7 @@ pub fn without_forbidden_nulls(
     input
 }
 
-/// Returns whether `schema` may allow `null`. False only if its type or its values say otherwise.
+/// Returns whether `schema` may allow `null`. False only if its `type` or `enum` excludes `null`.
 fn allows_null(schema: &Value) -> bool {
     let by_type = match &schema["type"] {
         Value::String(kind) => kind == "null",
@@ -116,7 +116,7 @@ struct Expander<'a> {
     root: &'a Value,
     /// The references that are being replaced, outermost first.
     path: Vec<String>,
-    /// Number of bytes that may still be created. It bounds schemas that references make exponentially larger.
+    /// Number of bytes that may still be created. The limit stops schemas that references make exponentially larger.
     room: usize,
 }
 
@@ -129,7 +129,8 @@ impl Expander<'_> {
         Ok(())
     }
 
-    /// Expands a schema. `true`, which allows any value, becomes an empty object: not all vendors accept it everywhere.
+    /// Expands a schema. The schema `true`, which allows any value, becomes an empty object, because some vendors do
+    /// not accept `true` everywhere.
     fn schema(&mut self, schema: &Value, depth: usize) -> Result<Value, String> {
         self.take_room(2, depth)?;
         Ok(match schema {
@@ -151,7 +152,7 @@ impl Expander<'_> {
             };
             self.take_room(key.len() + 4, depth)?;
             let value = match (kind, value) {
-                // `true` and `false` say whether further properties are allowed.
+                // In `additionalProperties`, vendors accept `true` and `false`.
                 (KeywordKind::Schema, Value::Bool(_)) if key == "additionalProperties" => {
                     value.clone()
                 }
@@ -169,7 +170,7 @@ impl Expander<'_> {
                     Value::Object(named)
                 }
                 _ => {
-                    // The check of a regular expression takes longer than its length.
+                    // A regular expression takes longer to check than its length suggests, so it counts as more bytes.
                     let least = if key == "pattern" { PATTERN_COST } else { 0 };
                     self.take_room(size(value).max(least), depth)?;
                     value.clone()
@@ -180,15 +181,16 @@ impl Expander<'_> {
         if let Some(Value::String(reference)) = fields.get("$ref") {
             self.add_target(reference, &mut out, depth)?;
         }
-        // A vendor rejects a list without a schema for its items.
+        // Vendors reject a list without a schema for the items.
         if may_be_list(&out) && !out.contains_key("items") {
             out.insert("items".into(), Value::Object(Map::new()));
         }
         Ok(out)
     }
 
-    /// Adds the target of `$ref` to the schema `out` beside it. A keyword there, such as a description, overrides that of
-    /// the target. A recursive reference adds nothing, so anything is allowed there.
+    /// Adds the schema to which `reference`, the value of a `$ref`, refers to `out`, the schema with the `$ref`. A
+    /// keyword that is already in `out`, such as a description, stays. A recursive reference adds nothing, so `out`
+    /// then allows any value.
     fn add_target(
         &mut self,
         reference: &String,

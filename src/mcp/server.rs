@@ -1,4 +1,4 @@
-//! One server: its task, which starts it, restarts it after a crash and ends it, and the requests to it.
+//! One MCP server: the task that starts it, restarts it after a crash and ends it, and the requests to it.
 
 mod requests;
 mod serve;
@@ -19,12 +19,12 @@ use super::log_tail::LogTail;
 use super::types::{McpTool, PoolEvent, PoolOptions};
 use crate::domain::mcp::{ServerConfig, ServerState};
 
-/// Maximum number of restarts after crashes in a row; after one more crash the server has failed.
+/// Maximum number of restarts after consecutive crashes. After one more crash, the server counts as failed.
 const RESTARTS_MAX: u32 = 5;
-/// Maximum time before a restart.
+/// Maximum wait before a restart.
 const RESTART_DELAY_MAX: Duration = Duration::from_secs(60);
 
-/// Maximum number of notices of a server in [`NOTICES_PERIOD`]; the last one says that further ones are left out.
+/// Maximum number of notices about a server in [`NOTICES_PERIOD`]. The last one says that further notices are left out.
 const NOTICES_MAX: u32 = 10;
 const NOTICES_PERIOD: Duration = Duration::from_secs(60);
 
@@ -37,13 +37,13 @@ pub struct PoolContext {
     pub root: String,
 }
 
-/// Whether a server may run, as the user and the pool have decided.
+/// Whether the user and the pool allow a server to run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Wanted {
-    /// It may run, and is started when it is needed.
+    /// The server may run. It starts when it is needed.
     Available,
     Disabled,
-    /// The pool shuts down.
+    /// The pool shuts down, so the server must end and not start again.
     Ended,
 }
 
@@ -55,11 +55,11 @@ pub enum StartCause {
     User,
 }
 
-/// What the task of a server watches: if it changes, the task ends the connection.
+/// Changes that the task of a server watches. When the value changes, the task ends the connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct ServerControl {
     wanted: Wanted,
-    /// Increases with each restart by the user.
+    /// The number of restarts that the user has requested.
     restarts: u64,
 }
 
@@ -71,39 +71,40 @@ pub struct Server {
     context: Arc<PoolContext>,
     control: watch::Sender<ServerControl>,
     state: watch::Sender<ServerState>,
-    /// Notified to end the connection: a call could not reach the server, or the server demands a login.
+    /// Notified to end the connection, because a call could not reach the server or the server demands a login.
     disconnect: Notify,
     running: Mutex<Running>,
 }
 
-/// What changes while a server runs.
+/// The part of a server's state that changes while it runs.
 struct Running {
-    /// The task that runs the server. It removes itself from here while it holds this lock, so that there is never a
-    /// second one.
+    /// The task that runs the server. At its end, it sets this field to `None` under the lock, so that there is never a
+    /// second task.
     task: Option<JoinHandle<()>>,
     link: Option<Link>,
     last_error: String,
     last_notice: Option<String>,
-    /// When the current [`NOTICES_PERIOD`] began, and the number of notices since then.
+    /// The start of the current [`NOTICES_PERIOD`], and the number of notices since then.
     notices: (Instant, u32),
-    /// The last notice about tools that are left out. The same notice is not repeated after a restart.
+    /// The last notice about tools that are left out. It is not repeated after a restart if it has not changed.
     last_listing_notice: Option<String>,
-    /// Set if the server has demanded a login since its last start.
+    /// The header with which the server has demanded a login since its last start; `None` if it has demanded none.
     challenge: Option<LoginChallenge>,
-    /// The handshake that succeeded last.
+    /// The handshake that succeeded last. The next connection tries it first.
     handshake: Handshake,
 }
 
 /// How an attempt to run a server ended.
 enum RunEnd {
-    /// The server was restarted or disabled by the user, or the pool ends it.
+    /// The user restarted or disabled the server, or the pool ends it.
     ControlChanged,
     NotApproved,
     NeedsLogin,
     Failed(String),
     Crashed {
         why: String,
-        /// Whether it was ready for [`PoolOptions::stable_after`], so that earlier crashes no longer count.
+        /// Whether the server was ready for [`PoolOptions::stable_after`] before it crashed. Earlier crashes then no
+        /// longer count.
         was_stable: bool,
     },
 }
@@ -181,7 +182,8 @@ impl Server {
         });
     }
 
-    /// Starts the server's task, unless there is one or the server's state forbids a start for `cause`. Does not wait.
+    /// Starts the server's task. Does nothing if the task is already running or the server's state forbids a start for
+    /// `cause`. Does not wait.
     pub fn start(self: &Arc<Self>, cause: StartCause) {
         let mut running = self.lock();
         let may_start = match self.state() {
@@ -204,7 +206,8 @@ impl Server {
         });
     }
 
-    /// Ends the server if it runs, and starts it in any state, also if it is disabled. Does not wait.
+    /// Ends the server if it runs, and starts it again, even if it is disabled, has failed or needs a login. Does not
+    /// wait.
     pub fn restart(self: &Arc<Self>) {
         self.control.send_modify(|control| {
             control.restarts += 1;
@@ -216,7 +219,7 @@ impl Server {
         self.start(StartCause::User);
     }
 
-    /// Sets whether the server may run. Has no effect after [`Wanted::Ended`]. Does not start a server.
+    /// Sets whether the server may run. Does not start it. Has no effect once [`Wanted::Ended`] is set.
     pub fn set_wanted(&self, wanted: Wanted) {
         self.control.send_if_modified(|control| {
             let is_change = control.wanted != Wanted::Ended && control.wanted != wanted;
@@ -246,8 +249,8 @@ impl Server {
         self.lock().task.take()
     }
 
-    /// Waits while the server is starting, and while it is being restarted after a crash if `includes_restarts`; at
-    /// most `within`. Returns the state afterwards.
+    /// Waits at most `within` while the server is starting and, if `includes_restarts`, while it is being restarted
+    /// after a crash. Returns the state after the wait.
     pub async fn settled(&self, within: Duration, includes_restarts: bool) -> ServerState {
         let mut state = self.state.subscribe();
         let is_settled = |state: &ServerState| match state {
@@ -260,12 +263,12 @@ impl Server {
             | ServerState::NeedsLogin
             | ServerState::Failed { .. } => true,
         };
-        // After a time-out, the current state is returned too.
+        // If the time is over, the current state is returned.
         let _ = tokio::time::timeout(within, state.wait_for(is_settled)).await;
         self.state()
     }
 
-    /// Runs the server, with restarts after crashes, until it must end or cannot run.
+    /// Runs the server and restarts it after crashes, until it is ended, fails, or waits for an approval or a login.
     async fn run(self: Arc<Self>) {
         let mut control = self.control.subscribe();
         let mut crashes = 0;
@@ -296,7 +299,7 @@ impl Server {
                 }
             };
             let mut running = self.lock();
-            // What the user or the pool has decided in the meantime overrides how the run ended.
+            // If the user or the pool has decided otherwise in the meantime, that decision determines the state.
             let now = *self.control.borrow();
             if has_changed || now != seen {
                 match now.wanted {
@@ -331,8 +334,8 @@ impl Server {
         }
     }
 
-    /// Waits before a restart. `crashes` is the number of crashes in a row. A change of the control ends the wait; returns
-    /// whether it did.
+    /// Waits before a restart. `crashes` is the number of consecutive crashes. A change of the control value ends the
+    /// wait early; returns whether it did.
     async fn wait_for_restart(
         &self,
         why: String,
@@ -371,7 +374,7 @@ impl Server {
         }
     }
 
-    /// Returns the SDK's handle of the connection; `None` unless the server is ready.
+    /// Returns the SDK's handle for sending requests to the server; `None` unless the server is ready.
     pub fn peer(&self) -> Option<Peer<RoleClient>> {
         Some(self.lock().link.as_ref()?.peer.clone())
     }

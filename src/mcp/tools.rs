@@ -1,4 +1,4 @@
-//! Converts the tools that a server lists to the form that agents use, with bounds. Pure.
+//! Converts the tools that an MCP server lists to the form that agents use, with limits on number and size. Pure.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,7 @@ use crate::domain::text::{clip, one_line};
 
 /// Maximum number of tools of one server.
 pub const TOOLS_MAX: usize = 256;
-/// Maximum length of a description, in bytes without the mark of a cut.
+/// Maximum length of a description in bytes, without the note that says how much was cut.
 pub const DESCRIPTION_MAX: usize = 2 * 1024;
 /// Maximum length of the name that a server gives to a tool, in bytes.
 const NAME_MAX: usize = 256;
@@ -23,14 +23,14 @@ const NAMED_MAX: usize = 5;
 /// The usable tools of a server.
 #[derive(Debug, Default, PartialEq)]
 pub struct ListedTools {
-    /// Sorted by name.
+    /// The tools, sorted by name.
     pub tools: Vec<McpTool>,
-    /// Says which tools are left out and why; `None` if none is.
+    /// Says which tools were left out and why; `None` if none were.
     pub notice: Option<String>,
 }
 
-/// Converts the tools that the server of `config` lists. At most [`TOOLS_MAX`]; tools that models cannot use are left
-/// out.
+/// Converts the tools that the server of `config` lists, at most [`TOOLS_MAX`]. Leaves out tools that models cannot
+/// use.
 pub fn convert(config: &ServerConfig, listed: Vec<Tool>) -> ListedTools {
     let mut tools: Vec<McpTool> = Vec::new();
     let mut left_out = Vec::new();
@@ -85,7 +85,7 @@ fn convert_one(config: &ServerConfig, tool: Tool) -> Result<McpTool, String> {
     })
 }
 
-/// Returns the first `max` bytes of `text`, with a mark that says how many bytes are cut.
+/// Returns the first `max` bytes of `text`, with a note that says how many bytes were cut. A shorter text is unchanged.
 pub fn cut_end(text: &str, max: usize) -> String {
     if text.len() <= max {
         return text.into();

@@ -1,4 +1,4 @@
-//! What the pool returns and reports: tools, results, resources, prompts, events and errors.
+//! What the pool of MCP servers returns and reports: results, resources, prompts, events and errors.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -8,24 +8,26 @@ use crate::domain::chat::Role;
 use crate::domain::mcp::ServerConfig;
 pub use crate::domain::mcp::{McpTool, ToolCatalog};
 
-/// Settings of a pool.
+/// Settings of a pool of MCP servers.
 #[derive(Clone)]
 pub struct PoolOptions {
-    /// The project directory: the work directory of servers, and the root that servers get.
+    /// The project directory: the work directory of servers, and the root that crewdeck reports to them.
     pub project: PathBuf,
-    /// The program that runs as the supervisor of servers. `None`: only the process group of a server is killed.
+    /// The program that runs as the supervisor of servers. With `None`, servers run without a supervisor, and only a
+    /// server's process group is killed.
     pub supervisor: Option<PathBuf>,
-    /// Maximum time from the start of a server until it has listed its tools.
+    /// Maximum time from the start of a server until it has sent its list of tools.
     pub start_timeout: Duration,
-    /// Time before the restart after the first crash. It doubles with each further crash in a row, up to a minute.
+    /// Wait before the restart after the first crash. It doubles with each further consecutive crash, up to one minute.
     pub restart_delay: Duration,
-    /// A server that was ready for at least this time before it crashes starts a new row of crashes.
+    /// Time for which a server must have been ready before a crash, so that earlier crashes no longer count as
+    /// consecutive.
     pub stable_after: Duration,
     /// Returns whether a server may be started. Called on a blocking thread before each start, also before a restart.
     pub is_approved: Arc<dyn Fn(&ServerConfig) -> bool + Send + Sync>,
-    /// How requests of servers for input are answered.
+    /// How crewdeck answers when a server requests input from the user.
     pub elicitation: ElicitationAnswer,
-    /// The folder for the tokens of servers that the user logs in to. `None`: the user cannot log in.
+    /// The folder for the tokens of servers to which the user logs in. With `None`, the user cannot log in.
     pub logins: Option<PathBuf>,
 }
 
@@ -45,50 +47,52 @@ impl PoolOptions {
     }
 }
 
-/// How requests of servers for input of the user (elicitation) are answered.
+/// How crewdeck answers when a server requests input from the user (elicitation).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ElicitationAnswer {
-    /// The client does not announce that it supports elicitation. A request that comes nevertheless is declined, and a
-    /// notice says so.
+    /// crewdeck does not announce support for elicitation. If a server requests input nevertheless, the request is
+    /// declined, and a notice tells the user.
     Decline,
-    /// A form is accepted with its default values.
+    /// A request for a form is accepted with the form's default values.
     AcceptDefaults,
 }
 
 /// Something that happened in the pool.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PoolEvent {
-    /// The state of a server changed; [`super::ServerPool::status`] returns it.
+    /// The state of a server changed; [`super::ServerPool::status`] returns the new state.
     StateChanged { server: String },
-    /// The tools changed; [`super::ServerPool::tools`] returns them.
+    /// The tools of a server changed; [`super::ServerPool::tools`] returns the new list.
     ToolsChanged { generation: u64 },
-    /// A server said that its resources or prompts changed.
+    /// A server reported that its resources or prompts changed.
     ListsChanged { server: String },
     /// A message for the user, without control characters: a crash, tools that are left out, a declined request for
     /// input.
     Notice { server: String, text: String },
 }
 
-/// The result of a tool call, the content of a resource or a message of a prompt.
+/// The result of a tool call, or a message of a prompt.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct McpContent {
-    /// At most 100 KiB; if more came, the middle is cut, and a mark says how much. A line in brackets stands for each
-    /// image and for each content that cannot be shown.
+    /// The text, at most 100 KiB. If the server sent more, the middle is cut, and a note says how much. Each image, and
+    /// each content that cannot be shown, is represented by a line in brackets.
     pub text: String,
-    /// At most 8, in the order of their lines in `text`.
+    /// The images, at most 8, in the order of the lines in `text` that represent them.
     pub images: Vec<McpImage>,
-    /// Whether the tool says that it failed.
+    /// Whether the server says that the tool failed.
     pub is_error: bool,
 }
 
-/// The content of a resource, in the order in which the server sent it.
+/// The content of a resource, with each kind of content in the order in which the server sent it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ResourceContent {
-    /// The texts, joined; each with its URI if there are several. Bounded by the length of a server's message.
+    /// All texts of the resource, joined. If there are several, each is preceded by its URI. The text is not shortened;
+    /// only the size of a server's message limits it. `None` if there is no text.
     pub text: Option<String>,
-    /// At most 8.
+    /// The images of the resource, at most 8.
     pub images: Vec<McpImage>,
-    /// What is neither text nor image, or too large: one line each.
+    /// One line for each part of the resource that is not used: it is neither text nor an image, is too large or is
+    /// damaged.
     pub refused: Vec<String>,
 }
 
@@ -96,7 +100,7 @@ pub struct ResourceContent {
 #[derive(Clone, PartialEq, Eq)]
 pub struct McpImage {
     pub media_type: String,
-    /// At most 16 MiB.
+    /// The data of the image, at most 16 MiB.
     pub bytes: Vec<u8>,
 }
 
@@ -107,14 +111,15 @@ impl std::fmt::Debug for McpImage {
     }
 }
 
-/// What a server says about itself.
+/// What a server reports about itself when crewdeck connects.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct McpServerInfo {
-    /// Name and version on one line, at most 100 characters.
+    /// The name and the version of the server's program on one line, at most 100 characters.
     pub program: String,
-    /// The version of the protocol.
+    /// The version of the protocol that crewdeck and the server use.
     pub protocol: String,
-    /// How models should use the server; at most 2 KiB and a mark if it is cut, empty if there are none.
+    /// The server's instructions for models; empty if there are none. At most 2 KiB, with a note at the end if they
+    /// were cut.
     pub instructions: String,
 }
 
@@ -123,7 +128,7 @@ pub struct McpServerInfo {
 pub struct CallProgress {
     pub done: f64,
     pub total: Option<f64>,
-    /// At most 200 characters on one line, without control characters.
+    /// The server's text about the progress: one line of at most 200 characters, without control characters.
     pub message: String,
 }
 
@@ -132,9 +137,9 @@ pub struct McpResource {
     pub uri: String,
     pub name: String,
     pub description: String,
-    /// The media type; empty if the server gives none.
+    /// The media type of the content; empty if the server does not report it.
     pub media_type: String,
-    /// The size in bytes, if the server gives it.
+    /// The size of the content in bytes; `None` if the server does not report it.
     pub size: Option<u64>,
 }
 
@@ -158,7 +163,8 @@ pub struct McpPromptMessage {
     pub content: McpContent,
 }
 
-/// Why a call has no result. The model and the user see the text, which contains no control characters.
+/// Why a request to an MCP server has no result. The error's text is for models and users and has no control
+/// characters.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CallError {
     #[error("there is no MCP server '{0}'")]
@@ -187,7 +193,7 @@ pub enum CallError {
         message: String,
         code: i32,
     },
-    /// The protocol does not allow the answer to this request, or the answer needs something that crewdeck does not
+    /// The answer does not fit the request according to the protocol, or needs something that crewdeck does not
     /// support.
     #[error("the MCP server '{server}' {what}")]
     Unexpected { server: String, what: String },

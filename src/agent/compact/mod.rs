@@ -27,15 +27,15 @@ pub use summary_prompt::{SummaryForm, SummaryRequest, question};
 pub const WINDOW_ASSUMED: u64 = 100_000;
 /// Default of [`LengthLimit::compact_at`].
 pub const COMPACT_AT: u64 = 80;
-/// Old tool results are replaced only if that frees at least this share of the context window, in percent. Otherwise
-/// the conversation is summarised.
+/// Minimum share of the context window, in percent, that replacing old tool results must free. If it would free less,
+/// the conversation is summarised instead.
 const SMALL_WORTH: u64 = 25;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LengthLimit {
     /// The model's context window, in tokens.
     pub window: u64,
-    /// When the conversation fills this share of the window, in percent (1 to 95), it is shortened.
+    /// The share of the context window, in percent (1 to 95), at which the conversation is shortened.
     pub compact_at: u64,
 }
 

@@ -7,7 +7,7 @@ use crate::domain::ids::CallId;
 
 /// Number of newest tool results that are never replaced, as in learn-claude-code.
 const KEEP_RECENT: usize = 3;
-/// Tool results of at most this many characters are not replaced, as in learn-claude-code.
+/// Maximum length, in characters, of a tool result that is too short to be worth replacing, as in learn-claude-code.
 const SHORT: usize = 100;
 /// Tools whose results are never replaced, because the model still needs file contents and skills.
 const KEPT_TOOLS: &[&str] = &["read_file", "load_skill"];

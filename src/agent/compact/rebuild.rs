@@ -13,11 +13,11 @@ const SKILL_TOOL: &str = "load_skill";
 /// The start tag of the block that contains the user's own messages after a compaction. Transcripts contain it, so it
 /// must not change.
 const SAID: &str = "<person-said>";
-/// The start of a loaded skill's text.
+/// The start of the text that the tool `load_skill` returns.
 const SKILL: &str = "<skill name=";
 
-/// Text blocks that the crew adds to a conversation begin with one of these texts. All other text blocks are the user's
-/// own messages.
+/// The beginnings of the text blocks that the crew adds to a conversation. Text blocks that begin otherwise are the
+/// user's own messages.
 const CREW: &[&str] = &[
     "[Conversation compressed.",
     ATTACHED,
@@ -50,8 +50,8 @@ pub struct KeptState {
     pub work: Option<u64>,
 }
 
-/// Returns the message that replaces the conversation `messages`. Its maximum size is about `room` bytes: a third each
-/// for the summary, the user's messages and the skills.
+/// Returns the message that replaces the conversation `messages`. `room` is its approximate maximum size in bytes: a
+/// third each for the summary, the user's messages and the skills.
 pub fn rebuild(messages: &[Message], summary: &str, keep: &KeptState, room: usize) -> Message {
     let part = room / 3;
     let summary = match summary.trim() {
@@ -127,8 +127,8 @@ fn said(messages: &[Message], room: usize) -> Option<Block> {
     (!text.is_empty()).then(|| Block::text(format!("{SAID}\n{text}\n</person-said>")))
 }
 
-/// Returns the loaded skills, each once, oldest first. Newer skills take precedence: if `room` bytes are used up, a
-/// note replaces the text of a skill.
+/// Returns the loaded skills, each once, oldest first. If their texts need more than `room` bytes, the newer ones are
+/// kept and a note replaces the text of each other skill.
 fn skills(messages: &[Message], room: usize) -> Vec<Block> {
     let calls: HashSet<&CallId> = messages
         .iter()

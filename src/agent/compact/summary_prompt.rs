@@ -27,13 +27,14 @@ pub enum SummaryForm {
     /// the server's prompt cache applies.
     Appended,
     /// The conversation as one text, shortened to fit the model's window. Used if the server refuses the conversation
-    /// as too long, or if [`SummaryForm::Appended`] gives an empty summary.
+    /// as too long, or if the answer to [`SummaryForm::Appended`] is empty.
     Digest,
 }
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct SummaryRequest {
-    /// The system prompt of the request, which then has no tools. `None`: the agent's own system prompt and tools.
+    /// The system prompt of the request, which then has no tools. With `None`, the request has the system prompt and
+    /// the tools of the agent.
     pub system: Option<String>,
     /// The conversation, followed by the prompt for the summary.
     pub messages: Vec<Message>,

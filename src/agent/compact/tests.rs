@@ -92,7 +92,7 @@ fn plan_depends_on_length_and_prunable_results() {
     for (messages, context, small, whole) in [
         (&rich, 799, false, false),
         (&rich, 800, true, false),
-        // Pruning would not free enough.
+        // Replacing tool results would not free enough, so the conversation is summarised.
         (&rich, 1400, false, true),
         (&poor, 799, false, false),
         (&poor, 800, false, true),
@@ -204,7 +204,7 @@ fn user_messages_differ_from_crew_texts() {
     let expected =
         "<person-said>\n<b>bold</b> is lost in the page\n---\n[1/2] and links too\n</person-said>";
     assert_eq!(kept, expected);
-    // The same after the next summary.
+    // The next compaction returns the same block.
     let second = rebuild(&[first], "s", &KeptState::default(), 10_000);
     assert_eq!(second.blocks[1], Block::text(expected));
 }

@@ -23,7 +23,8 @@ pub struct Calls {
 }
 
 impl Calls {
-    /// Groups `calls`: consecutive calls of the tools in `side_by_side` run in parallel, all others one by one.
+    /// Splits `calls` into groups. Consecutive calls of the tools in `side_by_side` run in parallel, at most
+    /// `BATCH_MAX` at a time; all others run one by one.
     pub fn new(calls: Vec<ToolCall>, side_by_side: &BTreeSet<String>) -> Calls {
         let mut this = Calls {
             order: calls.iter().map(|c| c.id.clone()).collect(),
@@ -62,7 +63,7 @@ impl Calls {
         this
     }
 
-    /// Returns the next calls to run in parallel. `None` while calls are running, and after the last ones.
+    /// Returns the next calls to run in parallel. `None` while calls are running, and after the last calls.
     pub fn next_batch(&mut self) -> Option<Vec<ToolCall>> {
         if !self.running.is_empty() {
             return None;

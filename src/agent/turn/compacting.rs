@@ -29,11 +29,12 @@ const NO_GAIN: &str = "Not compacted: the summary would not be shorter.";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum AfterSummary {
-    /// Makes the model call that was due.
+    /// After the summary, the model call that was due is made.
     Call,
-    /// Makes the model call that was due. The user requested the summary, so it does not count as a sign of a loop.
+    /// After the summary, the model call that was due is made. The user requested the summary, so it does not count as
+    /// a sign of a loop.
     CallRequestedByUser,
-    /// Ends the turn: the user requested the summary between turns or during the last answer.
+    /// After the summary, the turn ends: the user requested the summary between turns or during the last answer.
     EndTurn,
 }
 
@@ -49,8 +50,8 @@ pub(super) struct Summary {
 #[derive(Debug, Clone, Default)]
 pub(super) struct Length {
     set: LengthLimit,
-    /// The window, in tokens, estimated from the last request that the server refused as too long. `None` if it refused
-    /// none.
+    /// The size of the window, in tokens, estimated from the last request that the server refused as too long. `None`
+    /// if the server refused none.
     learned: Option<u64>,
     /// The number of tokens in system prompt and tools, which precede every conversation.
     prefix_tokens: u64,
@@ -59,7 +60,8 @@ pub(super) struct Length {
     counted: Option<u64>,
     /// The estimated number of tokens in the messages after the last answer.
     since: u64,
-    /// Whether the model has not answered since the last summary. Another summary would then not help.
+    /// Whether the model has not answered since the last summary. If so, another summary would not make the
+    /// conversation shorter.
     is_fresh: bool,
     was_warned: bool,
 }
@@ -115,8 +117,8 @@ impl Length {
         self.budget().limit().saturating_sub(self.prefix_tokens)
     }
 
-    /// Returns the number of tokens that the conversation has after `new` replaces its messages `old`. `before` is the
-    /// number of tokens before that. Returns `None` if the conversation would not become shorter.
+    /// Returns the estimated number of tokens that the conversation has after `new` replaces its messages `old`.
+    /// `before` is the number of tokens with `old`. Returns `None` if the conversation would not become shorter.
     ///
     /// `before` may be the server's count. It can be higher than an estimate, for example with images, or lower, if the
     /// server does not count system prompt and tools. So `before` cannot be compared with an estimate of `new`.
@@ -132,8 +134,8 @@ impl Length {
         Some(u64::try_from(scaled).unwrap_or(before))
     }
 
-    /// Returns a warning that the window is too small to shorten the conversation. Empty if the warning was given
-    /// before.
+    /// Returns the effect that warns the user that system prompt and tools leave too little of the window for a
+    /// summary. Empty if the user was already warned.
     fn warn(&mut self) -> Vec<TurnEffect> {
         if std::mem::replace(&mut self.was_warned, true) {
             return vec![];
@@ -152,7 +154,7 @@ impl Length {
 }
 
 impl Turn {
-    /// Sets the limit on the length of the conversation. `prefix_tokens` is the number of tokens in system prompt and
+    /// Sets at which length the conversation is shortened. `prefix_tokens` is the number of tokens in system prompt and
     /// tools.
     pub fn set_budget(&mut self, budget: LengthLimit, prefix_tokens: u64) {
         self.length.set(budget, prefix_tokens);
@@ -320,7 +322,7 @@ impl Turn {
                 None => self.call(),
             },
             AfterSummary::EndTurn if self.pending_texts.is_empty() => self.end(TurnEnd::Done),
-            // Text that arrived meanwhile starts a turn, as it would have without the summary.
+            // Text that arrived while the summary was made starts a turn, as it would have without the summary.
             AfterSummary::EndTurn => {
                 self.phase = TurnPhase::Idle;
                 self.say(Vec::new())
@@ -329,7 +331,7 @@ impl Turn {
         effects
     }
 
-    /// Adds a text to the first message, which a summary has just become.
+    /// Adds a text to the first message. Called right after a summary has replaced the conversation by this message.
     pub fn add_context(&mut self, text: String) {
         let messages: &mut Vec<Message> = Arc::make_mut(&mut self.messages);
         if let Some(first) = messages.first_mut() {
@@ -339,7 +341,8 @@ impl Turn {
         }
     }
 
-    /// Returns whether the user has requested the summary that is being made, and its focus; `None` if none is.
+    /// Returns whether the user requested the summary that the model is writing, and the summary's focus. `None` if the
+    /// model is writing no summary.
     pub fn compaction(&self) -> Option<(bool, &str)> {
         match &self.phase {
             TurnPhase::Summarising(summary) => {
@@ -349,8 +352,8 @@ impl Turn {
         }
     }
 
-    /// Goes on without the compaction that a hook prevents. Ends the turn if the server has refused the conversation as
-    /// too long, because the model cannot answer it.
+    /// Continues without the compaction that a hook prevents. If the server has refused the conversation as too long,
+    /// ends the turn instead, because the model cannot answer such a conversation.
     pub(super) fn compaction_refused(&mut self, why: &str) -> Vec<TurnEffect> {
         let TurnPhase::Summarising(summary) = &self.phase else {
             return vec![];

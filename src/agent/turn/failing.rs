@@ -13,7 +13,7 @@ impl Turn {
     pub(super) fn empty(&mut self) -> Vec<TurnEffect> {
         self.empty_answers += 1;
         if self.empty_answers < EMPTY_MAX {
-            // The same request again would often get an empty answer again.
+            // The model would often answer the same request with an empty answer again, so a text is added.
             self.pending_texts.insert(0, Block::text(EMPTY));
             return self.gather();
         }
@@ -70,8 +70,8 @@ impl Turn {
         }
     }
 
-    /// Ends a turn because a budget does not allow its next model call. Text that arrived during the turn goes into the
-    /// conversation.
+    /// Ends a turn because a budget or a hook prevents its next model call. Text that arrived during the turn is added
+    /// to the conversation.
     pub(super) fn stopped(&mut self, why: String) -> Vec<TurnEffect> {
         match self.phase {
             TurnPhase::Calling | TurnPhase::Summarising(_) => {

@@ -14,25 +14,27 @@ pub enum TurnInput {
     /// Text from the user, a claimed task or the crew. Starts a turn, or is added before the next model call of the
     /// running turn.
     Say(Vec<Block>),
-    /// Answers [`TurnEffect::CheckMail`]: the waiting messages, as text; may be empty.
+    /// Answers [`TurnEffect::CheckMail`]: everything that waits for the agent, as blocks of a conversation message; may
+    /// be empty.
     Mail(Vec<Block>),
     /// Answers [`TurnEffect::Call`]: the model's whole answer.
     Replied(Reply),
     /// Answers [`TurnEffect::Call`]: the call failed.
     ModelFailed {
         error: ModelError,
-        /// A random number from 0 to 1, so that several agents do not retry at the same time.
+        /// A random number from 0 to 1. It varies the wait before a retry, so that agents do not retry at the same
+        /// time.
         jitter: f64,
     },
     /// Answers [`TurnEffect::Wait`]: the wait is over.
     RetryDue,
-    /// Answers one call of [`TurnEffect::Run`].
+    /// Answers [`TurnEffect::Run`] with the result of one of its calls.
     ToolDone {
         call: CallId,
         content: String,
         outcome: Outcome,
     },
-    /// Images of the result of a call, for the message with the results.
+    /// The images in the result of a tool call. They go into the same message as the results.
     ResultImages(Vec<Block>),
     /// The agent replaced its todo list. The value says whether the list has open items.
     TodoSet(bool),
@@ -52,7 +54,7 @@ pub enum TurnInput {
     },
     /// Answers [`TurnEffect::Summarise`]: a hook prevents the compaction.
     CompactionRefused {
-        /// Why the hook prevents it.
+        /// Why the hook prevents the compaction.
         why: String,
     },
     /// Answers [`TurnEffect::Archive`]: the whole conversation is on disk.
@@ -63,14 +65,14 @@ pub enum TurnInput {
         why: String,
     },
     /// Answers [`TurnEffect::Call`] and [`TurnEffect::Summarise`]: the model was not called, because a budget is used
-    /// up.
+    /// up or a hook stops the agent.
     Stop {
-        /// Why the budget does not allow the call, in one line.
+        /// Why the model must not be called, in one line.
         why: String,
     },
     /// The turn was interrupted, for example by the user, or because its task was taken from the agent.
     Interrupt {
-        /// The part of the model's answer that has arrived; empty if there is none.
+        /// The part of the model's answer that has arrived; empty if nothing has arrived or no model call was running.
         partial: String,
     },
 }
@@ -84,7 +86,7 @@ impl TurnInput {
 /// What [`super::Turn::step`] asks the driver to do.
 #[derive(Debug, Clone, PartialEq)]
 pub enum TurnEffect {
-    /// Check the inbox. The driver answers with [`TurnInput::Mail`].
+    /// Read the inbox and everything else that waits for the agent. The driver answers with [`TurnInput::Mail`].
     CheckMail,
     /// Write a conversation message to disk, and only then acknowledge the inbox messages in it.
     Save(Message),

@@ -80,7 +80,7 @@ fn summary_is_requested_only_above_the_limit() {
     assert_eq!(effects.last(), Some(&TurnEffect::Call));
     let (mut turn, effects) = grown(800, "fine");
     assert_eq!(asks(&effects).system, None);
-    // Text after the last count is included.
+    // Text that was added after the last count is included.
     let (_, effects) = grown(700, &"x".repeat(500));
     asks(&effects);
 
@@ -105,7 +105,7 @@ fn summary_is_requested_only_above_the_limit() {
     assert_eq!(compaction.before, 801);
     assert!(compaction.after < 300, "{compaction:?}");
     assert_eq!(chat::validate(&turn.messages()), Ok(()));
-    // The turn continues.
+    // The turn continues after the compaction.
     let effects = turn.step(reply(vec![Block::text("done")], StopReason::EndTurn, 90));
     assert_eq!(effects.last(), Some(&TurnEffect::End(TurnEnd::Done)));
 }
@@ -423,7 +423,7 @@ fn compaction_requested_during_last_answer_runs_after_it() {
     turn.step(reply(vec![Block::text("s")], StopReason::EndTurn, 300));
     let effects = turn.step(keep());
     assert_eq!(effects.last(), Some(&TurnEffect::End(TurnEnd::Done)));
-    // An interrupt drops the request.
+    // An interrupt drops the user's request for a compaction.
     let (mut turn, _) = grown(300, "fine");
     let focus = String::new();
     turn.step(TurnInput::Compact { focus });

@@ -1,4 +1,4 @@
-//! Step tables of a turn that repeats itself or goes on for too long.
+//! Step tables of a turn that repeats itself or continues for too long.
 
 use super::tests::{asks, calling, done, reads, text, tool};
 use super::*;

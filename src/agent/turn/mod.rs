@@ -39,8 +39,8 @@ const PAUSE_MAX: u32 = 10;
 /// The reminder to update the todo list, in the wording of learn-claude-code.
 pub const REMINDER: &str = "<reminder>Update your todos.</reminder>";
 
-/// Separates two user messages that share one conversation message because the user stopped the answer to the first
-/// before it began.
+/// A text between two messages of the user that are in one conversation message. The user stopped the answer to the
+/// first one before it began.
 const UNANSWERED: &str = "<crew>The user stopped your answer to the text above before it began. Answer only the text below.</crew>";
 
 /// Returns the reminder for a model that repeats the same tool calls and gets the same results.
@@ -55,13 +55,13 @@ fn repeated(times: usize) -> String {
 pub struct TurnLimits {
     /// Maximum number of model calls in the turn; `None` means no limit (the lead).
     pub rounds: Option<u32>,
-    /// The text that tells the model that one model call is left; `None` for no text.
+    /// The text that tells the model that only one model call is left. `None` for no such text.
     pub last_round: Option<&'static str>,
     /// The names of tools that only read or start subagents, so that consecutive calls may run in parallel.
     pub parallel_tools: BTreeSet<String>,
 }
 
-/// What is retried after a wait.
+/// What the driver tries again after a wait, because it has failed: a model call for an answer or for a summary.
 #[derive(Debug)]
 enum Retry {
     Call,
@@ -71,13 +71,13 @@ enum Retry {
 #[derive(Debug)]
 enum TurnPhase {
     Idle,
-    /// The driver reads the inbox. The messages found go into the next user message of the conversation.
+    /// The driver reads the inbox. The messages from it go into the next user message of the conversation.
     Gathering,
     Calling,
     /// The model call failed; the driver waits before it retries.
     Waiting(Retry),
     Summarising(Summary),
-    /// The whole conversation is being archived before the summary replaces it.
+    /// The driver archives the conversation. After that, the summary replaces the conversation.
     Archiving {
         summary: String,
         after: AfterSummary,
@@ -225,7 +225,7 @@ impl Turn {
     /// Adds the inbox messages to the next user message, and calls the model.
     fn gathered(&mut self, mail: Vec<Block>) -> Vec<TurnEffect> {
         if !matches!(self.phase, TurnPhase::Gathering) {
-            // Messages that were taken must not be lost, even if the turn was interrupted meanwhile.
+            // Messages that were taken from the inbox must not be lost, even if the turn was interrupted meanwhile.
             self.pending_texts.extend(mail);
             return vec![];
         }
@@ -240,7 +240,7 @@ impl Turn {
         }
         let mut effects = self.flush_user();
         if self.messages.last().is_none_or(|m| m.role != Role::User) {
-            // Another program took the messages that woke the agent, so there is nothing to answer.
+            // Another program has read the messages that woke the agent, so there is nothing to answer.
             effects.extend(self.end(TurnEnd::Done));
             return effects;
         }
@@ -398,7 +398,7 @@ impl Turn {
             Some(_) | None => None,
         };
         effects.extend(self.flush_user());
-        // Sent with the next message, because alone it needs no answer.
+        // The text alone needs no answer, so it is sent with the next message.
         self.pending_texts.extend(unanswered);
         effects.extend(self.end(TurnEnd::Interrupted));
         if std::mem::take(&mut self.is_clear_requested) {

@@ -2,16 +2,16 @@
 
 use std::collections::{HashSet, VecDeque};
 
-/// The turn ends when the same calls with the same results occur in this many of the remembered rounds (see
-/// [`LOOP_WINDOW`]).
+/// If the same calls with the same results occur in this many of the rounds that [`LOOP_WINDOW`] covers, the turn ends.
 pub(super) const LOOP_MAX: usize = 5;
-/// The model gets a reminder when the same calls with the same results occur in this many of the remembered rounds.
+/// If the same calls with the same results occur in this many of the rounds that `LOOP_WINDOW` covers, the model gets
+/// a reminder.
 const REPEATED_MIN: usize = 3;
 /// A round is the tool calls of one answer. The loop detection remembers at most this many rounds from before the last
 /// compaction, and as many from after it.
 const LOOP_WINDOW: usize = 12;
 
-/// Maximum number of file parts that a turn remembers as read. Once it is reached, reading further parts does not count
+/// Maximum number of file parts that a turn remembers as read. If there are more, reading another part does not count
 /// as progress.
 const READS_MAX: usize = 10_000;
 
@@ -35,7 +35,8 @@ pub(super) struct LoopDetector {
     /// Hashes of the newest rounds of tool calls before the last compaction, oldest first. The model does not remember
     /// these rounds, so it may repeat them.
     before: VecDeque<u64>,
-    /// The fingerprint of files, board and messages at the last compaction, if known.
+    /// The fingerprint of files, board and messages at the last compaction. `None` if there was no compaction in this
+    /// turn, or if the fingerprint is unknown.
     work: Option<u64>,
     /// Whether the agent has received a message or read something new since the last compaction.
     has_news: bool,
@@ -61,7 +62,8 @@ impl LoopDetector {
         self.has_news = true;
     }
 
-    /// Records that a part of a file was read. `mark` is a hash of the read; a new one counts as progress.
+    /// Records that a part of a file was read. `mark` is a hash of the call that read it. Reading a part for the first
+    /// time counts as progress.
     pub(super) fn note_read(&mut self, mark: u64) {
         if self.reads.len() < READS_MAX {
             self.has_news |= self.reads.insert(mark);

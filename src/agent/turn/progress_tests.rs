@@ -147,7 +147,7 @@ fn user_requested_compaction_is_not_counted() {
     round(&mut turn, "x", 100);
     turn.step(TurnInput::Mail(vec![]));
     assert_eq!(summary(&mut turn, Some(7)).last(), Some(&TurnEffect::Call));
-    // A compaction that the model requests counts.
+    // A compaction that the model requests counts as a sign of a loop.
     cycle(&mut turn, 2, Some(7));
     let focus = "the tests".to_string();
     turn.step(TurnInput::OwnCompaction { focus });
@@ -160,7 +160,8 @@ fn user_requested_compaction_is_not_counted() {
 fn calls_from_before_a_compaction_count_as_repeated() {
     let mut turn = turn();
     let mut effects = Vec::new();
-    // Every third round is the same. The fifth of them ends the turn, although compactions lie in between.
+    // Every third round is the same. The fifth of these rounds ends the turn, although there are compactions between
+    // them.
     for nth in 0..6 {
         for other in 0..2 {
             round(&mut turn, &format!("{nth} {other}"), 100);

@@ -331,7 +331,7 @@ fn empty_answer_is_retried_twice() {
             turn.step(reply(blocks, StopReason::EndTurn)),
             vec![TurnEffect::CheckMail]
         );
-        // The same request again would often get an empty answer again.
+        // The model would often answer the same request with an empty answer again, so a text is added.
         let effects = turn.step(TurnInput::Mail(vec![]));
         let [TurnEffect::Save(added), TurnEffect::Call] = &effects[..] else {
             panic!("{effects:?}");

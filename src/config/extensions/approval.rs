@@ -1,5 +1,5 @@
-//! The request for approval that a project causes: the user reviews its sensitive settings, servers and hooks together
-//! and makes one decision about them.
+//! The request for approval of a project's sensitive settings, servers and hooks. The user reviews them together and
+//! makes one decision about all of them.
 
 use std::path::{Path, PathBuf};
 
@@ -15,14 +15,15 @@ use crate::config::project_policy::{ProjectPolicy, SensitiveSettings};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ApprovalRequest {
     pub root: PathBuf,
-    /// The sensitive settings with the earlier decision about them, if there is one.
+    /// The project's sensitive settings, and the user's earlier decision about them; `None` if the project has none.
     pub settings: Option<(SensitiveSettings, Option<SettingsDecision>)>,
-    /// The servers and hooks that can be approved. All have a digest.
+    /// The servers and hooks that can be approved. Each has a valid `digest`.
     pub items: Vec<TrustItem>,
 }
 
 impl ApprovalRequest {
-    /// Returns everything that needs approval, decided or not; `None` if the project brings nothing of that kind.
+    /// Returns everything in the project that needs approval, including what the user has already decided about. `None`
+    /// if there is nothing.
     pub fn all(
         root: &Path,
         policy: &ProjectPolicy,
@@ -45,7 +46,7 @@ impl ApprovalRequest {
         .unless_empty()
     }
 
-    /// Returns only what the user has not decided about; `None` if there is nothing.
+    /// Reduces the request to what the user has not decided about yet; `None` if there is nothing left.
     pub fn waiting(self) -> Option<ApprovalRequest> {
         ApprovalRequest {
             root: self.root,
@@ -63,7 +64,8 @@ impl ApprovalRequest {
         (self.settings.is_some() || !self.items.is_empty()).then_some(self)
     }
 
-    /// Returns for each setting, server and hook a line that describes it, and its effect.
+    /// Returns a pair for each setting, server and hook: a line that describes it, and a text on what it can do once
+    /// approved.
     pub fn lines(&self) -> Vec<(String, &'static str)> {
         let settings = self.settings.iter().flat_map(|(found, _)| &found.settings);
         let settings = settings.map(|line| (line.text.clone(), line.effect));
@@ -74,7 +76,7 @@ impl ApprovalRequest {
         settings.chain(items).collect()
     }
 
-    /// Returns the number of settings, servers and hooks, such as `2 settings, 1 MCP server and 3 hooks`.
+    /// Returns a text with the number of settings, servers and hooks, such as `2 settings, 1 MCP server and 3 hooks`.
     pub fn summary(&self) -> String {
         let count = |kind| self.items.iter().filter(|item| item.kind == kind).count();
         let settings = self
@@ -98,7 +100,7 @@ impl ApprovalRequest {
         }
     }
 
-    /// Returns the names of the settings and servers, and of the files that declare hooks.
+    /// Returns a text with the names of the settings and servers and of the files that declare hooks.
     pub fn names(&self) -> String {
         let mut names: Vec<String> = Vec::new();
         if let Some((found, _)) = &self.settings {
@@ -116,7 +118,7 @@ impl ApprovalRequest {
         names.join(", ")
     }
 
-    /// Returns the digests under which the decision about this content is stored.
+    /// Returns the hashes of the settings, servers and hooks, under which the user's decision is stored.
     pub fn digests(&self) -> Vec<&str> {
         let settings = self.settings.iter().map(|(found, _)| found.digest.as_str());
         let items = self
@@ -126,8 +128,8 @@ impl ApprovalRequest {
         settings.chain(items).collect()
     }
 
-    /// Stores the user's decision about exactly this content; `None` deletes an earlier one. Returns a notice if the
-    /// file of earlier decisions was unusable.
+    /// Stores the user's decision about exactly this content. With `None`, deletes an earlier decision. Returns a
+    /// notice if the file with earlier decisions was unusable.
     ///
     /// # Errors
     /// Fails if the decisions file cannot be written.

@@ -1,5 +1,5 @@
-//! Adds servers to the files of MCP servers and removes them. All other fields of a file keep their values and their
-//! order; the file is formatted again with its indentation.
+//! Adds servers to the files that configure MCP servers, and removes them. All other fields of a file keep their values
+//! and their order. The whole file is formatted again, with the indentation that it had.
 
 use std::path::{Path, PathBuf};
 
@@ -12,10 +12,10 @@ use super::{SERVER_FILE, json, servers};
 use crate::config::{save, user_folder};
 use crate::domain::text::closest_match;
 
-/// The field that contains the servers.
+/// The field of the file that contains the servers.
 const SERVERS: &str = "mcpServers";
 
-/// The file of servers that is changed: the user's `mcp.json` or the project's `.mcp.json`.
+/// Which file is changed: the user's `mcp.json` or the project's `.mcp.json`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ServerScope {
     User,
@@ -89,8 +89,8 @@ pub fn add_server(root: &Path, scope: ServerScope, new: &NewServer) -> Result<Pa
     Ok(path)
 }
 
-/// Removes a server and returns the path of the changed file. Without a scope, the server is removed from the user's
-/// file, or from the project's if the user's does not have it.
+/// Removes a server and returns the path of the changed file. Without a scope, removes the server from the user's file;
+/// if it is not there, removes it from the project's file.
 ///
 /// # Errors
 /// Fails if there is no such server, or if a file cannot be read or written.
@@ -128,14 +128,14 @@ fn path(root: &Path, scope: ServerScope) -> Result<PathBuf> {
     }
 }
 
-/// The content of a file of servers while it is changed.
+/// The content of a file that configures MCP servers, while it is changed.
 struct ServerDocument {
     fields: Map<String, Value>,
     indent: String,
 }
 
 impl ServerDocument {
-    /// Reads a file; empty if it is missing.
+    /// Reads a file. The content is empty if the file is missing.
     fn read(path: &Path) -> Result<ServerDocument> {
         let shown = path.display().to_string();
         let bytes = json::read(path).map_err(|why| anyhow!("{shown} {why}"))?;
@@ -177,7 +177,8 @@ impl ServerDocument {
     }
 }
 
-/// Returns the indentation of the first indented line, two spaces if there is none or it is longer than 8.
+/// Returns the indentation of the first indented line. Returns two spaces if no line is indented or the indentation is
+/// longer than 8 characters.
 fn indent(text: &str) -> String {
     let line = text
         .lines()

@@ -1,5 +1,5 @@
-//! Parses the files that declare hooks: `.claude/settings.json`, of which only the hooks are used, and files of the
-//! same form. A mistake in one hook leaves the others usable. Pure.
+//! Parses the files that declare hooks: `.claude/settings.json`, of which only the hooks are used, and other files of
+//! the same form. A mistake in one hook does not affect the others. Pure.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -11,9 +11,9 @@ use super::json::{self, Entries, flag, shown, shown_message, strings, text};
 use crate::domain::hook::{HookEvent, HookHandler, HookSource, HookSpec, Matcher, ToolRule};
 use crate::domain::text::closest_match;
 
-/// Maximum number of hooks of one file.
+/// Maximum number of hooks in one file. Further hooks are not used.
 const HOOKS_MAX: usize = 200;
-/// Maximum time-out. A longer one is reduced to it.
+/// Maximum time-out of a hook. A longer one is reduced to this.
 const TIMEOUT_MAX: Duration = Duration::from_hours(24);
 
 const FIELDS: &[&str] = &[
@@ -30,18 +30,18 @@ const FIELDS: &[&str] = &[
     "allowedEnvVars",
     "statusMessage",
 ];
-/// Fields that Claude Code knows and that have no effect in crewdeck.
+/// Fields of a hook that have an effect in Claude Code, but not in crewdeck.
 const UNUSED_FIELDS: &[&str] = &["asyncRewake", "once", "rewakeMessage", "rewakeSummary"];
-/// Types of handlers that Claude Code knows and crewdeck does not run.
+/// Types of hooks that Claude Code runs, but crewdeck does not.
 const OTHER_TYPES: &[&str] = &["agent", "mcp_tool", "prompt"];
 
 /// The parsed content of a file that declares hooks.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ParsedHooks {
     pub hooks: Vec<HookSpec>,
-    /// Errors and warnings, in the order of the file.
+    /// Errors and warnings for the user, in the order of the file.
     pub problems: Vec<String>,
-    /// Whether the file sets `disableAllHooks`. Its hooks are then not read.
+    /// Whether the file sets `disableAllHooks` to true. If so, the hooks of the file are not read.
     pub is_disabled: bool,
 }
 
@@ -54,7 +54,8 @@ struct HookFile {
     disable_all_hooks: Option<bool>,
 }
 
-/// Parses the content of a file. `file` is its name for messages; `is_project` says whether its hooks need approval.
+/// Parses the content of a file that declares hooks. `file` is the file's name for messages. `is_project` says whether
+/// the file belongs to the project, so that its hooks need approval.
 pub fn parse(bytes: &[u8], file: &str, is_project: bool) -> ParsedHooks {
     let mut out = ParsedHooks::default();
     let parsed = match json::parse::<HookFile>(bytes) {
@@ -129,7 +130,7 @@ fn unknown_event(name: &str) -> String {
     }
 }
 
-/// Returns the matcher and the handlers of a group.
+/// Returns the matcher of a group of hooks, and the hooks that it contains as JSON.
 fn group(event: HookEvent, group: &Value) -> Result<(Matcher, &[Value]), String> {
     let fields = group.as_object().ok_or("must be an object with hooks")?;
     let matcher = match fields.get("matcher") {

@@ -1,5 +1,5 @@
-//! Reads JSON files that users and other programs write: with a maximum size, with repeated names in the order of the
-//! file, and with errors that name line and column.
+//! Reads JSON files that users and other programs write. Limits the size of a file, keeps repeated names in the order
+//! of the file, and returns errors with line and column.
 
 use std::fmt;
 use std::path::Path;
@@ -12,15 +12,15 @@ use crate::store::{os_errors, regular_file};
 
 /// Maximum size of a file, in bytes.
 pub const FILE_MAX: u64 = 1024 * 1024;
-/// Maximum length of a name or value from a file in a message, in characters.
+/// Maximum length, in characters, of a name or value from a file that a message quotes.
 const SHOWN_MAX: usize = 200;
 /// Maximum length of a message, in characters.
 const MESSAGE_MAX: usize = 800;
 
-/// Something in a file that is wrong or has no effect. The rest of the file is still used.
+/// A part of a file that is wrong or has no effect. The rest of the file is still used.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileProblem {
-    /// The file as messages name it: relative to the project, or the path of a user's file.
+    /// The name of the file in messages: its path relative to the project, or the whole path of a user's file.
     pub file: String,
     /// What is wrong and what to do, on one line and without control characters.
     pub text: String,
@@ -28,18 +28,19 @@ pub struct FileProblem {
 
 impl fmt::Display for FileProblem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // The text of a syntax error begins with line and column.
+        // The text about a syntax error begins with `:LINE:COLUMN`.
         let gap = if self.text.starts_with(':') { "" } else { ": " };
         write!(f, "{}{gap}{}", self.file, self.text)
     }
 }
 
-/// Returns a text of a file for a message: on one line, without control characters, at most 200 characters.
+/// Returns `text`, which comes from a file, in a form for messages: on one line, without control characters, at most
+/// 200 characters.
 pub fn shown(text: &str) -> String {
     clip(&one_line(&escape_control_chars(text)), SHOWN_MAX)
 }
 
-/// Returns a message that contains texts of a file: on one line, without control characters, at most 800 characters.
+/// Returns `text`, a message that quotes a file, on one line, without control characters, with at most 800 characters.
 pub fn shown_message(text: &str) -> String {
     clip(&one_line(&escape_control_chars(text)), MESSAGE_MAX)
 }
@@ -59,7 +60,7 @@ pub fn read(path: &Path) -> Result<Option<Vec<u8>>, String> {
 /// Parses JSON. A byte order mark at the start is skipped.
 ///
 /// # Errors
-/// Returns `:LINE:COLUMN: what is wrong`.
+/// Returns `:LINE:COLUMN: ` and what is wrong.
 pub fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, String> {
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
     // Without this check, serde would also accept an array for a struct.

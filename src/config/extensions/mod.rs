@@ -1,5 +1,5 @@
-//! Loads the MCP servers and hooks that the files of the user and of the project declare, with the user's decisions
-//! about those of the project.
+//! Loads the MCP servers and hooks that files of the user and of the project declare, and the user's decisions about
+//! those of the project.
 //!
 //! If none of these files exists, loading only tries to open each.
 
@@ -37,16 +37,16 @@ use trust::NewItem;
 pub use trust::{ExtensionTrust, ItemKind, TrustItem};
 pub use variables::Variable;
 
-/// The project's file of MCP servers, relative to the project root.
+/// The file with the project's MCP servers, relative to the project root.
 pub const SERVER_FILE: &str = ".mcp.json";
-/// The project's files of hooks, relative to the project root.
+/// The files with the project's hooks, relative to the project root.
 pub const HOOK_FILES: &[&str] = &[
     ".claude/settings.json",
     ".claude/settings.local.json",
     ".crewdeck/hooks.json",
 ];
 
-// Tell the user what a server or hook can do once it is approved.
+// The texts that tell the user what a server or hook can do once it is approved.
 const RUNS_PROGRAM: &str = "runs a program with your rights, outside of the sandbox";
 const OWN_USES_FILES: &str = "your own server; files of this project can make it run anything with your rights, outside of the sandbox";
 const SENDS: &str = "receives what agents send to it and the variables that it names";
@@ -56,15 +56,16 @@ const SENDS_HOOK: &str = "receives what agents do and the variables that it name
 /// The MCP servers and hooks of the user and of the project.
 #[derive(Debug, Default)]
 pub struct Extensions {
-    /// The usable servers, approved or not. The user's come first. Names are unique.
+    /// All valid servers, whether approved or not. The user's servers come first. Names are unique.
     pub servers: Vec<ServerConfig>,
-    /// The usable hooks, approved or not. The user's come first.
+    /// All valid hooks, whether approved or not. The user's hooks come first.
     pub hooks: Vec<HookSpec>,
-    /// All servers that `crewdeck mcp list` shows, including those that cannot be used.
+    /// All servers that `crewdeck mcp list` shows, including invalid ones.
     pub listing: Vec<ListedServer>,
-    /// What is wrong in the files or has no effect.
+    /// Problems in the files: what is wrong or has no effect.
     pub problems: Vec<FileProblem>,
-    /// The servers and hooks of the project with the user's decisions. It checks the approval before each start.
+    /// The servers and hooks that need approval, with the user's decisions. Used to check the approval before each
+    /// start.
     pub trust: ExtensionTrust,
 }
 
@@ -73,26 +74,26 @@ pub struct Extensions {
 pub struct ListedServer {
     pub name: String,
     pub source: ServerSource,
-    /// The role that describes it.
+    /// The role whose file declares the server; `None` if no role does.
     pub role: Option<String>,
-    /// The command line or the URL as it is written in the file; empty if the entry is invalid.
+    /// The command line or the URL as it is written in the file; empty if the server is invalid.
     pub target: String,
     pub state: ListedState,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ListedState {
-    /// It starts when it is needed.
+    /// The server starts when it is needed: the user has approved it, or it needs no approval.
     Approved,
     NeedsApproval,
-    /// The user has decided that it does not start.
+    /// The user has decided that the server does not start.
     Ignored,
-    /// It cannot be used or cannot be approved, for this reason.
+    /// The server is invalid or cannot be approved, for this reason.
     Problem(String),
 }
 
 impl Extensions {
-    /// Reads all files and decisions. The result does not change when they do; call this again for that.
+    /// Reads all files and the user's decisions. Later changes of the files have no effect on the result.
     pub fn load(root: &Path) -> Extensions {
         let user = user_folder();
         Extensions::load_from(root, user.as_deref(), Decisions::load, |name| {
@@ -101,7 +102,8 @@ impl Extensions {
         })
     }
 
-    /// Returns a notice that names the servers and counts the hooks that wait for approval; `None` if none does.
+    /// Returns a notice with the names of the servers and the number of hooks that wait for approval; `None` if none
+    /// does.
     pub fn waiting_notice(&self) -> Option<String> {
         let waiting: Vec<&TrustItem> = self.trust.items().filter(|i| i.is_waiting()).collect();
         let servers: Vec<&str> = waiting
@@ -193,7 +195,8 @@ struct Loader<'a, F: Fn() -> Decisions> {
 }
 
 impl<F: Fn() -> Decisions> Loader<'_, F> {
-    /// Reads a file. Returns `None` if it is missing, or if it cannot be read, which becomes a problem.
+    /// Reads a file. Returns `None` if the file is missing or cannot be read; in the latter case, also records a
+    /// problem.
     fn read(&mut self, path: &Path, file: &str) -> Option<Vec<u8>> {
         json::read(path).unwrap_or_else(|why| {
             self.problem(file, why);
@@ -206,7 +209,7 @@ impl<F: Fn() -> Decisions> Loader<'_, F> {
         self.out.problems.push(FileProblem { file, text });
     }
 
-    /// Looks up an environment variable. With `withholds`, the value of a secret is not returned.
+    /// Returns the value of an environment variable. With `withholds`, does not return the value of a secret.
     fn variable(&self, name: &str, withholds: bool) -> Variable {
         match (self.environment)(name) {
             Some(value) if withholds && secret_env::reason(name, &value).is_some() => {
@@ -232,7 +235,7 @@ impl<F: Fn() -> Decisions> Loader<'_, F> {
         for text in parsed.problems {
             self.problem(SERVER_FILE, text);
         }
-        // The approved servers that name a secret. They are parsed again with its value.
+        // The names of approved servers that use a secret. They are parsed again, with the value of the secret.
         let mut with_secrets = Vec::new();
         for (index, server) in parsed.servers.into_iter().enumerate() {
             let name = server.config.name.clone();
@@ -304,7 +307,8 @@ impl<F: Fn() -> Decisions> Loader<'_, F> {
         self.out.trust.add(new, bytes, &self.decisions)
     }
 
-    /// Adds to a command the folders of crewdeck's own `PATH`, which can contain folders of the project.
+    /// Adds the folders of crewdeck's own `PATH` to those in which the command's programs are searched. Such a folder
+    /// can be in the project.
     fn searching(&self, mut command: CommandWords) -> CommandWords {
         let search = (self.environment)("PATH").unwrap_or_default();
         command.search.extend(search.split(':').map(str::to_string));
@@ -332,7 +336,7 @@ impl<F: Fn() -> Decisions> Loader<'_, F> {
         self.out.listing.extend(listed);
     }
 
-    /// Reads the user's hooks. Returns whether the file turns all hooks off.
+    /// Reads the user's hooks. Returns whether the user's file disables all hooks.
     fn user_hooks(&mut self, path: &Path) -> bool {
         let file = path.display().to_string();
         let Some(bytes) = self.read(path, &file) else {
@@ -385,7 +389,7 @@ impl<F: Fn() -> Decisions> Loader<'_, F> {
     }
 }
 
-/// Returns the command of a hook, or its URL with its headers, for the user to review.
+/// Returns a text for the user's review of a hook: its command, or its URL with the headers.
 fn details(hook: &HookSpec) -> String {
     match &hook.handler {
         HookHandler::Command {

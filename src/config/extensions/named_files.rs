@@ -1,8 +1,8 @@
-//! Finds the files of a project that a command may run: those that its words name, and those that its program loads
+//! Finds the files of a project that a command may run: files that the command names, and files that its program loads
 //! without being given their names.
 //!
-//! The result contains too many paths rather than too few; those that are no files are ignored later. Files that a
-//! named file loads in turn are not found.
+//! The result contains too many paths rather than too few. Paths that are not those of files are ignored later. Files
+//! that a found file loads in turn are not found.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -10,17 +10,18 @@ use std::path::{Path, PathBuf};
 use super::command_words::CommandWords;
 use crate::domain::path::without_dots;
 
-/// Maximum number of paths of one command, and maximum number of words in which paths are searched.
+/// Maximum number of paths that are found for one command, and maximum number of words of a command that may name
+/// paths.
 const PATHS_MAX: usize = 4096;
-/// Maximum number of folders of one command in which its words are searched.
+/// Maximum number of folders in which the files of one command are searched.
 const FOLDERS_MAX: usize = 64;
 /// Folders outside of the project to which the sandboxed commands of agents can write.
 const TEMPORARY: &[&str] = &["/tmp/", "/var/tmp/", "/dev/shm/"];
-/// Replaces the [`ROOT_NAMES`] while the text of a command is split into words.
+/// The character that replaces each of the [`ROOT_NAMES`] while a command is split into words.
 const ROOT: char = '\u{1}';
-/// Replaces the [`DIR_NAMES`].
+/// The character that replaces each of the [`DIR_NAMES`] while a command is split into words.
 const DIR: char = '\u{2}';
-/// What a shell replaces by the project directory.
+/// Texts in a command that a shell replaces by the project directory.
 const ROOT_NAMES: &[&str] = &[
     "${CLAUDE_PROJECT_DIR}",
     "${CLAUDE_PROJECT_DIR:-.}",
@@ -28,10 +29,10 @@ const ROOT_NAMES: &[&str] = &[
     "${CREWDECK_PROJECT_DIR}",
     "$CREWDECK_PROJECT_DIR",
 ];
-/// What a shell replaces by the work directory.
+/// Texts in a command that a shell replaces by the work directory.
 const DIR_NAMES: &[&str] = &["$(pwd)", "`pwd`", "${PWD}", "$PWD"];
-/// Words after which the name of a folder follows in which a program runs. Such a folder counts even if it does not
-/// exist yet.
+/// Commands and options that are followed by the name of a folder in which a program then runs. The folder counts even
+/// if it does not exist yet.
 const BEFORE_FOLDER: &[&str] = &[
     "cd",
     "pushd",
@@ -42,12 +43,12 @@ const BEFORE_FOLDER: &[&str] = &[
     "--prefix",
     "--project",
 ];
-/// Programs that prefer packages of the project, and their programs, to those that they would fetch.
+/// Programs that run packages. They prefer packages in the project to those that they would download.
 const PACKAGE_RUNNERS: &[&str] = &["npm", "npx", "pnpm", "pnpx", "yarn", "bun", "bunx"];
-/// The folders of these packages and of their programs.
+/// The folders of a project that contain packages and the programs of packages.
 const PACKAGE_FOLDERS: &[&str] = &["node_modules", "node_modules/.bin"];
 
-/// Programs, each with the files that it loads from its work directory.
+/// Names of programs, each with the files that the program loads from its work directory.
 const BY_PROGRAM: &[(&str, &[&str])] = &[
     ("npm", &["package.json", ".npmrc"]),
     ("npx", &["package.json", ".npmrc"]),
@@ -82,8 +83,8 @@ const DOCKER_FILES: &[&str] = &[
     "Dockerfile",
 ];
 
-/// Interpreters, each with the suffixes that it appends to the path of a module: `node ./server` loads `./server.js` or
-/// `./server/index.js`.
+/// Names of interpreters, each with the suffixes that it appends to the path of a module. For example, `node ./server`
+/// loads `./server.js` or `./server/index.js`.
 const BY_INTERPRETER: &[(&str, &[&str])] = &[
     (
         "node",
@@ -108,25 +109,25 @@ const BY_INTERPRETER: &[(&str, &[&str])] = &[
 pub struct CommandPlace<'a> {
     /// The project directory, without symbolic links.
     pub root: &'a Path,
-    /// The directory in which relative paths start, without symbolic links.
+    /// The work directory, to which relative paths refer, without symbolic links.
     pub dir: &'a Path,
-    /// The directory below which paths are found: the project directory, or the worktree.
+    /// The directory in which files are searched: the project directory or the worktree.
     pub within: &'a Path,
-    /// Returns whether a path is a folder.
+    /// A function that returns whether a path is that of an existing folder.
     pub is_folder: fn(&Path) -> bool,
 }
 
 /// The files and folders that a command may run.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct NamedPaths {
-    /// Sorted.
+    /// The paths of the files, sorted. The files need not exist.
     pub files: Vec<PathBuf>,
-    /// Folders of libraries: all files directly in them may run.
+    /// The folders from which the program loads libraries. All files directly in them may run.
     pub libraries: Vec<PathBuf>,
 }
 
-/// Returns the paths below `place.within` and in temporary folders that a command may run. A relative path can start in
-/// the work directory and in each folder that the command names.
+/// Returns the paths below `place.within` and in folders for temporary files that a command may run. A relative path
+/// may refer to the work directory and to each folder that the command names.
 ///
 /// # Errors
 /// Fails if there are more than [`PATHS_MAX`] paths or words, or more than [`FOLDERS_MAX`] folders.
@@ -179,7 +180,7 @@ pub fn paths(place: &CommandPlace<'_>, command: &CommandWords) -> Result<NamedPa
     let folders = folders(place, &named_folders, &words)?;
 
     let mut out = BTreeSet::new();
-    // `docker run` reads no files.
+    // A `docker` command reads these files only if it builds or uses Compose; `docker run` does not.
     if !words
         .iter()
         .any(|word| ["compose", "build", "buildx", "up"].contains(&word.as_str()))
@@ -195,7 +196,7 @@ pub fn paths(place: &CommandPlace<'_>, command: &CommandWords) -> Result<NamedPa
             for end in &ends {
                 let whole = format!("{}{end}", word.trim_end_matches('/'));
                 place.add(folder, &whole, &mut out);
-                // A module name, as in `python -m tools.server`.
+                // The word may also be the name of a module, as in `python -m tools.server`.
                 if word.contains('.') && !word.contains('/') {
                     let whole = format!("{}{end}", word.replace('.', "/"));
                     place.add(folder, &whole, &mut out);
@@ -219,8 +220,8 @@ pub fn paths(place: &CommandPlace<'_>, command: &CommandWords) -> Result<NamedPa
     })
 }
 
-/// Returns the folders in which relative paths of a command may start. `named` are folders even if they do not exist;
-/// `words` may be the names of folders.
+/// Returns the folders to which relative paths of a command may refer. `named` are the names of folders that count even
+/// if they do not exist; `words` are words that count if a folder has this name.
 fn folders(
     place: &CommandPlace<'_>,
     named: &[String],
@@ -242,7 +243,7 @@ fn folders(
     for folder in named {
         add(place.start(place.dir, folder), &mut out)?;
     }
-    // Folders in folders, as after `cd a && cd b`.
+    // A named folder may be in another named folder, as after `cd a && cd b`.
     let mut at = 0;
     while let Some(folder) = out.get(at).cloned() {
         at += 1;
@@ -257,7 +258,7 @@ fn folders(
 }
 
 impl CommandPlace<'_> {
-    /// Returns the path that `word` names, if relative paths start in `folder`.
+    /// Returns the path that `word` names if relative paths refer to `folder`.
     fn start(&self, folder: &Path, word: &str) -> PathBuf {
         let below = |mark| {
             word.strip_prefix(mark)
@@ -286,7 +287,8 @@ impl CommandPlace<'_> {
     }
 }
 
-/// Returns `text` with marks for the names of the project directory and of the work directory.
+/// Returns `text` with `ROOT` in place of each name of the project directory, and `DIR` in place of each name of
+/// the work directory.
 fn marked(text: &str) -> String {
     let mut text = text.replace([ROOT, DIR], " ");
     for (names, mark) in [(ROOT_NAMES, ROOT), (DIR_NAMES, DIR)] {
@@ -297,7 +299,8 @@ fn marked(text: &str) -> String {
     text
 }
 
-/// Returns the words that follow one of [`BEFORE_FOLDER`], or stand in one word with it, as in `-Csrv` or `--prefix=srv`.
+/// Returns the folders that follow one of [`BEFORE_FOLDER`], as the next word or in the same word, as in `-Csrv` or
+/// `--prefix=srv`.
 fn after_folder_options(words: &[String]) -> Vec<String> {
     let mut out = Vec::new();
     for (at, word) in words.iter().enumerate() {
@@ -314,8 +317,8 @@ fn after_folder_options(words: &[String]) -> Vec<String> {
     out
 }
 
-/// Returns what a word is called in a folder of packages: without its version, and its last part, by which its program is
-/// usually called.
+/// Returns the names that a package may have in a folder of packages, if they differ from `word`: `word` without the
+/// version, and the last part of that, which is usually the name of the package's program.
 fn package_names(word: &str) -> Vec<String> {
     let bare = match word.rfind('@') {
         Some(at) if at > 0 => &word[..at],
@@ -329,11 +332,12 @@ fn package_names(word: &str) -> Vec<String> {
         .collect()
 }
 
-/// Adds to `out` the text itself, its words as a shell would split them, the parts between `=`, `:` or `,`, and the
-/// path that follows a short option or an `@`. Words and parts are split again, up to a `depth` of 3.
+/// Adds to `out` every part of `text` that may be a path: `text` itself, its words as a shell would split them, its
+/// parts between `=`, `:` or `,`, and what follows a short option or an `@`. Words and parts are split again, up to a
+/// `depth` of 3.
 fn collect(text: &str, depth: usize, out: &mut Vec<String>) {
     out.push(text.to_string());
-    // So many words are an error in any case, so the others are not needed.
+    // More words than `PATHS_MAX` are an error, so the remaining words are not needed.
     if depth > 3 || out.len() > 2 * PATHS_MAX {
         return;
     }
@@ -349,7 +353,7 @@ fn collect(text: &str, depth: usize, out: &mut Vec<String>) {
             }
         }
     }
-    // `-r./x.js`, `@./arguments`
+    // A short option or an `@` with a path, such as `-r./x.js` or `@./arguments`.
     let short = text.strip_prefix('@').or_else(|| {
         let rest = text.strip_prefix('-')?;
         rest.get(1..)
@@ -381,7 +385,7 @@ pub fn shell_words(text: &str) -> Vec<String> {
                     is_written = false;
                 }
                 match c {
-                    // `<>` also reads the file.
+                    // `<>` opens the file for reading too.
                     '>' => is_written = previous != '<',
                     ';' | '<' | '(' | ')' | '`' => is_written = false,
                     _ => {}

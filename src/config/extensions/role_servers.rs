@@ -1,5 +1,5 @@
-//! MCP servers that roles describe themselves. Only agents with the role see them; those of a project are approved as the
-//! servers of `.mcp.json` are.
+//! MCP servers that the files of roles declare. Only agents with the role can use such a server. The servers of a
+//! project's roles need approval, as those in `.mcp.json` do.
 
 use std::path::Path;
 
@@ -12,23 +12,23 @@ use crate::domain::mcp::{ServerConfig, ServerSource};
 use crate::domain::role::{RoleFile, RoleServer, RoleSource};
 use crate::store::{Roles, regular_file};
 
-/// The folders of roles in a project, relative to its root.
+/// The project's folders with roles, relative to the project root.
 const FOLDERS: &[&str] = &[".crewdeck/agents", ".claude/agents"];
 
-/// A server as a role's file describes it.
+/// A server as the file of a role declares it.
 struct RoleEntry<'a> {
     role: &'a str,
     source: ServerSource,
-    /// The file, relative to the root if it is the project's.
+    /// The path of the role's file; relative to the project root if the file is in the project.
     file: &'a str,
-    /// The position among the servers of the role.
+    /// The position among the servers of the role, counted from 0.
     index: usize,
     name: &'a str,
     config: &'a Value,
 }
 
 impl<F: Fn() -> Decisions> Loader<'_, F> {
-    /// Adds the servers that the roles of the project and of the user describe.
+    /// Adds the servers that the files of the project's and the user's roles declare.
     pub(super) fn role_servers(&mut self, user: Option<&Path>) {
         let user = user.map(|folder| folder.join("agents"));
         let in_project = FOLDERS.iter().map(|folder| self.root.join(folder));
@@ -46,7 +46,7 @@ impl<F: Fn() -> Decisions> Loader<'_, F> {
             if !role.servers.iter().flatten().any(is_inline) {
                 continue;
             }
-            // The servers are taken from the bytes that are approved.
+            // The file is read again, so that the servers come from the same bytes that the approval covers.
             let read = regular_file::read(&self.root.join(&role.path), json::FILE_MAX);
             let bytes = read.unwrap_or_default();
             let text = String::from_utf8_lossy(&bytes);

@@ -1,5 +1,5 @@
-//! Parses the files of MCP servers, `.mcp.json` and the user's `mcp.json`. A mistake in one server leaves the others
-//! usable. Pure.
+//! Parses the files that configure MCP servers: `.mcp.json` and the user's `mcp.json`. A mistake in one server does not
+//! affect the others. Pure.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -16,14 +16,14 @@ use crate::domain::mcp::{
 };
 use crate::domain::text::{closest_match, escape_control_chars, one_line};
 
-/// Maximum number of servers of one file.
+/// Maximum number of servers in one file. Further servers are not used.
 const SERVERS_MAX: usize = 100;
-/// Minimum time-out, in milliseconds. A shorter one is ignored, as in Claude Code.
+/// Minimum time-out of a server's calls, in milliseconds. A shorter one is ignored, as in Claude Code.
 const TIMEOUT_MIN_MS: u64 = 1000;
-/// Maximum time-out. A longer one is reduced to it.
+/// Maximum time-out of a server's calls. A longer one is reduced to this.
 const TIMEOUT_MAX: Duration = Duration::from_hours(24);
 
-/// The fields of a server.
+/// The names of the fields of a server.
 const FIELDS: &[&str] = &[
     "type",
     "command",
@@ -35,8 +35,8 @@ const FIELDS: &[&str] = &[
     "timeout",
     "alwaysLoad",
 ];
-/// Fields that other programs know and crewdeck does not use, each with what the user is advised. Without advice there
-/// is no warning.
+/// Fields that other programs use and crewdeck does not, each with advice for the user. If the advice is empty,
+/// crewdeck does not warn about the field.
 const UNUSED_FIELDS: &[(&str, &str)] = &[
     (
         "headersHelper",
@@ -52,13 +52,15 @@ const UNUSED_FIELDS: &[(&str, &str)] = &[
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ParsedServer {
     pub config: ServerConfig,
-    /// The command line or the URL as it is written in the file, on one line and without control characters.
+    /// The command line or the URL as it is written in the file, but on one line and without control characters.
     pub target: String,
-    /// `target` with the work directory and environment variables or with the headers.
+    /// The text of `target`, followed by the work directory and the environment variables of a program, or the headers
+    /// of a URL.
     pub details: String,
-    /// What can name files that the program runs. `search` is its own `PATH`.
+    /// The parts of the configuration that may name files that the program runs. `search` contains only the folders of
+    /// a `PATH` in the configuration.
     pub command: CommandWords,
-    /// Whether it names a secret that was withheld, see [`variables::Variable::Withheld`].
+    /// Whether the server uses a secret whose value was withheld, see [`variables::Variable::Withheld`].
     pub is_withheld: bool,
 }
 
@@ -66,9 +68,9 @@ pub struct ParsedServer {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ParsedServers {
     pub servers: Vec<ParsedServer>,
-    /// Errors and warnings, in the order of the file.
+    /// Errors and warnings for the user, in the order of the file.
     pub problems: Vec<String>,
-    /// The names of the servers that cannot be used, each with the reason. `problems` contains the reason too.
+    /// The names of the invalid servers, each with the reason. `problems` contains the reason too.
     pub unusable: Vec<(String, String)>,
 }
 
@@ -79,7 +81,8 @@ struct ServerFile {
     mcp_servers: Option<Entries>,
 }
 
-/// Parses the content of a file. `lookup` returns the values of the environment variables that it names.
+/// Parses the content of a file that configures MCP servers. `lookup` returns the values of environment variables that
+/// the file contains.
 pub fn parse(bytes: &[u8], source: ServerSource, lookup: &Lookup<'_>) -> ParsedServers {
     let mut out = ParsedServers::default();
     let entries = match json::parse::<ServerFile>(bytes) {
@@ -297,8 +300,8 @@ impl ServerEntry<'_> {
         Ok((transport, written.to_string(), details, command))
     }
 
-    /// Returns the entries of an object of strings with their variables replaced, and one text with all entries as they
-    /// are written in the file; `None` instead of the text if there are no entries.
+    /// Returns the entries of an object of strings, with environment variables replaced by their values, and a text
+    /// with all entries as they are written in the file. Instead of the text, returns `None` if there are no entries.
     fn table(
         &mut self,
         fields: &Map<String, Value>,
@@ -344,10 +347,12 @@ impl ServerEntry<'_> {
     }
 }
 
-/// The transport of a server, and its [`ParsedServer::target`], [`ParsedServer::details`] and [`ParsedServer::command`].
+/// The transport of a server, followed by its [`ParsedServer::target`], [`ParsedServer::details`] and
+/// [`ParsedServer::command`].
 type Transport = (ServerTransport, String, String, CommandWords);
 
-/// Returns whether `type`, `command` and `url` declare a server that is reached by HTTP; if not, it is a program.
+/// Returns whether the fields `type`, `command` and `url` declare a server that is reached by HTTP. False if they
+/// declare a program.
 fn is_http(fields: &Map<String, Value>) -> Result<bool, String> {
     let has = |field: &str| fields.get(field).is_some_and(|value| !value.is_null());
     match (text(fields, "type")?, has("command"), has("url")) {
@@ -388,7 +393,8 @@ fn is_header_name(name: &str) -> bool {
     !name.is_empty() && name.bytes().all(is_token)
 }
 
-/// Returns `word` as it would be written in a shell, so that the user sees where an argument begins and ends.
+/// Returns `word` as it would be written in a shell, with quotes if necessary, so that the user sees where an argument
+/// ends.
 pub fn quoted(word: &str) -> String {
     let is_plain = |c: char| c.is_alphanumeric() || "-_./:=@%+,${}".contains(c);
     if !word.is_empty() && word.chars().all(is_plain) {

@@ -146,7 +146,7 @@ fn hooks_of_all_files_are_read_and_can_be_turned_off() {
             .iter()
             .all(|hook| approved.trust.check_hook(hook, files.root.path()).is_ok())
     );
-    // A project turns off only its own hooks of that file.
+    // `disableAllHooks` in a file of the project disables only the hooks of this file.
     files.write(HOOK_FILES[0], r#"{"disableAllHooks": true}"#);
     assert_eq!(files.load().hooks.len(), 3);
     fs::write(&own, r#"{"disableAllHooks": true}"#).unwrap();
@@ -244,7 +244,7 @@ fn file_that_appears_later_is_not_approved() {
     files.write("sub/srv/index.js", "one");
     let found = files.load_approved();
     assert_eq!(found.trust.check_server(&found.servers[0]), Ok(()));
-    // `node ./srv` now loads this file.
+    // Because of this new file, `node ./srv` runs other code than before.
     files.write("sub/srv.js", "two");
     assert!(found.trust.check_server(&found.servers[0]).is_err());
 }

@@ -31,21 +31,24 @@ pub enum ItemKind {
     Hook,
 }
 
-/// A server or hook of a project, which runs only after approval.
+/// A server or hook that runs only after approval: one of the project, or the user's own server that would run files of
+/// the project.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TrustItem {
     pub kind: ItemKind,
-    /// The name of the server, or the event and the matcher of the hook.
+    /// The name of the server, or the event, matcher and permission rule of the hook.
     pub name: String,
-    /// The file that declares it, relative to the project directory.
+    /// The file that declares the server or hook; relative to the project directory if it is in the project.
     pub file: String,
-    /// The position in the file: of a server among the valid ones, of a hook among all.
+    /// The position in the declaring file, counted from 0: of a server among the file's valid servers or among the
+    /// role's servers, of a hook among the file's hooks.
     pub index: usize,
-    /// The command or URL with its environment variables and headers, on one line and without control characters.
+    /// The command with its environment variables, or the URL with its headers, on one line and without control
+    /// characters.
     pub runs: String,
-    /// Tells the user what it can do once it is approved.
+    /// A text that tells the user what the server or hook can do once it is approved.
     pub effect: &'static str,
-    /// Whether the user declares it, and not the project.
+    /// Whether the user declares the server. False if the project declares the server or hook.
     pub is_own: bool,
     /// The first of the project's files that it would use, if it is the user's own; empty if there are none.
     pub own_uses: String,
@@ -56,15 +59,15 @@ pub struct TrustItem {
     pub decision: Option<SettingsDecision>,
 }
 
-/// An item, and what is needed to check it again.
+/// A server or hook, and what is needed to check its approval again.
 #[derive(Debug)]
 struct GuardedItem {
     item: TrustItem,
     files: Dependencies,
-    /// From this, the files in a worktree are found.
+    /// The command, from which the corresponding files in a worktree are found.
     command: CommandWords,
-    /// The hash of the files' metadata when their content had the digest of `item`; `None` if the content must be read
-    /// again.
+    /// A hash of the files' metadata at a time when their content had the digest of `item`. `None` if the content must
+    /// be read again in any case.
     unchanged: Mutex<Option<u64>>,
 }
 
@@ -76,14 +79,14 @@ pub struct NewItem {
     pub index: usize,
     pub runs: String,
     pub effect: &'static str,
-    /// Whether the user declares it. It needs approval only if it would run files of the project.
+    /// Whether the user declares the server. It then needs approval only if it would run files of the project.
     pub is_own: bool,
     pub command: CommandWords,
-    /// The directory in which it starts.
+    /// The directory in which the server or hook starts.
     pub dir: PathBuf,
 }
 
-/// The servers and hooks of a project, and what the user has decided about them.
+/// The servers and hooks that may need approval, and the user's decisions about them.
 #[derive(Debug, Default)]
 pub struct ExtensionTrust {
     root: PathBuf,
@@ -104,9 +107,10 @@ impl ExtensionTrust {
         items.filter(|item| !item.is_own || !item.own_uses.is_empty())
     }
 
-    /// Returns the existing files that agents must not change because the user has approved them: those that declare
-    /// approved servers and hooks, and the scripts of approved hooks. Other named files, such as `package.json`, are
-    /// often part of an agent's work; after a change of them, the user is asked again.
+    /// Returns the existing files that agents must not change because the user has approved them: files that declare
+    /// approved servers and hooks, and the scripts of approved hooks. Other files that a command names, such as
+    /// `package.json`, are not returned, because agents often need to change them; after such a change, the user is
+    /// asked again.
     pub fn approved_files(&self) -> Vec<PathBuf> {
         let mut out = Vec::new();
         let approved = self.items.iter().filter(|GuardedItem { item, .. }| {
@@ -125,11 +129,11 @@ impl ExtensionTrust {
         out
     }
 
-    /// Adds an item and returns the user's decision about its content, if there is one. `bytes` is the content of the
-    /// declaring file from which the item was parsed.
+    /// Adds a server or hook, and returns the user's decision about exactly its content, if there is one. `bytes` is
+    /// the content of the declaring file from which the server or hook was parsed.
     ///
     /// # Errors
-    /// Returns why the item cannot be approved, as a sentence that names it. The item is added nevertheless.
+    /// Returns a sentence that says why the server or hook cannot be approved. It is added nevertheless.
     pub fn add(
         &mut self,
         new: NewItem,
@@ -175,11 +179,11 @@ impl ExtensionTrust {
         found
     }
 
-    /// Checks that the user has approved the current content of an item. It is found by `kind`, by `file` if given, and
-    /// by `index` if given, else by `name`.
+    /// Checks that the user has approved the current content of a server or hook. Finds it by `kind`, by `file` if that
+    /// is `Some`, and by `index`, or by `name` if `index` is `None`.
     ///
     /// # Errors
-    /// Returns why the item must not be started, and how to approve it.
+    /// Returns why the server or hook must not be started, and how to approve it.
     fn check(
         &self,
         kind: ItemKind,
@@ -255,8 +259,8 @@ impl ExtensionTrust {
 }
 
 impl ExtensionTrust {
-    /// Checks that the files in the worktree `dir` that a hook's command names have the same content as those in the
-    /// project directory. Does nothing if `dir` is the project directory.
+    /// Checks that the files that a hook's command names have the same content in the worktree `dir` as in the project
+    /// directory. Does nothing if `dir` is the project directory.
     fn check_copy(&self, hook: &HookSpec, dir: &Path) -> Result<(), NotApproved> {
         let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
         let (root, dir) = (real(&self.root), real(dir));
@@ -290,8 +294,8 @@ impl ExtensionTrust {
             let Ok(below) = path.strip_prefix(&dir) else {
                 continue;
             };
-            // A file that the worktree does not have cannot run. Two files that cannot be hashed are equal if the error
-            // is.
+            // A file that is missing in the worktree cannot run. Two files that cannot be hashed count as equal if the
+            // reason is the same.
             let copy = hash(&path);
             if copy.is_some() && copy != hash(&root.join(below)) {
                 let name = json::shown(&below.to_string_lossy());
@@ -306,7 +310,7 @@ impl ExtensionTrust {
 }
 
 impl TrustItem {
-    /// Returns kind, name and file, such as `Server git of .mcp.json`.
+    /// Returns the kind, the name and the file of the server or hook, such as `Server git of .mcp.json`.
     pub fn title(&self) -> String {
         match self.kind {
             ItemKind::Server => format!("Server {} of {}", self.name, self.file),
@@ -314,12 +318,12 @@ impl TrustItem {
         }
     }
 
-    /// Returns whether the item can be approved and the user has not decided about it.
+    /// Returns whether the server or hook can be approved and the user has not decided about it.
     pub fn is_waiting(&self) -> bool {
         self.decision.is_none() && self.digest.is_ok()
     }
 
-    /// Returns a sentence with the command that approves the item.
+    /// Returns a sentence with the command that approves the server or hook.
     fn remedy(&self) -> String {
         match self.kind {
             ItemKind::Server => format!(
@@ -337,7 +341,7 @@ impl ApprovalCheck for ExtensionTrust {
             item.kind == ItemKind::Server && item.name == server.name
         });
         match server.source {
-            // Reached by HTTP.
+            // A user's server that is not in the list is reached by HTTP, so it runs no files of the project.
             ServerSource::User if !is_known => Ok(()),
             _ => self.check(ItemKind::Server, None, &server.name, None),
         }
@@ -347,7 +351,7 @@ impl ApprovalCheck for ExtensionTrust {
         if !hook.source.is_project {
             return Ok(());
         }
-        // First, because a hook that was never approved has no approved copy.
+        // The approval is checked first, because a hook without approval has no approved files with which to compare.
         self.check(
             ItemKind::Hook,
             Some(&hook.source.file),
@@ -376,7 +380,7 @@ fn stamp(root: &Path, file: &str, files: &Dependencies) -> Option<u64> {
     Some(hash.finish())
 }
 
-/// Returns the digest of an item, in hex. `bytes` is the content of the declaring file.
+/// Returns the digest of a server or hook, in hexadecimal. `bytes` is the content of the declaring file.
 fn digest(
     root: &Path,
     kind: ItemKind,

@@ -1,32 +1,33 @@
-//! Replaces `${NAME}` and `${NAME:-default}` by environment variables in the configuration of servers. Pure.
+//! Replaces `${NAME}` and `${NAME:-default}` in the configuration of MCP servers by the values of environment
+//! variables. Pure.
 
-/// Maximum size of a text after its variables were replaced, in bytes.
+/// Maximum size, in bytes, of a text after its variables were replaced.
 const EXPANDED_MAX: usize = 256 * 1024;
 
 /// The result of looking up an environment variable.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Variable {
     Value(String),
-    /// Its value is a secret, and the server that names it is not approved.
+    /// The value is a secret, and the server that uses it is not approved.
     Withheld,
     Unset,
 }
 
-/// Looks up a variable by its name.
+/// A function that looks up an environment variable by its name.
 pub type Lookup<'a> = dyn Fn(&str) -> Variable + 'a;
 
 /// A text whose variables were replaced.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Expanded {
     pub text: String,
-    /// The names of the variables that are not set and have no default. In `text` they stay as they were written.
+    /// The names of the variables that are not set and have no default. They are not replaced in `text`.
     pub unset: Vec<String>,
-    /// Whether a secret was withheld. In `text` its variable stays as it was written.
+    /// Whether the value of a variable was withheld because it is a secret. Such a variable is not replaced in `text`.
     pub is_withheld: bool,
 }
 
-/// Replaces the variables of `text`. As in a shell, the default replaces a variable that is not set or empty. A `$`
-/// that begins no variable stays as it is.
+/// Replaces the variables in `text`. As in a shell, the default is used if a variable is not set or empty. A `$` that
+/// does not begin a variable stays unchanged.
 ///
 /// # Errors
 /// Fails if the result is longer than [`EXPANDED_MAX`].
@@ -67,7 +68,8 @@ pub fn expand(text: &str, lookup: &Lookup<'_>) -> Result<Expanded, String> {
     Ok(out)
 }
 
-/// Returns the variable at the start of `text`, its name and its default; `None` if `text` begins with no variable.
+/// Returns the variable at the start of `text` as written, its name and its default; `None` if `text` begins with no
+/// variable.
 fn variable_at(text: &str) -> Option<(&str, &str, Option<&str>)> {
     let end = text.find('}')?;
     let inner = text.get(2..end)?;

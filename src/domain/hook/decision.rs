@@ -1,4 +1,4 @@
-//! What a hook answers: its exit code and output, or the response of a server, as a decision.
+//! Converts what a hook answers, its exit code and output or the response of a server, to a decision.
 
 use serde_json::{Map, Value};
 
@@ -6,23 +6,24 @@ use super::event::{BlockEffect, HookEvent};
 use super::spec::HookSpec;
 use crate::domain::text::{clip, escape_control_chars, one_line};
 
-/// Maximum length of an unknown text in a message, in characters.
+/// Maximum length, in characters, of a text from a hook that a message quotes.
 const SHOWN_MAX: usize = 200;
-/// The exit code with which a hook blocks.
+/// The exit code by which a hook blocks, for example prevents a tool call.
 const BLOCKS: i32 = 2;
 
-/// Why a hook blocks that has changed since it was approved, and what the user can do.
+/// A part of the reason with which a hook blocks after its files have changed. Says what the user can do.
 const CHANGED: &str = "its files changed since you approved it: restore them, or approve again (crewdeck trust) and \
     restart crewdeck";
 
-/// What a hook decides about a tool call. The later one wins over the earlier one.
+/// What a hook decides about a tool call, from weakest to strictest. If several hooks decide, the strictest decision
+/// counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum PermissionVerdict {
-    /// The call runs without further approval.
+    /// The call runs without approval, unless the permission rules deny it.
     Allow,
-    /// The user is asked.
+    /// The call needs approval, even if the permission rules allow it.
     Ask,
-    /// crewdeck's own rules decide.
+    /// The permission rules of crewdeck decide.
     Defer,
     Deny,
 }
@@ -35,34 +36,35 @@ pub enum HookResult {
         stdout: String,
         stderr: String,
     },
-    /// The body of a response with a status of success.
+    /// The server of the hook answered with a status of success (2xx) and this body.
     Responded { body: String },
-    /// The hook did not run to its end: why, in a few words.
+    /// The hook could not be started, was killed, or its server could not be reached. `why` says so in a few words.
     Failed { why: String },
 }
 
-/// The answer of one hook.
+/// The decision of one hook.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct HookDecision {
     pub permission: Option<(PermissionVerdict, String)>,
-    /// The whole new input of the tool call, in the fields of Claude Code.
+    /// The whole new input of the tool call, with the field names of Claude Code.
     pub updated_input: Option<Value>,
-    /// The reason of a block, see [`HookEvent::block_effect`].
+    /// The reason for which the hook blocks; [`HookEvent::block_effect`] says what that changes. `None` if it does not
+    /// block, or if it denies a tool call, see `permission`.
     pub block: Option<String>,
-    /// Why the agent must stop working.
+    /// Why the hook stops the agent; `None` if it does not.
     pub stop: Option<String>,
     /// A text for the model.
     pub context: Option<String>,
     /// A text for the user.
     pub message: Option<String>,
-    /// The directory that a hook of `WorktreeCreate` has made.
+    /// The path of the directory that a hook of `WorktreeCreate` has created.
     pub worktree: Option<String>,
-    /// What went wrong, on one line, for the user.
+    /// What went wrong with the hook, on one line for the user.
     pub problem: Option<String>,
 }
 
 impl HookDecision {
-    /// Returns the reason if the hook prevents what was about to happen.
+    /// Returns the reason if the hook blocks or denies a tool call.
     pub fn block_reason(&self) -> Option<&str> {
         match &self.permission {
             _ if self.block.is_some() => self.block.as_deref(),
@@ -71,7 +73,7 @@ impl HookDecision {
         }
     }
 
-    /// Returns the decision of a hook whose block is ignored.
+    /// Returns this decision without the block or the denial, for a hook that the user ignores.
     #[must_use]
     pub fn without_block(mut self) -> HookDecision {
         self.block = None;
@@ -117,7 +119,7 @@ pub fn decide(hook: &HookSpec, result: HookResult) -> HookDecision {
         }
         HookResult::Failed { why } => HookDecision::failed(why),
     };
-    // Without a directory there is nothing in which the agent could work.
+    // The hook of `WorktreeCreate` must return a directory, because the agent needs one to work in.
     let is_required = hook.blocks_on_failure || event == HookEvent::WorktreeCreate;
     if is_required && let Some(problem) = out.problem.clone() {
         out.block(event, format!("[{}]: {problem}", hook.runs()));
@@ -132,8 +134,9 @@ pub fn decide(hook: &HookSpec, result: HookResult) -> HookDecision {
     out
 }
 
-/// Returns the decision of a hook that does not run because its files have changed since the user approved it: it
-/// blocks what a block prevents. Otherwise an agent could switch a hook off by editing its files.
+/// Returns the decision of a hook that is not run because its files have changed since the user approved it. The hook
+/// then blocks, if a block of its event prevents anything. Otherwise, an agent could switch a hook off by editing its
+/// files.
 pub fn decide_changed(hook: &HookSpec) -> HookDecision {
     let mut out = HookDecision::default();
     if hook.event.block_effect() == BlockEffect::Refuses {
@@ -167,7 +170,7 @@ impl HookDecision {
     }
 }
 
-/// Reads standard output, or the body of a response.
+/// Returns the decision in a hook's standard output or in the body of a response.
 fn output(event: HookEvent, text: &str) -> HookDecision {
     let text = text.trim();
     if text.starts_with('{') {
@@ -197,7 +200,7 @@ fn output(event: HookEvent, text: &str) -> HookDecision {
     out
 }
 
-/// The reader of a JSON answer.
+/// Reads a decision from the JSON object that a hook answers.
 struct AnswerReader {
     event: HookEvent,
     out: HookDecision,
@@ -300,7 +303,7 @@ impl AnswerReader {
                 ));
             }
         };
-        // A block at the top level is not weakened by what stands below it.
+        // A weaker decision in `hookSpecificOutput` does not replace a stricter one at the top level of the answer.
         let earlier = self.out.permission.as_ref().map(|(verdict, _)| *verdict);
         if earlier < Some(verdict) {
             self.out.permission = Some((verdict, reason));

@@ -101,7 +101,7 @@ fn exit_codes_have_the_meaning_of_the_contract() {
             none
         );
     }
-    // Any failure prevents a worktree.
+    // Any failure of the hook prevents the creation of a worktree.
     assert!(exited(WorktreeCreate, 1, "", "x").block.is_some());
     assert!(exited(WorktreeCreate, 0, " \n", "").block.is_some());
     let made = exited(WorktreeCreate, 0, "making\n/tmp/w\n\n", "");

@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
-/// Default maximum run time of a hook.
+/// Default maximum run time of a hook, except for hooks of `UserPromptSubmit`.
 const TIMEOUT: Duration = Duration::from_secs(600);
-/// Default maximum run time of a hook that the user waits for after each prompt.
+/// Default maximum run time of a hook of `UserPromptSubmit`. It is short, because the user waits for it after each
+/// prompt.
 const PROMPT_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// An event at which hooks run.
@@ -30,7 +31,7 @@ pub enum HookEvent {
 /// What happens when a hook blocks, that is, exits with code 2 or answers `"decision": "block"`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BlockEffect {
-    /// What was about to happen does not happen. The reason goes to the model, or to the user for a prompt.
+    /// The action does not happen. The reason goes to the model; if the action is a prompt, it goes to the user.
     Refuses,
     /// The agent continues to work, with the reason as its next input.
     Continues,
@@ -40,7 +41,7 @@ pub enum BlockEffect {
     TellsUser,
 }
 
-/// Why a session ends. Claude Code also has `logout` and `bypass_permissions_disabled`.
+/// Why a session ends. Claude Code has two more reasons, `logout` and `bypass_permissions_disabled`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SessionEndReason {
     /// The user empties the conversation.
@@ -54,7 +55,7 @@ pub enum SessionEndReason {
 }
 
 impl SessionEndReason {
-    /// Returns the name in the input of hooks, and for their matchers.
+    /// Returns the name of the reason in the input of hooks. Matchers of hooks apply to this name.
     pub fn name(self) -> &'static str {
         match self {
             SessionEndReason::Clear => "clear",
@@ -102,7 +103,7 @@ impl HookEvent {
         HookEvent::WorktreeRemove,
     ];
 
-    /// Returns the name in files and in the input of hooks.
+    /// Returns the name of the event in configuration files and in the input of hooks.
     pub fn name(self) -> &'static str {
         match self {
             HookEvent::SessionStart => "SessionStart",
@@ -143,7 +144,7 @@ impl HookEvent {
         )
     }
 
-    /// Returns whether hooks of this event can have a matcher. Others run always.
+    /// Returns whether a hook of this event can have a matcher. Without one, a hook runs at every such event.
     pub fn has_matcher(self) -> bool {
         self.is_about_tool()
             || matches!(
@@ -156,7 +157,7 @@ impl HookEvent {
             )
     }
 
-    /// Returns whether standard output that is no JSON goes to the model.
+    /// Returns whether a hook's standard output goes to the model if it is not JSON.
     pub fn is_output_context(self) -> bool {
         matches!(self, HookEvent::SessionStart | HookEvent::UserPromptSubmit)
     }
@@ -181,7 +182,7 @@ impl HookEvent {
         }
     }
 
-    /// Returns the maximum run time of a hook that names none.
+    /// Returns the maximum run time of a hook that does not set one.
     pub fn default_timeout(self) -> Duration {
         match self {
             HookEvent::UserPromptSubmit => PROMPT_TIMEOUT,

@@ -1,4 +1,4 @@
-//! What a hook receives: one JSON object per event, with the field names of Claude Code.
+//! What a hook receives: one JSON object for each event, with the field names of Claude Code.
 
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
@@ -9,25 +9,25 @@ use serde_json::{Map, Value, json};
 use super::event::{HookEvent, SessionEndReason};
 use super::tools::{ExternalCall, external_call};
 
-/// The agent in whose work an event happens, if it is not the lead.
+/// The subagent in whose work an event happens.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HookAgent {
     pub id: String,
-    /// Its role, such as `general-purpose`.
+    /// The type of the subagent: the name of its role, such as `general-purpose`.
     pub kind: String,
 }
 
-/// The facts that all events have.
+/// The part of a hook's input that all events have.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct HookContext {
     pub session_id: String,
     pub transcript_path: String,
-    /// The work directory of the agent. Hooks run in it, and paths of tool calls start in it.
+    /// The work directory of the agent. Hooks run in it, and relative paths of tool calls refer to it.
     pub dir: PathBuf,
-    /// `default`, `plan` or another mode of Claude Code.
+    /// The agent's permission mode in the terms of Claude Code, such as `default` or `plan`.
     pub permission_mode: Option<String>,
     pub agent: Option<HookAgent>,
-    /// The name of the teammate.
+    /// The name of the agent if it is a teammate, else `None`.
     pub teammate: Option<String>,
     pub team: Option<String>,
 }
@@ -35,17 +35,17 @@ pub struct HookContext {
 /// A call of one of crewdeck's tools.
 #[derive(Debug, Clone, PartialEq)]
 pub struct HookCall {
-    /// crewdeck's own name of the tool.
+    /// The name of the tool in crewdeck, such as `read_file`.
     pub name: String,
     pub input: Value,
     pub id: String,
 }
 
-/// An event with its own facts.
+/// An event with the facts that only this kind of event has.
 #[derive(Debug, Clone, PartialEq)]
 pub enum HookInput {
     SessionStart {
-        /// `startup`, `resume`, `clear` or `compact`.
+        /// Why the session starts: `startup`, `resume`, `clear` or `compact`.
         source: &'static str,
         model: Option<String>,
     },
@@ -63,7 +63,7 @@ pub enum HookInput {
         duration_ms: u64,
     },
     Stop {
-        /// Whether the agent works only because a hook has already blocked its stop.
+        /// Whether the agent works only because a hook has already blocked the end of this turn.
         is_active: bool,
         last_message: String,
     },
@@ -73,7 +73,7 @@ pub enum HookInput {
         transcript_path: String,
     },
     Notification {
-        /// `permission_prompt`, `idle_prompt` or another type of Claude Code.
+        /// The type of the notification in the terms of Claude Code, such as `permission_prompt` or `idle_prompt`.
         kind: &'static str,
         title: String,
         message: String,
@@ -131,13 +131,14 @@ impl HookInput {
         }
     }
 
-    /// Returns the tool call as a hook sees it; `None` for other events.
+    /// Returns the tool call in the form in which hooks receive it; `None` if the event is not about a tool call.
     pub fn external_call(&self, context: &HookContext) -> Option<ExternalCall> {
         let call = self.call()?;
         Some(external_call(&call.name, &call.input, &context.dir))
     }
 
-    /// Returns the texts to which a matcher applies; empty if the event has none.
+    /// Returns the texts that a hook's matcher is compared with, such as the names of the tool; empty if the event has
+    /// none.
     pub fn subjects(&self, context: &HookContext) -> Vec<String> {
         match self {
             HookInput::SessionStart { source, .. } => vec![(*source).into()],
@@ -156,7 +157,7 @@ impl HookInput {
         }
     }
 
-    /// Returns the object that the hook reads from its standard input.
+    /// Returns the JSON object that the hook receives as its input.
     pub fn json(&self, context: &HookContext) -> Value {
         let mut out = self.common_fields(context);
         let mut put = |name: &str, value: Value| {
@@ -233,7 +234,7 @@ impl HookInput {
         out.into()
     }
 
-    /// Returns the fields that are not about one event.
+    /// Returns the fields that the input has for every event, or for every tool call.
     fn common_fields(&self, context: &HookContext) -> Map<String, Value> {
         let event = self.event();
         let mut out = Map::new();
@@ -243,7 +244,7 @@ impl HookInput {
         put("session_id", json!(context.session_id));
         put("transcript_path", json!(context.transcript_path));
         put("cwd", json!(context.dir.to_string_lossy()));
-        // Claude Code does not send it for the events of tasks.
+        // Claude Code does not send `permission_mode` for the events of tasks.
         let is_task = matches!(event, HookEvent::TaskCreated | HookEvent::TaskCompleted);
         if let Some(mode) = context.permission_mode.as_ref().filter(|_| !is_task) {
             put("permission_mode", json!(mode));
@@ -264,7 +265,8 @@ impl HookInput {
             put("tool_input", external.input);
             put("tool_use_id", json!(call.id));
         }
-        // Empty: the form of an entry is not published, and nothing here is scheduled.
+        // Both lists are empty, because Claude Code does not document the form of an entry and crewdeck schedules
+        // nothing.
         if matches!(event, HookEvent::Stop | HookEvent::SubagentStop) {
             put("background_tasks", json!([]));
             put("session_crons", json!([]));
@@ -272,8 +274,9 @@ impl HookInput {
         out
     }
 
-    /// Returns a hash of the event and of what a hook can block: the call without its id, the prompt, the task or the
-    /// worktree, or else the agent's stop. Blocks with the same hash are counted as repeated.
+    /// Returns a hash of the event and of what a hook can block: the tool call without its id, the prompt, the task,
+    /// the worktree, or the end of the agent's work. Blocks with the same hash count as repeated blocks of the same
+    /// action.
     pub fn block_key(&self, context: &HookContext) -> u64 {
         let mut hash = DefaultHasher::new();
         self.event().hash(&mut hash);
@@ -285,7 +288,7 @@ impl HookInput {
             .hash(&mut hash);
         match self {
             HookInput::UserPromptSubmit { prompt } => prompt.hash(&mut hash),
-            // A task that was not created gets another id the next time.
+            // If the same task is created again after a block, it has another id, so only its subject is hashed.
             HookInput::TaskCreated { subject, .. } => subject.hash(&mut hash),
             HookInput::TaskCompleted { id, subject, .. } => (id, subject).hash(&mut hash),
             HookInput::WorktreeCreate { name } => name.hash(&mut hash),

@@ -1,5 +1,5 @@
-//! The `matcher` of a hook: it selects events by their subject, such as the tool name, the source or the kind of
-//! notification.
+//! The `matcher` of a hook. It selects events by a text, such as the name of the tool, the reason of a session start or
+//! the type of a notification.
 
 use regex::Regex;
 
@@ -8,19 +8,20 @@ const PATTERN_MAX: usize = 4096;
 /// Maximum size of a compiled pattern, in bytes.
 const COMPILED_MAX: usize = 1024 * 1024;
 
-/// A rule over the subject of an event.
+/// Selects the events at which a hook runs.
 #[derive(Debug, Clone)]
 pub enum Matcher {
     All,
-    /// One of these names exactly.
+    /// Events of which one text is equal to one of these names.
     Names(Vec<String>),
-    /// A regular expression that matches anywhere in the subject.
+    /// Events of which one text contains a match of this regular expression.
     Pattern(Regex),
 }
 
 impl Matcher {
-    /// Parses the `matcher` of a file: empty and `*` match all; characters of names, `,` and `|` make a list of names;
-    /// everything else is a regular expression.
+    /// Parses the `matcher` of a hook. An empty text and `*` match all events. A text of only ASCII letters, digits,
+    /// `_`, `-`, spaces, `,` and `|` is a list of names, separated by `,` or `|`. Any other text is a regular
+    /// expression.
     ///
     /// # Errors
     /// Returns why the regular expression is invalid or too long.
@@ -48,7 +49,7 @@ impl Matcher {
         Ok(Matcher::Pattern(pattern))
     }
 
-    /// Returns whether one of the names of a subject matches.
+    /// Returns whether one of the `subjects`, the texts of an event, matches.
     pub fn matches<'a>(&self, subjects: impl IntoIterator<Item = &'a str>) -> bool {
         subjects.into_iter().any(|subject| match self {
             Matcher::All => true,
@@ -57,7 +58,7 @@ impl Matcher {
         })
     }
 
-    /// Returns the matcher as it is written in a file.
+    /// Returns the matcher as it is written in a configuration file.
     pub fn text(&self) -> String {
         match self {
             Matcher::All => "*".into(),

@@ -1,53 +1,55 @@
-//! The decisions of all hooks of an event, merged.
+//! Merges the decisions of all hooks that ran for one event.
 
 use serde_json::Value;
 
 use super::decision::{HookDecision, PermissionVerdict};
 use crate::domain::text::head_and_tail;
 
-/// Maximum length of a text of a hook for a model or the user, in characters. A longer text is cut to this number of
+/// Maximum length, in characters, of a text from a hook for a model or the user. A longer text is cut to this number of
 /// bytes.
 pub const CONTEXT_MAX: usize = 10_000;
 
-/// What the hooks of an event have decided together.
+/// The merged decision of all hooks that ran for one event.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct HookOutcome {
-    /// The strictest decision about a tool call with its reasons: deny, defer, ask, allow.
+    /// The strictest decision about a tool call, with the reasons of the hooks that made it. From strict to weak: deny,
+    /// defer, ask, allow.
     pub permission: Option<(PermissionVerdict, String)>,
-    /// The whole new input of the tool call, in crewdeck's own fields.
+    /// The whole new input of the tool call, with the field names of crewdeck.
     pub updated_input: Option<Value>,
-    /// The reasons of hooks that block, see [`super::HookEvent::block_effect`].
+    /// The reasons of the hooks that block; [`super::HookEvent::block_effect`] says what a block changes.
     pub blocks: Vec<String>,
-    /// Why the agent must stop working.
+    /// Why a hook stops the agent; `None` if no hook does.
     pub stop: Option<String>,
     /// Texts for the model, together at most [`CONTEXT_MAX`] characters.
     pub context: Vec<String>,
     /// Texts for the user.
     pub messages: Vec<String>,
-    /// The directory that a hook of `WorktreeCreate` has made.
+    /// The path of the directory that a hook of `WorktreeCreate` has created.
     pub worktree: Option<String>,
-    /// Problems of hooks for the user, each on one line.
+    /// What went wrong with hooks, for the user; each problem is on one line.
     pub problems: Vec<String>,
-    /// Set if a hook has blocked the same too often: what to ask the user.
+    /// The question for the user about a hook that has blocked the same action too often; `None` if there is no such
+    /// hook.
     pub ask_user: Option<Box<BlockQuestion>>,
 }
 
-/// The question about hooks that block the same too often.
+/// The question for the user about hooks that have blocked the same action too often.
 #[derive(Debug, Clone, PartialEq)]
 pub struct BlockQuestion {
-    /// Names all hooks that block, one in a line.
+    /// The text of the question, with one line for each hook that blocks the action.
     pub text: String,
-    /// The outcome if the user ignores these hooks. What the other hooks decide holds.
+    /// The merged decision if the user ignores the hooks that block. The decisions of the other hooks stay in effect.
     pub lifted: HookOutcome,
 }
 
 impl HookOutcome {
-    /// Returns whether a hook prevents what was about to happen.
+    /// Returns whether a hook blocks, or denies a tool call.
     pub fn is_blocked(&self) -> bool {
         !self.blocks.is_empty() || matches!(self.permission, Some((PermissionVerdict::Deny, _)))
     }
 
-    /// Returns the reasons of all blocks, for a model or the user.
+    /// Returns the reasons of all hooks that block, for a model or the user.
     pub fn reason(&self) -> String {
         match &self.permission {
             Some((PermissionVerdict::Deny, reason)) => reason.clone(),
@@ -56,7 +58,7 @@ impl HookOutcome {
     }
 }
 
-/// Returns `text`. If it has more than [`CONTEXT_MAX`] characters, the middle is cut, and a mark says how much.
+/// Returns `text`. If it has more than [`CONTEXT_MAX`] characters, the middle is cut, and a note says how much.
 pub fn bounded(text: &str) -> String {
     if text.chars().nth(CONTEXT_MAX).is_none() {
         return text.to_string();
@@ -64,7 +66,7 @@ pub fn bounded(text: &str) -> String {
     head_and_tail(text, CONTEXT_MAX)
 }
 
-/// Merges decisions, which are in the order of the hooks.
+/// Merges the decisions of hooks. If only one of several decisions can be used, such as a new input, the first one is.
 pub fn merge(decisions: Vec<HookDecision>) -> HookOutcome {
     let mut out = HookOutcome::default();
     let strictest = decisions

@@ -1,4 +1,5 @@
-//! The `if` of a hook: one permission rule, such as `Bash(git push *)` or `Edit(src/**)`.
+//! The `if` of a hook: one permission rule, such as `Bash(git push *)` or `Edit(src/**)`. The hook runs only for tool
+//! calls that match the rule.
 
 use std::path::Path;
 
@@ -11,10 +12,10 @@ use crate::domain::path::without_dots;
 /// Maximum length of a rule, in bytes.
 const RULE_MAX: usize = 4096;
 
-/// A permission rule that limits a hook to some tool calls.
+/// A permission rule that selects the tool calls for which a hook runs.
 #[derive(Debug, Clone)]
 pub struct ToolRule {
-    /// The rule as it is written.
+    /// The rule as it is written in the configuration file.
     text: String,
     tool: Regex,
     argument: Argument,
@@ -23,14 +24,14 @@ pub struct ToolRule {
 #[derive(Debug, Clone)]
 enum Argument {
     Any,
-    /// A pattern over a shell command.
+    /// A pattern that one of the simple commands in a shell command must match.
     Command(Regex),
-    /// A pattern over a path.
+    /// A pattern that the path in the input of the tool must match.
     Path {
         glob: GlobMatcher,
         base: PathBase,
     },
-    /// A pattern over any text of the input.
+    /// A pattern that one of the texts in the input of the tool must match.
     Text(Regex),
 }
 
@@ -45,7 +46,7 @@ impl ToolRule {
     /// Parses `TOOL` or `TOOL(PATTERN)`.
     ///
     /// # Errors
-    /// Returns what is wrong with it.
+    /// Returns why `text` is not a valid rule.
     pub fn parse(text: &str) -> Result<ToolRule, String> {
         let text = text.trim();
         let wrong =
@@ -76,10 +77,10 @@ impl ToolRule {
         })
     }
 
-    /// Returns whether the hook applies to a call. A command that cannot be split safely always matches, so that
-    /// quoting cannot hide it from a hook.
+    /// Returns whether the rule matches a call. `dir` is the agent's work directory, to which relative paths refer. A
+    /// shell command that cannot be split safely always matches, so that quoting cannot hide a command from a hook.
     pub fn matches(&self, call: &ExternalCall, dir: &Path) -> bool {
-        // A rule about editing covers every tool that changes a file.
+        // A rule for `Edit` covers every tool that changes a file.
         let is_edit = self.tool.is_match("Edit") && call.names.iter().any(|name| name == "Write");
         if !is_edit && !call.names.iter().any(|name| self.tool.is_match(name)) {
             return false;
@@ -94,7 +95,7 @@ impl ToolRule {
                 let Some(path) = text("file_path").or_else(|| text("path")) else {
                     return false;
                 };
-                // Otherwise `a/../secrets` would evade a rule for `secrets`.
+                // `..` is resolved first. Otherwise, `a/../secrets` would evade a rule for `secrets`.
                 let path = without_dots(&dir.join(path));
                 match base {
                     PathBase::FileName => path.file_name().is_some_and(|name| glob.is_match(name)),
@@ -126,8 +127,8 @@ impl PartialEq for ToolRule {
 
 impl Eq for ToolRule {}
 
-/// Returns the pattern for a simple command. `npm run test:*` and `npm run test *` match `npm run test` with and
-/// without further words.
+/// Returns a regular expression for a simple command. `npm run test:*` and `npm run test *` match `npm run test` both
+/// with and without further words.
 fn command_pattern(pattern: &str) -> Result<Regex, String> {
     let prefix = pattern
         .strip_suffix(":*")
@@ -161,14 +162,14 @@ fn path_pattern(pattern: &str) -> Result<Argument, String> {
     })
 }
 
-/// Returns a regular expression for a whole text in which `*` stands for anything.
+/// Returns a regular expression that matches a whole text. In `pattern`, `*` stands for any text.
 fn wildcards(pattern: &str, end: &str) -> Result<Regex, String> {
     let parts: Vec<String> = pattern.split('*').map(regex::escape).collect();
     Regex::new(&format!("(?s)^{}{end}$", parts.join(".*"))).map_err(|_| "if is too long".into())
 }
 
-/// Splits a shell command into its simple commands, without assignments before them; `None` if a substitution or an
-/// open quote makes that unsafe.
+/// Splits a shell command into its simple commands, and removes assignments before them. Returns `None` if the command
+/// cannot be split safely, because it contains a substitution or an open quote.
 fn parts(command: &str) -> Option<Vec<String>> {
     let mut out = vec![String::new()];
     let mut quote = None;

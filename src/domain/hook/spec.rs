@@ -1,4 +1,4 @@
-//! One hook of a file: when it runs and what it runs.
+//! One hook of a configuration file: when it runs and what it runs.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -11,34 +11,35 @@ use super::rule::ToolRule;
 /// Where a hook is declared.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HookSource {
-    /// The file as it is shown.
+    /// The path of the file, as messages show it.
     pub file: String,
-    /// Whether the project brings it. It then runs only after approval.
+    /// Whether the project's files declare the hook. It then runs only if the user has approved it.
     pub is_project: bool,
-    /// The position among the hooks of the file.
+    /// The position among all hooks of the file, counted from 0.
     pub index: usize,
 }
 
-/// What a hook runs.
+/// The program that a hook runs, or the URL that it calls.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum HookHandler {
     Command {
-        /// A shell command, or the program if there are `args`.
+        /// A shell command; if `args` is `Some`, the name of a program.
         command: String,
-        /// The arguments of a program that is started without a shell.
+        /// The arguments of a program that is started without a shell; `None` for a shell command.
         args: Option<Vec<String>>,
     },
-    /// The input is posted to this address.
+    /// The event is sent to `url` in a POST request.
     Http {
         url: String,
-        /// The headers, with `$NAME` and `${NAME}` for the variables in `env`.
+        /// The names and values of the headers. In a value, `$NAME` and `${NAME}` stand for an environment variable
+        /// listed in `env`.
         headers: BTreeMap<String, String>,
-        /// The names of the variables that headers may contain.
+        /// The names of the environment variables that headers may contain.
         env: Vec<String>,
     },
 }
 
-/// One hook of a file.
+/// One hook of a configuration file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HookSpec {
     pub source: HookSource,
@@ -46,16 +47,16 @@ pub struct HookSpec {
     pub matcher: Matcher,
     pub condition: Option<ToolRule>,
     pub handler: HookHandler,
-    /// Maximum run time; `None` for the event's default.
+    /// Maximum run time; `None` for the default of the event.
     pub timeout: Option<Duration>,
-    /// Whether nothing waits for the hook. Its answer has no effect.
+    /// Whether crewdeck continues without waiting for the hook. The hook's answer then has no effect.
     pub is_async: bool,
-    /// Whether a failure of the hook blocks, as exit code 2 does.
+    /// Whether the hook also blocks if it fails, as it does with exit code 2.
     pub blocks_on_failure: bool,
 }
 
 impl HookSpec {
-    /// Returns whether the hook runs for this event.
+    /// Returns whether the hook runs for the event `input`: its event, matcher and permission rule must all match.
     pub fn applies(&self, input: &HookInput, context: &HookContext) -> bool {
         let event = input.event();
         if event != self.event {
@@ -63,7 +64,7 @@ impl HookSpec {
         }
         if event.has_matcher() {
             let subjects = input.subjects(context);
-            // A subagent without a type has no subject; only a hook for all runs then.
+            // A subagent without a type has no text for the matcher, so only hooks without a matcher run for it.
             let is_match = self.matcher == Matcher::All
                 || self.matcher.matches(subjects.iter().map(String::as_str));
             if !is_match {
@@ -76,7 +77,7 @@ impl HookSpec {
         })
     }
 
-    /// Returns the event and the matcher, such as `PreToolUse (Bash)`.
+    /// Returns the event, the matcher and the permission rule of the hook, such as `PreToolUse (Bash) if Bash(git *)`.
     pub fn label(&self) -> String {
         let event = self.event.name();
         let matcher = match &self.matcher {
@@ -89,7 +90,7 @@ impl HookSpec {
         }
     }
 
-    /// Returns what runs, as it is written in the file.
+    /// Returns the command with its arguments, or `POST` and the URL, as written in the configuration file.
     pub fn runs(&self) -> String {
         match &self.handler {
             HookHandler::Command { command, args } => {
@@ -105,8 +106,8 @@ impl HookSpec {
     }
 }
 
-/// Returns the hooks that run for an event, in the order of their files. Of hooks with the same handler, only the first
-/// one is returned.
+/// Returns the hooks that run for the event `input`, in the order of their files. If several hooks run the same command
+/// or call the same URL in the same way, returns only the first of them.
 pub fn distinct<'a>(
     hooks: &'a [HookSpec],
     input: &HookInput,

@@ -1,23 +1,23 @@
-//! Tool calls in the names and fields of Claude Code, for which hook scripts are written, and back.
+//! Converts tool calls to the tool names and fields of Claude Code, for which hook scripts are written, and back.
 
 use std::path::Path;
 
 use serde_json::{Map, Value, json};
 
-/// A tool call as a hook sees it.
+/// A tool call in the form in which hooks receive it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ExternalCall {
-    /// All names by which matchers and rules can select it; the first one is in the input of hooks, the last one is
-    /// crewdeck's own.
+    /// The names of the tool that matchers and rules can use. The first one is in the input of hooks. The last one is
+    /// crewdeck's name of the tool.
     pub names: Vec<String>,
     pub input: Value,
 }
 
-/// How a tool is named elsewhere.
+/// The names of a tool and its fields in Claude Code.
 struct Alias {
     own: &'static str,
     names: &'static [&'static str],
-    /// Its own name of each field that has another name elsewhere, and that name.
+    /// The fields whose names differ, each as a pair of the name in crewdeck and the name in Claude Code.
     fields: &'static [(&'static str, &'static str)],
 }
 
@@ -111,20 +111,21 @@ fn alias(tool: &str) -> Option<&'static Alias> {
     ALIASES.iter().find(|alias| alias.own == tool)
 }
 
-/// Returns crewdeck's names of the tool that Claude Code calls `name`; empty if there is none.
+/// Returns crewdeck's names of the tools that Claude Code calls `name`; empty if there is none.
 pub fn own_tools(name: &str) -> Vec<&'static str> {
     let found = ALIASES.iter().filter(|alias| alias.names.contains(&name));
     found.map(|alias| alias.own).collect()
 }
 
-/// Returns the name of crewdeck's `tool` in the input of hooks.
+/// Returns the name that crewdeck's tool `tool` has in the input of hooks.
 pub fn external_name(tool: &str) -> &str {
     let names = alias(tool).and_then(|alias| alias.names.first());
     names.copied().unwrap_or(tool)
 }
 
-/// Returns the result of a successful call as a hook sees it. Claude Code has a shape for each tool; here the shapes of its
-/// commands, file tools and MCP tools are followed as far as one text has them.
+/// Returns the result of a successful call in the form in which hooks receive it. Claude Code has a JSON form for each
+/// tool. This function follows those for commands, file tools and MCP tools, as far as a result of crewdeck, which is
+/// one text, allows it.
 pub fn external_response(tool: &str, input: &Value, dir: &Path, text: &str) -> Value {
     let path = || external_call(tool, input, dir).input["file_path"].clone();
     match external_name(tool) {
@@ -136,7 +137,8 @@ pub fn external_response(tool: &str, input: &Value, dir: &Path, text: &str) -> V
     }
 }
 
-/// Returns the call of crewdeck's `tool` as a hook sees it. Paths become absolute, time limits milliseconds.
+/// Returns a call of crewdeck's tool `tool` in the form in which hooks receive it. File paths become absolute, and time
+/// limits are converted from seconds to milliseconds.
 pub fn external_call(tool: &str, input: &Value, dir: &Path) -> ExternalCall {
     let Some(alias) = alias(tool) else {
         return ExternalCall {
@@ -151,7 +153,7 @@ pub fn external_call(tool: &str, input: &Value, dir: &Path) -> ExternalCall {
         found.map_or(field, |(_, elsewhere)| elsewhere)
     });
     if let Some(fields) = input.as_object_mut() {
-        // Optional fields that a model left out are null in some of its calls.
+        // Models send `null` for optional fields that they leave out, so these fields are removed.
         fields.retain(|_, value| !value.is_null());
         if let Some(path) = fields.get("file_path").and_then(Value::as_str) {
             let path = dir.join(path).to_string_lossy().into_owned();
@@ -167,7 +169,7 @@ pub fn external_call(tool: &str, input: &Value, dir: &Path) -> ExternalCall {
     ExternalCall { names, input }
 }
 
-/// Returns the input for crewdeck's `tool` from an `updatedInput` of a hook: the reverse of [`external_call`].
+/// Converts the `updatedInput` of a hook to an input for crewdeck's tool `tool`: the reverse of [`external_call`].
 pub fn own_input(tool: &str, input: &Value, dir: &Path) -> Value {
     let Some(alias) = alias(tool) else {
         return input.clone();
@@ -199,7 +201,7 @@ pub fn own_input(tool: &str, input: &Value, dir: &Path) -> Value {
     input
 }
 
-/// Renames the fields of an object and of the objects in its lists.
+/// Returns `input` with its fields renamed by `name`, including the fields of objects in its lists.
 fn renamed<'a>(input: &'a Value, name: impl Fn(&'a str) -> &'a str + Copy) -> Value {
     let Some(fields) = input.as_object() else {
         return input.clone();
@@ -289,7 +291,7 @@ mod tests {
         assert_eq!(response("write_file", &path)["filePath"], "/w/a");
         assert_eq!(response("mcp__a__b", &path)[0]["text"], "out");
         assert_eq!(response("todo", &path)["content"], "out");
-        // Paths outside of the work directory stay as they are; the tool refuses them.
+        // Paths outside of the work directory are not changed; the tool refuses them.
         let outside = json!({"file_path": "/etc/passwd"});
         assert_eq!(
             own_input("read_file", &outside, dir),

@@ -1,5 +1,5 @@
-//! Which keywords of a schema vendors accept. They validate the schema of each tool against JSON Schema 2020-12, and one
-//! mistake makes them reject the whole request, so keywords with another kind of value are removed.
+//! Decides which keywords of a schema model vendors accept. Vendors validate the schema of each tool against JSON
+//! Schema 2020-12 and reject the whole request if one is invalid, so keywords with an invalid value are removed.
 
 use std::collections::BTreeSet;
 
@@ -8,10 +8,10 @@ use serde_json::{Map, Value};
 const TYPES: &[&str] = &[
     "string", "number", "integer", "boolean", "object", "array", "null",
 ];
-/// Escapes and groups that the regular expressions of some vendors do not have.
+/// Escapes and groups that some vendors do not support in regular expressions.
 const RARE_PATTERNS: &[&str] = &["\\p", "\\P", "\\u{", "\\x{", "\\z", "\\Z", "(?"];
 
-/// Maximum size of a regular expression when it is compiled, in bytes. It bounds the time of the check.
+/// Maximum size, in bytes, of a compiled regular expression. It limits the time that the check takes.
 const PATTERN_MAX: usize = 32 * 1024;
 
 /// What the value of a keyword contains.
@@ -23,13 +23,13 @@ pub enum KeywordKind {
     Schemas,
     /// An object whose keys are names and whose values are schemas.
     NamedSchemas,
-    /// Any JSON, which is no schema.
+    /// Any JSON value that is not a schema.
     Data,
-    /// Text, a number, a flag or a list of names.
+    /// Text, a number, a boolean or a list of names.
     Plain,
 }
 
-/// Returns what the value of a keyword contains; `None` if vendors may reject the keyword with this value.
+/// Returns what the value of a keyword contains; `None` if a vendor may reject the keyword with this value.
 pub fn kind_of(keyword: &str, value: &Value) -> Option<KeywordKind> {
     let (kind, is_valid) = match keyword {
         "additionalProperties"
@@ -84,14 +84,14 @@ fn is_valid_plain(keyword: &str, value: &Value) -> bool {
         "minLength" | "maxLength" | "minItems" | "maxItems" | "minProperties" | "maxProperties"
         | "minContains" | "maxContains" => value.is_u64(),
         "uniqueItems" | "deprecated" | "readOnly" | "writeOnly" => value.is_boolean(),
-        // Definitions of the schema itself and references, which are replaced, and keywords of older versions. Vendors
-        // ignore names that they do not know.
+        // Removed: definitions and references, because references are replaced, and keywords of older versions of JSON
+        // Schema. Other unknown names stay, because vendors ignore them.
         "definitions" | "dependencies" | "dependentRequired" | "additionalItems" | "id" => false,
         _ => !keyword.starts_with('$'),
     }
 }
 
-/// Returns whether `value` is a list of different texts that are all valid.
+/// Returns whether `value` is a list of strings that are all different and valid.
 fn is_names(value: &Value, is_valid: impl Fn(&str) -> bool) -> bool {
     let mut names = BTreeSet::new();
     let mut is_next = |name: &Value| {
@@ -103,14 +103,13 @@ fn is_names(value: &Value, is_valid: impl Fn(&str) -> bool) -> bool {
         .is_some_and(|all| all.iter().all(&mut is_next))
 }
 
-/// Returns whether `text` is a regular expression of the syntax that all vendors have. False also for one that takes long
-/// to check.
+/// Returns whether `text` is a regular expression that all vendors support. Also false if checking it takes too long.
 fn is_pattern(text: &str) -> bool {
     let mut plain = text.replace("(?:", "(");
     if RARE_PATTERNS.iter().any(|rare| plain.contains(rare)) {
         return false;
     }
-    // Classes of Unicode characters take too much room.
+    // Compiled classes of Unicode characters would exceed the size limit, so an `a` replaces each class for the check.
     for class in ["\\w", "\\W", "\\d", "\\D", "\\s", "\\S"] {
         plain = plain.replace(class, "a");
     }

@@ -1,4 +1,4 @@
-//! Sends requests to a server, and explains the errors of those that fail.
+//! Sends requests to an MCP server, and explains why a request failed.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use crate::domain::mcp::{ServerState, ServerTransport};
 use crate::mcp::call::{self, Link, LinkError};
 use crate::mcp::types::{CallError, CallProgress};
 
-/// How long a call that failed because of a crash waits until the server's task has found out the reason.
+/// Maximum time that a call waits after a crash until the reason of the crash is known.
 const REASON_TIMEOUT: Duration = Duration::from_secs(5);
 
 impl Server {
@@ -53,7 +53,8 @@ impl Server {
         }
     }
 
-    /// Converts the error of a request to one for models and users. Ends the connection if it cannot be used any more.
+    /// Converts the error of a request to an error for models and users. If the server can no longer be reached or
+    /// demands a login, also ends the connection.
     pub async fn call_error(&self, error: LinkError) -> CallError {
         let server = self.config.name.clone();
         match error {
@@ -92,7 +93,7 @@ impl Server {
         }
     }
 
-    /// Waits until the server's task has found out why the connection ended, and returns that.
+    /// Waits until the server's task knows why the connection ended, and returns the reason.
     async fn crash_reason(&self) -> String {
         let mut state = self.state.subscribe();
         let is_known = |state: &ServerState| *state != ServerState::Ready;

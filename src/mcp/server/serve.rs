@@ -1,4 +1,4 @@
-//! Connects to a server, and keeps the connection and its list of tools up to date until it ends.
+//! Connects to an MCP server, and keeps the connection open and the list of tools up to date until the connection ends.
 
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
@@ -19,11 +19,11 @@ use crate::mcp::types::PoolEvent;
 use crate::mcp::{lists, tools};
 use crate::process::{JobExit, ServiceProcess};
 
-/// Maximum time until a connection is closed after its program ended or after it was cancelled, and until a server
-/// answers a subscription.
+/// Maximum time to wait for two things: the end of a connection after its program ended or it was cancelled, and a
+/// server's answer to a subscription.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Minimum time between two listings of the tools, even if the server reports changes more often.
+/// Minimum time between two requests for the list of tools, even if the server reports changes more often.
 const LISTING_INTERVAL: Duration = Duration::from_secs(1);
 
 impl Server {
@@ -127,7 +127,8 @@ impl Server {
         }
     }
 
-    /// Lists the tools after a change, at the earliest [`LISTING_INTERVAL`] after `last`.
+    /// Requests the list of tools again after a change. Waits until [`LISTING_INTERVAL`] has passed since `last`, the
+    /// previous request.
     async fn list_again(&self, link: &Link, last: Option<Instant>) -> Result<(), LinkError> {
         if let Some(last) = last {
             tokio::time::sleep_until(last + LISTING_INTERVAL).await;
@@ -176,7 +177,7 @@ impl Server {
             tokio::select! {
                 _ = &mut closed => break exit_of(process).await,
                 exit = wait_for_exit(&mut process) => {
-                    // This delivers responses that the program sent before its end.
+                    // Waiting delivers responses that the program sent before its end.
                     let _ = tokio::time::timeout(CLOSE_TIMEOUT, &mut closed).await;
                     break exit;
                 }
@@ -231,8 +232,9 @@ fn crash(why: String) -> RunEnd {
     }
 }
 
-/// Subscribes to changes of the server's lists. `None` if the server has no changes to report, refuses, or reports them
-/// without a subscription, as versions of the protocol with `initialize` do.
+/// Subscribes to changes of the server's lists. Returns `None` if the server reports no changes, refuses the
+/// subscription, or needs none: with a protocol version that has `initialize`, servers report changes without a
+/// subscription.
 async fn subscribe(link: &Link) -> Option<Subscription> {
     let info = link.peer.peer_info()?;
     if info.protocol_version.has_initialize() {
@@ -265,15 +267,15 @@ async fn subscribe(link: &Link) -> Option<Subscription> {
     if filter == SubscriptionFilter::new() {
         return None;
     }
-    // A refusal is no error: the lists are then not updated.
+    // A server may refuse the subscription. Its lists are then not updated.
     tokio::time::timeout(CLOSE_TIMEOUT, link.peer.listen(filter))
         .await
         .ok()?
         .ok()
 }
 
-/// Waits until the server reports to the subscription that its tools changed. Reports of other changes are passed on.
-/// Never completes without a subscription or after its end.
+/// Waits until the server reports through the subscription that its tools changed. Reports of other changes are passed
+/// on to `shared`. Without a subscription, or after it has ended, waits forever.
 async fn next_change(subscription: &mut Option<Subscription>, shared: &HandlerShared) {
     while let Some(active) = subscription {
         match active.next().await {

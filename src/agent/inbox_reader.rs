@@ -87,7 +87,7 @@ impl Driver {
         let found = blocking(move || Ok(skills.expand(&text))).await.ok()??;
         if found.expansion.has_commands {
             let text = format!(
-                "The command /{} contains lines that other programs run before the model reads them: they are only text here.",
+                "The command /{} contains shell commands (!`…`). crewdeck does not run them: the model reads them as text.",
                 found.name
             );
             self.publish(EventKind::notice(NoticeLevel::Warn, text))

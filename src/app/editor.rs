@@ -78,7 +78,7 @@ fn read_back(file: NamedTempFile) -> Result<String> {
 fn too_long(size: u64) -> String {
     let size = bytes(usize::try_from(size).unwrap_or(usize::MAX));
     let most = bytes(COMPOSER_MAX);
-    format!("is too long: {size}, the limit is {most}")
+    format!("is too long: {size}, but the limit is {most}")
 }
 
 /// Returns the error for an editor that failed for the reason `why`. Keeps the file if its text differs from `text`.

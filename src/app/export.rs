@@ -37,7 +37,7 @@ pub fn write(root: &Path, path: &str, text: &str) -> Result<String> {
         }
     }
     bail!(
-        "{} exists with every number up to {NAMES_MAX}",
+        "{} exists, also with each number from 2 to {NAMES_MAX}: choose another name",
         wanted.display()
     )
 }

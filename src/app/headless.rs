@@ -157,7 +157,7 @@ pub fn prompt(root: &Path, text: String) -> Command {
             !is_required && split_resource(path).is_none() && !root.join(path).exists();
         if is_missing && path.contains(['/', '.']) {
             eprint_line(&format!(
-                "warning: @{path} names no file and is only text. Write @./{path} if it must exist."
+                "warning: there is no file {path}, so @{path} is only text. Write @./{path} to require the file."
             ));
         }
     }

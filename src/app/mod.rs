@@ -162,7 +162,7 @@ fn run(global: &GlobalOptions, prompt: Option<String>, form: OutputFormat) -> Re
         if prompt.is_none() && crew.resumed() == TurnState::Ended {
             crew.stop().await?;
             bail!(
-                "that session has no unfinished turn: give it a prompt, crewdeck run --resume \"…\""
+                "the session has no unfinished turn to continue: add a prompt (crewdeck run --resume \"…\")"
             );
         }
         let board = Board::open(&blueprint.root);
@@ -290,7 +290,8 @@ fn root(global: &GlobalOptions) -> Result<PathBuf> {
 fn start_dir(global: &GlobalOptions) -> Result<PathBuf> {
     let dir = match &global.dir {
         Some(dir) => dir.clone(),
-        None => std::env::current_dir().context("the current directory is gone")?,
+        None => std::env::current_dir()
+            .context("the current directory no longer exists: change to another one")?,
     };
     let dir = dir
         .canonicalize()

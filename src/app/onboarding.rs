@@ -65,7 +65,9 @@ fn model(missing: &ModelUnavailable, mut offers: Vec<OfferedAction>) -> Onboardi
         ModelProblem::NotConfigured => "crewdeck needs a language model, and none is configured.",
         ModelProblem::NoKey => "crewdeck cannot use this server without an API key.",
         ModelProblem::KeyRejected => "The server rejects this key, so no agent can answer.",
-        ModelProblem::Unreachable | ModelProblem::ServerError => "No agent can answer without it.",
+        ModelProblem::Unreachable | ModelProblem::ServerError => {
+            "No agent can answer without a server."
+        }
         ModelProblem::UnknownModel => {
             "No agent can answer until you choose a model that the server has."
         }

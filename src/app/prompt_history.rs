@@ -40,7 +40,7 @@ pub fn add(root: &Path, text: &str) -> Option<String> {
     let error = append(root, &text).err()?;
     let why = os_errors::explain(&error);
     Some(format!(
-        "The message is not in the history of later sessions: {why}."
+        "The message was not saved for later sessions: {why}."
     ))
 }
 
@@ -116,7 +116,7 @@ mod tests {
         let none = tempfile::tempdir().unwrap();
         let warning = add(none.path(), "x").unwrap();
         assert!(
-            warning.starts_with("The message is not in the history"),
+            warning.starts_with("The message was not saved"),
             "{warning}"
         );
     }

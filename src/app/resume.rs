@@ -34,7 +34,7 @@ pub fn choose(root: &Path, id: &str) -> Result<String> {
     }
     if id.len() < PREFIX_MIN {
         bail!(
-            "'{id}' is too short for a session id: give at least {PREFIX_MIN} characters, the newest is {newest}"
+            "'{id}' is too short for a session id: give at least {PREFIX_MIN} characters; the newest is {newest}"
         );
     }
     // Ids are written in lower case.

@@ -13,7 +13,7 @@ const FILE_MAX: u64 = 4096;
 /// Loads the layout. If the file cannot be read, returns the default layout and a warning.
 pub fn load(root: &Path) -> (ScreenSettings, Option<String>) {
     let usual = |why: &dyn std::fmt::Display| {
-        let warning = format!("The default layout is used: {FILE} cannot be read: {why}.");
+        let warning = format!("{FILE} cannot be read, so the default layout is used: {why}.");
         (ScreenSettings::default(), Some(warning))
     };
     match regular_file::read_text(&root.join(FILE), FILE_MAX) {

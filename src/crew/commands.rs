@@ -231,7 +231,7 @@ impl Commands {
         let preset = read.map_err(|e| e.to_string())??;
         if preset.lead == LeadMode::Delegate {
             let text = format!(
-                "The lead keeps its tools: lead = \"delegate\" applies only to crewdeck --team {name}."
+                "The lead keeps its tools: lead = \"delegate\" applies only if crewdeck starts with --team {name}."
             );
             self.context.notice(NoticeLevel::Info, text).await;
         }
@@ -247,7 +247,7 @@ impl Commands {
             Ok(true) => Ok(()),
             Ok(false) => Err("The lead has read that message already.".into()),
             Err(error) => Err(format!(
-                "The message was taken back, but not from the disk: a resumed session reads it. {error}"
+                "The message was taken back but is still on disk, so a resumed session reads it: {error}"
             )),
         }
     }

@@ -219,7 +219,7 @@ impl MessageDelivery {
             };
             if !has_ended {
                 let text = format!(
-                    "The messages for {name} are being read by another program that does not finish (crewdeck mail read?). They are delivered when it ends."
+                    "Another program has not finished reading the messages for {name} (crewdeck mail read?). They are delivered when that program ends."
                 );
                 own.context.notice(NoticeLevel::Warn, text).await;
                 drop(busy);

@@ -57,7 +57,7 @@ impl Watcher {
         let _watch = match watching {
             Ok(watching) => {
                 if let WatchMode::Polling { why } = watching.mode() {
-                    let text = format!("Polling for file changes once a second: {why}");
+                    let text = format!("File changes are noticed only once a second: {why}");
                     self.context.notice(NoticeLevel::Warn, text).await;
                 }
                 watching

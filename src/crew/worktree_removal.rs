@@ -72,7 +72,7 @@ pub fn remove(
     match fate.map_err(|e: StoreError| e.to_string())? {
         BranchOutcome::Deleted => Ok(format!("The worktree {} is removed.", tree.name)),
         BranchOutcome::Kept(branch) => Ok(format!(
-            "The worktree {} is removed; what was committed is on the branch {branch}.",
+            "The worktree {} is removed; its commits are on the branch {branch}.",
             tree.name
         )),
     }

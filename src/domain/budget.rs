@@ -143,7 +143,7 @@ impl ReachedBudget {
             .as_ref()
             .map_or_else(|| "the team".to_string(), Name::to_string);
         format!(
-            "{who} has used {}, the budget is {} (setting {})",
+            "{who} has used {}, but the budget is {} (setting {})",
             budget.format_amount(self.used),
             budget.format_amount(self.allowed),
             budget.setting()
@@ -374,7 +374,7 @@ mod tests {
         let own = ledger.reached(&name("bob")).unwrap();
         assert_eq!(
             own.question(&name("bob")),
-            "bob has used $2.50, the budget is $2.00 (setting budget.agent_cost).\n\
+            "bob has used $2.50, but the budget is $2.00 (setting budget.agent_cost).\n\
              bob pauses before its next model call.\n\
              Approve raises the budget to $4.00 until crewdeck ends. Reject ends its turn."
         );
@@ -382,7 +382,7 @@ mod tests {
         let team = ledger.reached(&name("bob")).unwrap();
         assert_eq!(
             team.question(&name("bob")),
-            "The team has used 12.4k tokens, the budget is 1.0k tokens (setting budget.team_tokens).\n\
+            "The team has used 12.4k tokens, but the budget is 1.0k tokens (setting budget.team_tokens).\n\
              All agents pause before their next model call.\n\
              Approve raises the budget to 13.0k tokens until crewdeck ends. Reject ends the turns of all paused agents."
         );

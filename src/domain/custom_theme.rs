@@ -219,7 +219,7 @@ fn unknown(name: &str, key: &str) -> String {
             format!("unknown setting 'themes.{name}.{key}': did you mean '{nearest}'?")
         }
         None => format!(
-            "unknown setting 'themes.{name}.{key}': known are {}",
+            "unknown setting 'themes.{name}.{key}': use one of {}",
             known.join(", ")
         ),
     }
@@ -345,7 +345,12 @@ mod tests {
                 "red",
                 "'themes.a.titel': did you mean 'title'?",
             ),
-            ("a", "zzz", "red", "'themes.a.zzz': known are base, ground,"),
+            (
+                "a",
+                "zzz",
+                "red",
+                "'themes.a.zzz': use one of base, ground,",
+            ),
             (
                 "a",
                 "base",

@@ -159,7 +159,7 @@ pub enum RequestError {
     },
     /// The decision names another kind or target than the request.
     #[error(
-        "request {id} is a {kind} request about {target}: the decision does not match, nothing changed"
+        "request {id} is a {kind} request about {target}, which the decision does not match: nothing changed"
     )]
     Mismatch {
         id: RequestId,
@@ -167,7 +167,7 @@ pub enum RequestError {
         target: Name,
     },
     /// The agent that the request is about tried to decide it. The user, another agent or a rule must decide.
-    #[error("{by} cannot decide request {id}: it is about {by}")]
+    #[error("{by} cannot decide request {id}, which is about {by}")]
     OwnRequest {
         id: RequestId,
         /// The agent that tried to decide.

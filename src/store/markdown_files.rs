@@ -63,7 +63,7 @@ pub fn read_all(dir: &Dir, most: usize) -> MarkdownFolder {
     );
     if paths.len() > most || checked > ENTRIES_MAX {
         let why = format!(
-            "only the first {most} of the first {ENTRIES_MAX} files are read: move others away"
+            "only {most} files are read, among the first {ENTRIES_MAX} entries: move others away"
         );
         found.unread.push((PathBuf::new(), why));
     }
@@ -146,7 +146,7 @@ pub fn read(dir: &Dir, path: &Path) -> Result<String, String> {
 pub fn reason(error: &std::io::Error) -> String {
     // This is cap-std's error for a link that leads out of the folder.
     if error.to_string().contains("outside of the filesystem") {
-        return "it is a link that leads out of its folder and is not followed: copy it here"
+        return "it is a link that leads out of its folder, so it is not read: copy the file here"
             .into();
     }
     match error.kind() {

@@ -26,7 +26,7 @@ pub fn explain(error: &Error) -> String {
         ErrorKind::PermissionDenied => "permission denied: check the owner with ls -l",
         ErrorKind::NotFound => "no such file or folder",
         ErrorKind::NotADirectory | ErrorKind::AlreadyExists if error.raw_os_error().is_some() => {
-            "something else is in the place of a folder: move it away"
+            "a file is in the place of a folder: move the file away"
         }
         _ => return error.to_string(),
     };

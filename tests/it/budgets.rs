@@ -47,7 +47,7 @@ fn reached_budget_ends_an_unattended_run() {
     let ran = run(&project, ROUNDS, &["go", "--tool", "auto"]);
     let err = ran.err();
     assert_eq!((ran.code(), ran.out().as_str()), (1, ""), "{err}");
-    let end = "crewdeck: lead has used 300 tokens, the budget is 250 tokens \
+    let end = "crewdeck: lead has used 300 tokens, but the budget is 250 tokens \
                (setting budget.agent_tokens): no user was present to raise it";
     assert_eq!(err.trim_end().lines().last(), Some(end), "{err}");
     let requests = requests(&project);
@@ -84,7 +84,7 @@ fn subagent_usage_counts_towards_the_cost_budget() {
 ";
     let ran = run(&project, rules, &["go"]);
     assert_eq!((ran.code(), ran.out().as_str()), (1, ""), "{}", ran.err());
-    let why = "the team has used $0.50, the budget is $0.50 (setting budget.team_cost)";
+    let why = "the team has used $0.50, but the budget is $0.50 (setting budget.team_cost)";
     assert!(ran.err().contains(why), "{}", ran.err());
 }
 

@@ -419,11 +419,11 @@ fn permission_needs_its_end_in_view_before_approval() {
         t.contains("it runs: rm -rf gone") && t.contains("echo line 0")
     });
     screen.send_and_wait_for(ALT_W, "before approving");
-    screen.send_and_wait_for("a", "Not all of it was visible");
+    screen.send_and_wait_for("a", "Part of the request was hidden");
     assert_eq!(requests(home.path())[0][1], "pending");
     screen.send("A");
     screen.wait("no question about the scope of the permission", |t| {
-        t.contains("Not all of it was visible") && t.contains("a approve")
+        t.contains("Part of the request was hidden") && t.contains("a approve")
     });
     screen.send_and_wait_for("\x1b[F", "echo line 119");
     screen.send_and_wait_for("a", "It is gone.");

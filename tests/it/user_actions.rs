@@ -282,7 +282,7 @@ fn worktree_removal_names_losses_before_it_confirms() {
     viewer.send_and_wait_for("\x1b", "i to write");
     viewer.send_and_wait_for("3gW", "Remove .worktrees/task-1");
     viewer.send_and_wait_for("y", "Lost for good: 2 uncommitted files (more, notes).");
-    viewer.send_and_wait_for("X", "what was committed is on the branch wt/task-1");
+    viewer.send_and_wait_for("X", "its commits are on the branch wt/task-1");
     assert!(!tree.exists());
     assert_eq!(git(&project, &["show", "wt/task-1:bed"]).trim(), "dug");
     quit(viewer);

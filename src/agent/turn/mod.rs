@@ -350,7 +350,7 @@ impl Turn {
             Round::Loop => {
                 let mut effects = self.flush_user();
                 effects.extend(self.end_stuck(format!(
-                    "the same tool calls came {} times with the same results",
+                    "the same tool calls gave the same results {} times",
                     progress::LOOP_MAX
                 )));
                 return effects;

@@ -80,7 +80,7 @@ impl LoopDetector {
             push(&mut self.before, mark);
         }
         is_stuck.then(|| {
-            "the conversation was compacted twice, and in between no file, task or message changed and nothing new was read"
+            "no progress between two compactions: no file, task or message changed, and nothing new was read"
                 .into()
         })
     }

@@ -31,7 +31,7 @@ fn evaluate(free: u64, files: u64) -> Finding {
         files => format!(", {files} free inodes"),
     };
     let text = format!("{} free", size(free));
-    let remedy = "free disk space; crewdeck worktree list shows the sizes of the worktrees";
+    let remedy = "free some disk space; crewdeck worktree list shows the sizes of the worktrees";
     let few_files = (1..1000).contains(&files);
     if free < CRITICAL {
         Finding::fail(CHECK, format!("{text}: the disk is full"), remedy)

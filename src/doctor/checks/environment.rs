@@ -25,7 +25,7 @@ fn evaluate(facts: &EnvironmentFacts) -> Finding {
         names => format!("; the setting pass_env lets them see {}", names.join(", ")),
     };
     let text = match facts.withheld.as_slice() {
-        [] => format!("none looks like a secret, so commands of agents see them all{passed}"),
+        [] => format!("no variable looks like a secret, so commands of agents see all{passed}"),
         names => format!(
             "commands of agents do not see {}{passed}; to let them see one, set pass_env = [\"NAME\"]",
             names.join(", ")
@@ -54,7 +54,7 @@ mod tests {
         assert!(
             evaluate(&EnvironmentFacts::default())
                 .text
-                .starts_with("none looks like a secret")
+                .starts_with("no variable looks like a secret")
         );
     }
 }

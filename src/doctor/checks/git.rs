@@ -34,7 +34,7 @@ fn repository(found: &Result<RepositoryFacts, GitError>) -> Finding {
                 match why {
                     GitError::NoRepository(_) => INIT_AND_COMMIT,
                     GitError::NoCommits => FIRST_COMMIT,
-                    _ => "fix that, then run crewdeck doctor again",
+                    _ => "fix this, then run crewdeck doctor again",
                 },
             );
         }
@@ -51,7 +51,7 @@ fn repository(found: &Result<RepositoryFacts, GitError>) -> Finding {
         None => Finding::warn(
             CHECK,
             format!(
-                "HEAD is detached at {:.8}: tasks get worktrees from there, but none can be merged",
+                "HEAD is detached at {:.8}: tasks get worktrees from this commit, but none can be merged",
                 facts.commit
             ),
             "switch to the branch to merge into: git switch NAME",

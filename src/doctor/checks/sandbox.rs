@@ -58,7 +58,7 @@ fn evaluate(facts: &SandboxFacts) -> Finding {
         (Some(missing), _) => Finding::warn(
             CHECK,
             missing,
-            "review each command before you allow it, or run crewdeck on a system that supports it",
+            "review each command before you allow it, or run crewdeck on a system with sandbox support",
         ),
         (None, version) => {
             let version = version.map_or(String::new(), |n| format!(" {n}"));

@@ -79,7 +79,7 @@ fn evaluate(facts: &SettingsFacts) -> Finding {
         return Finding::fail(
             CHECK,
             error.clone(),
-            "fix that file; crewdeck does not start with it",
+            "fix that file: crewdeck does not start until it is valid",
         );
     }
     let named = |wanted: bool| {

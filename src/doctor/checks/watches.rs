@@ -26,7 +26,7 @@ fn evaluate(watches: Option<u64>, instances: Option<u64>) -> Finding {
     if watches < NEEDED.0 || instances < NEEDED.1 {
         return Finding::warn(
             CHECK,
-            format!("{text}: too few, so changes by other processes show seconds later"),
+            format!("{text}: too few, so changes by other processes appear seconds late"),
             "raise fs.inotify.max_user_watches and fs.inotify.max_user_instances with sysctl",
         );
     }

@@ -199,7 +199,7 @@ fn mistakes_that_leave_the_role_usable_are_notices_with_lines() {
                 "stop_background",
                 "mcp__*"
             ]),
-            "5: with plan, the role cannot write files",
+            "5: with permissionMode plan, the role cannot write files",
         ),
         (
             "hooks: {}",
@@ -411,9 +411,9 @@ fn limits_that_cannot_be_read_reject_the_role() {
             "disallowedTools: there is no tool Zzz9: remove it",
         ),
         (&long, "tools has more than 128 entries"),
-        ("maxTurns: 0", "maxTurns must be a whole number from 1"),
-        ("maxTurns: -1", "maxTurns must be a whole number from 1"),
-        ("maxTurns: many", "maxTurns must be a whole number from 1"),
+        ("maxTurns: 0", "maxTurns must be a whole number above 0"),
+        ("maxTurns: -1", "maxTurns must be a whole number above 0"),
+        ("maxTurns: many", "maxTurns must be a whole number above 0"),
         (
             "tools: Bash(git log:*)",
             "none of its tools can be used here: the pattern (git log:*)",

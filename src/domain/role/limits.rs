@@ -171,7 +171,7 @@ impl RoleReader<'_> {
         self.fields.shift_remove("permissionMode");
         self.note(
             "permissionMode",
-            "with plan, the role cannot write files, run commands or call MCP servers",
+            "with permissionMode plan, the role cannot write files, run commands or call MCP servers",
         );
         let tools = NOT_WHILE_PLANNING
             .iter()
@@ -191,7 +191,7 @@ impl RoleReader<'_> {
             .or_else(|| value.as_str()?.trim().parse().ok())
             .filter(|number| *number > 0);
         let Some(number) = number else {
-            return Err(self.limit_error("maxTurns", "maxTurns must be a whole number from 1"));
+            return Err(self.limit_error("maxTurns", "maxTurns must be a whole number above 0"));
         };
         if number > ROUNDS_MAX {
             let text = format!("maxTurns is more than {ROUNDS_MAX}: {ROUNDS_MAX} is used");

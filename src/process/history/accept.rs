@@ -66,7 +66,7 @@ impl RefusedRef {
                 "The new value would lose commits of the branch that is checked out.".into()
             }
             RefusalReason::Incomplete => "Objects that the new value needs are damaged or missing.".into(),
-            RefusalReason::Moved => "Another process changed it while the command ran.".into(),
+            RefusalReason::Moved => "Another process changed the ref while the command ran.".into(),
             RefusalReason::Git(why) => format!("git reported: {}.", why.trim_end_matches('.')),
         }
     }

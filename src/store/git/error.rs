@@ -9,7 +9,7 @@ const MESSAGE_MAX: usize = 400;
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum GitError {
-    #[error("git was not found: install it (2.31 or newer), worktrees need it")]
+    #[error("git was not found: install git 2.31 or newer to use worktrees")]
     Missing,
     /// The installed git is too old. The string is its version.
     #[error("git {0} is too old: worktrees need 2.31 or newer")]

@@ -127,7 +127,7 @@ fn add(
             add_broken(catalog, source, path, why, Vec::new());
         }
     } else if catalog.roles.len() == ROLES_MAX {
-        let why = format!("there are more than {ROLES_MAX} roles");
+        let why = format!("there are more than {ROLES_MAX} roles: remove some");
         add_broken(catalog, source, path, why, vec![role.name]);
     } else {
         catalog.roles.push(role);

@@ -130,7 +130,7 @@ impl SkillsDir {
                 out.unusable.push((path, "it is not a regular file".into()));
             }
             Ok(_) if out.files.len() == SKILLS_MAX => {
-                let why = format!("more than {SKILLS_MAX} skills are in its folder");
+                let why = format!("more than {SKILLS_MAX} skills are in its folder: remove some");
                 out.unusable.push((path, why));
             }
             Ok(meta) => out.files.push(FoundSkill {

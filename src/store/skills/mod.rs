@@ -268,7 +268,7 @@ impl Scan {
             return;
         }
         if self.loaded.len() == SKILLS_MAX {
-            let why = format!("there are more than {SKILLS_MAX} skills");
+            let why = format!("there are more than {SKILLS_MAX} skills: remove some");
             return self.add_broken(path, why);
         }
         let mut hasher = DefaultHasher::new();

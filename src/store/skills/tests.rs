@@ -178,7 +178,7 @@ fn links_are_followed_inside_the_folder_only() {
         root.join("skills/file/SKILL.md"),
     )
     .unwrap();
-    let out = "it is a link that leads out of its folder and is not followed: copy it here";
+    let out = "it is a link that leads out of its folder, so it is not read: copy the file here";
     let nothing = "it is a broken link: fix or remove it";
     let links = pairs(&[
         ("skills/dangling", nothing),

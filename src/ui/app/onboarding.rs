@@ -204,13 +204,13 @@ impl App {
         {
             let returned = self.restore_text(&Name::lead(), &asked);
             if returned != RestoredTo::Composer {
-                let text = "The lead did not answer. Your message is kept as a draft to it.";
+                let text = "The lead did not answer. Your message is kept as a draft to the lead.";
                 self.say(text);
                 return;
             }
             let key = self.prefs.keymap.key(Context::Composer, Action::Send);
             let text = format!(
-                "The lead did not answer. Your message is back in the composer, {key} sends it again."
+                "The lead did not answer. Your message is back in the composer; {key} sends it again."
             );
             // The message disappears when the user sends or changes the text.
             let back = self.input.composer.text();

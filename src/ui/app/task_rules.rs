@@ -44,7 +44,7 @@ pub fn why_not(app: &App, task: &Task, action: TaskAction) -> Option<String> {
             Err(GraphError::Completed(id))
         }
         TaskAction::Release if task.owner.is_empty() => {
-            return Some(format!("{id} has no owner, nothing to release."));
+            return Some(format!("{id} has no owner: nothing to release."));
         }
         TaskAction::Release if owner(task).is_none() => {
             let owner = one_line(&task.owner);
@@ -155,10 +155,10 @@ mod tests {
             (
                 4,
                 no("#4 waits for #2."),
-                no("#4 has no owner, nothing to release."),
+                no("#4 has no owner: nothing to release."),
                 no("#4 waits for #2."),
             ),
-            (5, busy, no("#5 has no owner, nothing to release."), None),
+            (5, busy, no("#5 has no owner: nothing to release."), None),
             (6, no("#6 is already yours."), None, None),
         ];
         for (id, claim, release, complete) in cases {

@@ -15,7 +15,7 @@ pub const SLASH: &[(&str, Action, &str)] = &[
     ("/new", Action::NewSession, "start a new session"),
     ("/resume", Action::Sessions, "choose an earlier session and resume it"),
     ("/init", Action::Init, "the lead writes or improves AGENTS.md"),
-    ("/memory", Action::Memory, "show the project memory that agents were given, and from where"),
+    ("/memory", Action::Memory, "show the project memory of agents and the files it comes from"),
     ("/export", Action::Export, "write this conversation to a file: NAME.md or NAME.html"),
     ("/copy", Action::Copy, "copy the last answer, or what is selected"),
     ("/cost", Action::Popup("costs"), "show usage: tokens, cost, budgets, calls"),
@@ -48,7 +48,7 @@ pub const SLASH_ALIASES: &[(&str, &str)] = &[
 /// the text, `{board.diff}` is replaced by the key of the action `diff` on the board.
 #[rustfmt::skip]
 pub const SLASH_ELSEWHERE: &[(&[&str], &str)] = &[
-    (&["/add-dir"], "Folders outside the project are named in the setting write, which is read at the start."),
+    (&["/add-dir"], "The setting write names folders outside the project; restart crewdeck after a change."),
     (&["/auto", "/mode", "/yolo"], "crewdeck has no permission modes: {needs.approve_for_team} on a request allows it for the team; --tool auto at the start allows all."),
     (&["/branch", "/fork"], "A conversation cannot be forked. /new starts a session, /resume returns to an earlier one."),
     (&["/btw", "/side"], "Another agent can answer without disturbing this one: @NAME and the question. {composer.focus_team} shows the team."),
@@ -66,7 +66,7 @@ pub const SLASH_ELSEWHERE: &[(&[&str], &str)] = &[
     (&["/mention"], "Type @ and a part of the name to attach a file."),
     (&["/merge"], "Tasks are merged one by one or all at once: {composer.focus_board}, then {board.merge}."),
     (&["/plugins"], "/mcp lists the MCP servers, which add tools, and /skills the reusable instructions."),
-    (&["/plan"], "Ask the lead for a plan first, or for teammates that must plan: their plans wait for your approval in Needs you."),
+    (&["/plan"], "Ask the lead for a plan first, or for teammates that must plan: their plans wait for your approval in \"Needs you\"."),
     (&["/redo", "/rewind", "/undo"], "There are no checkpoints: each task works in its own worktree, and only a merge changes your branch."),
     (&["/rename"], "A session is listed with its first message and its tasks: /resume."),
     (&["/review", "/security-review"], "Ask the lead for a review: a teammate does it with the skill code-review (/skills)."),

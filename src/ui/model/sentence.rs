@@ -123,7 +123,7 @@ pub fn decision(request: &Request) -> Option<String> {
             None => format!("you {done} the permission"),
         },
         RequestKind::Shutdown => format!("you {done} the shutdown of {}", request.target),
-        RequestKind::Budget => format!("you {done} going on over the budget"),
+        RequestKind::Budget => format!("you {done} a higher budget"),
         RequestKind::Question => return None,
     })
 }

@@ -41,7 +41,10 @@ pub const LEGEND: &[(&str, &str)] = &[
         branches::UNMERGED,
         "a completed task whose branch is not merged",
     ),
-    ("◆ ◇", "the selected request that waits for you, and others"),
+    (
+        "◆ ◇",
+        "the selected request that waits for you; other requests",
+    ),
     ("◔", "an agent that waits before it calls the model again"),
     ("▲", "an agent that is stuck; a warning"),
     (

@@ -149,7 +149,7 @@ pub fn run(plan: &Plan, baseline: &Baseline) -> Outcome {
     match status {
         None => findings.push(format!("the last run hangs: {stderr}")),
         // All work was done before the last kill.
-        Some(_) if stderr.contains("that session has no unfinished turn") => {}
+        Some(_) if stderr.contains("the session has no unfinished turn") => {}
         Some(status) if status.success() => {}
         Some(status) => findings.push(format!("the last run ended with {status}: {stderr}")),
     }

@@ -105,7 +105,7 @@ fn take_work(film: &mut Film, screen: &mut Screen) {
     });
     close_popup(screen, "This is bob");
     // The tips of the tour are those for the composer.
-    press(screen, "i", "to the panes");
+    press(screen, "i", "leave input");
     for (done, caption) in [
         (5, "Each completed task makes others ready"),
         (7, "Idle teammates claim them by themselves"),

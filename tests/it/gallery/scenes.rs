@@ -199,7 +199,7 @@ pub fn the_whole_demo() {
     screen.wait("the end", |text| {
         let is_over = text.contains("That was the demo") && !text.contains("working");
         // The last status message is gone from the hints line.
-        is_over && text.contains("Esc to the panes")
+        is_over && text.contains("Esc leave input")
     });
 
     press(&mut screen, ALT_3, "graph or list");

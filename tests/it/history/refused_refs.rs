@@ -287,5 +287,5 @@ fn commits_on_a_branch_moved_by_the_user_are_kept() {
     let subject = |name: &str| crew.repository.git(&["log", "-1", "--format=%s", name]);
     assert_eq!(subject("main"), "theirs");
     assert_eq!(subject(kept_ref(&note)), "mine", "{note}");
-    assert!(note.contains("Another process changed it"), "{note}");
+    assert!(note.contains("Another process changed the ref"), "{note}");
 }

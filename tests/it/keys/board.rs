@@ -83,7 +83,7 @@ fn task_form_creates_and_edits_a_task() {
 fn user_claims_releases_and_completes_a_task() {
     let mut dashboard = Dashboard::with_busy_crew();
     dashboard.press(ESC, "i to write");
-    dashboard.press("3gu", "#1 has no owner, nothing to release.");
+    dashboard.press("3gu", "#1 has no owner: nothing to release.");
     dashboard.press("C", "You claimed #1. Work on it in the project directory.");
     dashboard.press("C", "#1 is already yours.");
     dashboard.press("u", "○ #1 Alpha");

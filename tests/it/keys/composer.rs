@@ -51,7 +51,7 @@ fn oversized_editor_text_is_refused_and_kept_in_a_file() {
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
     let mut dashboard = Dashboard::with_new_crew(&[("EDITOR", &path.display().to_string())]);
     dashboard.press("as it was", "│ as it was");
-    dashboard.press("\x18e", "is too long: 292 KiB, the limit is 256 KiB");
+    dashboard.press("\x18e", "is too long: 292 KiB, but the limit is 256 KiB");
     dashboard.wait_for("│ as it was");
     // The temporary folder is the home of the test.
     let files = std::fs::read_dir(dashboard.home.path()).unwrap();

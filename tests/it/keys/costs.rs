@@ -24,7 +24,7 @@ fn cost_panel_matches_in_replay_and_after_restart() {
     let text = dashboard.wait_for("running, ");
     let alice = agent_figures(&text, "alice").unwrap();
     assert!(alice[0].parse::<u64>().unwrap() >= 2, "{text}");
-    dashboard.press("y", "Copied the figures.");
+    dashboard.press("y", "Copied the usage tables.");
     dashboard.clear("$", "╭ Cost");
     dashboard.press("$", "╭ Cost");
     dashboard.clear("\r", "╭ Cost");

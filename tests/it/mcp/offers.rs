@@ -61,7 +61,7 @@ fn resources_are_attached_as_text_and_images() {
     let said = conversation(&project);
     let expected = r#"<attachment path=\"s:notes://text\" content=\"2 lines\">\nfirst line\nsecond line\n</attachment>"#;
     assert!(said.contains(expected), "{said}");
-    assert!(!ran.err().contains("names no file"), "{}", ran.err());
+    assert!(!ran.err().contains("there is no file"), "{}", ran.err());
 }
 
 #[test]

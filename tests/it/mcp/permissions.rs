@@ -51,7 +51,7 @@ fn session_permission_ends_with_the_definition_of_its_tool() {
     screen.send("\x1b[B");
     screen.send_until_gone("\r", "Allow for the whole team");
     screen.wait_for("finished");
-    screen.wait_for("Esc to the panes");
+    screen.wait_for("Esc leave input");
     std::thread::sleep(Duration::from_secs(2));
     screen.send("second\r");
     screen.wait("the second call runs", |text| {

@@ -187,7 +187,7 @@ fn changes_are_noticed_without_a_file_watcher() {
         let notices: Vec<&str> = run
             .out
             .lines()
-            .filter(|l| l.contains("Polling for file changes once a second"))
+            .filter(|l| l.contains("File changes are noticed only once a second"))
             .collect();
         assert_eq!(notices.len(), 1, "{}", run.out);
         assert!(notices[0].contains("inotify"), "{}", notices[0]);

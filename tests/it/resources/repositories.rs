@@ -155,7 +155,7 @@ fn git_path() -> String {
 fn missing_or_old_git_makes_the_team_share_the_directory() {
     let shell = ["sh", "bash", "cat", "echo"];
     for (git, why) in [
-        (None, "git was not found: install it (2.31 or newer)"),
+        (None, "git was not found: install git 2.31 or newer"),
         (
             Some("echo git version 2.5.0"),
             "git 2.5 is too old: worktrees need 2.31 or newer",

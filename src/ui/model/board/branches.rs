@@ -133,7 +133,7 @@ pub fn refusal(model: &CrewModel, task: &Task) -> Option<String> {
     {
         let other = other.id;
         return Some(format!(
-            "Not merged: complete {other} first, it shares the worktree."
+            "Not merged: complete {other} first; it shares the worktree."
         ));
     }
     match branch(model, task) {
@@ -232,7 +232,7 @@ mod tests {
                 no("Not merged: #4 is still in progress."),
                 no("#5 has no worktree."),
                 None,
-                no("Not merged: complete #8 first, it shares the worktree."),
+                no("Not merged: complete #8 first; it shares the worktree."),
                 no("Not merged: #8 is not completed yet."),
                 no("#9 has nothing to merge: its branch is empty."),
             ]

@@ -191,8 +191,8 @@ pub fn invitations(prefs: &Preferences, question: &Request, has_card: bool) -> V
         .collect();
     if choices.is_empty() {
         return vec![
-            format!("Write the answer, {key} sends it. @{to} … sends a message instead"),
-            format!("Write the answer, {key} sends it"),
+            format!("Write the answer; {key} sends it. @{to} … sends a message instead"),
+            format!("Write the answer; {key} sends it"),
         ];
     }
     let keys = choice_keys(prefs, question.choices.len());

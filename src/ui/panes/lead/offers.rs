@@ -181,15 +181,15 @@ fn unlisted(server: &ServerStatus) -> Option<String> {
         ServerState::Disabled => return None,
         ServerState::Ready => "asking it…".into(),
         ServerState::Starting | ServerState::Restarting { .. } => "starting…".into(),
-        ServerState::Idle => "not connected yet, choose it to start it".into(),
+        ServerState::Idle => "not connected yet: choose it to connect".into(),
         ServerState::WaitsForApproval => {
             format!(
                 "needs approval: crewdeck mcp approve {}, then restart crewdeck",
                 server.name
             )
         }
-        ServerState::NeedsLogin => "needs a login, see /mcp".into(),
-        ServerState::Failed { .. } => "failed, see /mcp".into(),
+        ServerState::NeedsLogin => "needs a login: see /mcp".into(),
+        ServerState::Failed { .. } => "failed: see /mcp".into(),
     })
 }
 
@@ -203,7 +203,7 @@ pub fn note(app: &App) -> Option<String> {
         None => {
             let why = match server.state {
                 ServerState::Idle => "starting…".into(),
-                _ => unlisted(server).unwrap_or_else(|| "disabled, see /mcp".into()),
+                _ => unlisted(server).unwrap_or_else(|| "disabled: see /mcp".into()),
             };
             Some(format!("{}: {why}", server.name))
         }

@@ -39,7 +39,7 @@ pub fn act(app: &mut App, area: Option<Rect>, action: Action, out: &mut Vec<Effe
         Action::StartDemo => ("Starting the demo…", Effect::StartDemo),
         Action::CreateRepository => ("Running git…", Effect::CreateRepository),
         Action::SkipSettings => (
-            "Starting without what is not approved…",
+            "Starting without what needs approval…",
             Effect::StartWithoutSettings,
         ),
         _ => ("Checking again…", Effect::Reload),

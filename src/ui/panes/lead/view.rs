@@ -265,7 +265,7 @@ pub fn composer(app: &App, theme: &Theme, layout: &Layout, buffer: &mut Buffer) 
         let answers: Vec<&str> = answers.iter().flatten().map(String::as_str).collect();
         let forms = if page == Some(PageSeverity::Missing) {
             &[
-                "What you write here waits until there is a model",
+                "Messages wait here until a model is available",
                 "Messages wait for a model",
             ][..]
         } else if !has_keys {

@@ -125,8 +125,8 @@ fn elsewhere(app: &App, is_whole: bool, request: &Request) -> [String; 2] {
     let long = match (is_whole, others.count()) {
         (true, 0) => return [String::new(), String::new()],
         (true, n) => format!(" {n} more: {key} "),
-        (false, 0) => format!(" all of it: {key} "),
-        (false, n) => format!(" all of it and {n} more: {key} "),
+        (false, 0) => format!(" show all: {key} "),
+        (false, n) => format!(" show all and {n} more: {key} "),
     };
     [long, format!(" more: {key} ")]
 }

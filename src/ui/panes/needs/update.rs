@@ -98,7 +98,8 @@ impl NeedsPane {
                 .prefs
                 .keymap
                 .key(Context::Panes, Action::Move(Scroll::PageDown));
-            let text = format!("Not all of it was visible. {key} shows the rest; then approve.");
+            let text =
+                format!("Part of the request was hidden. {key} shows the rest; then approve.");
             warn_about(app, id, text);
             return false;
         }

@@ -54,9 +54,8 @@ impl TeamPane {
         if let Some(parent) = member.parent() {
             let open = app.prefs.keymap.key(Context::In(Pane::Team), Action::Open);
             let stop = app.prefs.keymap.key(Context::Everywhere, Action::Interrupt);
-            let text = format!(
-                "{member} is a subagent of {parent}: open it with {open}, {stop} stops it."
-            );
+            let text =
+                format!("{member} is a subagent of {parent}: {open} opens it, {stop} stops it.");
             app.say(text);
             return None;
         }

@@ -42,7 +42,7 @@ impl TodoListPane {
         let words = if !app.arrangement.screen.shows_todo() {
             format!("Todo list hidden. {key} shows it.")
         } else if app.shown_todo().is_empty() {
-            "The todo list appears as soon as there is one.".into()
+            "The todo list appears when the agent writes one.".into()
         } else {
             format!("Todo list shown. {key} hides it.")
         };

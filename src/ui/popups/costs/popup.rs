@@ -146,7 +146,7 @@ impl Popup for CostsPopup {
     }
 
     fn copied(&self, app: &App) -> Copied {
-        Copied::Text("the figures".into(), text(app, self.sort))
+        Copied::Text("the usage tables".into(), text(app, self.sort))
     }
 
     fn before_event(&mut self, app: &App) {

@@ -65,7 +65,7 @@ fn overdue(app: &App, name: &Name) -> Option<Problem> {
     (passed >= OVERDUE_AFTER).then(|| Problem {
         severity: ProblemSeverity::Stuck,
         cause: format!(
-            "{name} is still running, shutdown approved {} ago",
+            "{name} still runs; its shutdown was approved {} ago",
             age(passed)
         ),
         help: "{panes.focus_team}, then {team.force} kills it; its task goes back to the board",

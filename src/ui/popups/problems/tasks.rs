@@ -70,10 +70,10 @@ fn task(model: &CrewModel, task: &Task, present: &[Name]) -> Option<Problem> {
                 return problem(
                     ProblemSeverity::Stuck,
                     format!(
-                        "{id} requires the tags {tags}, no teammate has them{}",
+                        "{id} requires the tags {tags}, which no teammate has{}",
                         what_waits(model, id)
                     ),
-                    "{panes.compose} writes to the lead, who can spawn a teammate with these tags or change them",
+                    "{panes.compose} writes to the lead, who can spawn a teammate with the tags or change the tags",
                 );
             }
             let who = released_by_departed(model, task, present)?;

@@ -169,7 +169,7 @@ fn unclaimable_and_released_tasks_are_problems() {
         &mut state,
         vec![here(MemberStatus::Working), board_event(&board)],
     );
-    let tags = "#2 requires the tags rust and sql, no teammate has them";
+    let tags = "#2 requires the tags rust and sql, which no teammate has";
     assert_eq!(
         listed_problems(&state),
         [(ProblemSeverity::Stuck, tags.into())]
@@ -261,7 +261,7 @@ fn overdue_shutdown_is_a_problem_until_done_or_declined() {
     apply_events(&mut state, vec![here(MemberStatus::Idle), asked("a")]);
     assert_eq!(listed_problems(&state), []);
     wait(&mut state, 130);
-    let overdue = "bob is still running, shutdown approved 2m ago";
+    let overdue = "bob still runs; its shutdown was approved 2m ago";
     assert_eq!(
         listed_problems(&state),
         [(ProblemSeverity::Stuck, overdue.into())]

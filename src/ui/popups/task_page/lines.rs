@@ -100,7 +100,10 @@ pub fn lines(app: &App, task: &Task, width: usize, theme: &Theme) -> Vec<Line<'s
     let place = index.place(task.id).unwrap_or(usize::MAX);
     if let Some(step) = index.critical_step(place) {
         let of = index.critical().len();
-        let text = format!("step {} of {of}: the longest chain of open tasks", step + 1);
+        let text = format!(
+            "step {} of {of} in the longest chain of open tasks",
+            step + 1
+        );
         field("on the path", text);
     }
     let unlocks = unlocks(app, task.id);

@@ -135,7 +135,7 @@ fn permission_read_to_end_in_preview_can_be_approved() {
         let asked = EventKind::Team(TeamEvent::RequestChanged { request });
         apply_events(&mut state, vec![asked]);
         assert_eq!(press(&mut state, "alt+w space a"), [], "{width}");
-        assert!(picture(&state).contains("Not all of it was visible"));
+        assert!(picture(&state).contains("Part of the request was hidden"));
         assert_eq!(press(&mut state, "pgdn a"), [], "{width}");
         assert_eq!(press(&mut state, &"pgdn ".repeat(90)), []);
         assert!(peeked(&state).concat().contains("echo line 89"), "{width}");

@@ -37,7 +37,7 @@ pub fn decide(state: &mut UiState, verdict: Verdict, out: &mut Vec<Effect>) {
             .prefs
             .keymap
             .key(Context::In(Pane::Needs), Action::Approve);
-        let text = format!("Not all of it was visible. Read it here; then {key} approves.");
+        let text = format!("Part of the request was hidden. Read it here; then {key} approves.");
         navigation::show_request(state, id);
         return state.warn(text);
     }

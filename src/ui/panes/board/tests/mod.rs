@@ -267,7 +267,7 @@ fn selected_task_lists_what_it_unblocks() {
     press(&mut state, "enter");
     let page = crate::ui::fixture::picture(&state);
     assert!(page.contains("unblocks    #3 #6"), "{page}");
-    assert!(page.contains("step 1 of 3: the longest chain"), "{page}");
+    assert!(page.contains("step 1 of 3 in the longest chain"), "{page}");
 }
 
 #[test]

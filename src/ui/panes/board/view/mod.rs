@@ -89,7 +89,7 @@ fn placeholder(app: &App) -> &'static str {
     } else if app.role == SessionRole::Starting {
         "Loading the board…"
     } else {
-        "No tasks yet. Say what you want done: the lead writes tasks when it plans. `crewdeck task add` does too."
+        "No tasks yet. Say what you want done: the lead writes tasks when it plans. `crewdeck task add` adds one."
     }
 }
 
@@ -254,8 +254,8 @@ fn next(model: &CrewModel, index: &Index, place: usize) -> String {
     };
     match (ids.is_empty(), later) {
         (true, 0) => String::new(),
-        (true, 1) => " → 1 waits for it".into(),
-        (true, n) => format!(" → {n} wait for it"),
+        (true, 1) => " → 1 task waits".into(),
+        (true, n) => format!(" → {n} tasks wait"),
         (false, 0) => format!(" → unblocks {}{more}", ids.join(" ")),
         (false, n) => format!(" → unblocks {}{more}, {n} later", ids.join(" ")),
     }

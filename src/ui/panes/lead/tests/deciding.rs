@@ -112,7 +112,7 @@ fn permission_that_was_not_wholly_visible_is_shown_before_it_is_approved() {
         assert_eq!(press(&mut state, "\"ok\" alt+a"), [], "{size:?}");
         assert_eq!(state.focus, Focus::Pane(Pane::Needs), "{size:?}");
         assert_eq!(state.input.composer.text(), "ok");
-        assert!(picture(&state).contains("Not all of it was visible."));
+        assert!(picture(&state).contains("Part of the request was hidden."));
         // The request counts as read once its end was visible.
         assert_eq!(
             press(&mut state, "G i alt+a"),
@@ -229,7 +229,7 @@ fn decision_stands_in_the_conversation_once() {
         (
             RequestKind::Budget,
             Approved,
-            "✓ you approved going on over the budget · mind the header",
+            "✓ you approved a higher budget · mind the header",
         ),
     ];
     for (kind, status, expected) in cases {

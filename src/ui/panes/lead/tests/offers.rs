@@ -59,7 +59,7 @@ fn server_holds_its_resources() {
     assert_eq!(offered(&state), ["@git:", "@docs:", "@memory:", "@web:"]);
     let shown = picture(&state);
     assert!(shown.contains("MCP server: 3 resources"), "{shown}");
-    assert!(shown.contains("needs a login, see /mcp"), "{shown}");
+    assert!(shown.contains("needs a login: see /mcp"), "{shown}");
     press(&mut state, "enter");
     assert_eq!(state.input.composer.text(), "see @git:");
     assert_eq!(

@@ -102,7 +102,7 @@ const IMPURE: &[&str] = &[
     "Instant::now",
 ];
 
-/// Maximum length of a source file, in lines.
+/// Maximum length of a source file, in lines that are no comments.
 const LINES_MAX: usize = 450;
 
 struct Source {

@@ -92,7 +92,10 @@ fn two_compactions_without_progress_end_the_turn() {
     let mut turn = turn();
     assert_eq!(cycle(&mut turn, 1, Some(7)).last(), Some(&TurnEffect::Call));
     let effects = cycle(&mut turn, 2, Some(7));
-    assert!(stopped(&effects).contains("compacted twice"), "{effects:?}");
+    assert!(
+        stopped(&effects).contains("no progress between two compactions"),
+        "{effects:?}"
+    );
     let is_reported = effects.iter().any(
         |e| matches!(e, TurnEffect::Notice(NoticeLevel::Warn, text) if text.contains("Turn ended")),
     );

@@ -134,9 +134,9 @@ fn turn_that_compacts_twice_without_progress_ends() {
     let events = parse_events(&ran);
     let ended = events_of_type(&events, "turn_ended");
     assert!(
-        ended
-            .iter()
-            .any(|e| e.to_string().contains("compacted twice")),
+        ended.iter().any(|e| e
+            .to_string()
+            .contains("no progress between two compactions")),
         "{ended:?}"
     );
     let warned = events_of_type(&events, "notice");

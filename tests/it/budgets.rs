@@ -158,7 +158,7 @@ fn user_raises_a_budget_then_rejects_the_next_raise() {
     screen.send("$");
     screen.wait("the panel closed", |text| !text.contains("╭ Cost"));
     screen.send("r");
-    screen.wait_for("user did not raise");
+    screen.wait_for("stopped: lead has used 400 tokens");
     screen.wait("the card is gone", |text| {
         !text.contains("reached its budget")
     });

@@ -94,7 +94,7 @@ async fn hint_names_only_settings_of_its_provider() {
             400,
             field,
             "a smaller max_tokens at the top",
-            "max_tokens_field under [openai]",
+            "[openai] max_tokens_field",
         ),
         (400, "anthropic-version: unknown", "[anthropic] version", ""),
         (

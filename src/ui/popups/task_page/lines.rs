@@ -99,11 +99,8 @@ pub fn lines(app: &App, task: &Task, width: usize, theme: &Theme) -> Vec<Line<'s
     let index = index(app);
     let place = index.place(task.id).unwrap_or(usize::MAX);
     if let Some(step) = index.critical_step(place) {
-        let of = index.critical().len();
-        let text = format!(
-            "step {} of {of} in the longest chain of open tasks",
-            step + 1
-        );
+        let (step, of) = (step + 1, index.critical().len());
+        let text = format!("step {step} of {of} in the longest chain of open tasks");
         field("on the path", text);
     }
     let unlocks = unlocks(app, task.id);

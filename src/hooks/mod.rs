@@ -327,7 +327,7 @@ impl Inner {
         let mut refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
         let is_news = refused.insert(self.index(hook));
         let decision = if has_changed {
-            decide_changed(hook)
+            decide_changed(hook, &why)
         } else {
             HookDecision::default()
         };

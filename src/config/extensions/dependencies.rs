@@ -66,19 +66,25 @@ pub fn named(root: &Path, dir: &Path, command: &CommandWords) -> Result<NamedPat
 }
 
 impl Dependencies {
-    /// Returns the existing files among those that the command names, and those in its folders of libraries.
+    /// Returns the existing files among those that the command names, and those in its folders of libraries. Of the
+    /// user's own servers, only files of the project count.
     ///
     /// # Errors
     /// Fails if the names cannot be determined, or if a folder has more than [`LIBRARY_MAX`] files or cannot be read.
     pub fn existing(&self, root: &Path) -> Result<Vec<PathBuf>, String> {
         let named = self.named.as_ref().map_err(Clone::clone)?;
+        let real = root.canonicalize();
+        let real = real.as_deref().unwrap_or(root);
+        // The user has chosen what an own server runs outside of the project, for example in `/tmp`.
+        let counts = |path: &Path| self.own.is_none() || path.starts_with(real);
         // Most words of a command are no files.
         let files = named.files.iter().filter(|path| path.is_file());
         let mut out: Vec<PathBuf> = files
-            .filter(|path| self.own.is_none() || is_code(path))
+            .filter(|path| counts(path) && (self.own.is_none() || is_code(path)))
             .cloned()
             .collect();
-        for folder in named.libraries.iter().filter(|path| path.is_dir()) {
+        let folders = named.libraries.iter().filter(|path| counts(path));
+        for folder in folders.filter(|path| path.is_dir()) {
             let refused = |why: String| {
                 let below = folder.strip_prefix(root).unwrap_or(folder);
                 let name = json::shown(&below.to_string_lossy());
@@ -128,13 +134,21 @@ impl Dependencies {
 }
 
 /// Returns whether a file that a hook names is probably a script that serves only hooks: it is in a folder of agent
-/// configuration, or it is executable and was not installed or built.
-pub fn is_hook_script(path: &Path) -> bool {
-    let has = |names: &[&str]| {
-        let mut parts = path.iter();
-        parts.any(|part| names.iter().any(|name| part == *name))
-    };
-    has(CONFIGURATION) || (is_executable(path) && !has(GENERATED))
+/// configuration, or it is executable and no project file.
+pub fn is_hook_script(root: &Path, path: &Path) -> bool {
+    has_part(root, path, CONFIGURATION) || (is_executable(path) && !is_project_file(root, path))
+}
+
+/// Returns whether agents change a file in normal work: a file that a build tool or package manager reads by its name, or
+/// one that was installed or built.
+pub fn is_project_file(root: &Path, path: &Path) -> bool {
+    named_files::is_loaded_by_name(path) || has_part(root, path, GENERATED)
+}
+
+/// Returns whether the part of a path below `root` contains one of the names.
+fn has_part(root: &Path, path: &Path, names: &[&str]) -> bool {
+    let mut parts = path.strip_prefix(root).unwrap_or(path).iter();
+    parts.any(|part| names.iter().any(|name| part == *name))
 }
 
 /// Returns whether one of the user's own servers may run a file, and does not only read or write it as data.

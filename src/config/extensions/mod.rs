@@ -281,8 +281,13 @@ impl<F: Fn() -> Decisions> Loader<'_, F> {
         bytes: &[u8],
     ) -> Result<Option<SettingsDecision>, String> {
         let (dir, effect) = match &server.config.transport {
-            ServerTransport::Program { dir, .. } if server.config.source == ServerSource::User => {
-                (dir.clone(), OWN_USES_FILES)
+            ServerTransport::Program { dir, args, .. }
+                if server.config.source == ServerSource::User =>
+            {
+                (
+                    own_servers::named_folder(args).or_else(|| dir.clone()),
+                    OWN_USES_FILES,
+                )
             }
             ServerTransport::Program { dir, .. } => (dir.clone(), RUNS_PROGRAM),
             ServerTransport::Http { .. } => (None, SENDS),

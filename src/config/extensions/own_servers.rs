@@ -1,11 +1,29 @@
 //! The MCP servers that the user declares. They need approval only where they would use files of the project.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::servers::ParsedServer;
 use super::{ListedState, Loader};
 use crate::config::approvals::{Decisions, SettingsDecision};
 use crate::domain::mcp::{ServerSource, ServerTransport};
+
+/// Options of package managers and build tools that name the folder in which they run.
+const FOLDER_OPTIONS: &[&str] = &["--directory", "--prefix", "--dir", "--cwd", "-C"];
+
+/// Returns the absolute folder in which a program runs according to its arguments. Then it uses files of that folder, and
+/// not of the folder in which crewdeck starts it.
+pub(super) fn named_folder(args: &[String]) -> Option<PathBuf> {
+    let after = args.windows(2).filter_map(|pair| match pair {
+        [option, folder] if FOLDER_OPTIONS.contains(&option.as_str()) => Some(folder.as_str()),
+        _ => None,
+    });
+    let joined = args.iter().filter_map(|arg| {
+        let (option, folder) = arg.split_once('=')?;
+        FOLDER_OPTIONS.contains(&option).then_some(folder)
+    });
+    let mut folders = after.chain(joined).map(PathBuf::from);
+    folders.find(|folder| folder.is_absolute())
+}
 
 impl<F: Fn() -> Decisions> Loader<'_, F> {
     /// Adds the servers of the user's own file.

@@ -18,7 +18,7 @@ use crate::domain::trust::{ApprovalCheck, NotApproved};
 use crate::store::{FileFingerprint, regular_file};
 
 use super::command_words::CommandWords;
-use super::dependencies::{Dependencies, content_hash, is_hook_script, named};
+use super::dependencies::{Dependencies, content_hash, is_hook_script, is_project_file, named};
 use super::json;
 use super::named_files::{self, CommandPlace};
 
@@ -66,6 +66,8 @@ struct GuardedItem {
     files: Dependencies,
     /// The command, from which the corresponding files in a worktree are found.
     command: CommandWords,
+    /// As the digest of `item`, but without the files that agents change in normal work.
+    guards: Result<String, String>,
     /// A hash of the files' metadata at a time when their content had the digest of `item`. `None` if the content must
     /// be read again in any case.
     unchanged: Mutex<Option<u64>>,
@@ -112,6 +114,8 @@ impl ExtensionTrust {
     /// `package.json`, are not returned, because agents often need to change them; after such a change, the user is
     /// asked again.
     pub fn approved_files(&self) -> Vec<PathBuf> {
+        let real = self.root.canonicalize();
+        let real = real.unwrap_or_else(|_| self.root.clone());
         let mut out = Vec::new();
         let approved = self.items.iter().filter(|GuardedItem { item, .. }| {
             !item.is_own && item.decision == Some(SettingsDecision::Approved)
@@ -120,7 +124,7 @@ impl ExtensionTrust {
             out.push(self.root.join(&item.file));
             if item.kind == ItemKind::Hook {
                 let named = files.named.iter().flat_map(|named| &named.files);
-                out.extend(named.filter(|path| is_hook_script(path)).cloned());
+                out.extend(named.filter(|path| is_hook_script(&real, path)).cloned());
             }
         }
         out.retain(|path| path.is_file());
@@ -144,7 +148,9 @@ impl ExtensionTrust {
         let own = new.is_own.then(|| new.runs.clone().into_bytes());
         let files = Dependencies { named, own };
         let stamp = stamp(&self.root, &new.file, &files);
-        let digest = digest(&self.root, new.kind, &new.file, new.index, bytes, &files);
+        let declared = (new.kind, new.file.as_str(), new.index);
+        let guards = digest(&self.root, declared, bytes, &files, Counted::Guards);
+        let digest = digest(&self.root, declared, bytes, &files, Counted::All);
         let own_uses = if new.is_own {
             files.shown(&self.root)
         } else {
@@ -174,6 +180,7 @@ impl ExtensionTrust {
             item,
             files,
             command: new.command,
+            guards,
             unchanged,
         });
         found
@@ -199,6 +206,7 @@ impl ExtensionTrust {
         let Some(GuardedItem {
             item,
             files,
+            guards,
             unchanged,
             ..
         }) = found
@@ -241,7 +249,8 @@ impl ExtensionTrust {
         }
         let bytes =
             regular_file::read(&self.root.join(&item.file), json::FILE_MAX).unwrap_or_default();
-        let now = digest(&self.root, item.kind, &item.file, item.index, &bytes, files);
+        let declared = (item.kind, item.file.as_str(), item.index);
+        let now = digest(&self.root, declared, &bytes, files, Counted::All);
         if now == item.digest {
             *unchanged = stamp;
             return Ok(());
@@ -249,11 +258,11 @@ impl ExtensionTrust {
         *unchanged = None;
         Err(NotApproved {
             why: format!(
-                "{} or a file that it runs has changed since you approved it, so it does not run. {}, then restart crewdeck",
+                "{} or a file that it runs has changed since its approval, so it does not run. {}, then restart crewdeck",
                 item.title(),
                 item.remedy()
             ),
-            has_changed: true,
+            has_changed: digest(&self.root, declared, &bytes, files, Counted::Guards) != *guards,
         })
     }
 }
@@ -275,9 +284,9 @@ impl ExtensionTrust {
         let Some(GuardedItem { command, .. }) = found else {
             return Ok(());
         };
-        let refused = |why: String| NotApproved {
+        let refused = |why: String, has_changed| NotApproved {
             why: format!("Hook {} of {} {why}", hook.label(), hook.source.file),
-            has_changed: true,
+            has_changed,
         };
         let hash = |path: &Path| {
             let meta = fs::metadata(path).ok().filter(Metadata::is_file)?;
@@ -289,7 +298,7 @@ impl ExtensionTrust {
             within: &dir,
             is_folder: Path::is_dir,
         };
-        let named = named_files::paths(&place, command).map_err(refused)?;
+        let named = named_files::paths(&place, command).map_err(|why| refused(why, true))?;
         for path in named.files {
             let Ok(below) = path.strip_prefix(&dir) else {
                 continue;
@@ -299,10 +308,11 @@ impl ExtensionTrust {
             let copy = hash(&path);
             if copy.is_some() && copy != hash(&root.join(below)) {
                 let name = json::shown(&below.to_string_lossy());
-                return Err(refused(format!(
-                    "does not run in {}, where {name} differs from the one that you approved",
+                let why = format!(
+                    "does not run in {}, where {name} differs from the approved file: commit the approved file, or name it with $CLAUDE_PROJECT_DIR in the hook",
                     json::shown(&dir.to_string_lossy())
-                )));
+                );
+                return Err(refused(why, !is_project_file(&dir, &path)));
             }
         }
         Ok(())
@@ -380,15 +390,25 @@ fn stamp(root: &Path, file: &str, files: &Dependencies) -> Option<u64> {
     Some(hash.finish())
 }
 
-/// Returns the digest of a server or hook, in hexadecimal. `bytes` is the content of the declaring file.
+/// The files that count for a digest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Counted {
+    All,
+    /// Those that agents do not change in normal work. If one of them changes, a hook blocks instead of being skipped.
+    Guards,
+}
+
+/// Returns the digest of a server or hook, in hexadecimal. `declared` is its kind, the declaring file and its position
+/// there; `bytes` is the content of that file.
 fn digest(
     root: &Path,
-    kind: ItemKind,
-    file: &str,
-    index: usize,
+    (kind, file, index): (ItemKind, &str, usize),
     bytes: &[u8],
     files: &Dependencies,
+    counted: Counted,
 ) -> Result<String, String> {
+    let real = root.canonicalize();
+    let real = real.as_deref().unwrap_or(root);
     let mut hash = Context::new(&SHA256);
     let mut field = |bytes: &[u8]| {
         hash.update(&(bytes.len() as u64).to_be_bytes());
@@ -403,7 +423,11 @@ fn digest(
     field(file.as_bytes());
     field(&(index as u64).to_be_bytes());
     field(files.own.as_deref().unwrap_or(bytes));
-    for path in files.existing(root)? {
+    let paths = files.existing(root)?;
+    let paths = paths
+        .into_iter()
+        .filter(|path| counted == Counted::All || !is_project_file(real, path));
+    for path in paths {
         let content = fs::metadata(&path)
             .map_err(|e| format!("cannot be read: {e}"))
             .and_then(|meta| content_hash(&path, &meta))

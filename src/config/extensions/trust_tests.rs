@@ -244,3 +244,50 @@ fn own_server_may_name_data_of_the_project() {
     files.write("app.db", "two");
     assert_eq!(check(), Ok(()));
 }
+
+#[test]
+fn own_server_that_runs_in_another_folder_uses_no_files_of_the_project() {
+    for args in [
+        r#""--directory", "/opt/weather", "run", "server.py""#,
+        r#""--directory=/opt/weather", "run", "server.py""#,
+    ] {
+        let files = Files::new();
+        let own = format!(r#"{{"mcpServers": {{"w": {{"command": "uv", "args": [{args}]}}}}}}"#);
+        fs::write(files.user.path().join("mcp.json"), own).unwrap();
+        files.write("pyproject.toml", "[project]\n");
+        files.write("server.py", "one");
+        let found = files.load();
+        assert_eq!(
+            found.trust.check_server(&found.servers[0]),
+            Ok(()),
+            "{args}"
+        );
+    }
+}
+
+#[test]
+fn hook_is_skipped_if_a_project_file_changed_and_blocks_if_its_script_changed() {
+    let files = Files::new();
+    files.write(
+        ".crewdeck/hooks.json",
+        r#"{"hooks": {"PreToolUse": [{"hooks": [{"command": "npx tsx guard.ts"}]}]}}"#,
+    );
+    files.write("guard.ts", "one");
+    files.write("package.json", "{}");
+    let found = files.load_approved();
+    let tree = files.root.path().join(".worktrees/task-1");
+    let has_changed = |dir: &Path| {
+        let checked = found.trust.check_hook(&found.hooks[0], dir);
+        checked.map_err(|refused| refused.has_changed)
+    };
+    assert_eq!(has_changed(files.root.path()), Ok(()));
+    files.write(".worktrees/task-1/package.json", r#"{"a": 1}"#);
+    assert_eq!(has_changed(&tree), Err(false));
+    files.write(".worktrees/task-1/package.json", "{}");
+    files.write(".worktrees/task-1/guard.ts", "two");
+    assert_eq!(has_changed(&tree), Err(true));
+    files.write("package.json", r#"{"a": 1}"#);
+    assert_eq!(has_changed(files.root.path()), Err(false));
+    files.write("guard.ts", "two");
+    assert_eq!(has_changed(files.root.path()), Err(true));
+}

@@ -11,10 +11,6 @@ const SHOWN_MAX: usize = 200;
 /// The exit code by which a hook blocks, for example prevents a tool call.
 const BLOCKS: i32 = 2;
 
-/// A part of the reason with which a hook blocks after its files have changed. Says what the user can do.
-const CHANGED: &str = "its files changed since you approved it: restore them, or approve again (crewdeck trust) and \
-    restart crewdeck";
-
 /// What a hook decides about a tool call, from weakest to strictest. If several hooks decide, the strictest decision
 /// counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -135,18 +131,12 @@ pub fn decide(hook: &HookSpec, result: HookResult) -> HookDecision {
 }
 
 /// Returns the decision of a hook that is not run because its files have changed since the user approved it. The hook
-/// then blocks, if a block of its event prevents anything. Otherwise, an agent could switch a hook off by editing its
+/// then blocks with the reason `why`, if a block of its event prevents anything. Otherwise, an agent could switch a hook off by editing its
 /// files.
-pub fn decide_changed(hook: &HookSpec) -> HookDecision {
+pub fn decide_changed(hook: &HookSpec, why: &str) -> HookDecision {
     let mut out = HookDecision::default();
     if hook.event.block_effect() == BlockEffect::Refuses {
-        let reason = format!(
-            "[{}]: {CHANGED} (hook {} of {})",
-            hook.runs(),
-            hook.label(),
-            hook.source.file
-        );
-        out.block(hook.event, reason);
+        out.block(hook.event, format!("[{}]: {why}", hook.runs()));
     }
     out
 }

@@ -221,6 +221,7 @@ fn clearing_ends_and_starts_the_session_for_hooks() {
     let mut screen = start(&project);
     screen.wait_for("script");
     screen.send_and_wait_for("hello\r", "all finished");
+    screen.wait_for("○ idle");
     screen.send("/clear\r");
     sleep.wait_for_one();
     screen.wait_for("hook SessionStart");

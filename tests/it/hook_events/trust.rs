@@ -97,7 +97,7 @@ fn agent_that_edits_a_hook_is_blocked_by_it() {
     let denied = results(&events, "bash").split_off(2);
     assert_eq!(denied.len(), 4);
     for text in denied {
-        let why = "its files changed since you approved it: restore them, or approve again (crewdeck trust) and restart crewdeck";
+        let why = "has changed since its approval, so it does not run. To review and approve it: crewdeck trust, then restart crewdeck";
         assert!(
             text.starts_with("PreToolUse:Bash hook error: [") && text.contains(why),
             "{text}"
@@ -112,7 +112,7 @@ fn agent_that_edits_a_hook_is_blocked_by_it() {
     );
     let told = notices(
         &events,
-        "has changed since you approved it, so it does not run",
+        "has changed since its approval, so it does not run",
     );
     // One for each of the two hooks.
     assert_eq!(told.len(), 2, "{told:?}");

@@ -223,14 +223,20 @@ async fn server_with_login() -> MockServer {
     server
 }
 
-#[tokio::test]
-async fn login_is_stored_refreshed_and_deleted() {
-    let server = server_with_login().await;
-    let logins = tempfile::tempdir().unwrap();
+/// Returns the configuration of a server that has no credentials but those of a login.
+fn config_without_headers(server: &MockServer) -> ServerConfig {
     let mut config = http_config(&format!("{}/mcp", server.uri()));
     if let ServerTransport::Http { headers, .. } = &mut config.transport {
         headers.clear();
     }
+    config
+}
+
+#[tokio::test]
+async fn login_is_stored_refreshed_and_deleted() {
+    let server = server_with_login().await;
+    let logins = tempfile::tempdir().unwrap();
+    let config = config_without_headers(&server);
     let pool = || {
         TestPool::with(vec![config.clone()], |options| {
             options.logins = Some(logins.path().join("tokens"));
@@ -270,10 +276,7 @@ async fn login_is_stored_refreshed_and_deleted() {
 async fn damaged_or_refused_tokens_need_a_login() {
     let server = server_with_login().await;
     let logins = tempfile::tempdir().unwrap();
-    let mut config = http_config(&format!("{}/mcp", server.uri()));
-    if let ServerTransport::Http { headers, .. } = &mut config.transport {
-        headers.clear();
-    }
+    let config = config_without_headers(&server);
     let pool = || {
         TestPool::with(vec![config.clone()], |options| {
             options.logins = Some(logins.path().to_owned());
@@ -333,10 +336,7 @@ fn browse_while_others_guess(url: &str) {
 async fn forged_callbacks_do_not_end_a_login() {
     let server = server_with_login().await;
     let logins = tempfile::tempdir().unwrap();
-    let mut config = http_config(&format!("{}/mcp", server.uri()));
-    if let ServerTransport::Http { headers, .. } = &mut config.transport {
-        headers.clear();
-    }
+    let config = config_without_headers(&server);
     let test = TestPool::with(vec![config], |options| {
         options.logins = Some(logins.path().to_owned());
     });

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::domain::mcp::{McpTool, ToolCatalog};
 use crate::domain::mcp::{ServerState, ServerStatus, matches_server, matches_tool, server_of};
-use crate::domain::role::ToolSelection;
+use crate::domain::role::{ToolSelection, ToolUse};
 use crate::domain::subagent::SubagentKind;
 use crate::model::ToolSpec;
 use crate::tools::host::ServerHost;
@@ -89,7 +89,10 @@ impl ServerTools {
         let only = self.only.as_ref();
         (tool.is_read_only || !self.reads_only)
             && only.is_none_or(|only| only.iter().any(|p| matches_tool(p, &tool.name)))
-            && self.limits.iter().all(|limit| limit.permits(&tool.name))
+            && self
+                .limits
+                .iter()
+                .all(|limit| limit.permits(&tool.name, ToolUse::Work))
     }
 
     fn view(&self) -> MutexGuard<'_, View> {

@@ -317,7 +317,8 @@ async fn start_crew(
 
 /// Returns the roles that agents of the project `root` can have.
 pub(super) fn roles(root: &Path) -> Roles {
-    Roles::open(root, config::user_folder().map(|f| f.join("agents")))
+    let user = config::user_folder().map(|folder| folder.join("agents"));
+    Roles::open(root, user, table::names())
 }
 
 /// Returns the stored tokens of servers over HTTP, which are redacted. Creates the folder of the tokens if there are such

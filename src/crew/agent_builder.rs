@@ -189,7 +189,11 @@ impl AgentBuilder {
         let role = spec.role.as_ref();
         let own_limits = role.map(|r| r.role.limits()).unwrap_or_default();
         let limits: Arc<[ToolSelection]> = own_limits.into_iter().chain(spec.tools).collect();
-        tools.retain(|tool| limits.iter().all(|limit| limit.permits(tool.name)));
+        tools.retain(|tool| {
+            limits
+                .iter()
+                .all(|limit| limit.permits(tool.name, tool.used_for))
+        });
         let rounds = role.and_then(|r| r.role.rounds_max).or(spec.limits.rounds);
         // An agent that needs an approved plan must be able to submit a plan, even if the settings exclude the tool for
         // it.

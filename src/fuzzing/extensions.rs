@@ -8,7 +8,8 @@ use crate::domain::hook::{
     HookSpec, Matcher, decide, distinct, merge,
 };
 use crate::domain::mcp::{ServerSource, is_server_name};
-use crate::domain::role::{RoleFile, RoleServer, RoleSource};
+use crate::domain::role::{RoleFile, RoleServer, RoleSource, ToolUse};
+use crate::tools::table;
 
 /// Checks the parser of `.mcp.json`: texts for the screen contain no control or invisible characters, names are valid
 /// and unique, and at least one problem is reported for each unusable server.
@@ -46,7 +47,7 @@ pub fn servers(bytes: &[u8]) -> CheckResult {
 /// The MCP servers of a role can be parsed like those in `.mcp.json`.
 pub fn role(bytes: &[u8]) -> CheckResult {
     let text = String::from_utf8_lossy(bytes);
-    let role = match RoleFile::parse(&text, "stem") {
+    let role = match RoleFile::parse(&text, "stem", &table::names()) {
         Ok(file) => file.into_role(RoleSource::Claude, "stem.md".into()),
         Err(why) => return check_visible("the problem", &why.to_string()),
     };
@@ -81,7 +82,8 @@ pub fn role(bytes: &[u8]) -> CheckResult {
         let others = format!("mcp__{name}x__tool");
         let is_named = |name: &str| role.servers.iter().flatten().any(|s| s.name() == name);
         ensure(
-            is_named(&format!("{name}x")) || !limits.iter().all(|l| l.permits(&others)),
+            is_named(&format!("{name}x"))
+                || !limits.iter().all(|l| l.permits(&others, ToolUse::Work)),
             || format!("{others} is permitted, but only {name} is named"),
         )?;
         if let RoleServer::Inline { config, .. } = server {

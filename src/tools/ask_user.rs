@@ -4,7 +4,8 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::{
-    Access, Audience, Tool, ToolContext, ToolOutput, ToolResult, call, failed, schema_of, shown,
+    Access, Audience, Tool, ToolContext, ToolOutput, ToolResult, ToolUse, call, failed, schema_of,
+    shown,
 };
 use crate::domain::request::{NewRequest, Request, RequestKind, RequestStatus};
 use crate::domain::text::{head_and_tail, one_line};
@@ -22,6 +23,7 @@ pub const TOOL: Tool = Tool {
     schema: schema_of::<Input>,
     access: Access::Crew,
     audience: Audience::Members,
+    used_for: ToolUse::Coordination,
     show: |input| shown(input, "question"),
     run: |context, input| call(context, input, run),
 };

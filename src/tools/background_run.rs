@@ -7,7 +7,8 @@ use serde::Deserialize;
 
 use super::host::JobSpec;
 use super::{
-    Access, Audience, Tool, ToolContext, ToolOutput, ToolResult, bash, call_now, failed, schema_of,
+    Access, Audience, Tool, ToolContext, ToolOutput, ToolResult, ToolUse, bash, call_now, failed,
+    schema_of,
 };
 
 /// Default time limit. The 300 seconds of learn-claude-code are too short for many builds.
@@ -21,6 +22,7 @@ pub const TOOL: Tool = Tool {
     schema: schema_of::<Input>,
     access: Access::Run,
     audience: Audience::Members,
+    used_for: ToolUse::Work,
     show: bash::TOOL.show,
     run: |context, input| call_now(context, input, run),
 };

@@ -5,8 +5,8 @@ use serde::Deserialize;
 use std::time::Duration;
 
 use super::{
-    Access, Audience, Tool, ToolContext, ToolOutput, ToolResult, call, failed, policy, reach,
-    schema_of, shown,
+    Access, Audience, Tool, ToolContext, ToolOutput, ToolResult, ToolUse, call, failed, policy,
+    reach, schema_of, shown,
 };
 use crate::domain::chat::Outcome;
 use crate::process::{self, CommandSpec, HeadTailBuffer, JobExit};
@@ -26,6 +26,7 @@ pub const TOOL: Tool = Tool {
     schema: schema_of::<Input>,
     access: Access::Run,
     audience: Audience::Everyone,
+    used_for: ToolUse::Work,
     show: |input| shown(input, "command"),
     run: |context, input| call(context, input, run),
 };

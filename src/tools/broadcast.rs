@@ -4,8 +4,8 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::{
-    Access, Audience, Tool, ToolContext, ToolOutput, ToolResult, call_blocking, failed, messages,
-    schema_of, shown,
+    Access, Audience, Tool, ToolContext, ToolOutput, ToolResult, ToolUse, call_blocking, failed,
+    messages, schema_of, shown,
 };
 use crate::domain::ids::Name;
 use crate::domain::mail::MailKind;
@@ -17,6 +17,7 @@ pub const TOOL: Tool = Tool {
     schema: schema_of::<Input>,
     access: Access::Crew,
     audience: Audience::Members,
+    used_for: ToolUse::Coordination,
     show: |input| shown(input, "content"),
     run: |context, input| call_blocking(context, input, run),
 };

@@ -5,7 +5,8 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::{
-    Access, Audience, Tool, ToolContext, ToolOutput, ToolResult, call_now, failed, schema_of, shown,
+    Access, Audience, Tool, ToolContext, ToolOutput, ToolResult, ToolUse, call_now, failed,
+    schema_of, shown,
 };
 use crate::domain::ids::JobId;
 use crate::domain::job::Job;
@@ -17,6 +18,7 @@ pub const TOOL: Tool = Tool {
     schema: schema_of::<Input>,
     access: Access::Read,
     audience: Audience::Members,
+    used_for: ToolUse::Work,
     show: show_id,
     run: |context, input| call_now(context, input, run),
 };

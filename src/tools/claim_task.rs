@@ -5,7 +5,7 @@ use serde::Deserialize;
 
 use super::lenient::LenientRef;
 use super::{
-    Access, Audience, Tool, ToolContext, ToolOutput, ToolResult, call, failed, on_thread,
+    Access, Audience, Tool, ToolContext, ToolOutput, ToolResult, ToolUse, call, failed, on_thread,
     schema_of, task_get, task_ref,
 };
 
@@ -18,6 +18,7 @@ pub const TOOL: Tool = Tool {
     schema: schema_of::<Input>,
     access: Access::Crew,
     audience: Audience::Members,
+    used_for: ToolUse::Coordination,
     show: task_get::show_id,
     run: |context, input| call(context, input, run),
 };

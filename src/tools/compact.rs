@@ -4,7 +4,8 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::{
-    Access, Audience, Tool, ToolContext, ToolOutput, ToolResult, call_now, schema_of, shown,
+    Access, Audience, Tool, ToolContext, ToolOutput, ToolResult, ToolUse, call_now, schema_of,
+    shown,
 };
 
 pub const TOOL: Tool = Tool {
@@ -13,6 +14,7 @@ pub const TOOL: Tool = Tool {
     schema: schema_of::<Input>,
     access: Access::Crew,
     audience: Audience::Members,
+    used_for: ToolUse::Coordination,
     show: |input| shown(input, "focus"),
     run: |context, input| call_now(context, input, run),
 };

@@ -6,7 +6,8 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::{
-    Access, Audience, Tool, ToolContext, ToolOutput, ToolResult, call, failed, on_thread, schema_of,
+    Access, Audience, Tool, ToolContext, ToolOutput, ToolResult, ToolUse, call, failed, on_thread,
+    schema_of,
 };
 use crate::domain::ids::RequestId;
 use crate::domain::request::{Decision, Verdict};
@@ -22,6 +23,7 @@ pub const TOOL: Tool = Tool {
     schema: schema_of::<Input>,
     access: Access::Crew,
     audience: Audience::Lead,
+    used_for: ToolUse::Coordination,
     show: |input| {
         let approve = input.get("approve").and_then(Value::as_bool);
         let id = input

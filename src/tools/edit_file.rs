@@ -6,8 +6,8 @@ use serde::Deserialize;
 use super::replace::{self, Edit, Occurrences, Refusal};
 use super::workspace::Workspace;
 use super::{
-    Access, Audience, Tool, ToolContext, ToolOutput, ToolResult, call_blocking, diff, failed,
-    lenient, redaction_guard, schema_of, shown,
+    Access, Audience, Tool, ToolContext, ToolOutput, ToolResult, ToolUse, call_blocking, diff,
+    failed, lenient, redaction_guard, schema_of, shown,
 };
 
 const EDITS_MAX: usize = 100;
@@ -20,6 +20,7 @@ pub const TOOL: Tool = Tool {
     schema: schema_of::<Input>,
     access: Access::Write,
     audience: Audience::Everyone,
+    used_for: ToolUse::Work,
     show: |input| shown(input, "path"),
     run: |context, input| call_blocking(context, input, run),
 };

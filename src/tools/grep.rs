@@ -8,8 +8,8 @@ use serde::Deserialize;
 
 use super::walk::{self, FileList};
 use super::{
-    Access, Audience, Tool, ToolContext, ToolOutput, ToolResult, call_blocking, failed, glob,
-    schema_of, shown,
+    Access, Audience, Tool, ToolContext, ToolOutput, ToolResult, ToolUse, call_blocking, failed,
+    glob, schema_of, shown,
 };
 use crate::domain::text::clip;
 
@@ -24,6 +24,7 @@ pub const TOOL: Tool = Tool {
     schema: schema_of::<Input>,
     access: Access::Read,
     audience: Audience::Everyone,
+    used_for: ToolUse::Work,
     show: |input| shown(input, "pattern"),
     run: |context, input| call_blocking(context, input, run),
 };

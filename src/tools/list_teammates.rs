@@ -4,7 +4,8 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::{
-    Access, Audience, Tool, ToolContext, ToolOutput, ToolResult, call_blocking, failed, schema_of,
+    Access, Audience, Tool, ToolContext, ToolOutput, ToolResult, ToolUse, call_blocking, failed,
+    schema_of,
 };
 use crate::store::Roster;
 
@@ -14,6 +15,7 @@ pub const TOOL: Tool = Tool {
     schema: schema_of::<Input>,
     access: Access::Read,
     audience: Audience::Members,
+    used_for: ToolUse::Coordination,
     show: |_| String::new(),
     run: |context, input| call_blocking(context, input, run),
 };

@@ -5,7 +5,8 @@ use serde::Deserialize;
 
 use super::nearest::nearest;
 use super::{
-    Access, Audience, Tool, ToolContext, ToolOutput, ToolResult, call_blocking, schema_of, shown,
+    Access, Audience, Tool, ToolContext, ToolOutput, ToolResult, ToolUse, call_blocking, schema_of,
+    shown,
 };
 use crate::domain::skill::{NAME_MAX, SkillCatalog};
 use crate::domain::text::{clip, one_line};
@@ -16,6 +17,7 @@ pub const TOOL: Tool = Tool {
     schema: schema_of::<Input>,
     access: Access::Read,
     audience: Audience::Everyone,
+    used_for: ToolUse::Work,
     show: |input| shown(input, "name"),
     run: |context, input| call_blocking(context, input, run),
 };

@@ -6,7 +6,7 @@ use serde::Deserialize;
 use super::lenient::LenientRef;
 use super::task_get::show_id;
 use super::{
-    Access, Audience, Tool, ToolContext, ToolOutput, ToolResult, call, failed, on_thread,
+    Access, Audience, Tool, ToolContext, ToolOutput, ToolResult, ToolUse, call, failed, on_thread,
     schema_of, task_ref,
 };
 
@@ -16,6 +16,7 @@ pub const TOOL: Tool = Tool {
     schema: schema_of::<Input>,
     access: Access::Crew,
     audience: Audience::Lead,
+    used_for: ToolUse::Coordination,
     show: show_id,
     run: |context, input| call(context, input, run),
 };

@@ -67,6 +67,7 @@ use crate::domain::attachment::AttachedImage;
 use crate::domain::chat::Outcome;
 use crate::domain::ids::{CallId, Name};
 use crate::domain::redact::Redactor;
+pub use crate::domain::role::ToolUse;
 use crate::domain::subagent::SubagentKind;
 use crate::domain::timestamp::Timestamp;
 pub use crate::process::supervisor::Supervisor;
@@ -245,6 +246,7 @@ pub struct Tool {
     pub schema: fn() -> Value,
     pub access: Access,
     pub audience: Audience,
+    pub used_for: ToolUse,
     /// Summarises a tool input in one line, for the screen.
     pub show: fn(&Value) -> String,
     /// Executes a call with the input that the model sent. If the call fails, the output describes the error.

@@ -4,7 +4,9 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{Access, Audience, Tool, ToolContext, ToolOutput, ToolResult, call, failed, schema_of};
+use super::{
+    Access, Audience, Tool, ToolContext, ToolOutput, ToolResult, ToolUse, call, failed, schema_of,
+};
 use crate::domain::request::{NewRequest, RequestKind, RequestStatus};
 use crate::domain::text::{head_and_tail, one_line};
 
@@ -17,6 +19,7 @@ pub const TOOL: Tool = Tool {
     schema: schema_of::<Input>,
     access: Access::Crew,
     audience: Audience::Teammates,
+    used_for: ToolUse::Coordination,
     show: |input| {
         let plan = input
             .get("plan")

@@ -5,8 +5,8 @@ use serde::Deserialize;
 
 use super::workspace::Workspace;
 use super::{
-    Access, Audience, Tool, ToolContext, ToolOutput, ToolResult, call_blocking, failed, schema_of,
-    shown,
+    Access, Audience, Tool, ToolContext, ToolOutput, ToolResult, ToolUse, call_blocking, failed,
+    schema_of, shown,
 };
 
 /// Maximum size of one result, in bytes, as in learn-claude-code. If the first line alone is longer, it is cut to this
@@ -23,6 +23,7 @@ pub const TOOL: Tool = Tool {
     schema: schema_of::<Input>,
     access: Access::Read,
     audience: Audience::Everyone,
+    used_for: ToolUse::Work,
     show: |input| shown(input, "path"),
     run: |context, input| call_blocking(context, input, run),
 };

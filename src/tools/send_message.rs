@@ -5,7 +5,8 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::{
-    Access, Audience, Tool, ToolContext, ToolOutput, ToolResult, call_blocking, messages, schema_of,
+    Access, Audience, Tool, ToolContext, ToolOutput, ToolResult, ToolUse, call_blocking, messages,
+    schema_of,
 };
 use crate::domain::mail::MailKind;
 use crate::domain::text::one_line;
@@ -16,6 +17,7 @@ pub const TOOL: Tool = Tool {
     schema: schema_of::<Input>,
     access: Access::Crew,
     audience: Audience::Members,
+    used_for: ToolUse::Coordination,
     show: |input| {
         let text = |key: &str| input.get(key).and_then(Value::as_str).unwrap_or_default();
         one_line(&format!("to {}: {}", text("to"), text("content")))

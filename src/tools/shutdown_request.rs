@@ -4,8 +4,8 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::{
-    Access, Audience, Tool, ToolContext, ToolOutput, ToolResult, call, failed, messages, on_thread,
-    schema_of, shown,
+    Access, Audience, Tool, ToolContext, ToolOutput, ToolResult, ToolUse, call, failed, messages,
+    on_thread, schema_of, shown,
 };
 use crate::domain::request::RequestKind;
 use crate::domain::text::head_and_tail;
@@ -19,6 +19,7 @@ pub const TOOL: Tool = Tool {
     schema: schema_of::<Input>,
     access: Access::Crew,
     audience: Audience::Lead,
+    used_for: ToolUse::Coordination,
     show: |input| shown(input, "teammate"),
     run: |context, input| call(context, input, run),
 };

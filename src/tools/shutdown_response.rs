@@ -4,7 +4,8 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::{
-    Access, Audience, Tool, ToolContext, ToolOutput, ToolResult, call, failed, schema_of, shown,
+    Access, Audience, Tool, ToolContext, ToolOutput, ToolResult, ToolUse, call, failed, schema_of,
+    shown,
 };
 use crate::domain::ids::RequestId;
 use crate::domain::request::Verdict;
@@ -19,6 +20,7 @@ pub const TOOL: Tool = Tool {
     schema: schema_of::<Input>,
     access: Access::Crew,
     audience: Audience::Teammates,
+    used_for: ToolUse::Coordination,
     show: |input| shown(input, "reason"),
     run: |context, input| call(context, input, run),
 };

@@ -4,7 +4,9 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{Access, Audience, Tool, ToolContext, ToolOutput, ToolResult, call, failed, schema_of};
+use super::{
+    Access, Audience, Tool, ToolContext, ToolOutput, ToolResult, ToolUse, call, failed, schema_of,
+};
 use crate::domain::ids::Name;
 use crate::domain::team::{DEFAULT_ROLE, Member, PlanRule};
 use crate::domain::text::{clip, one_line};
@@ -20,6 +22,7 @@ pub const TOOL: Tool = Tool {
     schema: schema_of::<Input>,
     access: Access::Crew,
     audience: Audience::Lead,
+    used_for: ToolUse::Coordination,
     show: |input| {
         let text = |key: &str| input.get(key).and_then(Value::as_str).unwrap_or_default();
         one_line(&format!("{} ({})", text("name"), text("role")))

@@ -5,7 +5,8 @@ use serde::Deserialize;
 
 use super::check_background::{find_job, show_id};
 use super::{
-    Access, Audience, Tool, ToolContext, ToolOutput, ToolResult, call_now, failed, schema_of,
+    Access, Audience, Tool, ToolContext, ToolOutput, ToolResult, ToolUse, call_now, failed,
+    schema_of,
 };
 
 pub const TOOL: Tool = Tool {
@@ -14,6 +15,7 @@ pub const TOOL: Tool = Tool {
     schema: schema_of::<Input>,
     access: Access::Crew,
     audience: Audience::Members,
+    used_for: ToolUse::Work,
     show: show_id,
     run: |context, input| call_now(context, input, run),
 };

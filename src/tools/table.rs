@@ -9,6 +9,11 @@ use crate::domain::mcp::TOOL_PREFIX;
 
 pub const SUBMIT_PLAN: &str = super::plan_approval::TOOL.name;
 
+/// Returns the names of all tools, in the order of [`TABLE`].
+pub fn names() -> Vec<&'static str> {
+    TABLE.iter().map(|tool| tool.name).collect()
+}
+
 pub fn find(name: &str) -> Option<&'static Tool> {
     TABLE.iter().copied().find(|t| t.name == name)
 }
@@ -33,7 +38,7 @@ pub fn text(tool: &Tool, given: &[&Tool], timeout: Duration) -> String {
 /// # Errors
 /// Fails if the list is empty or contains an unknown name. For an unknown name, the error is that of [`unknown`].
 pub fn narrow(names: &[String]) -> Result<Vec<String>, String> {
-    let known: Vec<&str> = TABLE.iter().map(|t| t.name).collect();
+    let known = self::names();
     let names: Vec<String> = names
         .iter()
         .map(|n| n.trim().to_string())
@@ -68,6 +73,8 @@ pub fn unknown(name: &str, there: &[&str]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::role::{RoleNotice, ToolSelection};
+    use crate::store::Roles;
     use std::collections::BTreeSet;
 
     #[test]
@@ -87,9 +94,25 @@ mod tests {
     }
 
     #[test]
-    fn roles_know_every_tool() {
-        let names: Vec<&str> = TABLE.iter().map(|t| t.name).collect();
-        assert!(names.into_iter().eq(crate::domain::role::own_tool_names()));
+    fn built_in_roles_name_only_tools_of_the_table() {
+        let dir = tempfile::tempdir().unwrap();
+        let catalog = Roles::open(dir.path(), None, names()).read();
+        assert!(!catalog.roles.is_empty() && catalog.broken.is_empty());
+        let notices = catalog.roles.iter().flat_map(|role| &role.notices);
+        assert_eq!(notices.collect::<Vec<_>>(), Vec::<&RoleNotice>::new());
+    }
+
+    #[test]
+    fn role_with_tools_keeps_tools_for_coordination() {
+        let reading = ToolSelection::reading();
+        let kept = TABLE.iter().filter(|t| reading.permits(t.name, t.used_for));
+        let kept: Vec<&str> = kept.map(|tool| tool.name).collect();
+        for tool in ["read_file", "todo", "claim_task", "send_message"] {
+            assert!(kept.contains(&tool), "{tool}");
+        }
+        for tool in ["bash", "write_file", "background_run", "task", "load_skill"] {
+            assert!(!kept.contains(&tool), "{tool}");
+        }
     }
 
     #[test]

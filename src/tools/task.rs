@@ -5,7 +5,9 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::host::SubagentSpec;
-use super::{Access, Audience, Tool, ToolContext, ToolOutput, ToolResult, call, failed, schema_of};
+use super::{
+    Access, Audience, Tool, ToolContext, ToolOutput, ToolResult, ToolUse, call, failed, schema_of,
+};
 use crate::domain::subagent::SubagentKind;
 use crate::domain::text::{clip, one_line};
 
@@ -15,6 +17,7 @@ pub const TOOL: Tool = Tool {
     schema: schema_of::<Input>,
     access: Access::Delegate,
     audience: Audience::Members,
+    used_for: ToolUse::Work,
     show: |input| {
         let text = |key| input.get(key).and_then(Value::as_str);
         let words = text("description").or_else(|| text("prompt"));

@@ -5,8 +5,8 @@ use serde::Deserialize;
 
 use super::lenient::{self, LenientRef};
 use super::{
-    Access, Audience, Tool, ToolContext, ToolResult, call, failed, on_thread, schema_of, shown,
-    task_ref,
+    Access, Audience, Tool, ToolContext, ToolResult, ToolUse, call, failed, on_thread, schema_of,
+    shown, task_ref,
 };
 use crate::domain::graph::NewTask;
 use crate::domain::hook::{HookEvent, HookInput};
@@ -17,6 +17,7 @@ pub const TOOL: Tool = Tool {
     schema: schema_of::<Input>,
     access: Access::Crew,
     audience: Audience::Members,
+    used_for: ToolUse::Coordination,
     show: |input| shown(input, "subject"),
     run: |context, input| call(context, input, create),
 };

@@ -6,7 +6,8 @@ use serde_json::Value;
 
 use super::lenient::LenientRef;
 use super::{
-    Access, Audience, Tool, ToolContext, ToolResult, call_blocking, failed, schema_of, task_ref,
+    Access, Audience, Tool, ToolContext, ToolResult, ToolUse, call_blocking, failed, schema_of,
+    task_ref,
 };
 
 pub const TOOL: Tool = Tool {
@@ -15,6 +16,7 @@ pub const TOOL: Tool = Tool {
     schema: schema_of::<Input>,
     access: Access::Read,
     audience: Audience::Members,
+    used_for: ToolUse::Coordination,
     show: show_id,
     run: |context, input| call_blocking(context, input, run),
 };

@@ -5,8 +5,8 @@ use serde::Deserialize;
 
 use super::lenient::LenientRef;
 use super::{
-    Access, Audience, Tool, ToolContext, ToolOutput, ToolResult, call_blocking, failed, schema_of,
-    task_ref,
+    Access, Audience, Tool, ToolContext, ToolOutput, ToolResult, ToolUse, call_blocking, failed,
+    schema_of, task_ref,
 };
 use crate::domain::graph::{SUBJECT_MAX, TaskGraph};
 use crate::domain::ids::TaskId;
@@ -27,6 +27,7 @@ pub const TOOL: Tool = Tool {
     schema: schema_of::<Input>,
     access: Access::Read,
     audience: Audience::Members,
+    used_for: ToolUse::Coordination,
     show: |_| String::new(),
     run: |context, input| call_blocking(context, input, run),
 };

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::lenient::{self, LenientRef};
 use super::{
-    Access, Audience, Tool, ToolContext, ToolOutput, ToolResult, call, failed, on_thread,
+    Access, Audience, Tool, ToolContext, ToolOutput, ToolResult, ToolUse, call, failed, on_thread,
     schema_of, task_ref,
 };
 use crate::domain::graph::{GraphError, TaskEdit};
@@ -21,6 +21,7 @@ pub const TOOL: Tool = Tool {
     schema: schema_of::<Input>,
     access: Access::Crew,
     audience: Audience::Members,
+    used_for: ToolUse::Coordination,
     show,
     run: |context, input| call(context, input, update),
 };

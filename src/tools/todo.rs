@@ -5,7 +5,8 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::{
-    Access, Audience, Tool, ToolContext, ToolOutput, ToolResult, call, failed, lenient, schema_of,
+    Access, Audience, Tool, ToolContext, ToolOutput, ToolResult, ToolUse, call, failed, lenient,
+    schema_of,
 };
 use crate::domain::todo::{TodoItem, TodoList, TodoStatus};
 
@@ -15,6 +16,7 @@ pub const TOOL: Tool = Tool {
     schema: schema_of::<Input>,
     access: Access::Crew,
     audience: Audience::Members,
+    used_for: ToolUse::Coordination,
     show: |input| {
         let items = input
             .get("items")

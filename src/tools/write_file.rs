@@ -5,8 +5,8 @@ use serde::Deserialize;
 
 use super::workspace::Workspace;
 use super::{
-    Access, Audience, Tool, ToolContext, ToolOutput, ToolResult, call_blocking, diff, failed,
-    redaction_guard, schema_of, shown,
+    Access, Audience, Tool, ToolContext, ToolOutput, ToolResult, ToolUse, call_blocking, diff,
+    failed, redaction_guard, schema_of, shown,
 };
 
 pub const TOOL: Tool = Tool {
@@ -15,6 +15,7 @@ pub const TOOL: Tool = Tool {
     schema: schema_of::<Input>,
     access: Access::Write,
     audience: Audience::Everyone,
+    used_for: ToolUse::Work,
     show: |input| shown(input, "path"),
     run: |context, input| call_blocking(context, input, run),
 };

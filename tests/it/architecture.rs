@@ -31,7 +31,7 @@ const ALLOWED_IMPORTS: &[(&str, &[&str])] = &[
         ],
     ),
     ("ui", &["domain", "protocol", "ui"]),
-    ("config", &["domain", "store", "model", "config"]),
+    ("config", &["domain", "store", "model", "tools", "config"]),
     ("cli", &["domain", "model", "cli"]),
     ("commands", &["domain", "store", "cli", "commands"]),
     ("doctor", &["domain", "store", "process", "doctor"]),

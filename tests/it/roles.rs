@@ -41,7 +41,7 @@ fn corpus_is_read_as_expected() {
         &project.path().join(".claude/commands"),
     );
     let mut out = String::new();
-    let catalog = Roles::open(project.path(), None).read();
+    let catalog = Roles::open(project.path(), None, crewdeck::tools::table::names()).read();
     for role in catalog
         .roles
         .iter()

@@ -11,6 +11,7 @@ use crate::config::approvals::{Decisions, SettingsDecision};
 use crate::domain::mcp::{ServerConfig, ServerSource};
 use crate::domain::role::{RoleFile, RoleServer, RoleSource};
 use crate::store::{Roles, regular_file};
+use crate::tools::table;
 
 /// The project's folders with roles, relative to the project root.
 const FOLDERS: &[&str] = &[".crewdeck/agents", ".claude/agents"];
@@ -35,7 +36,7 @@ impl<F: Fn() -> Decisions> Loader<'_, F> {
         if !in_project.chain(user.clone()).any(|folder| folder.is_dir()) {
             return;
         }
-        let roles = Roles::open(self.root, user).read().roles;
+        let roles = Roles::open(self.root, user, table::names()).read().roles;
         let is_inline = |server: &RoleServer| matches!(server, RoleServer::Inline { .. });
         for role in roles {
             let source = match role.source {
@@ -50,7 +51,7 @@ impl<F: Fn() -> Decisions> Loader<'_, F> {
             let read = regular_file::read(&self.root.join(&role.path), json::FILE_MAX);
             let bytes = read.unwrap_or_default();
             let text = String::from_utf8_lossy(&bytes);
-            let Ok(file) = RoleFile::parse(&text, &role.name) else {
+            let Ok(file) = RoleFile::parse(&text, &role.name, &table::names()) else {
                 self.problem(&role.path, "it changed while it was read".into());
                 continue;
             };

@@ -76,11 +76,11 @@ pub struct RoleFile(AgentRole);
 
 impl RoleFile {
     /// Parses the text of a role file. `stem` is the name of the file without `.md`. It becomes the role's name if the
-    /// text does not contain one.
+    /// text does not contain one. `built_in` are the names of all built-in tools.
     ///
     /// # Errors
     /// Returns the line, the problem and what to do.
-    pub fn parse(text: &str, stem: &str) -> Result<RoleFile, RoleError> {
+    pub fn parse(text: &str, stem: &str, built_in: &[&str]) -> Result<RoleFile, RoleError> {
         let front = FrontMatter::split(text)?;
         if front.is_empty() {
             return Err(RoleError::NoFront);
@@ -88,6 +88,7 @@ impl RoleFile {
         let (fields, quoted) = front.lenient_fields::<Map<String, Value>>()?;
         let mut reader = RoleReader {
             front: &front,
+            built_in,
             fields,
             notices: Vec::new(),
         };
@@ -143,6 +144,8 @@ impl RoleFile {
 
 pub(super) struct RoleReader<'a> {
     front: &'a FrontMatter<'a>,
+    /// The names of all built-in tools.
+    pub(super) built_in: &'a [&'a str],
     pub(super) fields: Map<String, Value>,
     notices: Vec<RoleNotice>,
 }

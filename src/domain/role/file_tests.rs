@@ -3,11 +3,14 @@
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 
+use super::ToolUse;
 use super::file::RoleFile;
+use super::tools::SOME_TOOLS;
 use super::{AgentRole, LIST_MAX, RoleSource};
 
 fn role(text: &str) -> AgentRole {
-    let file = RoleFile::parse(text, "from-file").unwrap_or_else(|e| panic!("{text}\n{e}"));
+    let file =
+        RoleFile::parse(text, "from-file", SOME_TOOLS).unwrap_or_else(|e| panic!("{text}\n{e}"));
     file.into_role(RoleSource::Project, String::new())
 }
 
@@ -256,7 +259,10 @@ fn values_that_are_not_valid_yaml_are_read_as_text() {
         "Use when: asked. Example: <x> user: \"hi\" # more"
     );
     assert_eq!(
-        (role.model.as_str(), role.tools.permits("bash")),
+        (
+            role.model.as_str(),
+            role.tools.permits("bash", ToolUse::Work)
+        ),
         ("m", false)
     );
     assert_eq!((role.notices.len(), role.notices[0].line), (1, 3));
@@ -337,7 +343,9 @@ fn files_that_cannot_be_used_name_the_line() {
             "line 3: none of its tools can be used here: crewdeck has no tool WebSearch",
         ),
     ] {
-        let why = RoleFile::parse(text, "x").unwrap_err().to_string();
+        let why = RoleFile::parse(text, "x", SOME_TOOLS)
+            .unwrap_err()
+            .to_string();
         assert!(why.starts_with(expected), "{text}\n{why}");
         assert_eq!(why.lines().count(), 1, "{why}");
     }
@@ -424,7 +432,9 @@ fn limits_that_cannot_be_read_reject_the_role() {
         ),
     ] {
         let text = format!("---\nname: a\ndescription: b\n{lines}\n---\nDo it.");
-        let why = RoleFile::parse(&text, "x").unwrap_err().to_string();
+        let why = RoleFile::parse(&text, "x", SOME_TOOLS)
+            .unwrap_err()
+            .to_string();
         let expected = format!("line 4: {expected}");
         assert!(why.starts_with(&expected), "{lines}\n{why}");
     }
@@ -433,6 +443,9 @@ fn limits_that_cannot_be_read_reject_the_role() {
 #[test]
 fn every_tool_can_be_taken_away() {
     let role = role("---\nname: a\ndescription: b\ndisallowedTools: '*'\n---\nDo it.");
-    assert!(super::own_tool_names().all(|tool| !role.tools.permits(tool)));
-    assert!(!role.tools.permits("mcp__a__b"));
+    for tool in SOME_TOOLS.iter().copied().chain(["mcp__a__b"]) {
+        assert!(!role.tools.permits(tool, ToolUse::Work), "{tool}");
+        assert!(!role.tools.permits(tool, ToolUse::Coordination), "{tool}");
+    }
+    assert!(!role.tools.permits_server("a"));
 }

@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
+use super::LIST_MAX;
 use super::file::{FIELDS, RoleError, RoleReader, UNUSED_FIELDS};
-use super::tools::{ToolEntry, resolve};
+use super::tools::{ALL, ToolEntry, resolve};
 use super::values::{list, split_tools};
-use super::{LIST_MAX, own_tool_names};
 use crate::domain::front_matter::single_line;
 use crate::domain::text::{clip, one_line};
 
@@ -78,7 +78,7 @@ impl RoleReader<'_> {
         }
         let resolved = entries.iter().map(|entry| {
             let entry = clip(&single_line(entry), 200);
-            let (found, pattern) = resolve(&entry);
+            let (found, pattern) = resolve(&entry, self.built_in);
             (found, pattern.map(str::to_string))
         });
         Ok(Some(resolved.collect()))
@@ -141,10 +141,7 @@ impl RoleReader<'_> {
                     }
                     names.extend(tools);
                 }
-                ToolEntry::All => {
-                    names.extend(own_tool_names().map(String::from));
-                    names.push("mcp__*".into());
-                }
+                ToolEntry::All => names.push(ALL.into()),
                 ToolEntry::Missing(text) => self.note_at(line, text),
                 ToolEntry::Unknown(text) => {
                     return Err(
@@ -173,12 +170,13 @@ impl RoleReader<'_> {
             "permissionMode",
             "with permissionMode plan, the role cannot write files, run commands or call MCP servers",
         );
-        let tools = NOT_WHILE_PLANNING
-            .iter()
-            .flat_map(|entry| match resolve(entry).0 {
-                ToolEntry::Tools(tools) => tools,
-                ToolEntry::All | ToolEntry::Missing(_) | ToolEntry::Unknown(_) => Vec::new(),
-            });
+        let tools =
+            NOT_WHILE_PLANNING
+                .iter()
+                .flat_map(|entry| match resolve(entry, self.built_in).0 {
+                    ToolEntry::Tools(tools) => tools,
+                    ToolEntry::All | ToolEntry::Missing(_) | ToolEntry::Unknown(_) => Vec::new(),
+                });
         tools.collect()
     }
 

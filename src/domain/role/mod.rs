@@ -14,7 +14,7 @@ pub use super::agent_color::RoleColor;
 use super::team::DEFAULT_ROLE;
 
 pub use file::{RoleError, RoleFile};
-pub use tools::{ToolSelection, own_tool_names};
+pub use tools::{ToolSelection, ToolUse};
 
 /// Maximum number of roles. Further roles cannot be used and are reported.
 pub const ROLES_MAX: usize = 200;
@@ -253,7 +253,7 @@ mod tests {
     use super::*;
 
     fn role(name: &str, source: RoleSource) -> AgentRole {
-        let file = RoleFile::parse("---\ndescription: Does it\n---\nDo it.", name).unwrap();
+        let file = RoleFile::parse("---\ndescription: Does it\n---\nDo it.", name, &[]).unwrap();
         file.into_role(source, String::new())
     }
 
@@ -285,7 +285,7 @@ mod tests {
     #[test]
     fn inline_servers_are_printed_without_their_values() {
         let text = "---\ndescription: x\nmcpServers:\n  - a\n  - b: {command: run, env: {TOKEN: secret}}\n---\nDo it.";
-        let role = RoleFile::parse(text, "x")
+        let role = RoleFile::parse(text, "x", &[])
             .unwrap()
             .into_role(RoleSource::User, String::new());
         let printed = serde_json::to_value(&role).unwrap();
@@ -294,7 +294,7 @@ mod tests {
             serde_json::json!(["a", {"b": "inline"}])
         );
         assert!(!printed.to_string().contains("secret"));
-        let permits = |tool: &str| role.limits().iter().all(|l| l.permits(tool));
+        let permits = |tool: &str| role.limits().iter().all(|l| l.permits(tool, ToolUse::Work));
         assert!(permits("mcp__a__x") && permits("bash") && permits("mcp__b__x"));
         assert!(!permits("mcp__c__x"));
     }

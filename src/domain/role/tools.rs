@@ -9,7 +9,7 @@ use crate::domain::text::closest_match;
 
 /// What a tool is used for. This decides whether a role's list of allowed tools applies to the tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum ToolUse {
+pub enum ToolUse {
     /// Reads, changes or runs something. If a role has a list of tools, its agents have this tool only if the list
     /// names it.
     Work,
@@ -18,38 +18,11 @@ enum ToolUse {
     Coordination,
 }
 
-/// All built-in tools of crewdeck.
-const OWN_TOOLS: &[(&str, ToolUse)] = &[
-    ("bash", ToolUse::Work),
-    ("read_file", ToolUse::Work),
-    ("write_file", ToolUse::Work),
-    ("edit_file", ToolUse::Work),
-    ("glob", ToolUse::Work),
-    ("grep", ToolUse::Work),
-    ("background_run", ToolUse::Work),
-    ("check_background", ToolUse::Work),
-    ("stop_background", ToolUse::Work),
-    ("task", ToolUse::Work),
-    ("todo", ToolUse::Coordination),
-    ("compact", ToolUse::Coordination),
-    ("load_skill", ToolUse::Work),
-    ("task_create", ToolUse::Coordination),
-    ("task_update", ToolUse::Coordination),
-    ("task_list", ToolUse::Coordination),
-    ("task_get", ToolUse::Coordination),
-    ("claim_task", ToolUse::Coordination),
-    ("merge_worktree", ToolUse::Coordination),
-    ("spawn_teammate", ToolUse::Coordination),
-    ("list_teammates", ToolUse::Coordination),
-    ("send_message", ToolUse::Coordination),
-    ("broadcast", ToolUse::Coordination),
-    ("read_inbox", ToolUse::Coordination),
-    ("ask_user", ToolUse::Coordination),
-    ("plan_approval", ToolUse::Coordination),
-    ("shutdown_request", ToolUse::Coordination),
-    ("shutdown_response", ToolUse::Coordination),
-    ("decide_request", ToolUse::Coordination),
-];
+/// Entry of a selection that stands for all tools.
+pub(super) const ALL: &str = "*";
+
+/// Entry of a selection that stands for all built-in tools.
+const BUILT_IN: &str = "built-in";
 
 /// Names of Claude Code's tools, some from older versions, that [`own_tools`] does not know, each with crewdeck's tools
 /// for the same purpose.
@@ -88,14 +61,13 @@ const MISSING: &[(&str, &str)] = &[
 /// Tools that an agent also has if its role's list names `bash`.
 const WITH_BASH: &[&str] = &["background_run", "check_background", "stop_background"];
 
-/// Returns the names of all built-in tools of crewdeck.
-pub fn own_tool_names() -> impl Iterator<Item = &'static str> {
-    OWN_TOOLS.iter().map(|(name, _)| *name)
-}
-
-/// Returns whether an agent has the tool even if its role's list of tools does not name it.
-fn is_for_coordination(tool: &str) -> bool {
-    tool == "tool_search" || OWN_TOOLS.contains(&(tool, ToolUse::Coordination))
+/// Returns whether an entry of a selection stands for the tool, among others or alone.
+fn names(entry: &str, tool: &str) -> bool {
+    match entry {
+        ALL => true,
+        BUILT_IN => !tool.starts_with(TOOL_PREFIX),
+        _ => entry == tool || matches_tool(entry, tool),
+    }
 }
 
 /// A selection of the tools that an agent has.
@@ -111,28 +83,22 @@ pub struct ToolSelection {
 }
 
 impl ToolSelection {
-    /// Returns whether the selection contains the tool.
-    pub fn permits(&self, tool: &str) -> bool {
-        let names = |list: &[String]| {
-            list.iter()
-                .any(|entry| entry == tool || matches_tool(entry, tool))
-        };
-        if names(&self.denied) {
+    /// Returns whether the selection contains the tool. Tools of MCP servers are for work.
+    pub fn permits(&self, tool: &str, used_for: ToolUse) -> bool {
+        let has = |list: &[String]| list.iter().any(|entry| names(entry, tool));
+        if has(&self.denied) {
             return false;
         }
         match &self.allowed {
             None => true,
-            Some(list) => names(list) || is_for_coordination(tool),
+            Some(list) => used_for == ToolUse::Coordination || has(list),
         }
     }
 
     /// Returns whether the selection can contain a tool of the MCP server.
     pub fn permits_server(&self, server: &str) -> bool {
         let all_tools = format!("{TOOL_PREFIX}{server}__*");
-        let is_denied = self
-            .denied
-            .iter()
-            .any(|entry| matches_tool(entry, &all_tools));
+        let is_denied = self.denied.iter().any(|entry| names(entry, &all_tools));
         let allowed = self.allowed.as_ref();
         !is_denied
             && allowed.is_none_or(|list| list.iter().any(|entry| matches_server(entry, server)))
@@ -165,12 +131,11 @@ impl ToolSelection {
 
     /// Returns the selection of all built-in tools and all tools of the MCP servers in `servers`.
     pub fn with_servers(servers: &[&str]) -> ToolSelection {
-        let own = own_tool_names().map(String::from);
         let servers = servers
             .iter()
             .map(|server| format!("{TOOL_PREFIX}{server}"));
         ToolSelection {
-            allowed: Some(own.chain(servers).collect()),
+            allowed: Some(std::iter::once(BUILT_IN.into()).chain(servers).collect()),
             denied: Vec::new(),
         }
     }
@@ -189,17 +154,17 @@ pub(super) enum ToolEntry {
 }
 
 /// Resolves an entry such as `Read`, `read_file`, `Bash(git *)` or `mcp__github__*`. The pattern in parentheses does
-/// not change the tools; it is returned for the caller to check.
-pub(super) fn resolve(entry: &str) -> (ToolEntry, Option<&str>) {
+/// not change the tools; it is returned for the caller to check. `built_in` are the names of all built-in tools.
+pub(super) fn resolve<'a>(entry: &'a str, built_in: &[&str]) -> (ToolEntry, Option<&'a str>) {
     let (name, pattern) = match entry.split_once('(') {
         Some((name, pattern)) => (name.trim(), Some(pattern.trim_end_matches(')'))),
         None => (entry, None),
     };
-    (resolve_name(name), pattern)
+    (resolve_name(name, built_in), pattern)
 }
 
-fn resolve_name(name: &str) -> ToolEntry {
-    if name == "*" {
+fn resolve_name(name: &str, built_in: &[&str]) -> ToolEntry {
+    if name == ALL {
         return ToolEntry::All;
     }
     let own = |names: &[&str]| {
@@ -214,8 +179,8 @@ fn resolve_name(name: &str) -> ToolEntry {
     if name.starts_with(TOOL_PREFIX) {
         return ToolEntry::Tools(vec![name.into()]);
     }
-    if let Some(known) = own_tool_names().find(|known| *known == name) {
-        return own(&[known]);
+    if built_in.contains(&name) {
+        return own(&[name]);
     }
     let elsewhere = own_tools(name);
     if !elsewhere.is_empty() {
@@ -228,12 +193,25 @@ fn resolve_name(name: &str) -> ToolEntry {
         return ToolEntry::Missing(format!("crewdeck has no tool {name}: {instead}"));
     }
     let elsewhere = ["Read", "Write", "Edit", "Bash", "Glob", "Grep", "Task"];
-    let known: Vec<&str> = own_tool_names().chain(elsewhere).collect();
+    let known: Vec<&str> = built_in.iter().copied().chain(elsewhere).collect();
     ToolEntry::Unknown(match closest_match(name, &known) {
         Some(close) => format!("there is no tool {name}: did you mean {close}?"),
         None => format!("there is no tool {name}: remove it"),
     })
 }
+
+/// Names of some built-in tools, for tests.
+#[cfg(test)]
+pub(super) const SOME_TOOLS: &[&str] = &[
+    "bash",
+    "read_file",
+    "write_file",
+    "edit_file",
+    "glob",
+    "grep",
+    "task",
+    "task_create",
+];
 
 #[cfg(test)]
 mod tests {
@@ -263,7 +241,7 @@ mod tests {
             ("mcp__github__*", tools(&["mcp__github__*"])),
             ("*", ToolEntry::All),
         ] {
-            assert_eq!(resolve(entry).0, expected, "{entry}");
+            assert_eq!(resolve(entry, SOME_TOOLS).0, expected, "{entry}");
         }
         for (entry, text) in [
             (
@@ -277,7 +255,7 @@ mod tests {
             ("Grpe", "there is no tool Grpe: did you mean Grep?"),
             ("Zzz9", "there is no tool Zzz9: remove it"),
         ] {
-            let (found, _) = resolve(entry);
+            let (found, _) = resolve(entry, SOME_TOOLS);
             let is_expected = match found {
                 ToolEntry::Missing(found) => entry == "WebSearch" && found == text,
                 ToolEntry::Unknown(found) => entry != "WebSearch" && found == text,
@@ -290,8 +268,17 @@ mod tests {
     #[test]
     fn selection_permits_by_name_server_and_kind() {
         let list = |names: &[&str]| names.iter().map(ToString::to_string).collect::<Vec<_>>();
+        let permits = |selection: &ToolSelection, tool: &str| {
+            let is_for_team = tool.starts_with("task_");
+            let used_for = if is_for_team {
+                ToolUse::Coordination
+            } else {
+                ToolUse::Work
+            };
+            selection.permits(tool, used_for)
+        };
         let all = ToolSelection::default();
-        assert!(all.permits("bash") && all.permits("mcp__a__b"));
+        assert!(permits(&all, "bash") && permits(&all, "mcp__a__b"));
         let some = ToolSelection {
             allowed: Some(list(&["read_file", "mcp__a", "mcp__b__*", "mcp__c__one"])),
             denied: list(&["task_create", "mcp__b__two"]),
@@ -308,19 +295,19 @@ mod tests {
             ("mcp__c__one", true),
             ("mcp__c__two", false),
         ] {
-            assert_eq!(some.permits(tool), expected, "{tool}");
+            assert_eq!(permits(&some, tool), expected, "{tool}");
         }
         let none = ToolSelection {
             allowed: None,
             denied: list(&["mcp__*"]),
         };
-        assert!(none.permits("bash") && !none.permits("mcp__a__b"));
+        assert!(permits(&none, "bash") && !permits(&none, "mcp__a__b"));
         for (server, expected) in [("a", true), ("b", true), ("c", true), ("d", false)] {
             assert_eq!(some.permits_server(server), expected, "{server}");
             assert!(all.permits_server(server) && !none.permits_server(server));
         }
         let limited = ToolSelection::with_servers(&["a"]);
-        assert!(limited.permits("bash") && limited.permits("mcp__a__b"));
-        assert!(!limited.permits("mcp__b__x") && !limited.permits_server("b"));
+        assert!(permits(&limited, "bash") && permits(&limited, "mcp__a__b"));
+        assert!(!permits(&limited, "mcp__b__x") && !limited.permits_server("b"));
     }
 }

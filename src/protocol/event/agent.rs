@@ -140,6 +140,16 @@ pub enum AgentEvent {
 }
 
 impl AgentEvent {
+    /// See [`EventKind::is_delta`].
+    pub(super) fn is_delta(&self) -> bool {
+        matches!(
+            self,
+            AgentEvent::TextDelta { .. }
+                | AgentEvent::ThinkingDelta { .. }
+                | AgentEvent::ToolOutput { .. }
+        )
+    }
+
     /// Returns the event of a prompt without attachments.
     pub fn prompted(text: impl Into<String>) -> AgentEvent {
         AgentEvent::Prompted {

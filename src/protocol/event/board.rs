@@ -64,3 +64,13 @@ pub enum BoardEvent {
         size: String,
     },
 }
+
+impl BoardEvent {
+    /// See [`EventKind::is_command_reply`](super::EventKind::is_command_reply).
+    pub(super) fn is_command_reply(&self) -> bool {
+        matches!(
+            self,
+            BoardEvent::DiffShown { .. } | BoardEvent::WorktreeInspected { .. }
+        )
+    }
+}

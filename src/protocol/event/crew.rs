@@ -69,3 +69,25 @@ pub enum CrewEvent {
     #[serde(rename = "crew_at_rest")]
     AllIdle,
 }
+
+impl CrewEvent {
+    /// See [`EventKind::is_delta`](super::EventKind::is_delta).
+    pub fn is_delta(&self) -> bool {
+        matches!(
+            self,
+            CrewEvent::JobOutput { .. } | CrewEvent::ServersCalled { .. }
+        )
+    }
+
+    /// See [`EventKind::is_command_reply`](super::EventKind::is_command_reply).
+    pub(super) fn is_command_reply(&self) -> bool {
+        matches!(
+            self,
+            CrewEvent::ModelsListed { .. }
+                | CrewEvent::ServerShown { .. }
+                | CrewEvent::OffersListed(_)
+                | CrewEvent::MemoryShown(_)
+                | CrewEvent::CommandRejected { .. }
+        )
+    }
+}

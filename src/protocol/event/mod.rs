@@ -131,31 +131,21 @@ impl EventKind {
     /// Returns whether the event is a delta: a piece of output as it arrives, or a number of calls. Deltas may be merged
     /// or dropped under load, because a later event has the full data.
     pub fn is_delta(&self) -> bool {
-        matches!(
-            self,
-            EventKind::Agent {
-                event: AgentEvent::TextDelta { .. }
-                    | AgentEvent::ThinkingDelta { .. }
-                    | AgentEvent::ToolOutput { .. },
-                ..
-            } | EventKind::Crew(CrewEvent::JobOutput { .. } | CrewEvent::ServersCalled { .. })
-        )
+        match self {
+            EventKind::Agent { event, .. } => event.is_delta(),
+            EventKind::Crew(event) => event.is_delta(),
+            EventKind::Board(_) | EventKind::Team(_) => false,
+        }
     }
 
     /// Returns whether the event answers a command and matters only to the front end that sent the command. Other front
     /// ends, and readers of the journal, can ignore such an event.
     pub fn is_command_reply(&self) -> bool {
-        matches!(
-            self,
-            EventKind::Board(BoardEvent::DiffShown { .. } | BoardEvent::WorktreeInspected { .. })
-                | EventKind::Crew(
-                    CrewEvent::ModelsListed { .. }
-                        | CrewEvent::ServerShown { .. }
-                        | CrewEvent::OffersListed(_)
-                        | CrewEvent::MemoryShown(_)
-                        | CrewEvent::CommandRejected { .. }
-                )
-        )
+        match self {
+            EventKind::Board(event) => event.is_command_reply(),
+            EventKind::Crew(event) => event.is_command_reply(),
+            EventKind::Agent { .. } | EventKind::Team(_) => false,
+        }
     }
 
     /// Returns a notice that concerns no particular agent.

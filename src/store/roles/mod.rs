@@ -17,15 +17,18 @@ use built_in::BUILT_IN;
 pub struct Roles {
     root: PathBuf,
     user: Option<PathBuf>,
+    /// The names of all built-in tools.
+    tools: Vec<&'static str>,
 }
 
 impl Roles {
-    /// Opens the roles of the project in `root` and of the folder `user`, which has the user's roles. Reads no file
-    /// yet.
-    pub fn open(root: &Path, user: Option<PathBuf>) -> Roles {
+    /// Opens the roles of the project in `root` and of the folder `user`, which has the user's roles. `tools` are
+    /// the names of all built-in tools. Reads no file yet.
+    pub fn open(root: &Path, user: Option<PathBuf>, tools: Vec<&'static str>) -> Roles {
         Roles {
             root: root.to_path_buf(),
             user,
+            tools,
         }
     }
 
@@ -33,23 +36,23 @@ impl Roles {
     pub fn read(&self) -> RoleCatalog {
         let mut catalog = RoleCatalog::default();
         let root = Some(self.root.as_path());
-        Self::add_folder(
+        self.add_folder(
             &mut catalog,
             RoleSource::Project,
             root,
             Path::new(".crewdeck/agents"),
         );
-        Self::add_folder(
+        self.add_folder(
             &mut catalog,
             RoleSource::Claude,
             root,
             Path::new(".claude/agents"),
         );
         if let Some(user) = &self.user {
-            Self::add_folder(&mut catalog, RoleSource::User, None, user);
+            self.add_folder(&mut catalog, RoleSource::User, None, user);
         }
         for (stem, text) in BUILT_IN {
-            add(
+            self.add(
                 &mut catalog,
                 RoleSource::BuiltIn,
                 stem,
@@ -69,6 +72,7 @@ impl Roles {
     }
 
     fn add_folder(
+        &self,
         catalog: &mut RoleCatalog,
         source: RoleSource,
         root: Option<&Path>,
@@ -94,43 +98,44 @@ impl Roles {
                 continue;
             }
             let text = text.as_deref().map_err(String::as_str);
-            add(catalog, source, &stem, &folder.join(path), text);
+            self.add(catalog, source, &stem, &folder.join(path), text);
         }
     }
-}
 
-fn add(
-    catalog: &mut RoleCatalog,
-    source: RoleSource,
-    stem: &str,
-    path: &Path,
-    text: Result<&str, &str>,
-) {
-    let written = text.ok().and_then(written_name);
-    let names = || [Some(stem.to_string()), written].into_iter().flatten();
-    let parsed = text
-        .map_err(str::to_string)
-        .and_then(|text| RoleFile::parse(text, stem).map_err(|e| e.to_string()));
-    let file = match parsed {
-        Ok(file) => file,
-        Err(why) => return add_broken(catalog, source, path, why, names().collect()),
-    };
-    let role: AgentRole = file.into_role(source, one_line(&path.to_string_lossy()));
-    if let Some(taken) = catalog.find(&role.name) {
-        // The role with this name from a source with higher precedence is used. Two roles with the same name in one
-        // source are an error.
-        if taken.source == source {
-            let why = format!(
-                "its name '{}' is used by {}: choose another name",
-                role.name, taken.path
-            );
-            add_broken(catalog, source, path, why, Vec::new());
+    fn add(
+        &self,
+        catalog: &mut RoleCatalog,
+        source: RoleSource,
+        stem: &str,
+        path: &Path,
+        text: Result<&str, &str>,
+    ) {
+        let written = text.ok().and_then(written_name);
+        let names = || [Some(stem.to_string()), written].into_iter().flatten();
+        let parsed = text
+            .map_err(str::to_string)
+            .and_then(|text| RoleFile::parse(text, stem, &self.tools).map_err(|e| e.to_string()));
+        let file = match parsed {
+            Ok(file) => file,
+            Err(why) => return add_broken(catalog, source, path, why, names().collect()),
+        };
+        let role: AgentRole = file.into_role(source, one_line(&path.to_string_lossy()));
+        if let Some(taken) = catalog.find(&role.name) {
+            // The role with this name from a source with higher precedence is used. Two roles with the same name in one
+            // source are an error.
+            if taken.source == source {
+                let why = format!(
+                    "its name '{}' is used by {}: choose another name",
+                    role.name, taken.path
+                );
+                add_broken(catalog, source, path, why, Vec::new());
+            }
+        } else if catalog.roles.len() == ROLES_MAX {
+            let why = format!("there are more than {ROLES_MAX} roles: remove some");
+            add_broken(catalog, source, path, why, vec![role.name]);
+        } else {
+            catalog.roles.push(role);
         }
-    } else if catalog.roles.len() == ROLES_MAX {
-        let why = format!("there are more than {ROLES_MAX} roles: remove some");
-        add_broken(catalog, source, path, why, vec![role.name]);
-    } else {
-        catalog.roles.push(role);
     }
 }
 

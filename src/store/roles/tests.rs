@@ -6,6 +6,19 @@ use std::os::unix::fs::symlink;
 use pretty_assertions::assert_eq;
 
 use super::*;
+use crate::domain::role::ToolUse;
+
+/// The names of the built-in tools, as far as the roles of these tests name tools.
+const TOOLS: &[&str] = &[
+    "bash",
+    "read_file",
+    "write_file",
+    "edit_file",
+    "glob",
+    "grep",
+    "task",
+    "load_skill",
+];
 
 fn write(dir: &Path, path: &str, text: &str) {
     let path = dir.join(path);
@@ -19,7 +32,7 @@ fn role(dir: &Path, path: &str, name: &str) {
 }
 
 fn read(dir: &Path) -> RoleCatalog {
-    Roles::open(&dir.join("root"), Some(dir.join("user"))).read()
+    Roles::open(&dir.join("root"), Some(dir.join("user")), TOOLS.to_vec()).read()
 }
 
 #[test]
@@ -44,8 +57,9 @@ fn built_in_roles_have_no_mistakes() {
         "background_run",
         "mcp__a__b",
     ];
-    assert!(writing.iter().all(|tool| !reviewer.tools.permits(tool)));
-    assert!(reviewer.tools.permits("read_file") && reviewer.tools.permits("send_message"));
+    let permits = |tool, used_for| reviewer.tools.permits(tool, used_for);
+    assert!(writing.iter().all(|tool| !permits(tool, ToolUse::Work)));
+    assert!(permits("read_file", ToolUse::Work) && permits("send_message", ToolUse::Coordination));
 }
 
 #[test]

@@ -45,27 +45,12 @@ impl SessionRole {
     /// Returns the message that says that `action` is available only in the process that runs the crew; `None` if it is
     /// available here.
     pub(in crate::ui) fn refuses(self, action: Action) -> Option<String> {
-        let is_the_crews = matches!(
-            action,
-            Action::Models
-                | Action::Compact
-                | Action::Memory
-                | Action::Clear
-                | Action::NewSession
-                | Action::Sessions
-                | Action::Kill
-                | Action::RestartServer
-                | Action::ToggleServer
-                | Action::LogIn
-                | Action::ApproveForTeam
-                | Action::KillTeammate
-        );
         match self {
             SessionRole::Crew
             | SessionRole::Starting
             | SessionRole::Taking
             | SessionRole::Taken(_) => None,
-            SessionRole::Viewer(_) | SessionRole::NoCrew if !is_the_crews => None,
+            SessionRole::Viewer(_) | SessionRole::NoCrew if !action.needs_crew_process() => None,
             SessionRole::Viewer(Some(id)) => Some(format!(
                 "Only the crewdeck that runs this crew can do that: use its window (process {id})."
             )),

@@ -294,6 +294,25 @@ impl Action {
         )
     }
 
+    /// Returns whether the action is available only in the process that runs the crew, not in a viewer.
+    pub fn needs_crew_process(self) -> bool {
+        matches!(
+            self,
+            Action::Models
+                | Action::Compact
+                | Action::Memory
+                | Action::Clear
+                | Action::NewSession
+                | Action::Sessions
+                | Action::Kill
+                | Action::RestartServer
+                | Action::ToggleServer
+                | Action::LogIn
+                | Action::ApproveForTeam
+                | Action::KillTeammate
+        )
+    }
+
     /// Returns whether only popups handle the action.
     pub fn is_only_in_popups(self) -> bool {
         matches!(

@@ -30,6 +30,14 @@ impl Pane {
     /// The panes that can share one area of the screen, in the order of the tabs that switch between them.
     pub const TABS: [Pane; 4] = [Pane::Board, Pane::Team, Pane::Inbox, Pane::Todo];
 
+    /// Returns the panes that are shown as one line each below the conversation while none of them has content: those
+    /// with a tab, in the order of their numbers.
+    pub fn lines() -> impl Iterator<Item = Pane> {
+        let mut lines = Pane::TABS;
+        lines.sort_unstable();
+        lines.into_iter()
+    }
+
     /// Returns the number key that focuses the pane by default.
     #[cfg(test)]
     pub fn number(self) -> usize {

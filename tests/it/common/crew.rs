@@ -70,7 +70,7 @@ pub fn crew_parts(
         instructions: InstructionParts {
             memory: Arc::default(),
             skills: Skills::open(root, None),
-            roles: Roles::open(root, None),
+            roles: Roles::open(root, None, crewdeck::tools::table::names()),
         },
         preset: None,
         extensions: ExtensionParts::default(),

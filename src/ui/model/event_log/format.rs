@@ -125,14 +125,7 @@ fn crew_event(model: &CrewModel, event: &CrewEvent) -> Option<NewLogLine> {
             };
             Some(NewLogLine::new(Topic::Team, words))
         }
-        CrewEvent::ModelsListed { .. }
-        | CrewEvent::LimitsChanged(_)
-        | CrewEvent::ServersChanged { .. }
-        | CrewEvent::ServersCalled { .. }
-        | CrewEvent::ServerShown { .. }
-        | CrewEvent::OffersListed(_)
-        | CrewEvent::MemoryShown(_)
-        | CrewEvent::JobOutput { .. } => None,
+        _ => None,
     }
 }
 

@@ -37,14 +37,11 @@ pub fn one(state: &UiState, out: &mut Layout, body: Rect) {
     alone(state, out, pane, body);
 }
 
-/// The panes that are shown as one line each below the conversation while none of them has content.
-const LINES: [Pane; 4] = [Pane::Todo, Pane::Board, Pane::Team, Pane::Inbox];
-
 /// Returns whether only the conversation has content, so that an area for another pane would be blank.
 fn is_only_conversation(state: &UiState) -> bool {
     let is_reachable = match state.focus {
         Focus::Composer | Focus::Pane(Pane::Lead) => true,
-        Focus::Pane(pane) => LINES.contains(&pane),
+        Focus::Pane(pane) => Pane::TABS.contains(&pane),
     };
     let others = Pane::ALL.into_iter().filter(|pane| *pane != Pane::Lead);
     is_reachable
@@ -53,7 +50,7 @@ fn is_only_conversation(state: &UiState) -> bool {
             .all(|rows| rows == 0)
 }
 
-/// If only the conversation has content, places it, with one line below it for each pane in `LINES`, which says what
+/// If only the conversation has content, places it, with one line below it for each pane of [`Pane::lines`], which says what
 /// that pane will show. Otherwise, places nothing and returns false.
 pub fn only_conversation(state: &UiState, out: &mut Layout, body: Rect) -> bool {
     if !is_only_conversation(state) {
@@ -62,10 +59,10 @@ pub fn only_conversation(state: &UiState, out: &mut Layout, body: Rect) -> bool 
     conversation(state, out, body, TodoPlacement::Elsewhere);
     // The lines take the last rows of the conversation's area, directly above the composer.
     if let Some((_, talk)) = out.panes.iter_mut().find(|(pane, _)| *pane == Pane::Lead) {
-        let count = u16::try_from(LINES.len()).unwrap_or(0);
+        let count = u16::try_from(Pane::TABS.len()).unwrap_or(0);
         let (rest, lines) = cut_top(*talk, talk.height.saturating_sub(count));
         *talk = rest;
-        out.panes.extend(LINES.into_iter().zip(lines.rows()));
+        out.panes.extend(Pane::lines().zip(lines.rows()));
     }
     true
 }

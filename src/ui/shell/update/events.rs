@@ -12,7 +12,6 @@ use crate::domain::timestamp::Timestamp;
 use crate::protocol::event::SessionInfo;
 use crate::protocol::{AgentEvent, BoardEvent, CrewEvent, Event, EventKind, TeamEvent};
 use crate::ui::app::App;
-use crate::ui::app::popup::Popup;
 use crate::ui::keymap::Context;
 use crate::ui::model::agents::AgentView;
 use crate::ui::model::board::index::BoardStatus;
@@ -36,18 +35,6 @@ pub fn event(state: &mut UiState, event: &Event) {
             state.dirty |= is_shown || !event.kind.is_delta();
             agent_event(state, agent, event.at, what);
         }
-        EventKind::Crew(CrewEvent::JobOutput { job, chunk }) => {
-            let shows = |popup: &dyn Popup| popup.context() == Context::Jobs;
-            let is_shown = state.popups.iter().any(shows);
-            state.dirty |= is_shown;
-            state.model.jobs.append_output(job, chunk);
-        }
-        EventKind::Crew(CrewEvent::ServersCalled { calls }) => {
-            let shows = |popup: &dyn Popup| popup.context() == Context::Servers;
-            let is_shown = state.popups.iter().any(shows);
-            state.dirty |= is_shown;
-            state.model.servers.called(calls);
-        }
         EventKind::Board(event) => {
             state.dirty = true;
             board_event(state, event);
@@ -57,7 +44,7 @@ pub fn event(state: &mut UiState, event: &Event) {
             team_event(state, event);
         }
         EventKind::Crew(event) => {
-            state.dirty = true;
+            state.dirty |= !event.is_delta();
             crew_event(state, event);
         }
     }
@@ -105,7 +92,15 @@ fn crew_event(app: &mut App, event: &CrewEvent) {
             app.model.models = ModelList::Listed(names.iter().take(MODELS_MAX).cloned().collect());
         }
         CrewEvent::JobChanged { job } => app.model.jobs.changed(job),
+        CrewEvent::JobOutput { job, chunk } => {
+            app.dirty |= shows(app, Context::Jobs);
+            app.model.jobs.append_output(job, chunk);
+        }
         CrewEvent::ServersChanged { servers } => app.model.servers.changed(servers),
+        CrewEvent::ServersCalled { calls } => {
+            app.dirty |= shows(app, Context::Servers);
+            app.model.servers.called(calls);
+        }
         CrewEvent::ServerShown { server, log } => app.model.servers.log(server, log),
         CrewEvent::OffersListed(offers) => app.model.servers.offers(offers),
         CrewEvent::MemoryShown(report) => memory::open(app, report),
@@ -131,8 +126,15 @@ fn crew_event(app: &mut App, event: &CrewEvent) {
             app.note(*level, text);
         }
         CrewEvent::CommandRejected { command, why } => rejected::rejected(app, *command, why),
-        CrewEvent::AllIdle | CrewEvent::JobOutput { .. } | CrewEvent::ServersCalled { .. } => {}
+        // Only a notification follows from it.
+        CrewEvent::AllIdle => {}
     }
+}
+
+/// Returns whether a popup with this key context is open.
+fn shows(app: &App, context: Context) -> bool {
+    let mut popups = app.popups.iter();
+    popups.any(|popup| popup.context() == context)
 }
 
 /// Applies changed and removed tasks to the board, and closes the popups that have become outdated.

@@ -16,8 +16,8 @@ use crate::domain::role::RoleEffort;
 use crate::domain::team::Activity;
 use crate::model::effort;
 use crate::model::http::truncated_error;
-use crate::model::images::{self, ImageInput};
 use crate::model::{CallWait, Delta, ModelError, ModelRequest, Reply};
+use crate::model::{ImageInput, images};
 use crate::protocol::event::{AgentEvent, CrewEvent, EventKind, NoticeLevel};
 
 /// Time during which the arriving parts of an answer are collected and then published as one event.

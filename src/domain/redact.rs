@@ -26,6 +26,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
+use rules::{InputState, Match};
 pub use stream::RedactingStream;
 
 /// Minimum length of the value of a secret environment variable, in bytes. Shorter values are not redacted.
@@ -63,36 +64,6 @@ impl std::fmt::Debug for Redactor {
         let names: Vec<&str> = names.collect();
         f.debug_tuple("Redactor").field(&names).finish()
     }
-}
-
-/// The result of matching secrets at one position.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Match<'a> {
-    Nothing,
-    /// A secret of `length` bytes. `label` is its kind or the name of its environment variable. The first `prefix`
-    /// bytes show the kind and are not redacted.
-    Secret {
-        prefix: usize,
-        length: usize,
-        label: &'a str,
-    },
-    /// A secret may begin at this position; more input is needed to decide.
-    Incomplete,
-    /// Like `Secret`, but the secret reaches the end of the input. If the following input begins with characters of
-    /// `body`, they belong to the secret too.
-    OpenSecret {
-        prefix: usize,
-        length: usize,
-        label: &'a str,
-        body: rules::SecretBody,
-    },
-}
-
-/// Whether more input may follow.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum InputState {
-    Complete,
-    Partial,
 }
 
 impl Redactor {

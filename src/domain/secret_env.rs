@@ -8,6 +8,9 @@
 use super::redact::Redactor;
 
 mod random;
+mod words;
+
+use words::words;
 
 /// Why an environment variable is withheld from the programs of agents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -206,27 +209,6 @@ fn has_joined_word(upper: &str) -> bool {
     ["PASS_WORD", "PASS_PHRASE", "CONNECTION_STRING", "CONN_STR"]
         .iter()
         .any(|joined| upper.contains(joined))
-}
-
-/// Splits a name into words and returns them in uppercase. A word ends at a character other than letters and digits,
-/// and before an uppercase letter that follows a lowercase one.
-fn words(name: &str) -> Vec<String> {
-    let mut out = vec![String::new()];
-    let mut before = ' ';
-    for c in name.chars() {
-        let begins = c.is_ascii_uppercase() && before.is_ascii_lowercase();
-        if begins || !c.is_ascii_alphanumeric() {
-            out.push(String::new());
-        }
-        if c.is_ascii_alphanumeric()
-            && let Some(word) = out.last_mut()
-        {
-            word.push(c.to_ascii_uppercase());
-        }
-        before = c;
-    }
-    out.retain(|word| !word.is_empty());
-    out
 }
 
 fn has_secret_shape(value: &str) -> bool {

@@ -3,7 +3,7 @@
 
 use std::collections::HashSet;
 
-use super::{ErrorKind, ModelError, ModelRequest};
+use super::{ErrorKind, ImageInput, ModelError, ModelRequest};
 use crate::domain::attachment::AttachedImage;
 use crate::domain::chat::Block;
 
@@ -12,14 +12,6 @@ use crate::domain::chat::Block;
 const IMAGES_MAX: usize = 20;
 /// Maximum total size of the images in a request, in bytes of base64. Anthropic limits a complete request to 32 MB.
 const BYTES_MAX: usize = 24 * 1024 * 1024;
-
-/// Whether a model gets the images of the conversation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ImageInput {
-    Sent,
-    /// The model cannot read images: each is replaced by a line of text.
-    LeftOut,
-}
 
 /// The images that are sent with a request. For an image that is not sent, [`SentImages::form`] returns a line of text
 /// with the reason.

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::Content;
+use super::content::{Content, explain};
 use crate::store::walk::project_files;
 
 /// Maximum number of files whose paths the attached text lists.
@@ -18,7 +18,7 @@ const TEXT_MAX: usize = 50_000;
 /// # Errors
 /// Returns the reason if the directory cannot be attached.
 pub fn list(at: &Path) -> Result<Content, String> {
-    std::fs::read_dir(at).map_err(|e| super::explain(&e))?;
+    std::fs::read_dir(at).map_err(|e| explain(&e))?;
     let walk = project_files(at).build();
     let mut list = String::new();
     let (mut listed, mut counted) = (0, 0);

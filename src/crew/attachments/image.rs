@@ -8,7 +8,7 @@ use image::imageops::FilterType;
 use image::metadata::Orientation;
 use image::{DynamicImage, GenericImageView, ImageDecoder, ImageFormat, ImageReader, Limits};
 
-use super::{Content, bytes, explain};
+use super::content::{Content, bytes, explain};
 use crate::domain::attachment::ImageSize;
 use crate::store::{image_metadata, regular_file};
 

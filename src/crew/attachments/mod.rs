@@ -6,6 +6,7 @@
 //! files that the user names and the user could also paste their content. Secrets in text are redacted, as in the
 //! results of `read_file`.
 
+mod content;
 mod folder;
 mod image;
 mod resource;
@@ -24,7 +25,8 @@ use crate::domain::mention::Mention;
 use crate::domain::redact::Redactor;
 use crate::domain::server_offers::split_resource;
 use crate::mcp::{McpImage, ResourceContent};
-use crate::store::{AttachmentStore, os_errors};
+use crate::store::AttachmentStore;
+use content::{Content, explain};
 use resource::Named;
 
 const ATTACHMENTS_MAX: usize = 20;
@@ -32,16 +34,6 @@ const ATTACHMENTS_MAX: usize = 20;
 const TEXT_MAX: usize = 256 * 1024;
 /// Maximum length of a mentioned path, in bytes.
 const PATH_MAX: usize = 1024;
-
-/// The content to attach for one mention: the text of a file or resource, the list of files in a directory, or an
-/// image.
-struct Content {
-    bytes: Vec<u8>,
-    /// The size of the content as text that is shown to the user, such as `120 lines`.
-    size: String,
-    /// The format, width and height of an image; `None` for text.
-    image: Option<crate::domain::attachment::ImageSize>,
-}
 
 /// Reads and stores the files, directories and resources that `mentions` name. Skips a mention that is not required and
 /// names nothing that exists.
@@ -273,29 +265,6 @@ fn read_one(at: &Path, name: &str) -> Result<Content, String> {
         image::read(at, meta.len())
     } else {
         text::read(at, meta.len())
-    }
-}
-
-fn explain(error: &std::io::Error) -> String {
-    match error.kind() {
-        // `NotADirectory`: a parent in the path is a file.
-        std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory => {
-            "it does not exist".into()
-        }
-        std::io::ErrorKind::PermissionDenied => "no permission to read it".into(),
-        _ => os_errors::explain(error),
-    }
-}
-
-/// Formats a size, for example as `120 bytes`, `12 KB` or `3.4 MB`.
-fn bytes(size: u64) -> String {
-    match size {
-        0..1024 => format!("{size} bytes"),
-        1024..1_048_576 => format!("{} KB", size / 1024),
-        _ => {
-            let tenths = size / (1024 * 1024 / 10);
-            format!("{}.{} MB", tenths / 10, tenths % 10)
-        }
     }
 }
 

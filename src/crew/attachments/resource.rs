@@ -2,7 +2,8 @@
 
 use tokio_util::sync::CancellationToken;
 
-use super::{Content, image, text};
+use super::content::Content;
+use super::{image, text};
 use crate::domain::mcp::{ServerState, ServerStatus};
 use crate::domain::server_offers::{has_scheme, split_resource};
 use crate::domain::text::{clip, one_line};

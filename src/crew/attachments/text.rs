@@ -3,7 +3,7 @@
 use std::io::Read;
 use std::path::Path;
 
-use super::{Content, bytes, explain};
+use super::content::{Content, bytes, explain};
 use crate::store::regular_file;
 
 /// Maximum number of bytes of a file's content that are attached.

@@ -1,6 +1,34 @@
 //! Building blocks of the rules that recognize secrets by their format.
 
-use super::{InputState, Match};
+/// The result of matching secrets at one position.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Match<'a> {
+    Nothing,
+    /// A secret of `length` bytes. `label` is its kind or the name of its environment variable. The first `prefix`
+    /// bytes show the kind and are not redacted.
+    Secret {
+        prefix: usize,
+        length: usize,
+        label: &'a str,
+    },
+    /// A secret may begin at this position; more input is needed to decide.
+    Incomplete,
+    /// Like `Secret`, but the secret reaches the end of the input. If the following input begins with characters of
+    /// `body`, they belong to the secret too.
+    OpenSecret {
+        prefix: usize,
+        length: usize,
+        label: &'a str,
+        body: SecretBody,
+    },
+}
+
+/// Whether more input may follow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum InputState {
+    Complete,
+    Partial,
+}
 
 /// Maximum number of bytes that a redacting stream holds back because they may be part of a secret. Any real secret is
 /// shorter than this.

@@ -4,10 +4,10 @@
 //! The crate `regex` is not used: at the end of a chunk, it cannot tell whether a match may still begin or grow.
 
 use super::rules::{
-    PENDING_MAX, Requirement, SecretBody, is_random, is_word, no_match_yet, strip_start,
+    InputState, Match, PENDING_MAX, Requirement, SecretBody, is_random, is_word, no_match_yet,
+    strip_start,
 };
 use super::tokens::{JWT_START, TOKENS, TokenFormat, jwt};
-use super::{InputState, Match};
 
 /// Texts in HTTP headers that are followed by a secret. Each entry contains the text in lowercase, the label for the
 /// placeholder, and the minimum length of the secret in bytes.

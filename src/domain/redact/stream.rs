@@ -1,8 +1,8 @@
 //! Redaction of input that arrives in pieces. Bytes that may be the start of a secret are held back until more input
 //! decides.
 
-use super::rules::{PENDING_MAX, SecretBody};
-use super::{InputState, Match, PLACEHOLDER_START, Redactor};
+use super::rules::{InputState, Match, PENDING_MAX, SecretBody};
+use super::{PLACEHOLDER_START, Redactor};
 
 /// Redacts input that arrives in pieces. A secret that is split between two pieces is redacted too.
 #[derive(Debug)]

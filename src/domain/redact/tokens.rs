@@ -1,7 +1,8 @@
 //! Secrets recognized by a fixed prefix, and JSON web tokens.
 
-use super::rules::{Requirement, SecretBody, is_word, no_match_yet, strip_start};
-use super::{InputState, Match};
+use super::rules::{
+    InputState, Match, Requirement, SecretBody, is_word, no_match_yet, strip_start,
+};
 
 /// A token format with a fixed prefix.
 pub struct TokenFormat {

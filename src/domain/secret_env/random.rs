@@ -1,5 +1,7 @@
 //! Distinguishes random text from names, paths, versions and flags.
 
+use super::words::words;
+
 /// Maximum length of a value that is checked, in bytes. A longer value counts as not random, because keys are shorter.
 const VALUE_MAX: usize = 1024;
 /// Minimum length of a key with uppercase letters, lowercase letters and digits, in characters.
@@ -42,7 +44,7 @@ const NAMES: &[&str] = &[
 
 /// Returns whether the name indicates a value that is random but not secret.
 pub fn is_random_name(name: &str) -> bool {
-    super::words(name)
+    words(name)
         .iter()
         .any(|word| NAMES.contains(&word.as_str()))
 }

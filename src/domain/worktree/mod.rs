@@ -5,6 +5,7 @@ mod checked_out;
 mod error;
 mod index;
 mod outcome;
+mod removal;
 mod state;
 
 use std::fmt;
@@ -24,9 +25,9 @@ pub use index::{IndexEntry, WorktreeIndex};
 pub use outcome::{
     BranchMerges, BranchOutcome, Conflict, Created, DiskUse, Merge, Origin, WorktreeDiff,
 };
+pub use removal::{RemovalMode, check_removal};
 pub use state::{
-    ContentStatus, FILES_MAX, FolderState, GitOperation, Losses, RemovalMode, SUBJECTS_MAX,
-    WorktreeState, check_removal,
+    ContentStatus, FILES_MAX, FolderState, GitOperation, Losses, SUBJECTS_MAX, WorktreeState,
 };
 
 /// Maximum length of the subject in a commit message, in characters.

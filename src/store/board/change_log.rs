@@ -17,7 +17,7 @@ use std::path::Path;
 use std::time::SystemTime;
 
 use super::super::regular_file;
-use super::TaskSet;
+use super::task_set::TaskSet;
 use crate::domain::ids::TaskId;
 
 /// Maximum size of the log, in bytes. The oldest changes that do not fit are dropped.

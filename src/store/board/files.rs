@@ -7,6 +7,10 @@ use std::path::{Path, PathBuf};
 use super::super::{StoreError, atomic};
 use crate::domain::ids::TaskId;
 
+/// File with the highest task number ever used. Numbers are not reused.
+pub(super) const LAST_ID: &str = ".last_id";
+pub(super) const LOCK: &str = ".lock";
+
 /// The task files and temporary files in the folder of a board.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct FolderListing {

@@ -4,10 +4,10 @@ mod cache;
 mod change_log;
 mod files;
 mod locked;
+mod task_set;
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeSet;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -24,11 +24,10 @@ use crate::domain::worktree::WorktreeName;
 use cache::Cache;
 use change_log::ChangeLog;
 pub(crate) use change_log::rewrite_change_log;
+use files::LOCK;
 use locked::{FirstWrite, LockedBoard};
+pub use task_set::TaskSet;
 
-/// File with the highest task number ever used. Numbers are not reused.
-const LAST_ID: &str = ".last_id";
-const LOCK: &str = ".lock";
 /// Maximum number of notices about files that cannot be used. One more line has the number of further notices.
 const NOTICES_MAX: usize = 20;
 
@@ -54,25 +53,6 @@ const NOTICES_MAX: usize = 20;
 pub struct Board {
     dir: PathBuf,
     cache: Arc<Mutex<Cache>>,
-}
-
-/// A set of tasks, such as the tasks that were changed or the tasks whose files are to be checked.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum TaskSet {
-    All,
-    These(BTreeSet<TaskId>),
-}
-
-impl TaskSet {
-    fn and(self, id: TaskId) -> TaskSet {
-        match self {
-            TaskSet::All => TaskSet::All,
-            TaskSet::These(mut ids) => {
-                ids.insert(id);
-                TaskSet::These(ids)
-            }
-        }
-    }
 }
 
 #[derive(Debug, Clone, PartialEq, Default)]

@@ -6,6 +6,7 @@ use std::time::{Duration, SystemTime};
 use pretty_assertions::assert_eq;
 use proptest::prelude::*;
 
+use super::files::LAST_ID;
 use super::*;
 use crate::store::prepare;
 

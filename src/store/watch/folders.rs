@@ -10,7 +10,7 @@ use super::super::Skills;
 use super::super::refs::GitFolders;
 use super::dirty::FOLDERS;
 use super::dirty_queue::DirtyQueue;
-use super::handle_event;
+use super::events::handle_event;
 use super::identity::{FolderId, identity};
 use super::poll_fallback::{self, EventCoverage};
 

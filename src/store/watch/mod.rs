@@ -13,6 +13,7 @@
 
 mod dirty;
 mod dirty_queue;
+mod events;
 mod folders;
 #[cfg(test)]
 mod git_tests;
@@ -27,11 +28,9 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant, SystemTime};
 
-use super::refs::GitFolders;
-use super::{Skills, StoreError, atomic, os_errors};
+use super::{Skills, StoreError, os_errors};
 pub use dirty::Dirty;
-use dirty::dirty_for_path;
-use dirty_queue::{DirtyQueue, PendingChanges};
+use dirty_queue::DirtyQueue;
 use folders::WatchedFolders;
 pub use identity::{FolderId, identity};
 pub use poll_fallback::is_shared_file_system;
@@ -144,37 +143,6 @@ fn why(error: &notify::Error) -> String {
         }
         notify::ErrorKind::Io(io) => os_errors::explain(io),
         _ => error.to_string(),
-    }
-}
-
-/// Adds to `queue` what has changed according to an event of the operating system. If events were lost, adds
-/// everything.
-fn handle_event(
-    queue: &DirtyQueue,
-    root: &Path,
-    skills: Option<&Skills>,
-    refs: Option<&GitFolders>,
-    event: notify::Result<notify::Event>,
-) {
-    match event {
-        // Reads by crewdeck itself cause access events. Reacting to them would cause an endless loop.
-        Ok(event) if event.kind.is_access() && !event.need_rescan() => {}
-        Ok(event) if !event.need_rescan() => {
-            let is_skill = |path| skills.is_some_and(|s| s.concerns(path));
-            let is_ref = |path| refs.is_some_and(|r| r.concerns(path));
-            let classify = |path| {
-                let branch = || is_ref(path).then_some(Dirty::Branches);
-                let skill = || is_skill(path).then_some(Dirty::Skills);
-                dirty_for_path(root, path).or_else(branch).or_else(skill)
-            };
-            let named = event.paths.iter().filter(|p| !atomic::is_unnamed(p));
-            let mut dirty = named.filter_map(|p| classify(p)).peekable();
-            if dirty.peek().is_some() {
-                queue.update(|pending| dirty.for_each(|d| pending.add(d)));
-            }
-        }
-        // The system has dropped events or reports an error, so anything may have changed.
-        Ok(_) | Err(_) => queue.update(PendingChanges::add_all),
     }
 }
 

@@ -10,6 +10,7 @@ use std::collections::BTreeSet;
 
 use super::super::board::TaskSet;
 use super::dirty::KINDS;
+use super::events::handle_event;
 use super::*;
 use crate::domain::ids::TaskId;
 

@@ -1,11 +1,15 @@
 //! Rewrites a block of the file. Lines that are in both the old and the new text stay as they are in the file. New
 //! lines get the style of the file.
 
+use std::ops::Range;
+
 use similar::{Algorithm, DiffTag, capture_diff_slices};
 
-use super::Patch;
 use super::indent::Indents;
 use super::lines::FileLine;
+
+/// A range of bytes in the file, and the text that replaces it.
+pub type Patch = (Range<usize>, String);
 
 /// Returns the replacement for a block of the file: from the first to the last line in `pairs`. `old` and `new` are the
 /// lines of the edit. For each line of `old`, `pairs` contains the index of the matching line of the file.

@@ -3,8 +3,8 @@
 
 use std::borrow::Cow;
 
-use super::lines::{self, FileLine};
-use super::{Occurrences, Patch, block};
+use super::block::{self, Patch};
+use super::lines::{self, FileLine, Occurrences};
 
 /// The places where the old text matches the file exactly, or exactly apart from line ends.
 pub struct Exact {

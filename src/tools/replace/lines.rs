@@ -4,7 +4,14 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 
-use super::Occurrences;
+/// How many occurrences of the old text the file may contain.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Occurrences {
+    /// Exactly one. With more, the edit fails.
+    One,
+    /// Any number. All are replaced.
+    All,
+}
 
 #[derive(Debug, Clone, Copy)]
 pub struct FileLine<'a> {

@@ -27,10 +27,10 @@ mod property_tests;
 #[cfg(test)]
 mod tests;
 
-use std::ops::Range;
-
+use block::Patch;
 use clean::Variant;
 use lines::FileLine;
+pub use lines::Occurrences;
 
 /// A text to find in the file, and its replacement.
 #[derive(Debug, Clone, Copy)]
@@ -38,15 +38,6 @@ pub struct Edit<'a> {
     pub old: &'a str,
     pub new: &'a str,
     pub occurrences: Occurrences,
-}
-
-/// How many occurrences of the old text the file may contain.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Occurrences {
-    /// Exactly one. With more, the edit fails.
-    One,
-    /// Any number. All are replaced.
-    All,
 }
 
 /// The result of a successful edit: the new text of the file, and how the old text was matched.
@@ -76,9 +67,6 @@ impl Refusal {
         }
     }
 }
-
-/// A range of bytes in the file, and the text that replaces it.
-type Patch = (Range<usize>, String);
 
 /// Minimum size, in bytes, of a new text that suggests, if the file already contains it, that the edit was made before.
 const REPEATED_MIN: usize = 8;

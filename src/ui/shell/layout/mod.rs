@@ -1,6 +1,7 @@
 //! Computes the areas of all parts of the screen from its size, the state and the user's layout. Drawing, mouse
 //! handling and the page keys use these areas.
 
+pub(in crate::ui) mod areas;
 mod arrange;
 mod shares;
 

@@ -15,10 +15,9 @@ use crate::ui::frame::layout::Layout;
 use crate::ui::keymap::direction::Scroll;
 use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::panes::feature::{Preview, SelectedItem};
-pub use crate::ui::shell::peek::popup::Peek;
+pub use crate::ui::shell::peek::popup::{Peek, PreviewScroll};
 use crate::ui::shell::state::UiState;
 use crate::ui::theme::Theme;
-use crate::ui::transcript::ScrollAnchor;
 use crate::ui::widgets::area;
 use crate::ui::widgets::cut::cut_top;
 use crate::ui::widgets::list::step;
@@ -133,17 +132,6 @@ fn selected_item(state: &UiState) -> Option<SelectedItem> {
     state.panes.get(previewed_pane(state)?).selected_item(state)
 }
 
-/// The scroll position of the preview. It is valid for one item only: the preview of another item starts at the default
-/// position of that item.
-#[derive(Debug, Clone, Default)]
-pub struct PreviewScroll {
-    of: Option<SelectedItem>,
-    /// Number of lines scrolled off the top; `None` for the item's default position, [`Preview::begin`].
-    first: Option<usize>,
-    /// The scroll position in the conversation. Used only if the item is an agent.
-    place: ScrollAnchor,
-}
-
 pub fn scroll_position(state: &UiState) -> PreviewScroll {
     let of = selected_item(state);
     if let Some(peek) = state.popups.top::<Peek>()
@@ -155,20 +143,6 @@ pub fn scroll_position(state: &UiState) -> PreviewScroll {
     PreviewScroll {
         of,
         ..PreviewScroll::default()
-    }
-}
-
-impl PreviewScroll {
-    /// Returns how many lines of `peeked` are above the visible part, if `list` is the area for the lines.
-    pub fn first(&self, peeked: &Preview, list: Rect) -> usize {
-        let most = peeked.lines.len().saturating_sub(usize::from(list.height));
-        self.first.unwrap_or(peeked.begin).min(most)
-    }
-
-    /// Returns the scroll position in the conversation of the previewed agent. Used only if the previewed item is an
-    /// agent.
-    pub fn place(&self) -> &ScrollAnchor {
-        &self.place
     }
 }
 

@@ -8,8 +8,9 @@ use crate::ui::app::popup::{Popup, Targets, TextCursor};
 use crate::ui::keymap::direction::Scroll;
 use crate::ui::keymap::pane::Pane;
 use crate::ui::keymap::{Action, Context};
-use crate::ui::shell::peek::PreviewScroll;
+use crate::ui::panes::feature::{Preview, SelectedItem};
 use crate::ui::theme::Theme;
+use crate::ui::transcript::ScrollAnchor;
 
 /// The preview of the item that is selected in a pane. The pane keeps the focus. The shell lays out and draws the
 /// preview, because popups have no access to the panes.
@@ -57,5 +58,30 @@ impl Popup for Peek {
 
     fn shares_keys(&self) -> bool {
         true
+    }
+}
+
+/// The scroll position of the preview. It is valid for one item only: the preview of another item starts at the default
+/// position of that item.
+#[derive(Debug, Clone, Default)]
+pub struct PreviewScroll {
+    pub(super) of: Option<SelectedItem>,
+    /// Number of lines scrolled off the top; `None` for the item's default position, [`Preview::begin`].
+    pub(super) first: Option<usize>,
+    /// The scroll position in the conversation. Used only if the item is an agent.
+    pub(super) place: ScrollAnchor,
+}
+
+impl PreviewScroll {
+    /// Returns how many lines of `peeked` are above the visible part, if `list` is the area for the lines.
+    pub fn first(&self, peeked: &Preview, list: Rect) -> usize {
+        let most = peeked.lines.len().saturating_sub(usize::from(list.height));
+        self.first.unwrap_or(peeked.begin).min(most)
+    }
+
+    /// Returns the scroll position in the conversation of the previewed agent. Used only if the previewed item is an
+    /// agent.
+    pub fn place(&self) -> &ScrollAnchor {
+        &self.place
     }
 }

@@ -5,9 +5,9 @@ use ratatui::layout::Position;
 
 use crate::ui::app::popup;
 use crate::ui::keymap::direction::Scroll;
+use crate::ui::shell::layout::areas;
 use crate::ui::shell::peek::{Peek, PreviewScroll, ScrollTo};
 use crate::ui::shell::state::UiState;
-use crate::ui::shell::update::areas;
 use crate::ui::shell::{layout, peek};
 
 /// Opens the preview of the focused pane's selection.

@@ -3,9 +3,9 @@
 use crate::ui::app::popup::Next;
 use crate::ui::frame::hit::ScrollTarget;
 use crate::ui::keymap::pane::Pane;
+use crate::ui::shell::layout::areas;
 use crate::ui::shell::peek::{self, Peek, ScrollTo};
 use crate::ui::shell::state::UiState;
-use crate::ui::shell::update::areas;
 use crate::ui::widgets::scrollbar::Scrollbar;
 
 /// Scrolls the pane or popup `of` so that the thumb of its scrollbar is at `row`, a row of the screen. Does not change

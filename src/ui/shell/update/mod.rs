@@ -3,7 +3,6 @@
 pub(in crate::ui) mod act;
 mod answer;
 pub(in crate::ui) mod apply;
-pub(in crate::ui) mod areas;
 mod compose;
 mod cursor;
 mod events;

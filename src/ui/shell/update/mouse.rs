@@ -11,10 +11,11 @@ use crate::ui::keymap::Action;
 use crate::ui::keymap::direction::{PanDirection, Scroll};
 use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::panes::feature::NOTCH;
+use crate::ui::shell::layout::areas;
 use crate::ui::shell::peek::{Peek, ScrollTo};
 use crate::ui::shell::state::UiState;
 use crate::ui::shell::update::act::{act, follow};
-use crate::ui::shell::update::{areas, compose, cursor, jump, movement, replay, screen};
+use crate::ui::shell::update::{compose, cursor, jump, movement, replay, screen};
 use crate::ui::shell::{hit_test, layout, peek};
 
 pub fn mouse(state: &mut UiState, event: MouseEvent, out: &mut Vec<Effect>) {

@@ -12,8 +12,8 @@ use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::panes::needs;
 use crate::ui::popups::confirm::Confirmation;
 use crate::ui::popups::confirm::quit::Quit;
+use crate::ui::shell::layout::areas;
 use crate::ui::shell::state::UiState;
-use crate::ui::shell::update::areas;
 
 use crate::ui::shell::peek::{self, Peek};
 

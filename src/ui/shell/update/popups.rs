@@ -3,9 +3,9 @@
 use crate::ui::app::effect::Effect;
 use crate::ui::app::popup::Copied;
 use crate::ui::keymap::Action;
+use crate::ui::shell::layout::areas;
 use crate::ui::shell::peek::Peek;
 use crate::ui::shell::state::UiState;
-use crate::ui::shell::update::areas;
 
 /// Closes the preview, if one is open, and opens the selected item of the focused pane. Does nothing if another popup
 /// is open.

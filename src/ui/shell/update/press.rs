@@ -11,9 +11,10 @@ use crate::ui::app::status_message::StatusMessage;
 use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::keymap::{Action, Context, KeyLookup};
 use crate::ui::keys;
+use crate::ui::shell::layout::areas;
 use crate::ui::shell::state::UiState;
 use crate::ui::shell::update::act::act;
-use crate::ui::shell::update::{areas, compose, guard, unknown};
+use crate::ui::shell::update::{compose, guard, unknown};
 use crate::ui::widgets::composer::PasteResult;
 use crate::ui::widgets::line_input::LineInput;
 

@@ -18,6 +18,10 @@ fn boards_of_other_programs_are_handled() {
     let mut count = 0;
     for entry in fs::read_dir(golden).unwrap() {
         let board = entry.unwrap().path();
+        // `events` has lines of journals, which `protocol::event::golden_tests` reads.
+        if board.ends_with("events") {
+            continue;
+        }
         check_board(&board);
         count += 1;
     }

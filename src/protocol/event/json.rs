@@ -123,7 +123,7 @@ static TAGS: LazyLock<Tags> = LazyLock::new(|| Tags {
 
 /// Returns all values that the field `type` can have in the JSON form of `T`. Finds them by decoding an unknown value:
 /// serde's error lists the known ones.
-fn tags<T: DeserializeOwned>() -> &'static [&'static str] {
+pub(super) fn tags<T: DeserializeOwned>() -> &'static [&'static str] {
     let unknown = MapDeserializer::<_, UnknownTag>::new(std::iter::once(("type", "")));
     T::deserialize(unknown).err().map_or(&[], |e| e.known)
 }

@@ -5,6 +5,8 @@ mod agent;
 mod agent_field;
 mod board;
 mod crew;
+#[cfg(test)]
+mod golden_tests;
 mod json;
 mod team;
 

@@ -8,6 +8,7 @@ mod costs_and_printing;
 mod custom_keys;
 mod filters;
 mod focus;
+mod golden;
 mod kept_selection;
 mod keystrokes;
 mod layouts;

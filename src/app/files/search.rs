@@ -1,13 +1,7 @@
 //! Matches queries against the list of files.
-//!
-//! Uses `nucleo-matcher`, the matcher of Helix: it prefers matches in the file name and needs some tens of nanoseconds
-//! for a path. `ui::text::fuzzy` is made for lists of a few hundred lines and allocates memory for each character.
-
-use nucleo_matcher::pattern::{AtomKind, CaseMatching, Normalization, Pattern};
-use nucleo_matcher::{Config, Matcher, Utf32Str};
 
 use super::index::FileIndex;
-use crate::ui::{FileMatch, FoundFiles};
+use crate::ui::{FileMatch, FoundFiles, FuzzyPattern};
 
 const MATCHES_MAX: usize = 50;
 /// Number of paths after which the search checks whether a newer query waits.
@@ -16,7 +10,6 @@ const CHECK_AFTER: usize = 4096;
 /// A list of files, with the matches of the last query.
 pub struct FileSearch {
     index: FileIndex,
-    matcher: Matcher,
     /// The last query, and the indexes of its matches in the list, in ascending order. If the next query begins with
     /// the last one, only these matches are searched.
     last: Option<(String, Vec<u32>)>,
@@ -24,11 +17,7 @@ pub struct FileSearch {
 
 impl FileSearch {
     pub fn new(index: FileIndex) -> FileSearch {
-        FileSearch {
-            index,
-            matcher: Matcher::new(Config::DEFAULT.match_paths()),
-            last: None,
-        }
+        FileSearch { index, last: None }
     }
 
     /// Returns the best matches of `query`. Stops and returns `None` when `is_outdated` returns true because a newer
@@ -38,9 +27,7 @@ impl FileSearch {
         query: &str,
         is_outdated: &mut dyn FnMut() -> bool,
     ) -> Option<FoundFiles> {
-        let kind = AtomKind::Fuzzy;
-        let pattern = Pattern::new(query, CaseMatching::Smart, Normalization::Smart, kind);
-        let mut buffer = Vec::new();
+        let mut pattern = FuzzyPattern::of_path(query);
         let mut scored: Vec<(std::cmp::Reverse<u32>, usize, u32)> = Vec::new();
         let before = self
             .last
@@ -58,8 +45,7 @@ impl FileSearch {
             let Some(path) = self.index.paths.get(at as usize) else {
                 continue;
             };
-            let text = Utf32Str::new(path, &mut buffer);
-            if let Some(score) = pattern.score(text, &mut self.matcher) {
+            if let Some(score) = pattern.score(path) {
                 // The list is sorted by depth. An empty query keeps this order.
                 let length = if query.is_empty() { 0 } else { path.len() };
                 scored.push((std::cmp::Reverse(score), length, at));
@@ -78,16 +64,9 @@ impl FileSearch {
         let files = paths
             // Leave out a directory that is equal to the query: the user has already chosen it.
             .filter(|path| !path.ends_with('/') || ***path != *query)
-            .map(|path| {
-                let mut marked = Vec::new();
-                let text = Utf32Str::new(path, &mut buffer);
-                pattern.indices(text, &mut self.matcher, &mut marked);
-                marked.sort_unstable();
-                marked.dedup();
-                FileMatch {
-                    path: path.to_string(),
-                    marked: marked.into_iter().map(|at| at as usize).collect(),
-                }
+            .map(|path| FileMatch {
+                path: path.to_string(),
+                marked: pattern.find(path).unwrap_or_default().positions,
             });
         Some(FoundFiles {
             query: query.into(),

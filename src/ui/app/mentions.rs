@@ -85,7 +85,11 @@ impl Mentions {
 
     /// Returns the files that match `query`. Until the front end has searched for `query`, returns those matches of the
     /// previous query for which `still_matches` is true. Returns none if `query` is the whole path of a file.
-    pub fn matches(&self, query: &str, still_matches: impl Fn(&str) -> bool) -> Vec<&FileMatch> {
+    pub fn matches(
+        &self,
+        query: &str,
+        mut still_matches: impl FnMut(&str) -> bool,
+    ) -> Vec<&FileMatch> {
         let Some(found) = &self.found else {
             return Vec::new();
         };

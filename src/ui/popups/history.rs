@@ -41,21 +41,23 @@ impl Choices for HistoryChoices {
         out
     }
 
-    /// Finds `typed` as a substring, without fuzzy matching. All matches get the same score, so that the newest message
+    /// Returns a function that finds `typed` as a substring, without fuzzy matching. All matches get the same score, so that the newest message
     /// stays first.
-    fn find(&self, typed: &str, text: &str) -> Option<FuzzyMatch> {
+    fn search(&self, typed: &str) -> Box<dyn FnMut(&str) -> Option<FuzzyMatch>> {
         let lower = |text: &str| -> Vec<char> {
             let lower = |c: char| c.to_lowercase().next().unwrap_or(c);
             text.chars().map(lower).collect()
         };
-        let (typed, text) = (lower(typed), lower(text));
-        let at = match typed.len() {
-            0 => 0,
-            len => text.windows(len).position(|part| part == typed)?,
-        };
-        Some(FuzzyMatch {
-            score: 0,
-            positions: (at..at + typed.len()).collect(),
+        let typed = lower(typed);
+        Box::new(move |text| {
+            let at = match typed.len() {
+                0 => 0,
+                len => lower(text).windows(len).position(|part| part == typed)?,
+            };
+            Some(FuzzyMatch {
+                score: 0,
+                positions: (at..at + typed.len()).collect(),
+            })
         })
     }
 

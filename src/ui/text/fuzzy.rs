@@ -1,105 +1,97 @@
-//! Fuzzy matching of a typed pattern against a text, with a score and the matched positions: `gol` matches
+//! Fuzzy matching of a typed pattern against texts, with a score and the matched positions: `gol` matches
 //! `Graph Or List`. No I/O.
 //!
-//! Each word of the pattern must occur in the text, either as a substring or as a subsequence that begins at the start
-//! of a word. As in fzf, matches at word starts and consecutive matches score higher, and gaps cost points.
-//!
-//! The crate `strsim`, which finds similar names elsewhere, is not used, because it has neither subsequences nor
-//! matched positions.
+//! Uses `nucleo-matcher`, the matcher of Helix: each word of the pattern must occur in the text as a subsequence; matches
+//! at word starts and consecutive matches score higher, and gaps cost points.
 
-/// Number of points for each matched character.
-const MATCH_SCORE: i32 = 16;
-/// Bonus for a match at the start of a word.
-const WORD_START_BONUS: i32 = 14;
-/// Bonus for a match directly after the previous one.
-const CONSECUTIVE_BONUS: i32 = 14;
-/// Cost of each skipped character between two matches, up to [`GAP_COST_MAX`] per gap.
-const GAP_COST: i32 = 1;
-const GAP_COST_MAX: i32 = 12;
-/// Maximum number of characters of a text that are searched; the rest is ignored.
-const TEXT_MAX: usize = 200;
+use nucleo_matcher::pattern::{AtomKind, CaseMatching, Normalization, Pattern};
+use nucleo_matcher::{Config, Matcher, Utf32Str};
+
+/// Minimum score of a word of the pattern in a list of texts, for each of its characters: a match without a bonus and
+/// without gaps. Lower scores are matches that are scattered over the text.
+const CHARACTER_SCORE_MIN: usize = 16;
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct FuzzyMatch {
     /// The quality of the match; a higher score is better.
-    pub score: i32,
+    pub score: u32,
     /// Character positions of the matches in the text, ascending.
     pub positions: Vec<usize>,
 }
 
-/// Matches `pattern` against `text`, ignoring case. Returns `None` if a word of the pattern does not match. An empty
-/// pattern matches everything with score 0.
-pub fn fuzzy_match(pattern: &str, text: &str) -> Option<FuzzyMatch> {
-    let lower = |c: char| c.to_lowercase().next().unwrap_or(c);
-    let text: Vec<char> = text.chars().take(TEXT_MAX).collect();
-    let starts: Vec<bool> = text
-        .iter()
-        .enumerate()
-        .map(|(at, c)| {
-            let before = at.checked_sub(1).map(|b| text[b]);
-            let is_hump = before.is_some_and(char::is_lowercase) && c.is_uppercase();
-            c.is_alphanumeric() && (is_hump || before.is_none_or(|b| !b.is_alphanumeric()))
-        })
-        .collect();
-    let text: Vec<char> = text.into_iter().map(lower).collect();
-    let mut out = FuzzyMatch::default();
-    for word in pattern.split_whitespace() {
-        let word: Vec<char> = word.chars().map(lower).collect();
-        let found = best_match(&word, &text, &starts)?;
-        out.score += found.score;
-        out.positions.extend(found.positions);
-    }
-    out.positions.sort_unstable();
-    out.positions.dedup();
-    Some(out)
+/// A pattern that is matched against the texts of a list. Creating it allocates the memory of all its matches.
+pub struct FuzzyPattern {
+    pattern: Pattern,
+    matcher: Matcher,
+    accepts_scattered: bool,
+    characters: Vec<char>,
+    indices: Vec<u32>,
 }
 
-/// Finds the highest-scoring match of `word` in `text` with dynamic programming: for each character of the word and
-/// each position in the text, it keeps the best score and the position of the previous matched character.
-fn best_match(word: &[char], text: &[char], starts: &[bool]) -> Option<FuzzyMatch> {
-    let mut rows: Vec<Vec<Option<(i32, usize)>>> = Vec::new();
-    for (nth, character) in word.iter().enumerate() {
-        let mut row = vec![None; text.len()];
-        for at in (nth..text.len()).filter(|at| text[*at] == *character) {
-            let own = MATCH_SCORE + if starts[at] { WORD_START_BONUS } else { 0 };
-            row[at] = match rows.last() {
-                None if starts[at] || text[at..].starts_with(word) => Some((own, at)),
-                None => None,
-                Some(before) => (0..at)
-                    .filter_map(|prev| before[prev].map(|(score, _)| (score, prev)))
-                    .map(|(score, prev)| (score + own + gap_score(at - prev), prev))
-                    .max_by_key(|(score, prev)| (*score, *prev)),
-            };
+impl FuzzyPattern {
+    /// Creates a pattern for short texts. Ignores case, and rejects matches that are scattered over a text.
+    pub fn new(typed: &str) -> FuzzyPattern {
+        FuzzyPattern::of(typed, CaseMatching::Ignore, Config::DEFAULT, false)
+    }
+
+    /// Creates a pattern for paths, which prefers matches in the name of the file. An uppercase letter in the pattern
+    /// matches only itself.
+    pub fn of_path(typed: &str) -> FuzzyPattern {
+        let config = Config::DEFAULT.match_paths();
+        FuzzyPattern::of(typed, CaseMatching::Smart, config, true)
+    }
+
+    fn of(
+        typed: &str,
+        case: CaseMatching,
+        config: Config,
+        accepts_scattered: bool,
+    ) -> FuzzyPattern {
+        FuzzyPattern {
+            pattern: Pattern::new(typed, case, Normalization::Smart, AtomKind::Fuzzy),
+            matcher: Matcher::new(config),
+            accepts_scattered,
+            characters: Vec::new(),
+            indices: Vec::new(),
         }
-        rows.push(row);
     }
-    let last = rows.last()?;
-    let ends = last.iter().enumerate();
-    let ends = ends.filter_map(|(at, cell)| cell.map(|(score, _)| (score, at)));
-    // On a tie, the first position wins.
-    let (score, mut at) = ends.max_by_key(|(score, at)| (*score, std::cmp::Reverse(*at)))?;
-    // Rejects matches that are scattered over the text.
-    if score < MATCH_SCORE * i32::try_from(word.len()).unwrap_or(i32::MAX / MATCH_SCORE) {
-        return None;
+
+    /// Returns the score of the match; `None` if a word of the pattern does not match. An empty pattern matches
+    /// everything with score 0.
+    pub fn score(&mut self, text: &str) -> Option<u32> {
+        let text = characters(text, &mut self.characters);
+        let (accepts_scattered, matcher) = (self.accepts_scattered, &mut self.matcher);
+        let scores = self.pattern.atoms.iter().map(|word| {
+            let least = word.needle_text().len() * CHARACTER_SCORE_MIN;
+            let score = word.score(text, matcher)?;
+            (accepts_scattered || usize::from(score) >= least).then_some(u32::from(score))
+        });
+        scores.sum()
     }
-    let mut places = Vec::with_capacity(word.len());
-    for row in rows.iter().rev() {
-        places.push(at);
-        at = row[at].map_or(at, |(_, prev)| prev);
+
+    /// Like [`FuzzyPattern::score`], but also returns the positions of the match.
+    pub fn find(&mut self, text: &str) -> Option<FuzzyMatch> {
+        let score = self.score(text)?;
+        self.indices.clear();
+        let text = characters(text, &mut self.characters);
+        (self.pattern).indices(text, &mut self.matcher, &mut self.indices);
+        let positions = self.indices.iter().map(|at| *at as usize);
+        let mut positions: Vec<usize> = positions.collect();
+        positions.sort_unstable();
+        positions.dedup();
+        Some(FuzzyMatch { score, positions })
     }
-    places.reverse();
-    Some(FuzzyMatch {
-        score,
-        positions: places,
-    })
 }
 
-/// Returns the bonus, or the negative cost of a gap, for the distance between two consecutive matched characters.
-fn gap_score(distance: usize) -> i32 {
-    match i32::try_from(distance).unwrap_or(i32::MAX) {
-        1 => CONSECUTIVE_BONUS,
-        n => -(GAP_COST * n.saturating_sub(1)).min(GAP_COST_MAX),
+/// Returns a text in the form that the matcher reads. Splits it into characters and not into graphemes, so that matches
+/// have the positions of characters.
+fn characters<'a>(text: &'a str, buffer: &'a mut Vec<char>) -> Utf32Str<'a> {
+    if text.is_ascii() {
+        return Utf32Str::Ascii(text.as_bytes());
     }
+    buffer.clear();
+    buffer.extend(text.chars());
+    Utf32Str::Unicode(buffer)
 }
 
 #[cfg(test)]
@@ -119,12 +111,13 @@ mod tests {
             ("enp", "next pane", None),
             ("ext", "next pane", Some(&[1, 2, 3])),
             ("et", "next pane", None),
-            ("ü", "Über alles", Some(&[0])),
+            ("ü", "测 Über alles", Some(&[2])),
             ("cc", "c", None),
             ("nudg", "owner:NAME status:ready tag:T", None),
         ];
         for (pattern, text, expected) in cases {
-            let places = fuzzy_match(pattern, text).map(|f| f.positions);
+            let found = FuzzyPattern::new(pattern).find(text);
+            let places = found.map(|found| found.positions);
             assert_eq!(places.as_deref(), expected, "{pattern:?} in {text:?}");
         }
     }
@@ -139,22 +132,25 @@ mod tests {
             ("jobs", "show the jobs", "j o b s"),
             ("ml", "moveLine", "small"),
         ];
-        for (pattern, better, worse) in cases {
-            let score = |text| fuzzy_match(pattern, text).map(|f| f.score);
-            assert!(
-                score(better) > score(worse),
-                "{pattern}: {better} / {worse}"
-            );
+        for (typed, better, worse) in cases {
+            let mut pattern = FuzzyPattern::new(typed);
+            let (better_score, worse_score) = (pattern.score(better), pattern.score(worse));
+            assert!(better_score > worse_score, "{typed}: {better} / {worse}");
         }
     }
 
     #[test]
     fn best_match_is_marked_not_the_first() {
-        assert_eq!(
-            fuzzy_match("jobs", "just old: jobs").unwrap().positions,
-            [10, 11, 12, 13]
-        );
-        let long = format!("{}z", "a".repeat(TEXT_MAX));
-        assert_eq!(fuzzy_match("z", &long), None);
+        let found = FuzzyPattern::new("jobs").find("just old: jobs");
+        assert_eq!(found.unwrap().positions, [10, 11, 12, 13]);
+    }
+
+    #[test]
+    fn pattern_of_a_path_accepts_scattered_matches_and_uppercase_only_if_typed() {
+        let mut pattern = FuzzyPattern::of_path("sdm");
+        assert!(pattern.find("src/app/doctor/model.rs").is_some());
+        assert_eq!(FuzzyPattern::new("rtrr").find("src/app/doctor/xr"), None);
+        let mut pattern = FuzzyPattern::of_path("Read");
+        assert!(pattern.find("docs/README.md").is_none() && pattern.find("Reader.rs").is_some());
     }
 }

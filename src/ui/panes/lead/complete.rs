@@ -13,7 +13,8 @@ use crate::ui::frame::pick::PickerRow;
 use crate::ui::keymap::pane::Focus;
 use crate::ui::keymap::{Action, SLASH, SLASH_ALIASES, SLASH_ELSEWHERE};
 use crate::ui::panes::lead::{LeadPane, files, offers};
-use crate::ui::text::{fuzzy, width};
+use crate::ui::text::fuzzy::FuzzyPattern;
+use crate::ui::text::width;
 use crate::ui::widgets::area;
 use crate::ui::widgets::list::first_row;
 
@@ -134,12 +135,13 @@ pub fn popup_layout(pane: &LeadPane, layout: &Layout, len: usize) -> Option<area
 /// Filters `all` by the typed prefix and returns the matches, best first. `prefix` does not contain the leading `/` or
 /// `@`. If it is empty, all rows are returned in their order.
 fn best_matches(prefix: &str, all: Vec<CompletionRow>) -> Vec<CompletionRow> {
-    let mut scored: Vec<((bool, i32), CompletionRow)> = all
+    let mut pattern = FuzzyPattern::new(prefix);
+    let mut scored: Vec<((bool, u32), CompletionRow)> = all
         .into_iter()
         .filter_map(|pick| {
             // Skips the leading `/` or `@`.
             let name = pick.words.split_whitespace().next()?.get(1..)?;
-            let fit = fuzzy::fuzzy_match(prefix, name)?;
+            let fit = pattern.find(name)?;
             let marked = fit.positions.into_iter().map(|at| at + 1).collect();
             let is_whole = name.eq_ignore_ascii_case(prefix);
             Some(((is_whole, fit.score), CompletionRow { marked, ..pick }))

@@ -5,11 +5,13 @@ use crate::ui::app::App;
 use crate::ui::app::mentions::FileListState;
 use crate::ui::frame::pick::PickerRow;
 use crate::ui::panes::lead::complete::{Choice, CompletionRow};
-use crate::ui::text::{fuzzy, width};
+use crate::ui::text::fuzzy::FuzzyPattern;
+use crate::ui::text::width;
 
 /// Returns a row for each file that matches `query`, best first.
 pub fn rows(app: &App, query: &str) -> Vec<CompletionRow> {
-    let still_matches = |path: &str| fuzzy::fuzzy_match(query, path).is_some();
+    let mut pattern = FuzzyPattern::of_path(query);
+    let still_matches = |path: &str| pattern.score(path).is_some();
     let files = app.input.mentions.matches(query, still_matches);
     let rows = files.into_iter().map(|file| {
         let words = mention::written(&file.path);

@@ -12,7 +12,7 @@ use crate::ui::app::effect::Effect;
 use crate::ui::frame::pick::PickerRow;
 use crate::ui::keymap::pane::Focus;
 use crate::ui::panes::lead::complete::{Choice, CompletionRow};
-use crate::ui::text::fuzzy;
+use crate::ui::text::fuzzy::FuzzyPattern;
 
 /// Maximum number of resources in the completion list. To find others, the user types more characters.
 const ROWS_MAX: usize = 100;
@@ -83,16 +83,22 @@ pub fn resources(app: &App, query: &str) -> Vec<CompletionRow> {
     let servers = app.model.servers.all().iter();
     let servers = servers.filter(|server| named.is_none_or(|named| named.name == server.name));
     let listed = servers.filter_map(|server| app.model.servers.offers_of(server));
-    let mut found: Vec<(i32, CompletionRow)> = listed
+    let mut pattern = FuzzyPattern::new(query);
+    let mut found: Vec<(Option<u32>, CompletionRow)> = listed
         .flat_map(|offers| offers.resources.iter().map(move |one| (offers, one)))
-        .filter_map(|(offers, one)| row(offers, one, query))
+        .filter_map(|(offers, one)| row(offers, one, query, &mut pattern))
         .collect();
     found.sort_by_key(|(score, _)| std::cmp::Reverse(*score));
     let rows = found.into_iter().take(ROWS_MAX);
     rows.map(|(_, row)| row).collect()
 }
 
-fn row(offers: &ServerOffers, one: &OfferedResource, query: &str) -> Option<(i32, CompletionRow)> {
+fn row(
+    offers: &ServerOffers,
+    one: &OfferedResource,
+    query: &str,
+    pattern: &mut FuzzyPattern,
+) -> Option<(Option<u32>, CompletionRow)> {
     let path = format!("{}:{}", offers.server, one.uri);
     let start = one.template_start();
     // A resource that is already typed, or a template whose fixed start is typed, is not offered, so that Enter sends
@@ -102,14 +108,10 @@ fn row(offers: &ServerOffers, one: &OfferedResource, query: &str) -> Option<(i32
     if is_typed {
         return None;
     }
-    let fit = fuzzy::fuzzy_match(query, &path);
-    let (score, marked) = match fit {
-        Some(fit) => (fit.score, fit.positions),
+    let (score, marked) = match pattern.find(&path) {
+        Some(fit) => (Some(fit.score), fit.positions),
         // The description is searched too, because the URI alone often does not say what the resource is.
-        None => (
-            i32::MIN,
-            fuzzy::fuzzy_match(query, &one.about).map(|_| Vec::new())?,
-        ),
+        None => (None, pattern.score(&one.about).map(|_| Vec::new())?),
     };
     // A template is not quoted, because only its start is inserted.
     let words = match start {

@@ -15,7 +15,7 @@ use crate::ui::app::effect::Effect;
 use crate::ui::app::popup::{Next, Popup, Targets, TextCursor, TextInput};
 pub use crate::ui::frame::pick::PickerRow;
 use crate::ui::keymap::{Action, Context};
-use crate::ui::text::fuzzy::{self, FuzzyMatch};
+use crate::ui::text::fuzzy::{FuzzyMatch, FuzzyPattern};
 use crate::ui::theme::Theme;
 use crate::ui::widgets::area::{PopupListLayout, centered, inside, whole_or};
 use crate::ui::widgets::line_input::LineInput;
@@ -45,10 +45,11 @@ pub trait Choices: Debug + 'static {
         None
     }
 
-    /// Matches the text of a row against the search text `typed`. Rows with a higher score are shown first; rows with
-    /// equal scores keep their order.
-    fn find(&self, typed: &str, text: &str) -> Option<FuzzyMatch> {
-        fuzzy::fuzzy_match(typed, text)
+    /// Returns the function that matches the texts of rows against the search text `typed`. Rows with a higher score are
+    /// shown first; rows with equal scores keep their order.
+    fn search(&self, typed: &str) -> Box<dyn FnMut(&str) -> Option<FuzzyMatch>> {
+        let mut pattern = FuzzyPattern::new(typed);
+        Box::new(move |text| pattern.find(text))
     }
 
     /// Returns key contexts whose keys take precedence over those of [`Context::Picker`].
@@ -125,13 +126,14 @@ impl<C: Choices> Picker<C> {
     /// Returns the rows that match the search, best match first. Without a search text, returns all rows in their
     /// order.
     pub fn rows(&self, app: &App) -> Vec<PickerRow<C::Item>> {
-        let mut scored: Vec<(i32, PickerRow<C::Item>)> = self
+        let mut find = self.choices.search(self.search.text());
+        let mut scored: Vec<(u32, PickerRow<C::Item>)> = self
             .choices
             .rows(app)
             .into_iter()
             .filter_map(|row| {
                 let whole = format!("{} {}", row.words, row.aside);
-                let fit = self.choices.find(self.search.text(), &whole)?;
+                let fit = find(&whole)?;
                 let words = row.words.chars().count();
                 let marked = fit.positions.into_iter().filter(|at| *at < words).collect();
                 Some((fit.score, PickerRow { marked, ..row }))

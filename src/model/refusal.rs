@@ -12,7 +12,7 @@ use super::{ErrorKind, ModelError};
 use crate::domain::text::{clip, one_line};
 
 /// Maximum length of a server's message in an error, in characters.
-pub const ERROR_TEXT_MAX: usize = 300;
+const ERROR_TEXT_MAX: usize = 300;
 
 /// Converts an HTTP error status into an error with a hint. `text` is the server's message; `provider` is `None` for
 /// the scripted model.
@@ -109,6 +109,13 @@ pub fn scripted_status_error(
         wait,
         ..status_error(code, text, model, "the script", None)
     }
+}
+
+/// Returns the error for a response that the server aborted with the message `text`.
+pub fn aborted(kind: ErrorKind, text: &str) -> ModelError {
+    let text = clip(&one_line(text), ERROR_TEXT_MAX);
+    let message = format!("the server aborted the response: {text}");
+    ModelError::new(kind, message, "")
 }
 
 /// Extracts the message from the body of an error response, in one line of at most [`ERROR_TEXT_MAX`] characters.

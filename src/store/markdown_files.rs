@@ -120,6 +120,14 @@ fn walk(
 /// # Errors
 /// Returns why the file cannot be used and what to do, as a text for the user.
 pub fn read(dir: &Dir, path: &Path) -> Result<String, String> {
+    read_or(dir, path, "make it shorter")
+}
+
+/// Like [`read`]; `remedy` says what to do if the file is too large.
+///
+/// # Errors
+/// Returns why the file cannot be used and what to do, as a text for the user.
+pub fn read_or(dir: &Dir, path: &Path, remedy: &str) -> Result<String, String> {
     let meta = dir.metadata(path).map_err(|e| reason(&e))?;
     if !meta.is_file() {
         return Err("it is not a regular file".into());
@@ -131,7 +139,7 @@ pub fn read(dir: &Dir, path: &Path) -> Result<String, String> {
         .map_err(|e| reason(&e))?;
     if bytes.len() as u64 > FILE_MAX {
         return Err(format!(
-            "it is larger than {} KiB: make it shorter",
+            "it is larger than {} KiB: {remedy}",
             FILE_MAX / 1024
         ));
     }

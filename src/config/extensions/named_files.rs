@@ -366,6 +366,9 @@ fn collect(text: &str, depth: usize, out: &mut Vec<String>) {
 
 /// Splits a shell command at blanks and operators outside of quotes, and removes the quotes. Leaves out the files to
 /// which the command only redirects output: a log changes with each run.
+///
+/// The parser in `tools::policy` is not used: it fails for commands that it cannot judge, while here each possible file
+/// counts.
 pub fn shell_words(text: &str) -> Vec<String> {
     let mut out = Vec::new();
     let mut word = String::new();

@@ -170,6 +170,8 @@ fn wildcards(pattern: &str, end: &str) -> Result<Regex, String> {
 
 /// Splits a shell command into its simple commands, and removes assignments before them. Returns `None` if the command
 /// cannot be split safely, because it contains a substitution or an open quote.
+///
+/// Patterns of hooks are matched against the text as written, with its quotes, which the parser in `tools::policy` removes.
 fn parts(command: &str) -> Option<Vec<String>> {
     let mut out = vec![String::new()];
     let mut quote = None;

@@ -5,11 +5,10 @@ use serde_json::{Map, Value};
 
 use crate::domain::chat::{Block, ToolCall};
 use crate::domain::ids::CallId;
-use crate::domain::text::{clip, one_line};
 use crate::domain::usage::Usage;
 use crate::model::http::{SizeLimit, invalid_response};
 use crate::model::provider::Decode;
-use crate::model::refusal::{ERROR_TEXT_MAX, error_text, is_too_long};
+use crate::model::refusal::{aborted, error_text, is_too_long};
 use crate::model::sse::SseEvent;
 use crate::model::surrogates::{self, Joiner, Parsed};
 use crate::model::{
@@ -364,10 +363,5 @@ fn stream_error(value: &Value) -> ModelError {
         "" => ErrorKind::Server,
         _ => ErrorKind::BadRequest,
     };
-    let text = clip(&one_line(&text), ERROR_TEXT_MAX);
-    ModelError::new(
-        fault,
-        format!("the server aborted the response: {text}"),
-        "",
-    )
+    aborted(fault, &text)
 }

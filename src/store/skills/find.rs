@@ -1,14 +1,14 @@
 //! Finds the SKILL.md files of one skills folder, with limits, and never follows a link out of the folder.
 
 use std::collections::BTreeSet;
-use std::io::{ErrorKind, Read};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use cap_std::ambient_authority;
 use cap_std::fs::{Dir, Metadata, MetadataExt};
 
 use crate::domain::skill::SKILLS_MAX;
-use crate::store::markdown_files::reason;
+use crate::store::markdown_files::{read_or, reason};
 
 /// Name of the file that contains a skill.
 pub const FILE: &str = "SKILL.md";
@@ -16,8 +16,6 @@ pub const FILE: &str = "SKILL.md";
 const DEPTH_MAX: usize = 4;
 /// Maximum number of files and folders to check in one skills folder. Further ones are ignored, and the user is warned.
 const ENTRIES_MAX: usize = 4000;
-/// Maximum size of a SKILL.md, in bytes. A larger file is rejected.
-const FILE_MAX: u64 = 256 * 1024;
 
 /// An open skills folder. All paths of its files are relative to the folder.
 pub struct SkillsDir {
@@ -155,22 +153,8 @@ impl SkillsDir {
     /// # Errors
     /// If the file cannot be used, returns the reason and the remedy as a text for the user.
     pub fn read(&self, path: &Path) -> Result<String, String> {
-        let file = self.dir.open(path).map_err(|e| reason(&e))?;
-        let mut bytes = Vec::new();
-        file.take(FILE_MAX + 1)
-            .read_to_end(&mut bytes)
-            .map_err(|e| reason(&e))?;
-        if bytes.len() as u64 > FILE_MAX {
-            let kib = FILE_MAX / 1024;
-            return Err(format!(
-                "it is larger than {kib} KiB: move parts of it into other files in the same folder"
-            ));
-        }
-        String::from_utf8(bytes).map_err(|e| {
-            let before = &e.as_bytes()[..e.utf8_error().valid_up_to()];
-            let line = before.split(|b| *b == b'\n').count();
-            format!("line {line}: it is not UTF-8 text: save it as UTF-8")
-        })
+        let remedy = "move parts of it into other files in the same folder";
+        read_or(&self.dir, path, remedy)
     }
 
     /// Returns whether the folder of the SKILL.md at `path` contains other files.

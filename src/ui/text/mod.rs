@@ -35,6 +35,8 @@ pub fn pad(text: &str, columns: usize) -> String {
 /// Escapes control characters and wraps `text` into lines of at most `columns` columns, at blanks where possible. A
 /// line that was wrapped continues in the column of its first word, which follows the indentation and a list marker
 /// such as `- ` or `3. `.
+///
+/// [`wrap::wrap`] is for styled text, whose indentation its caller knows.
 pub fn wrap(text: &str, columns: usize) -> Vec<String> {
     wrap_first_lines(text, columns, usize::MAX)
 }

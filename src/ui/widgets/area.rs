@@ -3,6 +3,8 @@
 use ratatui::layout::Margin;
 use ratatui::layout::Rect;
 
+use crate::ui::widgets::list::first_row;
+
 /// Returns a rectangle of `width` columns and `height` rows in the center of `screen`, clipped to it.
 pub fn centered(screen: Rect, width: u16, height: u16) -> Rect {
     let width = width.min(screen.width);
@@ -51,6 +53,9 @@ pub const BESIDE_MAX: u16 = 4;
 /// Minimum number of rows inside the border of a popup with text. A lower popup is easily overlooked.
 pub const ROWS_MIN: u16 = 5;
 
+/// Maximum height of a popup with a list and details below it, in rows.
+const DETAILS_HEIGHT_MAX: u16 = 30;
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PopupListLayout {
     /// The area of the popup, including its border.
@@ -58,6 +63,32 @@ pub struct PopupListLayout {
     pub list: Rect,
     /// The index of the first visible row.
     pub first: usize,
+}
+
+/// Returns the layout of a popup with a list and details of the selected row below it: `len` rows, of which `row` is
+/// selected and at most `most` are shown at once. An empty list has `empty` lines of text instead.
+pub fn list_with_details(
+    screen: Rect,
+    width: u16,
+    (row, len, most): (usize, usize, usize),
+    empty: usize,
+) -> PopupListLayout {
+    let height = match len {
+        0 => height_with_border(empty),
+        _ => screen.height.saturating_sub(4).min(DETAILS_HEIGHT_MAX),
+    };
+    let area = centered(screen, width, height);
+    let inside = inside(area);
+    let rows = u16::try_from(len.min(most)).unwrap_or(1);
+    let list = Rect {
+        height: rows.min(inside.height),
+        ..inside
+    };
+    PopupListLayout {
+        area,
+        list,
+        first: first_row(len, row, rows),
+    }
 }
 
 /// Returns the area of the close button on the popup's border. The button is shown while crewdeck captures the mouse.

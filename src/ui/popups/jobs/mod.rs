@@ -17,9 +17,7 @@ use crate::ui::frame::popup::open as open_frame;
 pub use crate::ui::popups::jobs::popup::{JobsPopup, is_any_running, open};
 use crate::ui::text::{age, fit, pad, width, wrap};
 use crate::ui::theme::Theme;
-use crate::ui::widgets::area;
-use crate::ui::widgets::area::{PopupListLayout, centered, height_with_border, inside};
-use crate::ui::widgets::list::first_row;
+use crate::ui::widgets::area::{PopupListLayout, list_with_details};
 use crate::ui::widgets::scrollbar::Scrollbar;
 
 /// Maximum width of the column with the names of the agents, in columns.
@@ -42,7 +40,7 @@ pub fn draw(app: &App, row: usize, theme: &Theme, screen: Rect, buffer: &mut Buf
         return;
     }
     let row = row.min(jobs.len() - 1);
-    let area::PopupListLayout { area, list, first } = place(screen, row, jobs.len());
+    let PopupListLayout { area, list, first } = place(screen, row, jobs.len());
     let shown = usize::from(list.height);
     let below = frame::position(Some(row), jobs.len(), list.height, theme);
     let inner = open_frame(app, &title, below, theme, area, buffer);
@@ -170,20 +168,6 @@ pub fn no_jobs(screen: Rect) -> Vec<String> {
 /// Returns the layout of the popup for `len` jobs, of which the one at index `row` is selected. If there are no jobs,
 /// the popup is only as high as [`NO_JOBS`].
 pub fn place(screen: Rect, row: usize, len: usize) -> PopupListLayout {
-    let height = match len {
-        0 => height_with_border(no_jobs(screen).len()),
-        _ => screen.height.saturating_sub(4).min(30),
-    };
-    let area = centered(screen, jobs_width(screen), height);
-    let inside = inside(area);
-    let rows = u16::try_from(len.min(JOBS_MAX)).unwrap_or(1);
-    let list = Rect {
-        height: rows.min(inside.height),
-        ..inside
-    };
-    PopupListLayout {
-        area,
-        list,
-        first: first_row(len, row, rows),
-    }
+    let empty = no_jobs(screen).len();
+    list_with_details(screen, jobs_width(screen), (row, len, JOBS_MAX), empty)
 }

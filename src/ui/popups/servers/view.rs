@@ -14,8 +14,7 @@ use crate::ui::frame::popup::open as open_frame;
 use crate::ui::keymap::{Action, Context, KeyMap};
 use crate::ui::text::{fit, pad, width, wrap};
 use crate::ui::theme::Theme;
-use crate::ui::widgets::area::{PopupListLayout, centered, height_with_border, inside};
-use crate::ui::widgets::list::first_row;
+use crate::ui::widgets::area::{PopupListLayout, list_with_details};
 use crate::ui::widgets::scrollbar::Scrollbar;
 
 /// Maximum width of the popup, in columns.
@@ -40,22 +39,8 @@ fn no_servers(screen: Rect) -> Vec<String> {
 
 /// Returns the layout of the popup for `len` servers, of which the one at index `row` is selected.
 pub fn place(screen: Rect, row: usize, len: usize) -> PopupListLayout {
-    let height = match len {
-        0 => height_with_border(no_servers(screen).len()),
-        _ => screen.height.saturating_sub(4).min(30),
-    };
-    let area = centered(screen, popup_width(screen), height);
-    let inside = inside(area);
-    let rows = u16::try_from(len.min(ROWS_MAX)).unwrap_or(1);
-    let list = Rect {
-        height: rows.min(inside.height),
-        ..inside
-    };
-    PopupListLayout {
-        area,
-        list,
-        first: first_row(len, row, rows),
-    }
+    let empty = no_servers(screen).len();
+    list_with_details(screen, popup_width(screen), (row, len, ROWS_MAX), empty)
 }
 
 /// Draws the popup. `row` is the index of the selected server.

@@ -1,5 +1,6 @@
 //! The basic components of a crew for tests, in a temporary directory.
 
+use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
@@ -25,8 +26,8 @@ use super::signals::CrewSignals;
 use super::team::TeamRoster;
 use super::worktrees::TaskWorktrees;
 use crate::agent::driver::{Control, ModelConfig};
-use crate::domain::graph::TaskGraph;
-use crate::domain::ids::Name;
+use crate::domain::graph::{Claimer, NewTask, TaskGraph};
+use crate::domain::ids::{Name, TaskId};
 use crate::domain::request::Approver;
 use crate::domain::timestamp::Timestamp;
 use crate::domain::usage::Price;
@@ -34,7 +35,9 @@ use crate::model::{Delta, Model, ModelError, ModelRequest};
 use crate::protocol::EventReceiver;
 use crate::protocol::bus::bus;
 use crate::protocol::event::{CrewEvent, EventKind, SessionInfo};
-use crate::store::{Board, Mailbox, PromptQueue, Requests, Roster, prepare};
+use crate::store::{
+    Board, Mailbox, NewWorktree, PromptQueue, Requests, Roster, Worktrees, prepare,
+};
 
 /// Approvers for a crew with a user: the lead decides plans, shutdowns and permissions, the user budgets and questions.
 pub const LEAD_DECIDES: Approvers = Approvers {
@@ -215,6 +218,51 @@ impl TestCrew {
         self.context.tracker.close();
         self.context.tracker.wait().await;
     }
+}
+
+/// Runs git with a configured user name.
+pub fn git(dir: &Path, args: &[&str]) -> String {
+    let mut command = std::process::Command::new("git");
+    command.args(["-c", "user.name=t", "-c", "user.email=t@t"]);
+    let out = command.args(args).current_dir(dir).output().unwrap();
+    assert!(out.status.success(), "{args:?} {out:?}");
+    String::from_utf8_lossy(&out.stdout).trim().to_string()
+}
+
+/// Creates a repository with a completed task for each file, whose branch adds the file. Returns the first commit.
+pub fn repository(root: &Path, files: &[&str]) -> String {
+    git(root, &["init", "--quiet", "--initial-branch=main"]);
+    git(root, &["commit", "--quiet", "--allow-empty", "-m", "start"]);
+    let (board, trees, now) = (Board::open(root), Worktrees::open(root), Timestamp(1.0));
+    for (id, file) in (1..).zip(files) {
+        let task = TaskId(id);
+        let new = NewWorktree {
+            task,
+            subject: (*file).into(),
+            owner: "bob".into(),
+            base: None,
+            needs: Vec::new(),
+            made: None,
+        };
+        let name = trees.create(&new, now).unwrap().worktree.name;
+        let dir = root.join(".worktrees").join(name.as_str());
+        std::fs::write(dir.join(file), id.to_string()).unwrap();
+        git(&dir, &["add", "."]);
+        git(&dir, &["commit", "--quiet", "-m", file]);
+        let new = NewTask {
+            subject: (*file).into(),
+            worktree: name.to_string(),
+            ..Default::default()
+        };
+        board.create(new, now).unwrap();
+        let claimer = Claimer {
+            name: bob(),
+            tags: Vec::new(),
+        };
+        board.claim(Some(task), &claimer, now).unwrap();
+        board.complete(task, &bob(), now).unwrap();
+    }
+    git(root, &["rev-parse", "--short=10", "HEAD"])
 }
 
 struct SilentModel;

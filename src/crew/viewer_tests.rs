@@ -1,5 +1,6 @@
 //! Tests of the commands of a viewer, on real files.
 
+use super::super::test_support::{git, repository};
 use super::*;
 use crate::domain::permission::PermissionScope;
 use crate::domain::team::Member;
@@ -10,7 +11,7 @@ use crate::protocol::{CommandId, CrewEvent, EventReceiver};
 use crate::store::prepare;
 use pretty_assertions::assert_eq;
 
-struct Place {
+struct ViewerFixture {
     dir: tempfile::TempDir,
     viewer: Viewer,
     events: EventReceiver,
@@ -21,7 +22,7 @@ fn bob() -> Name {
 }
 
 /// Creates a viewer of a crew that runs in process 4711 and has the teammate bob.
-fn place() -> Place {
+fn fixture() -> ViewerFixture {
     let dir = tempfile::tempdir().unwrap();
     prepare(dir.path()).unwrap();
     let bob = Member::new(bob(), "coder");
@@ -34,14 +35,14 @@ fn place() -> Place {
         clock: || Timestamp(9.0),
         new_id: || "id-1".into(),
     });
-    Place {
+    ViewerFixture {
         dir,
         viewer,
         events,
     }
 }
 
-impl Place {
+impl ViewerFixture {
     /// Submits a command with the id 7.
     fn submit(&self, command: Command) {
         let id = CommandId(7);
@@ -71,13 +72,15 @@ fn prompt(to: Name, text: &str) -> Command {
 
 #[tokio::test]
 async fn prompts_of_servers_are_refused_but_not_commands_of_files() {
-    let mut place = place();
-    let why = place.refusal(prompt(Name::lead(), "/git:greet Ann")).await;
+    let mut fixture = fixture();
+    let why = fixture
+        .refusal(prompt(Name::lead(), "/git:greet Ann"))
+        .await;
     assert!(why.contains("prompts of MCP servers"), "{why}");
-    let folder = place.dir.path().join(".claude/commands/git");
+    let folder = fixture.dir.path().join(".claude/commands/git");
     std::fs::create_dir_all(&folder).unwrap();
     std::fs::write(folder.join("greet.md"), "Greet $1").unwrap();
-    let said = place.answer(prompt(Name::lead(), "/git:greet Ann")).await;
+    let said = fixture.answer(prompt(Name::lead(), "/git:greet Ann")).await;
     assert!(
         matches!(said, EventKind::Team(TeamEvent::MessageMoved { .. })),
         "{said:?}"
@@ -86,7 +89,7 @@ async fn prompts_of_servers_are_refused_but_not_commands_of_files() {
 
 #[tokio::test]
 async fn commands_for_the_crew_process_are_refused() {
-    let mut place = place();
+    let mut fixture = fixture();
     let request = RequestId("r1".into());
     let (agent, name) = (Name::lead(), String::new());
     let scope = PermissionScope::Exact {
@@ -113,25 +116,25 @@ async fn commands_for_the_crew_process_are_refused() {
     ] {
         let why =
             "Only the crewdeck that runs this crew can do that: use its window (process 4711).";
-        assert_eq!(place.refusal(command.clone()).await, why, "{command:?}");
+        assert_eq!(fixture.refusal(command.clone()).await, why, "{command:?}");
     }
 }
 
 #[tokio::test]
 async fn prompts_are_sent_as_messages_from_the_user() {
-    let mut place = place();
+    let mut fixture = fixture();
     for (to, text) in [(Name::lead(), "hello"), (bob(), "how far?")] {
-        let said = place.answer(prompt(to.clone(), text)).await;
+        let said = fixture.answer(prompt(to.clone(), text)).await;
         let EventKind::Team(TeamEvent::MessageMoved { message, step }) = said else {
             panic!("no message: {said:?}");
         };
         assert_eq!((message.from.as_str(), step), ("user", DeliveryState::Sent));
-        let waiting = Mailbox::open(place.dir.path()).peek(&to).unwrap();
+        let waiting = Mailbox::open(fixture.dir.path()).peek(&to).unwrap();
         assert_eq!(waiting.messages, [message]);
         assert_eq!(waiting.messages[0].content, text);
     }
-    std::fs::write(place.dir.path().join("a.md"), "one").unwrap();
-    let said = place.answer(Command::Prompt {
+    std::fs::write(fixture.dir.path().join("a.md"), "one").unwrap();
+    let said = fixture.answer(Command::Prompt {
         to: bob(),
         text: "read @a.md".into(),
         attachments: crate::domain::mention::mentions("read @a.md", |_| true),
@@ -141,16 +144,16 @@ async fn prompts_are_sent_as_messages_from_the_user() {
     };
     assert_eq!(message.attachments()[0].label(), "a.md · 1 line");
     let stranger = Name::member("eve").unwrap();
-    let why = place.refusal(prompt(stranger, "hello")).await;
+    let why = fixture.refusal(prompt(stranger, "hello")).await;
     assert!(why.contains("bob"), "it names who is there: {why}");
-    let why = place.refusal(prompt(bob(), " \n")).await;
+    let why = fixture.refusal(prompt(bob(), " \n")).await;
     assert_eq!(why, "An empty message was not sent.");
 }
 
 #[tokio::test]
 async fn decision_needs_a_running_crew_and_counts_once() {
-    let mut place = place();
-    let requests = Requests::open(place.dir.path());
+    let mut fixture = fixture();
+    let requests = Requests::open(fixture.dir.path());
     let id = RequestId("r1".into());
     let plan = Request::new(
         id.clone(),
@@ -171,12 +174,12 @@ async fn decision_needs_a_running_crew_and_counts_once() {
             comment: "good".into(),
         })
     };
-    place.viewer.set_runner(Runner::None);
-    assert_eq!(place.refusal(decide(Verdict::Approve)).await, NO_CREW);
-    place.viewer.set_runner(Runner::Process(None));
-    place.submit(decide(Verdict::Approve));
+    fixture.viewer.set_runner(Runner::None);
+    assert_eq!(fixture.refusal(decide(Verdict::Approve)).await, NO_CREW);
+    fixture.viewer.set_runner(Runner::Process(None));
+    fixture.submit(decide(Verdict::Approve));
     assert_eq!(
-        place.refusal(decide(Verdict::Reject)).await,
+        fixture.refusal(decide(Verdict::Reject)).await,
         "request r1 was already approved by user: nothing changed"
     );
     let decided = requests.get(&id).unwrap().unwrap();
@@ -188,13 +191,13 @@ async fn decision_needs_a_running_crew_and_counts_once() {
 
 #[tokio::test]
 async fn shutdown_request_of_the_user_is_filed_and_approved() {
-    let mut place = place();
-    place.submit(Command::AskShutdown { member: bob() });
+    let mut fixture = fixture();
+    fixture.submit(Command::AskShutdown { member: bob() });
     let stranger = Name::member("eve").unwrap();
-    place
+    fixture
         .refusal(Command::AskShutdown { member: stranger })
         .await;
-    let all = Requests::open(place.dir.path())
+    let all = Requests::open(fixture.dir.path())
         .read_all()
         .unwrap()
         .requests;
@@ -203,55 +206,10 @@ async fn shutdown_request_of_the_user_is_filed_and_approved() {
     assert_eq!(rows, [(RequestKind::Shutdown, Name::user(), bob(), false)]);
 }
 
-/// Runs git with a configured user name.
-fn git(dir: &std::path::Path, args: &[&str]) -> String {
-    let mut command = std::process::Command::new("git");
-    command.args(["-c", "user.name=t", "-c", "user.email=t@t"]);
-    let out = command.args(args).current_dir(dir).output().unwrap();
-    assert!(out.status.success(), "{args:?} {out:?}");
-    String::from_utf8_lossy(&out.stdout).trim().to_string()
-}
-
-/// Creates a repository with a completed task for each file, whose branch adds the file. Returns the first commit.
-fn repository(root: &std::path::Path, files: &[&str]) -> String {
-    git(root, &["init", "--quiet", "--initial-branch=main"]);
-    git(root, &["commit", "--quiet", "--allow-empty", "-m", "start"]);
-    let (board, trees, now) = (Board::open(root), Worktrees::open(root), Timestamp(1.0));
-    for (id, file) in (1..).zip(files) {
-        let task = TaskId(id);
-        let new = crate::store::NewWorktree {
-            task,
-            subject: (*file).into(),
-            owner: "bob".into(),
-            base: None,
-            needs: Vec::new(),
-            made: None,
-        };
-        let name = trees.create(&new, now).unwrap().worktree.name;
-        let dir = root.join(".worktrees").join(name.as_str());
-        std::fs::write(dir.join(file), id.to_string()).unwrap();
-        git(&dir, &["add", "."]);
-        git(&dir, &["commit", "--quiet", "-m", file]);
-        let new = crate::domain::graph::NewTask {
-            subject: (*file).into(),
-            worktree: name.to_string(),
-            ..Default::default()
-        };
-        board.create(new, now).unwrap();
-        let claimer = crate::domain::graph::Claimer {
-            name: bob(),
-            tags: Vec::new(),
-        };
-        board.claim(Some(task), &claimer, now).unwrap();
-        board.complete(task, &bob(), now).unwrap();
-    }
-    git(root, &["rev-parse", "--short=10", "HEAD"])
-}
-
 #[tokio::test]
 async fn slow_merge_hook_does_not_block_other_commands() {
-    let mut place = place();
-    let root = place.dir.path().to_path_buf();
+    let mut fixture = fixture();
+    let root = fixture.dir.path().to_path_buf();
     repository(&root, &["a", "b"]);
     let script = "#!/bin/sh\n: > \"$DIR/began\"\nwhile [ ! -e \"$DIR/go\" ]; do sleep 0.02; done\n";
     let script = script.replace("$DIR", &root.join(".git").display().to_string());
@@ -264,7 +222,7 @@ async fn slow_merge_hook_does_not_block_other_commands() {
     }
     let until = std::time::Instant::now() + std::time::Duration::from_secs(40);
     let task = TaskId(1);
-    place.submit(Command::Merge { task });
+    fixture.submit(Command::Merge { task });
     while !root.join(".git/began").exists() {
         assert!(std::time::Instant::now() < until, "no hook ran");
         tokio::task::yield_now().await;
@@ -277,8 +235,8 @@ async fn slow_merge_hook_does_not_block_other_commands() {
     };
     let task = TaskId(2);
     let remove = Command::RemoveWorktree { task, confirmed };
-    place.submit(remove);
-    let words = place.answer(prompt(bob(), "hello"));
+    fixture.submit(remove);
+    let words = fixture.answer(prompt(bob(), "hello"));
     let left = until.saturating_duration_since(std::time::Instant::now());
     let said = tokio::time::timeout(left, words).await.unwrap();
     assert!(
@@ -288,7 +246,7 @@ async fn slow_merge_hook_does_not_block_other_commands() {
     std::fs::write(root.join(".git/go"), "").unwrap();
     let (mut said, mut gone) = (Vec::new(), Vec::new());
     while gone.is_empty() {
-        match place.events.next().await.unwrap().kind {
+        match fixture.events.next().await.unwrap().kind {
             EventKind::Crew(CrewEvent::Notice { text, .. }) => said.push(text),
             EventKind::Board(BoardEvent::BranchesChanged { branches }) => {
                 let is_gone = |b: &crate::domain::worktree::Branch| b.state == BranchState::Gone;
@@ -311,15 +269,15 @@ async fn slow_merge_hook_does_not_block_other_commands() {
 
 #[tokio::test]
 async fn merge_all_stops_at_first_conflict_and_reports_status() {
-    let mut place = place();
-    let root = place.dir.path().to_path_buf();
+    let mut fixture = fixture();
+    let root = fixture.dir.path().to_path_buf();
     let start = repository(&root, &["a", "b", "b", "c"]);
     let tasks = [1, 2, 3, 4].map(TaskId).to_vec();
-    place.submit(Command::MergeAll { tasks });
+    fixture.submit(Command::MergeAll { tasks });
     let mut said = Vec::new();
     let mut stand = Vec::new();
     while said.len() < 3 {
-        match place.events.next().await.unwrap().kind {
+        match fixture.events.next().await.unwrap().kind {
             EventKind::Crew(
                 CrewEvent::Notice { text, .. } | CrewEvent::CommandRejected { why: text, .. },
             ) => {
@@ -349,8 +307,8 @@ async fn merge_all_stops_at_first_conflict_and_reports_status() {
 
 #[tokio::test]
 async fn board_actions_follow_the_rules_of_the_crew() {
-    let mut place = place();
-    let root = place.dir.path().to_path_buf();
+    let mut fixture = fixture();
+    let root = fixture.dir.path().to_path_buf();
     let (board, now) = (Board::open(&root), Timestamp(1.0));
     let new = |subject: &str| crate::domain::graph::NewTask {
         subject: subject.into(),
@@ -360,7 +318,7 @@ async fn board_actions_follow_the_rules_of_the_crew() {
     let add = TaskCommand::Add { new: new("Work") };
     let acted = |task, act| EventKind::Board(BoardEvent::UserActed { task, act });
     assert_eq!(
-        place.answer(Command::Task(Box::new(add))).await,
+        fixture.answer(Command::Task(Box::new(add))).await,
         acted(task, UserAction::Added)
     );
     // The user cannot claim a task that bob has claimed.
@@ -369,17 +327,17 @@ async fn board_actions_follow_the_rules_of_the_crew() {
         tags: Vec::new(),
     };
     board.claim(Some(task), &bob_claims, now).unwrap();
-    let why = place
+    let why = fixture
         .refusal(Command::Task(Box::new(TaskCommand::Claim { task })))
         .await;
     assert!(why.contains("claimed by bob"), "{why}");
-    let why = place
+    let why = fixture
         .refusal(Command::Task(Box::new(TaskCommand::Complete { task })))
         .await;
     assert!(why.contains("belongs to bob"), "{why}");
     // The release fails if the task's owner is not the one that the user has confirmed.
     let from = Name::lead();
-    let why = place
+    let why = fixture
         .refusal(Command::Task(Box::new(TaskCommand::Release { task, from })))
         .await;
     assert!(why.contains("belongs to bob"), "{why}");
@@ -390,7 +348,7 @@ async fn board_actions_follow_the_rules_of_the_crew() {
         from: from.clone(),
     };
     assert_eq!(
-        place.answer(Command::Task(Box::new(release))).await,
+        fixture.answer(Command::Task(Box::new(release))).await,
         acted(task, UserAction::Released { from })
     );
     let known = board.read().unwrap().graph;
@@ -405,17 +363,17 @@ async fn board_actions_follow_the_rules_of_the_crew() {
         .set_status(&bob(), crate::domain::team::MemberStatus::Shutdown, now)
         .unwrap();
     let release = TaskCommand::Release { task, from: bob() };
-    place.answer(Command::Task(Box::new(release))).await;
+    fixture.answer(Command::Task(Box::new(release))).await;
     assert_eq!(Mailbox::open(&root).peek(&bob()).unwrap().messages.len(), 1);
     // The user claims and completes the task.
     assert_eq!(
-        place
+        fixture
             .answer(Command::Task(Box::new(TaskCommand::Claim { task })))
             .await,
         acted(task, UserAction::Claimed)
     );
     assert_eq!(
-        place
+        fixture
             .answer(Command::Task(Box::new(TaskCommand::Complete { task })))
             .await,
         acted(task, UserAction::Completed)
@@ -429,21 +387,21 @@ async fn board_actions_follow_the_rules_of_the_crew() {
 
 #[tokio::test]
 async fn merge_and_diff_need_a_worktree() {
-    let mut place = place();
+    let mut fixture = fixture();
     let task = TaskId(1);
     for command in [Command::Merge { task }, Command::ShowDiff { task }] {
-        let why = place.refusal(command).await;
+        let why = fixture.refusal(command).await;
         assert!(why.contains("the board is empty"), "{why}");
     }
     let new = crate::domain::graph::NewTask {
         subject: "Work".into(),
         ..Default::default()
     };
-    Board::open(place.dir.path())
+    Board::open(fixture.dir.path())
         .create(new, Timestamp(1.0))
         .unwrap();
     for command in [Command::Merge { task }, Command::ShowDiff { task }] {
-        let why = place.refusal(command).await;
+        let why = fixture.refusal(command).await;
         assert!(why.contains("has no worktree"), "{why}");
     }
 }

@@ -15,6 +15,9 @@ pub struct Environment {
 }
 
 /// The branch and the last commits of the project's git repository.
+///
+/// Uncommitted changes are left out on purpose: `git status` can run filter programs that the repository's configuration
+/// names (docs/security.md), and the answer would be outdated after the first edit.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct GitState {
     /// The checked-out branch; `None` if a commit is checked out instead of a branch.

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use crewdeck::crew::{Crew, CrewParts};
 use crewdeck::domain::chat::Block;
+use crewdeck::domain::graph::NewTask;
 use crewdeck::domain::ids::Name;
 use crewdeck::domain::mention::mentions;
 use crewdeck::domain::timestamp::Timestamp;
@@ -15,7 +16,7 @@ use crewdeck::model::{
 };
 use crewdeck::protocol::event::{AgentEvent, CrewEvent, EventKind, TurnEnd};
 use crewdeck::protocol::{Command, CommandId, EventReceiver, SentCommand, bus};
-use crewdeck::store::prepare;
+use crewdeck::store::{Board, prepare};
 use futures::future::BoxFuture;
 use futures::stream::BoxStream;
 use futures::{FutureExt, StreamExt, stream};
@@ -151,6 +152,34 @@ fn write_image(path: &Path) {
 
 fn is_loaded_image(block: &Block) -> bool {
     matches!(block, Block::Image(image) if image.path == "shot.png" && image.data.0.is_some())
+}
+
+#[tokio::test]
+async fn system_prompt_and_tools_are_the_same_bytes_in_each_turn() {
+    let dir = tempfile::tempdir().unwrap();
+    let root = dir.path();
+    std::fs::write(root.join("AGENTS.md"), "Be brief.").unwrap();
+    let mut running = Running::start(root, None, None).await;
+    running.send("one");
+    assert_eq!(running.turn_end().await, TurnEnd::Done);
+    // What the prompt describes changes between the turns.
+    std::fs::write(root.join("AGENTS.md"), "Be verbose.").unwrap();
+    std::fs::write(root.join("new.rs"), "").unwrap();
+    let new = NewTask {
+        subject: "Look".into(),
+        ..NewTask::default()
+    };
+    Board::open(root).create(new, Timestamp(1.0)).unwrap();
+    running.send("two");
+    assert_eq!(running.turn_end().await, TurnEnd::Done);
+    let requests = running.model.requests.lock().unwrap();
+    let prefix = |request: &ModelRequest| (request.system.clone(), format!("{:?}", request.tools));
+    let prefixes: Vec<_> = requests.iter().map(prefix).collect();
+    assert_eq!((prefixes.len(), &prefixes[0]), (2, &prefixes[1]));
+    assert!(prefixes[0].1.contains("spawn_teammate"));
+    // The conversation is only extended.
+    let messages = &requests[1].messages;
+    assert!(messages.starts_with(&requests[0].messages) && messages.len() == 3);
 }
 
 #[tokio::test]

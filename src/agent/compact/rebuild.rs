@@ -69,7 +69,7 @@ pub fn rebuild(messages: &[Message], summary: &str, keep: &KeptState, room: usiz
             keep.identity
         )));
     }
-    blocks.extend(said(messages, part));
+    blocks.extend(user_messages(messages, part));
     blocks.extend(skills(messages, part));
     if !keep.decisions.is_empty() {
         let lines = keep.decisions.join("\n");
@@ -92,7 +92,7 @@ pub fn rebuild(messages: &[Message], summary: &str, keep: &KeptState, room: usiz
 
 /// Returns the user's own messages as one block, oldest first; `None` if there are none. If they need more than `room`
 /// bytes, the oldest are omitted.
-fn said(messages: &[Message], room: usize) -> Option<Block> {
+fn user_messages(messages: &[Message], room: usize) -> Option<Block> {
     let mut all: Vec<&str> = Vec::new();
     for message in messages.iter().filter(|m| m.role == Role::User) {
         for block in &message.blocks {

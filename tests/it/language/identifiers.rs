@@ -1,11 +1,12 @@
-//! Checks the identifiers of the Rust code: a name that contains a banned word fails with its file and the replacement.
+//! Checks the identifiers of the Rust code: a name that contains a banned word fails with its file, its first line and the
+//! replacement.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
 use pretty_assertions::assert_eq;
-use regex::Regex;
+use regex::{Captures, Regex};
 
 use super::{BANNED, files};
 
@@ -34,23 +35,27 @@ impl Patterns {
         }
     }
 
-    /// Returns each identifier of a Rust file that contains a banned word, with the replacement for the word.
-    fn findings(&self, text: &str) -> BTreeSet<(String, &'static str)> {
-        let code = self.no_code.replace_all(text, " ");
-        let mut found = BTreeSet::new();
-        let names: BTreeSet<&str> = self
-            .identifier
-            .find_iter(&code)
-            .map(|m| m.as_str())
-            .collect();
-        for name in names {
+    /// Returns each identifier of a Rust file that contains a banned word, with the line of its first use and the
+    /// replacement for the word.
+    fn findings(&self, text: &str) -> Vec<(usize, String, &'static str)> {
+        // Line ends stay, so that lines can be counted.
+        let blank = |removed: &Captures<'_>| "\n".repeat(removed[0].matches('\n').count()) + " ";
+        let code = self.no_code.replace_all(text, blank);
+        let mut found = Vec::new();
+        let mut names: BTreeMap<&str, usize> = BTreeMap::new();
+        for (at, line) in code.lines().enumerate() {
+            for name in self.identifier.find_iter(line) {
+                names.entry(name.as_str()).or_insert(at + 1);
+            }
+        }
+        for (name, line) in names {
             if ALLOWED.iter().any(|(allowed, _)| *allowed == name) {
                 continue;
             }
             for word in self.word.find_iter(name) {
                 let word = word.as_str().to_lowercase();
                 let banned = BANNED.iter().find(|(banned, _)| *banned == word);
-                found.extend(banned.map(|(_, instead)| (name.to_string(), *instead)));
+                found.extend(banned.map(|(_, instead)| (line, name.to_string(), *instead)));
             }
         }
         found
@@ -65,8 +70,8 @@ fn identifiers_use_the_terms_of_the_glossary() {
     let files = files(base).into_iter();
     for path in files.filter(|path| path.extension().is_some_and(|e| e == "rs")) {
         let file = path.strip_prefix(base).unwrap().display().to_string();
-        for (name, instead) in patterns.findings(&fs::read_to_string(&path).unwrap()) {
-            problems.push(format!("{file}: `{name}`: write {instead}"));
+        for (line, name, instead) in patterns.findings(&fs::read_to_string(&path).unwrap()) {
+            problems.push(format!("{file}:{line}: `{name}`: write {instead}"));
         }
     }
     assert!(problems.is_empty(), "\n{}\n", problems.join("\n"));
@@ -79,19 +84,19 @@ fn terms_are_found_in_names_of_each_case() {
         const NOBODY_HERE: &str = "nobody";
         fn decider() { let circles = r"mates x"; }
     "#;
-    let names: Vec<String> = Patterns::new()
-        .findings(text)
-        .into_iter()
-        .map(|(name, _)| name)
+    let found = Patterns::new().findings(text);
+    let found: Vec<(usize, &str)> = found
+        .iter()
+        .map(|(line, name, _)| (*line, &**name))
         .collect();
     assert_eq!(
-        names,
+        found,
         [
-            "DeskKey",
-            "NOBODY_HERE",
-            "circles",
-            "decider",
-            "open_errand"
+            (2, "DeskKey"),
+            (3, "NOBODY_HERE"),
+            (4, "circles"),
+            (4, "decider"),
+            (2, "open_errand"),
         ]
     );
 }

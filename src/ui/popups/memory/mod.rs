@@ -54,7 +54,7 @@ impl Choices for MemoryChoices {
     /// An index into the files that were read, followed by the files that were not read.
     type Item = usize;
 
-    const TIP: &'static str = "What all agents were told about the project, in this order";
+    const TIP: &'static str = "What all agents read about the project, in this order";
 
     fn title(&self, _app: &App) -> String {
         "Project memory that all agents share".into()

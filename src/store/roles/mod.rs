@@ -52,12 +52,13 @@ impl Roles {
             self.add_folder(&mut catalog, RoleSource::User, None, user);
         }
         for (stem, text) in BUILT_IN {
-            self.add(
+            add(
                 &mut catalog,
                 RoleSource::BuiltIn,
                 stem,
                 Path::new(""),
                 Ok(text),
+                &self.tools,
             );
         }
         reject_shadowed(&mut catalog);
@@ -98,44 +99,51 @@ impl Roles {
                 continue;
             }
             let text = text.as_deref().map_err(String::as_str);
-            self.add(catalog, source, &stem, &folder.join(path), text);
+            add(
+                catalog,
+                source,
+                &stem,
+                &folder.join(path),
+                text,
+                &self.tools,
+            );
         }
     }
+}
 
-    fn add(
-        &self,
-        catalog: &mut RoleCatalog,
-        source: RoleSource,
-        stem: &str,
-        path: &Path,
-        text: Result<&str, &str>,
-    ) {
-        let written = text.ok().and_then(written_name);
-        let names = || [Some(stem.to_string()), written].into_iter().flatten();
-        let parsed = text
-            .map_err(str::to_string)
-            .and_then(|text| RoleFile::parse(text, stem, &self.tools).map_err(|e| e.to_string()));
-        let file = match parsed {
-            Ok(file) => file,
-            Err(why) => return add_broken(catalog, source, path, why, names().collect()),
-        };
-        let role: AgentRole = file.into_role(source, one_line(&path.to_string_lossy()));
-        if let Some(taken) = catalog.find(&role.name) {
-            // The role with this name from a source with higher precedence is used. Two roles with the same name in one
-            // source are an error.
-            if taken.source == source {
-                let why = format!(
-                    "its name '{}' is used by {}: choose another name",
-                    role.name, taken.path
-                );
-                add_broken(catalog, source, path, why, Vec::new());
-            }
-        } else if catalog.roles.len() == ROLES_MAX {
-            let why = format!("there are more than {ROLES_MAX} roles: remove some");
-            add_broken(catalog, source, path, why, vec![role.name]);
-        } else {
-            catalog.roles.push(role);
+fn add(
+    catalog: &mut RoleCatalog,
+    source: RoleSource,
+    stem: &str,
+    path: &Path,
+    text: Result<&str, &str>,
+    tools: &[&str],
+) {
+    let written = text.ok().and_then(written_name);
+    let names = || [Some(stem.to_string()), written].into_iter().flatten();
+    let parsed = text
+        .map_err(str::to_string)
+        .and_then(|text| RoleFile::parse(text, stem, tools).map_err(|e| e.to_string()));
+    let file = match parsed {
+        Ok(file) => file,
+        Err(why) => return add_broken(catalog, source, path, why, names().collect()),
+    };
+    let role: AgentRole = file.into_role(source, one_line(&path.to_string_lossy()));
+    if let Some(taken) = catalog.find(&role.name) {
+        // The role with this name from a source with higher precedence is used. Two roles with the same name in one
+        // source are an error.
+        if taken.source == source {
+            let why = format!(
+                "its name '{}' is used by {}: choose another name",
+                role.name, taken.path
+            );
+            add_broken(catalog, source, path, why, Vec::new());
         }
+    } else if catalog.roles.len() == ROLES_MAX {
+        let why = format!("there are more than {ROLES_MAX} roles: remove some");
+        add_broken(catalog, source, path, why, vec![role.name]);
+    } else {
+        catalog.roles.push(role);
     }
 }
 

@@ -64,6 +64,8 @@ pub struct HookCaller {
     started: watch::Sender<bool>,
     /// When this token is cancelled, the hooks of the session start are killed.
     pub start_cancel: CancellationToken,
+    /// Why a hook of the session start stops the lead before its next model call; `None` if no hook does.
+    session_stop: Mutex<Option<String>>,
     /// The problems of hooks that were already reported to the user.
     reported: Mutex<BTreeSet<String>>,
     /// The agents whose activity showed running hooks and may still show them.
@@ -108,6 +110,7 @@ impl HookCaller {
             can_approve,
             started: watch::Sender::new(false),
             start_cancel: CancellationToken::new(),
+            session_stop: Mutex::default(),
             reported: Mutex::default(),
             shown: Mutex::default(),
         }
@@ -271,6 +274,23 @@ impl HookCaller {
 
     pub fn is_started(&self) -> bool {
         *self.started.borrow()
+    }
+
+    /// Ends the lead's turn before its next model call, because a hook of the session start has asked for that. If the
+    /// lead does not work, this is its next turn.
+    pub fn stop_session(&self, reason: &str) {
+        let mut stop = self.lock_session_stop();
+        stop.get_or_insert(clip(&one_line(&escape_control_chars(reason)), MESSAGE_MAX));
+    }
+
+    /// Returns why a hook of the session start stops the lead, once.
+    pub fn take_session_stop(&self) -> Option<String> {
+        self.lock_session_stop().take()
+    }
+
+    fn lock_session_stop(&self) -> MutexGuard<'_, Option<String>> {
+        let stop = self.session_stop.lock();
+        stop.unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -43,7 +43,10 @@ impl Driver {
 
     /// If a hook stops the agent, returns the input that ends the turn before its next model call.
     pub(super) fn stopped_by_hook(&self) -> Option<TurnInput> {
-        let why = self.tool_runner.hooks.as_ref()?.take_stop()?;
+        let hooks = self.tool_runner.hooks.as_ref()?;
+        let is_lead = self.name.is_lead();
+        let of_session = || is_lead.then(|| hooks.caller.take_session_stop()).flatten();
+        let why = hooks.take_stop().or_else(of_session)?;
         Some(TurnInput::Stop { why })
     }
 
@@ -134,6 +137,9 @@ impl Driver {
             model: Some(self.model_config().name),
         };
         let outcome = self.run_session_hooks(&input, control, inputs).await?;
+        if let (Some(hooks), Some(why)) = (&self.tool_runner.hooks, &outcome.stop) {
+            hooks.caller.stop_session(why);
+        }
         let lines = context_lines(HookEvent::SessionStart, &outcome).into_iter();
         let redacted = lines.map(|text| self.tool_runner.redactor.text(&text).into_owned());
         Some(redacted.collect())
@@ -222,19 +228,21 @@ impl Driver {
             let text = format!("{} stops, as a hook says: {why}", self.name);
             let text = one_line(&text);
             hooks.caller.notice(NoticeLevel::Info, text).await;
-            return EndDecision::End;
         }
         let name = input.event().name();
-        let mut texts = Vec::new();
-        if outcome.is_blocked() {
-            texts.push(format!("{name} hook feedback:\n{}", outcome.reason()));
-            texts.extend(context_lines(input.event(), &outcome));
-        }
-        if texts.is_empty() {
+        let redactor = &self.tool_runner.redactor;
+        let lines = context_lines(input.event(), &outcome);
+        if outcome.stop.is_some() || !outcome.is_blocked() {
+            for line in lines {
+                self.tool_runner
+                    .mailbox
+                    .note(redactor.text(&line).into_owned());
+            }
             return EndDecision::End;
         }
-        let text = texts.join("\n");
-        let text = self.tool_runner.redactor.text(&text).into_owned();
+        let mut texts = vec![format!("{name} hook feedback:\n{}", outcome.reason())];
+        texts.extend(lines);
+        let text = redactor.text(&texts.join("\n")).into_owned();
         let shown = AgentEvent::ContextAdded {
             what: format!("{name} hook: {}", one_line(&outcome.reason())),
             text: text.clone(),

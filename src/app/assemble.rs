@@ -10,7 +10,10 @@ use anyhow::{Result, anyhow, bail};
 use super::journal::JournalWriter;
 use super::lock::{self, CrewLock, FreedLock, Holder, LockAttempt};
 use super::model_setup::{self, Probe, connect_model, name_of_model};
-use super::{demo, jitter, new_id, now, resume, root, secrets, settings, supervisor, team_size};
+use super::{
+    demo, describe_error, jitter, new_id, now, resume, root, secrets, settings, supervisor,
+    team_size,
+};
 use crate::agent::compact::COMPACT_AT;
 use crate::agent::driver::ModelConfig;
 use crate::cli::GlobalOptions;
@@ -298,7 +301,7 @@ async fn start_crew(
         preset: blueprint.preset.clone(),
         extensions: ExtensionParts {
             servers: server_parts(&blueprint.extensions),
-            hooks: hook_parts(blueprint),
+            hooks: hook_parts(blueprint, &publisher).await,
         },
         publisher: publisher.clone(),
         clock: now,
@@ -361,14 +364,24 @@ fn server_parts(extensions: &Arc<Extensions>) -> Option<ServerParts> {
 }
 
 /// Returns what the crew needs to run the approved hooks; `None` if no hook is approved. A hook that the user approves
-/// later runs only after the next start.
-fn hook_parts(blueprint: &Blueprint) -> Option<HookParts> {
+/// later runs only after the next start. An approved hook that has changed is returned too: it blocks what it guards.
+async fn hook_parts(blueprint: &Blueprint, publisher: &EventSender) -> Option<HookParts> {
     let (extensions, root) = (&blueprint.extensions, &blueprint.root);
-    let hooks = extensions.hooks.iter();
-    let specs: Vec<HookSpec> = hooks
-        .filter(|hook| extensions.check_hook(hook, root).is_ok())
-        .cloned()
-        .collect();
+    let runs = |hook: &&HookSpec| match extensions.check_hook(hook, root) {
+        Ok(()) => true,
+        Err(refused) => refused.has_changed,
+    };
+    let specs: Vec<HookSpec> = extensions.hooks.iter().filter(runs).cloned().collect();
+    match extensions.trust.remember_approved() {
+        Ok(notice) => publish_notices(publisher, notice.into_iter().collect()).await,
+        Err(why) => {
+            let text = format!(
+                "The approved hooks could not be stored, so a later session may not notice that one has changed: {}",
+                describe_error(&why)
+            );
+            publish_notices(publisher, vec![text]).await;
+        }
+    }
     if specs.is_empty() {
         return None;
     }

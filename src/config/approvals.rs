@@ -15,10 +15,14 @@ use serde::{Deserialize, Serialize};
 use crate::store::atomic::{self, Lock};
 use crate::store::regular_file;
 
-/// Maximum size of the file that stores the decisions, in bytes.
-const FILE_MAX: u64 = 1024 * 1024;
+/// Maximum size of the file that stores the decisions, in bytes. Beyond it, the oldest decisions are dropped.
+const FILE_MAX: u64 = 4 * 1024 * 1024;
 /// Maximum number of stored decisions. Beyond it, the oldest are dropped.
-const DECISIONS_MAX: usize = 1000;
+const DECISIONS_MAX: usize = 2000;
+/// Maximum length of the stored declaration of a hook, in bytes. Of a longer one, only the hash is stored.
+const DECLARATION_MAX: usize = 16 * 1024;
+/// The first field of the hash that identifies an approved hook.
+const HOOK_VERSION: &str = "crewdeck approved hook 1";
 /// Maximum time to wait while another crewdeck process writes the file with the decisions.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -39,6 +43,68 @@ struct StoredDecision {
     /// The project directory. Only informs users who read the file; crewdeck does not use it.
     directory: String,
     decision: SettingsDecision,
+    /// The hook, if this entry identifies a hook by its declaration and not by its whole content.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    hook: Option<ApprovedHook>,
+}
+
+/// An approved hook, as it was declared. It is stored in addition to the decision about the hook's exact content, so
+/// that a later start can tell a hook that has changed or is missing from one that the user has never approved.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ApprovedHook {
+    /// The declaring file, relative to the project directory.
+    pub file: String,
+    /// The position among all hooks of the file, counted from 0.
+    pub index: usize,
+    /// The content of a file that declares only this hook; empty if that is longer than [`DECLARATION_MAX`].
+    pub declaration: String,
+    /// The hash of the hook's exact content that the user has approved.
+    pub digest: String,
+    /// As `digest`, but without the files that agents change in normal work.
+    pub guards: String,
+}
+
+impl ApprovedHook {
+    /// Returns the hash that identifies the hook `declaration` of a file of the project `root`, whatever the rest of the
+    /// file and the files that the hook runs contain.
+    pub fn identity(root: &Path, file: &str, declaration: &str) -> String {
+        let mut hash = ring::digest::Context::new(&ring::digest::SHA256);
+        for field in [
+            HOOK_VERSION.as_bytes(),
+            root.as_os_str().as_bytes(),
+            file.as_bytes(),
+            declaration.as_bytes(),
+        ] {
+            hash.update(&(field.len() as u64).to_be_bytes());
+            hash.update(field);
+        }
+        hex(hash)
+    }
+
+    /// Returns the hash that identifies this hook in the project `root`.
+    pub fn identity_in(&self, root: &Path) -> String {
+        ApprovedHook::identity(root, &self.file, &self.declaration)
+    }
+}
+
+/// A change of the stored decision about the content with a digest.
+#[derive(Debug)]
+pub struct DecisionChange {
+    pub digest: String,
+    /// The new decision; `None` deletes the earlier one.
+    pub decision: Option<SettingsDecision>,
+    /// The hook that `digest` identifies, see [`ApprovedHook::identity`].
+    pub hook: Option<ApprovedHook>,
+}
+
+impl DecisionChange {
+    pub fn new(digest: &str, decision: Option<SettingsDecision>) -> DecisionChange {
+        DecisionChange {
+            digest: digest.to_string(),
+            decision,
+            hook: None,
+        }
+    }
 }
 
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -90,33 +156,93 @@ impl Decisions {
         Some(entry.decision)
     }
 
+    /// Returns the approved hook with this identity; `None` if the user has approved none.
+    pub fn hook(&self, identity: &str) -> Option<&ApprovedHook> {
+        let mut entries = self.0.decisions.iter().rev();
+        let entry = entries.find(|entry| entry.sha256 == identity)?;
+        entry.hook.as_ref()
+    }
+
+    /// Returns the approved hooks that a file of the project `root` declared, with their identities. A hook with a long
+    /// declaration is not returned.
+    pub fn hooks_of(&self, root: &Path, file: &str) -> Vec<(String, ApprovedHook)> {
+        let entries = self.0.decisions.iter();
+        let hooks = entries.filter_map(|entry| Some((&entry.sha256, entry.hook.as_ref()?)));
+        let own = hooks.filter(|(identity, hook)| {
+            hook.file == file
+                && !hook.declaration.is_empty()
+                && ApprovedHook::identity(root, file, &hook.declaration) == **identity
+        });
+        own.map(|(identity, hook)| (identity.clone(), hook.clone()))
+            .collect()
+    }
+
     /// Returns decisions that approve the contents with these digests.
     #[cfg(test)]
     pub fn approved(digests: &[String]) -> Decisions {
-        let decisions = digests.iter().map(|digest| StoredDecision {
-            sha256: digest.clone(),
-            directory: String::new(),
-            decision: SettingsDecision::Approved,
-        });
-        Decisions(DecisionFile {
-            decisions: decisions.collect(),
-        })
+        let approved = Some(SettingsDecision::Approved);
+        let changes = digests
+            .iter()
+            .map(|digest| DecisionChange::new(digest, approved));
+        Decisions::of(changes.collect())
+    }
+
+    /// Returns the decisions that these changes store.
+    #[cfg(test)]
+    pub fn of(changes: Vec<DecisionChange>) -> Decisions {
+        let mut file = DecisionFile::default();
+        file.apply(Path::new(""), changes);
+        Decisions(file)
     }
 }
 
-/// Stores the decision about the contents with these digests. It replaces earlier decisions about them; `None` only
-/// deletes the earlier decisions. If the existing file cannot be used, renames it and returns a notice about this for
-/// the user.
+impl DecisionFile {
+    /// Replaces the decisions about the digests of `changes`.
+    fn apply(&mut self, root: &Path, changes: Vec<DecisionChange>) {
+        self.decisions
+            .retain(|entry| changes.iter().all(|change| change.digest != entry.sha256));
+        for change in changes {
+            let Some(decision) = change.decision else {
+                continue;
+            };
+            let mut hook = change.hook;
+            if let Some(hook) = &mut hook
+                && hook.declaration.len() > DECLARATION_MAX
+            {
+                hook.declaration.clear();
+            }
+            self.decisions.push(StoredDecision {
+                sha256: change.digest,
+                directory: root.display().to_string(),
+                decision,
+                hook,
+            });
+        }
+    }
+
+    /// Returns the content of the file. Drops the oldest decisions if there are too many of them.
+    fn bounded_text(&mut self) -> Result<String> {
+        let excess = self.decisions.len().saturating_sub(DECISIONS_MAX);
+        self.decisions.drain(..excess);
+        loop {
+            let text = serde_json::to_string_pretty(self)?;
+            if text.len() as u64 <= FILE_MAX || self.decisions.is_empty() {
+                return Ok(text);
+            }
+            let oldest = self.decisions.len().div_ceil(10);
+            self.decisions.drain(..oldest);
+        }
+    }
+}
+
+/// Stores decisions. They replace earlier ones about the same digests. If the existing file cannot be used, renames it
+/// and returns a notice about this for the user.
 ///
 /// # Errors
 /// Fails if the file cannot be written.
-pub fn record(
-    root: &Path,
-    digests: &[&str],
-    decision: Option<SettingsDecision>,
-) -> Result<Option<String>> {
+pub fn record(root: &Path, changes: Vec<DecisionChange>) -> Result<Option<String>> {
     let path = file().context("no home directory found to store approvals in: set HOME")?;
-    let damaged = write(&path, root, digests, decision)
+    let damaged = write(&path, root, changes)
         .with_context(|| format!("{} cannot be written", path.display()))?;
     Ok(damaged.map(|path| {
         format!(
@@ -126,12 +252,7 @@ pub fn record(
     }))
 }
 
-fn write(
-    path: &Path,
-    root: &Path,
-    digests: &[&str],
-    decision: Option<SettingsDecision>,
-) -> Result<Option<PathBuf>> {
+fn write(path: &Path, root: &Path, changes: Vec<DecisionChange>) -> Result<Option<PathBuf>> {
     let folder = path.parent().unwrap_or(Path::new("."));
     DirBuilder::new()
         .recursive(true)
@@ -144,21 +265,11 @@ fn write(
         Some(file) => (file, None),
         None => (DecisionFile::default(), Some(atomic::set_aside(path)?)),
     };
-    file.decisions
-        .retain(|entry| !digests.contains(&entry.sha256.as_str()));
-    for digest in digests {
-        file.decisions
-            .extend(decision.map(|decision| StoredDecision {
-                sha256: (*digest).to_string(),
-                directory: root.display().to_string(),
-                decision,
-            }));
-    }
-    let excess = file.decisions.len().saturating_sub(DECISIONS_MAX);
-    file.decisions.drain(..excess);
+    file.apply(root, changes);
+    let text = file.bounded_text()?;
     // The temporary file has mode 600, and the rename is atomic.
     let mut new = tempfile::NamedTempFile::new_in(folder)?;
-    new.write_all(serde_json::to_string_pretty(&file)?.as_bytes())?;
+    new.write_all(text.as_bytes())?;
     new.as_file().sync_all()?;
     new.persist(path)?;
     Ok(damaged)
@@ -190,6 +301,61 @@ fn read_trusted(path: &Path) -> Option<DecisionFile> {
 mod tests {
     use super::*;
     use std::os::unix::fs::PermissionsExt;
+
+    fn write(
+        path: &Path,
+        root: &Path,
+        digests: &[&str],
+        decision: Option<SettingsDecision>,
+    ) -> Result<Option<PathBuf>> {
+        let changes = digests
+            .iter()
+            .map(|digest| DecisionChange::new(digest, decision));
+        super::write(path, root, changes.collect())
+    }
+
+    #[test]
+    fn approved_hooks_are_found_by_their_declaration_and_bounded() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("approved.json");
+        let root = Path::new("/p");
+        let store = |declaration: &str, digest: &str| {
+            let identity = ApprovedHook::identity(root, "h.json", declaration);
+            let hook = ApprovedHook {
+                file: "h.json".into(),
+                index: 0,
+                declaration: declaration.into(),
+                digest: digest.into(),
+                guards: String::new(),
+            };
+            let change = DecisionChange {
+                digest: identity.clone(),
+                decision: Some(SettingsDecision::Approved),
+                hook: Some(hook),
+            };
+            super::write(&path, root, vec![change]).unwrap();
+            identity
+        };
+        let load = || Decisions(read(&path));
+        let identity = store("{}", "one");
+        store("{}", "two");
+        assert_eq!(load().hook(&identity).unwrap().digest, "two");
+        assert_eq!(load().hooks_of(root, "h.json").len(), 1);
+        assert_eq!(load().hooks_of(root, "other.json"), []);
+        assert_eq!(load().hooks_of(Path::new("/q"), "h.json"), []);
+        // Of a long declaration, only the hash is stored.
+        let long = store(&" ".repeat(DECLARATION_MAX + 1), "long");
+        assert_eq!(load().hook(&long).unwrap().digest, "long");
+        assert_eq!(load().hooks_of(root, "h.json").len(), 1);
+        // The file stays readable, and the newest decisions stay.
+        for n in 0..20 {
+            let digest = "x".repeat(usize::try_from(FILE_MAX).unwrap() / 10);
+            store(&n.to_string(), &digest);
+        }
+        assert!(fs::metadata(&path).unwrap().len() <= FILE_MAX);
+        let newest = ApprovedHook::identity(root, "h.json", "19");
+        assert!(load().hook(&newest).is_some() && load().hook(&identity).is_none());
+    }
 
     #[test]
     fn digest_covers_directory_and_every_byte() {

@@ -183,7 +183,10 @@ impl BoardFollowup {
         } else {
             Task::clone(&task)
         };
-        let created = self.worktrees.workspace_for(&task, &Name::user()).await;
+        let created = self
+            .worktrees
+            .workspace_for(&task, &Name::user(), None)
+            .await;
         self.board.read(TaskSet::These([id].into())).await;
         if self.works_on(id).await.is_none() {
             // The task was released or completed in the meantime.

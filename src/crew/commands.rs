@@ -102,7 +102,9 @@ impl CommandHandler for Commands {
             Command::Nudge { member } => self.shutdowns.nudge(&member).await,
             Command::Task(command) => {
                 let lead = self.registry.find(&Name::lead());
-                self.user_actions.act(*command, lead.as_ref()).await
+                self.user_actions
+                    .act(*command, lead.as_ref(), Some(&*self.host))
+                    .await
             }
             Command::Merge { task } => self.merges.merge_for_user(vec![task]).await,
             Command::MergeAll { tasks } => self.merges.merge_for_user(tasks).await,
@@ -173,6 +175,16 @@ impl Commands {
         let waits = self.waits.wait(&self.context, &self.registry, &to, reading);
         let attachments = waits.await?;
         if !to.is_lead() {
+            let agent = self.registry.find(&to);
+            let recipient = (&to, agent.as_ref());
+            let context =
+                hook_session::check_prompt(&self.context, recipient, &*self.host, &text).await?;
+            if let Some(agent) = &agent {
+                for text in context {
+                    let name = HookEvent::UserPromptSubmit.name();
+                    agent.mailbox.note(format!("Hook {name}: {text}"));
+                }
+            }
             let sent = self
                 .delivery
                 .send_from_user(&to, &text, &attachments, self.team.store())
@@ -187,14 +199,14 @@ impl Commands {
                 "The lead has too many queued messages: wait until it has read some.".into(),
             );
         }
-        let context = hook_session::check_prompt(&self.context, &lead, &*self.host, &text).await?;
-        let redactor = self.context.publisher.redactor();
-        let redacted = |text: String| redactor.text(&text).into_owned();
+        let recipient = (&to, Some(&lead));
+        let context =
+            hook_session::check_prompt(&self.context, recipient, &*self.host, &text).await?;
         let prompt = QueuedPrompt {
             id: PromptId(self.context.new_id()),
             text,
             attachments,
-            context: context.into_iter().map(redacted).collect(),
+            context,
         };
         if let Err(error) = self.lead.add_prompt(prompt).await {
             let text =

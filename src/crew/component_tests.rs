@@ -445,10 +445,13 @@ async fn action_of_the_user_is_published_before_its_change_of_the_board() {
     let (roster, post) = (crew.team.store().clone(), Mailbox::open(crew.dir.path()));
     let actions = UserActions::new(context, signals, board, roster, post, None);
     let new = task("one");
-    actions.act(TaskCommand::Add { new }, None).await.unwrap();
+    actions
+        .act(TaskCommand::Add { new }, None, None)
+        .await
+        .unwrap();
     let task = TaskId(1);
     actions
-        .act(TaskCommand::Claim { task }, None)
+        .act(TaskCommand::Claim { task }, None, None)
         .await
         .unwrap();
     let events = crew.published();
@@ -471,7 +474,7 @@ async fn action_of_the_user_is_published_before_its_change_of_the_board() {
     assert!(events.iter().any(is_place), "{events:?}");
     assert!(
         actions
-            .act(TaskCommand::Claim { task: TaskId(9) }, None)
+            .act(TaskCommand::Claim { task: TaskId(9) }, None, None)
             .await
             .is_err()
     );

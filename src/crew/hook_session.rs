@@ -51,6 +51,9 @@ pub fn start(context: &Arc<CrewContext>, lead: AgentHandle, resumes: bool, model
         tokio::select! {
             () = context.stop.cancelled() => {}
             outcome = work => {
+                if let Some(why) = &outcome.stop {
+                    own.caller.stop_session(why);
+                }
                 for line in context_lines(HookEvent::SessionStart, &outcome) {
                     let redactor = context.publisher.redactor();
                     lead.mailbox.note(redactor.text(&line).into_owned());
@@ -64,29 +67,33 @@ pub fn start(context: &Arc<CrewContext>, lead: AgentHandle, resumes: bool, model
     });
 }
 
-/// Runs the hooks of an action of the user. Until they end, they are shown as the lead's activity if the lead does not
-/// work; [`CrewHooks::interrupt`] with the name of the lead ends them. With a `host`, the user is asked about a hook
-/// that blocks too often. Returns `None` if the hooks were interrupted or the crew stops.
+/// Runs the hooks of an action of the user that concerns the agent `name`, which is the lead unless the action is a
+/// message to another agent. Until they end, they are shown as the agent's activity if it does not work;
+/// [`CrewHooks::interrupt`] with its name ends them. `agent` is `None` if the agent is not running. With a `host`, the
+/// user is asked about a hook that blocks too often. Returns `None` if the hooks were interrupted or the crew stops.
 pub async fn run_for_user(
     context: &CrewContext,
     hooks: &CrewHooks,
-    lead: Option<&AgentHandle>,
+    (name, agent): (&Name, Option<&AgentHandle>),
     input: &HookInput,
     host: Option<&dyn Host>,
 ) -> Option<HookOutcome> {
-    let name = Name::lead();
-    let running = hooks.interruptible(&name);
+    let running = hooks.interruptible(name);
     let cancel = running.cancel.clone();
     let subject = HookSubject {
-        is_shown: lead.is_some_and(|lead| !lead.is_working()),
-        ..hooks.subject(&name, String::new())
+        is_shown: agent.is_some_and(|agent| !agent.is_working()),
+        ..hooks.subject(name, String::new())
     };
     let work = async {
         let outcome = hooks.run(&subject, input, &cancel).await;
         match host {
             Some(host) => {
+                // The question is the lead's, because the agent itself does not wait for it.
                 let event = input.event();
-                hooks.caller.settle(event, outcome, host, &name).await
+                hooks
+                    .caller
+                    .settle(event, outcome, host, &Name::lead())
+                    .await
             }
             None => outcome,
         }
@@ -98,21 +105,21 @@ pub async fn run_for_user(
         outcome = work => Some(outcome),
     };
     drop(running);
-    let is_free = lead.is_some_and(|lead| !lead.is_working()) && !hooks.hold_up(&name);
+    let is_free = agent.is_some_and(|agent| !agent.is_working()) && !hooks.hold_up(name);
     if subject.is_shown && is_free {
-        hooks.caller.show_idle(&name).await;
+        hooks.caller.show_idle(name).await;
     }
     outcome
 }
 
-/// Runs the hooks of a prompt to the lead. [`CrewHooks::interrupt`] ends them. Returns the texts that they add for the
-/// model.
+/// Runs the hooks of a message of the user to an agent. [`CrewHooks::interrupt`] with the agent's name ends them. Returns
+/// the texts that they add for the model.
 ///
 /// # Errors
 /// Returns why the prompt must not be sent.
 pub async fn check_prompt(
     context: &CrewContext,
-    lead: &AgentHandle,
+    recipient: (&Name, Option<&AgentHandle>),
     host: &dyn Host,
     prompt: &str,
 ) -> Result<Vec<String>, String> {
@@ -123,7 +130,7 @@ pub async fn check_prompt(
     let input = HookInput::UserPromptSubmit {
         prompt: prompt.to_string(),
     };
-    let outcome = run_for_user(context, hooks, Some(lead), &input, Some(host)).await;
+    let outcome = run_for_user(context, hooks, recipient, &input, Some(host)).await;
     let Some(outcome) = outcome else {
         return Err(
             "The message was not sent: its UserPromptSubmit hooks were interrupted.".into(),
@@ -137,7 +144,11 @@ pub async fn check_prompt(
         Some(reason) => Err(one_line(&format!(
             "The message was not sent: UserPromptSubmit hook: {reason}"
         ))),
-        None => Ok(outcome.context),
+        None => {
+            let redactor = context.publisher.redactor();
+            let texts = outcome.context.iter();
+            Ok(texts.map(|text| redactor.text(text).into_owned()).collect())
+        }
     }
 }
 

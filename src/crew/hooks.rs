@@ -252,7 +252,8 @@ impl CrewHooks {
     }
 
     /// Runs the hooks that can create a worktree in place of git. Returns the directory that a hook has created; `None`
-    /// if no such hook is configured or none created a directory.
+    /// if no such hook is configured or none created a directory. With a `host`, the user is asked about a hook that
+    /// blocks too often.
     ///
     /// # Errors
     /// Returns the reason if a hook blocks the creation or the hooks were interrupted.
@@ -260,6 +261,7 @@ impl CrewHooks {
         &self,
         owner: &Name,
         name: &str,
+        host: Option<&dyn Host>,
     ) -> Result<Option<PathBuf>, String> {
         if !self.has_hooks(HookEvent::WorktreeCreate) {
             return Ok(None);
@@ -267,10 +269,24 @@ impl CrewHooks {
         let input = HookInput::WorktreeCreate { name: name.into() };
         let subject = self.subject(owner, String::new());
         let running = self.interruptible(owner);
-        let outcome = self.run(&subject, &input, &running.cancel).await;
-        if running.cancel.is_cancelled() {
-            return Err("its WorktreeCreate hooks were interrupted".into());
-        }
+        let work = async {
+            let outcome = self.run(&subject, &input, &running.cancel).await;
+            match host {
+                Some(host) => {
+                    self.caller
+                        .settle(input.event(), outcome, host, owner)
+                        .await
+                }
+                None => outcome,
+            }
+        };
+        let outcome = tokio::select! {
+            biased;
+            () = running.cancel.cancelled() => {
+                return Err("its WorktreeCreate hooks were interrupted".into());
+            }
+            outcome = work => outcome,
+        };
         if outcome.is_blocked() {
             return Err(format!("WorktreeCreate hook: {}", outcome.reason()));
         }

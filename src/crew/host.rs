@@ -140,7 +140,7 @@ impl Host for CrewHost {
         agent: &'a Name,
         task: &'a Task,
     ) -> BoxFuture<'a, Result<String, String>> {
-        Box::pin(self.worktrees.move_to_workspace(agent, task))
+        Box::pin(self.worktrees.move_to_workspace(agent, task, self))
     }
 
     fn commit_leftovers<'a>(&'a self, agent: &'a Name) -> BoxFuture<'a, Result<(), String>> {

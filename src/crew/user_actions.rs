@@ -21,6 +21,7 @@ use crate::domain::worktree::WorktreeName;
 use crate::protocol::TaskCommand;
 use crate::protocol::event::{BoardEvent, EventKind, NoticeLevel, UserAction};
 use crate::store::{Board, Mailbox, Roster, StoreError, TaskSet, Worktrees, take_task};
+use crate::tools::host::Host;
 
 /// What is needed to execute the user's actions on the board: the stores, the time and an id generator. Also used where
 /// no crew runs.
@@ -164,6 +165,7 @@ impl UserActions {
         &self,
         command: &TaskCommand,
         lead: Option<&AgentHandle>,
+        host: Option<&dyn Host>,
     ) -> Result<Option<TaskId>, String> {
         let Some(hooks) = &self.context.hooks else {
             return Ok(None);
@@ -196,7 +198,8 @@ impl UserActions {
             _ => return Ok(None),
         };
         let event = change.event();
-        let outcome = hook_session::run_for_user(&self.context, hooks, lead, &change, None).await;
+        let agent = (&Name::lead(), lead);
+        let outcome = hook_session::run_for_user(&self.context, hooks, agent, &change, host).await;
         let outcome = outcome.ok_or_else(|| {
             let what = match event {
                 HookEvent::TaskCreated => "added",
@@ -210,11 +213,13 @@ impl UserActions {
     }
 
     /// Executes an action on the board and publishes the result. If the user interrupts the lead while hooks of the
-    /// action run, the hooks end and the action is not executed.
+    /// action run, the hooks end and the action is not executed. With a `host`, the user is asked about a hook that blocks
+    /// the action too often.
     pub async fn act(
         &self,
         command: TaskCommand,
         lead: Option<&AgentHandle>,
+        host: Option<&dyn Host>,
     ) -> Result<(), String> {
         let stores = ActionStores {
             root: self.context.root.clone(),
@@ -225,7 +230,7 @@ impl UserActions {
             now: self.context.now(),
             new_id: self.context.new_id,
         };
-        let reserved = self.check_hooks(&command, lead).await?;
+        let reserved = self.check_hooks(&command, lead, host).await?;
         let (stores, command) =
             blocking(move || stores.prepare(&command).map(|()| (stores, command)))
                 .await

@@ -11,7 +11,7 @@ use super::merge_service::MergeService;
 use super::registry::AgentHandle;
 use crate::agent::driver::blocking;
 use crate::domain::hook::{HookEvent, HookInput};
-use crate::domain::ids::TaskId;
+use crate::domain::ids::{Name, TaskId};
 use crate::domain::timestamp::Timestamp;
 use crate::domain::worktree::{
     BranchOutcome, Losses, RemovalMode, Worktree, WorktreeError, WorktreeName, check_removal,
@@ -132,7 +132,7 @@ impl WorktreeRemoval {
             let tree = blocking(move || Ok(unused_worktree(&board, &trees, id))).await;
             let tree = tree.map_err(|e: StoreError| e.to_string())??;
             let input = HookInput::WorktreeRemove { path: tree.path };
-            hook_session::run_for_user(&self.context, hooks, lead, &input, None)
+            hook_session::run_for_user(&self.context, hooks, (&Name::lead(), lead), &input, None)
                 .await
                 .ok_or_else(|| {
                     format!(

@@ -15,6 +15,7 @@ use crate::domain::ids::Name;
 use crate::domain::task::Task;
 use crate::domain::worktree::{BranchMerges, Created, WorktreeError, WorktreeName};
 use crate::store::{NewWorktree, StoreError, TaskSet, Worktrees};
+use crate::tools::host::Host;
 
 /// The directory of a claimed task's worktree, and the text that describes the worktree to the model of the task's
 /// owner.
@@ -60,11 +61,13 @@ impl TaskWorktrees {
     }
 
     /// Finds or creates the worktree of a task that `owner` has claimed. Records a new worktree in the task. Returns
-    /// `None` if worktrees are not in use.
+    /// `None` if worktrees are not in use. With a `host`, the user is asked about a hook that prevents the worktree too
+    /// often.
     pub async fn workspace_for(
         &self,
         task: &Task,
         owner: &Name,
+        host: Option<&dyn Host>,
     ) -> Result<Option<TaskWorkspace>, StoreError> {
         let Some(store) = &self.store else {
             return Ok(None);
@@ -83,7 +86,7 @@ impl TaskWorktrees {
             needs,
             made: None,
         };
-        let made = self.made_by_hook(task, owner).await?;
+        let made = self.made_by_hook(task, owner, host).await?;
         let created = blocking(move || store.create(&NewWorktree { made, ..new }, now)).await?;
         let (board, name) = (self.board.store().clone(), created.worktree.name.clone());
         blocking(move || board.bind(id, &name, now)).await?;
@@ -99,7 +102,12 @@ impl TaskWorktrees {
 
     /// Lets a hook create the directory for the worktree of a task. Returns the directory; `None` if no hook does, so
     /// that git must create it.
-    async fn made_by_hook(&self, task: &Task, owner: &Name) -> Result<Option<PathBuf>, StoreError> {
+    async fn made_by_hook(
+        &self,
+        task: &Task,
+        owner: &Name,
+        host: Option<&dyn Host>,
+    ) -> Result<Option<PathBuf>, StoreError> {
         let (Some(hooks), Some(store)) = (&self.context.hooks, &self.store) else {
             return Ok(None);
         };
@@ -108,18 +116,23 @@ impl TaskWorktrees {
         }
         let (store, id) = (store.clone(), task.id);
         let name = blocking(move || store.next_name(id)).await?;
-        let made = hooks.create_worktree(owner, name.as_str()).await;
+        let made = hooks.create_worktree(owner, name.as_str(), host).await;
         made.map_err(|why| WorktreeError::Hook(why).into())
     }
 
     /// Makes the worktree of `task` the work directory of a teammate that has claimed the task during its turn, from
     /// its next tool call on. Returns the text that describes the worktree to the teammate's model. For the lead, does
     /// nothing and returns an empty text, because the lead works in the project directory.
-    pub async fn move_to_workspace(&self, agent: &Name, task: &Task) -> Result<String, String> {
+    pub async fn move_to_workspace(
+        &self,
+        agent: &Name,
+        task: &Task,
+        host: &dyn Host,
+    ) -> Result<String, String> {
         if agent.is_lead() {
             return Ok(String::new());
         }
-        match self.workspace_for(task, agent).await {
+        match self.workspace_for(task, agent, Some(host)).await {
             Ok(None) => Ok(String::new()),
             Ok(Some(workspace)) => {
                 if let Some(handle) = self.registry.find(agent) {

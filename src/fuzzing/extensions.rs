@@ -115,6 +115,14 @@ pub fn hooks(bytes: &[u8]) -> CheckResult {
         ensure(!hook.timeout().is_zero(), || "a hook has no time".into())?;
         check_size("the command", hook.runs().len(), bytes.len(), 6)?;
     }
+    for (hook, declaration) in found.hooks.iter().zip(&found.declarations) {
+        let alone = parse_hooks(declaration.as_bytes(), "hooks.json", true).hooks;
+        let mut expected = hook.clone();
+        expected.source.index = 0;
+        ensure(alone == [expected], || {
+            "a hook that is declared alone differs".into()
+        })?;
+    }
     Ok(())
 }
 

@@ -3,6 +3,7 @@
 mod board;
 mod dashboard;
 mod failures;
+mod http;
 mod tools;
 mod trust;
 mod turns;

@@ -12,6 +12,7 @@ use wiremock::matchers::method;
 use wiremock::{Mock, MockServer, ResponseTemplate};
 
 use crate::common::project::Project;
+use crate::common::pty::Screen;
 
 fn corpus(name: &str) -> std::path::PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -364,4 +365,48 @@ fn nothing_is_added_without_roles() {
         !text.contains("Roles for") && !text.contains("<role") && !text.contains("<command"),
         "{text}"
     );
+}
+
+#[test]
+fn preset_joins_a_running_crew() {
+    let project = Project::repository(&[("a.txt", "one\n")]);
+    project.write(
+        "rules.yaml",
+        "rules:\n  - say: all finished\n    times: 0\n",
+    );
+    project.write(
+        ".crewdeck/teams/web.toml",
+        "lead = \"delegate\"\n[[members]]\nname = \"alice\"\nrole = \"tester\"\n[[members]]\nrole = \"reviewer\"\ncount = 2\n",
+    );
+    let args = ["--provider", "script:rules.yaml"];
+    let mut screen = Screen::start(project.path(), 120, 35, &args);
+    screen.wait_for("script");
+    screen.send_and_wait_for("/team none\r", "there is no team preset 'none'");
+    screen.send_and_wait_for("/team web\r", "The lead keeps its tools");
+    screen.wait("the members", |text| {
+        ["alice", "reviewer-1", "reviewer-2"]
+            .iter()
+            .all(|name| text.contains(name))
+    });
+    let members = project.json(&["team", "list"]);
+    let members: Vec<(&str, &str)> = members
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|member| {
+            (
+                member["name"].as_str().unwrap(),
+                member["role"].as_str().unwrap(),
+            )
+        })
+        .collect();
+    let expected = [
+        ("alice", "tester"),
+        ("reviewer-1", "reviewer"),
+        ("reviewer-2", "reviewer"),
+    ];
+    assert_eq!(members, expected);
+    screen.send("\x03\x03\x03");
+    let (status, is_clean) = screen.wait_for_exit();
+    assert!(status.success() && is_clean);
 }

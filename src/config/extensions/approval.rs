@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 
 use super::Extensions;
-use super::trust::{ItemKind, TrustItem};
+use super::trust_item::{HookChange, ItemKind, TrustItem};
 use crate::config::PROJECT_FILE;
-use crate::config::approvals::{self, SettingsDecision};
+use crate::config::approvals::{self, DecisionChange, SettingsDecision};
 use crate::config::project_policy::{ProjectPolicy, SensitiveSettings};
 
 /// The settings, servers and hooks of a project that need the user's approval.
@@ -128,12 +128,33 @@ impl ApprovalRequest {
         settings.chain(items).collect()
     }
 
+    /// Returns what the user's decision about exactly this content changes in the stored decisions. A hook that the user
+    /// approves is also stored by its declaration, and no longer after any other decision.
+    pub fn changes(&self, decision: Option<SettingsDecision>) -> Vec<DecisionChange> {
+        let settings = self.settings.iter();
+        let settings = settings.map(|(found, _)| DecisionChange::new(&found.digest, decision));
+        let mut changes: Vec<DecisionChange> = settings.collect();
+        for item in &self.items {
+            let is_missing = item.change == Some(HookChange::Missing);
+            if let (Ok(digest), false) = (&item.digest, is_missing) {
+                changes.push(DecisionChange::new(digest, decision));
+            }
+            let is_approved = decision == Some(SettingsDecision::Approved) && !is_missing;
+            changes.extend(item.hook.as_ref().map(|hook| DecisionChange {
+                digest: hook.identity_in(&self.root),
+                decision: decision.filter(|_| is_approved),
+                hook: Some(hook.clone()),
+            }));
+        }
+        changes
+    }
+
     /// Stores the user's decision about exactly this content. With `None`, deletes an earlier decision. Returns a
     /// notice if the file with earlier decisions was unusable.
     ///
     /// # Errors
     /// Fails if the decisions file cannot be written.
     pub fn decide(&self, decision: Option<SettingsDecision>) -> Result<Option<String>> {
-        approvals::record(&self.root, &self.digests(), decision)
+        approvals::record(&self.root, self.changes(decision))
     }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde::Deserialize;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::json::{self, Entries, flag, shown, shown_message, strings, text};
 use crate::domain::hook::{HookEvent, HookHandler, HookSource, HookSpec, Matcher, ToolRule};
@@ -39,6 +39,8 @@ const OTHER_TYPES: &[&str] = &["agent", "mcp_tool", "prompt"];
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ParsedHooks {
     pub hooks: Vec<HookSpec>,
+    /// For each hook, the content of a file that declares only this hook. Does not depend on the other hooks.
+    pub declarations: Vec<String>,
     /// Errors and warnings for the user, in the order of the file.
     pub problems: Vec<String>,
     /// Whether the file sets `disableAllHooks` to true. If so, the hooks of the file are not read.
@@ -96,7 +98,13 @@ pub fn parse(bytes: &[u8], file: &str, is_project: bool) -> ParsedHooks {
                         let said = warnings.into_iter().chain(hook.as_ref().err().cloned());
                         out.problems
                             .extend(said.map(|what| format!("{place}: {}", shown_message(&what))));
-                        out.hooks.extend(hook);
+                        if let Ok(hook) = hook {
+                            let matcher = group.get("matcher").unwrap_or(&Value::Null);
+                            let alone = json!([{"matcher": matcher, "hooks": [handler]}]);
+                            let alone = json!({"hooks": {event.name(): alone}});
+                            out.declarations.push(alone.to_string());
+                            out.hooks.push(hook);
+                        }
                     }
                 }
                 Err(why) => out
@@ -111,6 +119,7 @@ pub fn parse(bytes: &[u8], file: &str, is_project: bool) -> ParsedHooks {
             out.hooks.len()
         ));
         out.hooks.truncate(HOOKS_MAX);
+        out.declarations.truncate(HOOKS_MAX);
     }
     out
 }

@@ -1,7 +1,7 @@
 //! Loads the MCP servers and hooks that files of the user and of the project declare, and the user's decisions about
 //! those of the project.
 //!
-//! If none of these files exists, loading only tries to open each.
+//! If none of these files exists, loading only tries to open each, and reads the decisions.
 
 mod approval;
 mod command_words;
@@ -11,9 +11,11 @@ mod hook_files;
 mod json;
 mod named_files;
 mod own_servers;
+mod project_hooks;
 mod role_servers;
 mod servers;
 mod trust;
+mod trust_item;
 mod variables;
 
 use std::cell::LazyCell;
@@ -21,10 +23,9 @@ use std::path::Path;
 
 use super::approvals::{Decisions, SettingsDecision};
 use super::user_folder;
-use crate::domain::hook::{HookHandler, HookSpec};
+use crate::domain::hook::HookSpec;
 use crate::domain::mcp::{ServerConfig, ServerSource, ServerTransport};
 use crate::domain::secret_env;
-use crate::domain::text::{escape_control_chars, one_line};
 use crate::domain::trust::{ApprovalCheck, NotApproved};
 pub use approval::ApprovalRequest;
 use command_words::CommandWords;
@@ -33,8 +34,9 @@ pub use hook_files::{ParsedHooks, parse as parse_hooks};
 pub use json::FileProblem;
 use json::shown;
 pub use servers::{ParsedServer, ParsedServers, parse as parse_servers};
+pub use trust::ExtensionTrust;
 use trust::NewItem;
-pub use trust::{ExtensionTrust, ItemKind, TrustItem};
+pub use trust_item::{HookChange, ItemKind, TrustItem};
 pub use variables::Variable;
 
 /// The file with the project's MCP servers, relative to the project root.
@@ -50,8 +52,6 @@ pub const HOOK_FILES: &[&str] = &[
 const RUNS_PROGRAM: &str = "runs a program with your rights, outside of the sandbox";
 const OWN_USES_FILES: &str = "your own server; files of this project can make it run anything with your rights, outside of the sandbox";
 const SENDS: &str = "receives what agents send to it and the variables that it names";
-const RUNS_HOOK: &str = "runs with your rights, outside of the sandbox, and sees what agents do";
-const SENDS_HOOK: &str = "receives what agents do and the variables that it names";
 
 /// The MCP servers and hooks of the user and of the project.
 #[derive(Debug, Default)]
@@ -130,6 +130,11 @@ impl Extensions {
             1 => parts.push("1 hook".into()),
             n => parts.push(format!("{n} hooks")),
         }
+        let blocking = match waiting.iter().filter(|item| item.change.is_some()).count() {
+            0 => String::new(),
+            1 => "; 1 hook was approved earlier and has changed or is missing, so it blocks what it guards".into(),
+            n => format!("; {n} hooks were approved earlier and have changed or are missing, so they block what they guard"),
+        };
         let how = match (parts.len(), waiting.len()) {
             (0, _) => return None,
             (_, 1) if own.is_empty() => "waits for your approval and does not run",
@@ -141,7 +146,7 @@ impl Extensions {
             "crewdeck trust, or crewdeck mcp approve for the servers"
         };
         Some(shown(&format!(
-            "this project brings {}, which {how}. To review and approve: {approve}",
+            "this project brings {}, which {how}{blocking}. To review and approve: {approve}",
             parts.join(" and ")
         )))
     }
@@ -308,6 +313,7 @@ impl<F: Fn() -> Decisions> Loader<'_, F> {
             is_own,
             command: self.searching(command),
             dir,
+            declaration: None,
         };
         self.out.trust.add(new, bytes, &self.decisions)
     }
@@ -353,68 +359,6 @@ impl<F: Fn() -> Decisions> Loader<'_, F> {
         }
         self.out.hooks.extend(parsed.hooks);
         parsed.is_disabled
-    }
-
-    fn project_hooks(&mut self, file: &'static str) {
-        let Some(bytes) = self.read(&self.root.join(file), file) else {
-            return;
-        };
-        let parsed = hook_files::parse(&bytes, file, true);
-        for text in parsed.problems {
-            self.problem(file, text);
-        }
-        for hook in parsed.hooks {
-            let (words, effect) = match &hook.handler {
-                HookHandler::Command { command, args } => {
-                    let mut words = vec![command.clone()];
-                    words.extend(args.iter().flatten().cloned());
-                    (words, RUNS_HOOK)
-                }
-                HookHandler::Http { .. } => (Vec::new(), SENDS_HOOK),
-            };
-            let new = NewItem {
-                kind: ItemKind::Hook,
-                name: one_line(&escape_control_chars(&hook.label())),
-                file: file.into(),
-                index: hook.source.index,
-                runs: one_line(&escape_control_chars(&details(&hook))),
-                effect,
-                is_own: false,
-                command: self.searching(CommandWords {
-                    texts: words,
-                    ..CommandWords::default()
-                }),
-                dir: self.root.to_owned(),
-            };
-            if let Err(why) = self.out.trust.add(new, &bytes, &self.decisions) {
-                self.problem(file, why);
-            }
-            self.out.hooks.push(hook);
-        }
-    }
-}
-
-/// Returns a text for the user's review of a hook: its command, or its URL with the headers.
-fn details(hook: &HookSpec) -> String {
-    match &hook.handler {
-        HookHandler::Command {
-            command,
-            args: Some(args),
-        } => {
-            let words = std::iter::once(command).chain(args);
-            let words: Vec<String> = words.map(|word| servers::quoted(word)).collect();
-            words.join(" ")
-        }
-        HookHandler::Command {
-            command,
-            args: None,
-        } => command.clone(),
-        HookHandler::Http { headers, .. } => {
-            let headers = headers
-                .iter()
-                .map(|(name, value)| format!(", with {name}={value}"));
-            format!("{}{}", hook.runs(), headers.collect::<String>())
-        }
     }
 }
 

@@ -51,6 +51,20 @@ impl Files {
     }
 }
 
+impl Files {
+    /// Returns what is loaded in later sessions after the user has decided so about everything that is present now.
+    pub fn decide(&self, decision: SettingsDecision) -> impl Fn() -> Extensions {
+        let found = self.load();
+        let harmless = crate::config::ProjectPolicy::Harmless;
+        let request = ApprovalRequest::all(self.root.path(), &harmless, &found).unwrap();
+        let (root, user) = (self.root.path().to_owned(), self.user.path().to_owned());
+        move || {
+            let decisions = || Decisions::of(request.changes(Some(decision)));
+            Extensions::load_from(&root, Some(&user), decisions, environment)
+        }
+    }
+}
+
 fn environment(name: &str) -> Option<String> {
     match name {
         "PROGRAM" => Some("prog".into()),

@@ -11,7 +11,7 @@ use std::time::SystemTime;
 
 use ring::digest::{Context, SHA256};
 
-use crate::config::approvals::{self, Decisions, SettingsDecision};
+use crate::config::approvals::{self, ApprovedHook, DecisionChange, Decisions, SettingsDecision};
 use crate::domain::hook::HookSpec;
 use crate::domain::mcp::{ServerConfig, ServerSource};
 use crate::domain::trust::{ApprovalCheck, NotApproved};
@@ -21,43 +21,10 @@ use super::command_words::CommandWords;
 use super::dependencies::{Dependencies, content_hash, is_hook_script, is_project_file, named};
 use super::json;
 use super::named_files::{self, CommandPlace};
+use super::trust_item::{HAS_CHANGED, HookChange, IS_MISSING, ItemKind, TrustItem};
 
 /// The first field of each digest. It must be changed whenever the other fields or their order change.
 const VERSION: &str = "crewdeck extension 2";
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum ItemKind {
-    Server,
-    Hook,
-}
-
-/// A server or hook that runs only after approval: one of the project, or the user's own server that would run files of
-/// the project.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct TrustItem {
-    pub kind: ItemKind,
-    /// The name of the server, or the event, matcher and permission rule of the hook.
-    pub name: String,
-    /// The file that declares the server or hook; relative to the project directory if it is in the project.
-    pub file: String,
-    /// The position in the declaring file, counted from 0: of a server among the file's valid servers or among the
-    /// role's servers, of a hook among the file's hooks.
-    pub index: usize,
-    /// The command with its environment variables, or the URL with its headers, on one line and without control
-    /// characters.
-    pub runs: String,
-    /// A text that tells the user what the server or hook can do once it is approved.
-    pub effect: &'static str,
-    /// Whether the user declares the server. False if the project declares the server or hook.
-    pub is_own: bool,
-    /// The first of the project's files that it would use, if it is the user's own; empty if there are none.
-    pub own_uses: String,
-    /// The hash of the project directory, the content of the declaring file, the item's position and the content of the
-    /// files that its command names. `Err`: why it cannot be approved.
-    pub digest: Result<String, String>,
-    /// The user's decision about exactly this content, if there is one.
-    pub decision: Option<SettingsDecision>,
-}
 
 /// A server or hook, and what is needed to check its approval again.
 #[derive(Debug)]
@@ -66,11 +33,33 @@ struct GuardedItem {
     files: Dependencies,
     /// The command, from which the corresponding files in a worktree are found.
     command: CommandWords,
-    /// As the digest of `item`, but without the files that agents change in normal work.
-    guards: Result<String, String>,
-    /// A hash of the files' metadata at a time when their content had the digest of `item`. `None` if the content must
-    /// be read again in any case.
+    /// What the user has approved; `None` if it must not run whatever its content is.
+    approved: Option<ApprovedContent>,
+    /// Whether the approval of the hook must be stored by its declaration too.
+    must_remember: bool,
+    /// A hash of the files' metadata at a time when their content was the approved one. `None` if the content must be
+    /// read again in any case.
     unchanged: Mutex<Option<u64>>,
+}
+
+/// The content that the user has approved.
+#[derive(Debug)]
+struct ApprovedContent {
+    digest: Result<String, String>,
+    /// As `digest`, but without the files that agents change in normal work.
+    guards: Result<String, String>,
+    /// The position in the declaring file at that time.
+    index: usize,
+}
+
+impl From<&ApprovedHook> for ApprovedContent {
+    fn from(hook: &ApprovedHook) -> ApprovedContent {
+        ApprovedContent {
+            digest: Ok(hook.digest.clone()),
+            guards: Ok(hook.guards.clone()),
+            index: hook.index,
+        }
+    }
 }
 
 /// An item before its digest is computed. The fields are those of [`TrustItem`].
@@ -86,6 +75,8 @@ pub struct NewItem {
     pub command: CommandWords,
     /// The directory in which the server or hook starts.
     pub dir: PathBuf,
+    /// The content of a file that declares only this hook; `Some` for a hook that can prevent something.
+    pub declaration: Option<String>,
 }
 
 /// The servers and hooks that may need approval, and the user's decisions about them.
@@ -117,9 +108,10 @@ impl ExtensionTrust {
         let real = self.root.canonicalize();
         let real = real.unwrap_or_else(|_| self.root.clone());
         let mut out = Vec::new();
-        let approved = self.items.iter().filter(|GuardedItem { item, .. }| {
-            !item.is_own && item.decision == Some(SettingsDecision::Approved)
-        });
+        let approved = self
+            .items
+            .iter()
+            .filter(|guarded| !guarded.item.is_own && guarded.approved.is_some());
         for GuardedItem { item, files, .. } in approved {
             out.push(self.root.join(&item.file));
             if item.kind == ItemKind::Hook {
@@ -157,6 +149,28 @@ impl ExtensionTrust {
             String::new()
         };
         let decision = digest.as_ref().ok().and_then(|d| decisions.about(d));
+        let hook = new.declaration.map(|declaration| ApprovedHook {
+            file: new.file.clone(),
+            index: new.index,
+            declaration,
+            digest: digest.clone().unwrap_or_default(),
+            guards: guards.clone().unwrap_or_default(),
+        });
+        let identity = hook.as_ref().map(|hook| hook.identity_in(&self.root));
+        let stored = identity.and_then(|identity| decisions.hook(&identity));
+        let is_stored = hook
+            .as_ref()
+            .is_none_or(|hook| stored.is_some_and(|stored| stored.digest == hook.digest));
+        let earlier = stored.filter(|_| decision.is_none());
+        let approved = match decision {
+            Some(SettingsDecision::Approved) => Some(ApprovedContent {
+                digest: digest.clone(),
+                guards,
+                index: new.index,
+            }),
+            Some(SettingsDecision::Ignored) => None,
+            None => earlier.map(ApprovedContent::from),
+        };
         let item = TrustItem {
             kind: new.kind,
             name: new.name,
@@ -168,11 +182,17 @@ impl ExtensionTrust {
             },
             own_uses,
             is_own: new.is_own,
-            effect: new.effect,
+            effect: if earlier.is_some() {
+                HAS_CHANGED
+            } else {
+                new.effect
+            },
             digest,
             decision,
+            hook,
+            change: earlier.map(|_| HookChange::Changed),
         };
-        let unchanged = Mutex::new(stamp);
+        let unchanged = Mutex::new(stamp.filter(|_| decision.is_some()));
         let found = item.digest.as_ref().map(|_| decision);
         let found =
             found.map_err(|why| format!("{} {why}, so it cannot be approved", item.title()));
@@ -180,10 +200,60 @@ impl ExtensionTrust {
             item,
             files,
             command: new.command,
-            guards,
+            approved,
+            must_remember: decision == Some(SettingsDecision::Approved) && !is_stored,
             unchanged,
         });
         found
+    }
+
+    /// Stores the approved hooks that the file of decisions does not identify yet, because an earlier version of crewdeck
+    /// has stored their approval, or because they have changed back to an earlier content. Does nothing if there are
+    /// none. Returns a notice if the file with earlier decisions was unusable.
+    ///
+    /// # Errors
+    /// Fails if the decisions file cannot be written.
+    pub fn remember_approved(&self) -> anyhow::Result<Option<String>> {
+        let new = self.items.iter().filter(|guarded| guarded.must_remember);
+        let new = new.filter_map(|guarded| guarded.item.hook.as_ref());
+        let changes: Vec<DecisionChange> = new
+            .map(|hook| DecisionChange {
+                digest: hook.identity_in(&self.root),
+                decision: Some(SettingsDecision::Approved),
+                hook: Some(hook.clone()),
+            })
+            .collect();
+        if changes.is_empty() {
+            return Ok(None);
+        }
+        approvals::record(&self.root, changes)
+    }
+
+    /// Adds an approved hook that its file does not declare any more. `new` describes the hook as it was declared;
+    /// its index must differ from those of the declared hooks.
+    pub fn add_missing(&mut self, new: NewItem, identity: String, hook: ApprovedHook) {
+        let named = named(&self.root, &new.dir, &new.command);
+        self.items.push(GuardedItem {
+            files: Dependencies { named, own: None },
+            command: new.command,
+            approved: Some(ApprovedContent::from(&hook)),
+            must_remember: false,
+            unchanged: Mutex::default(),
+            item: TrustItem {
+                kind: new.kind,
+                name: new.name,
+                file: new.file,
+                index: new.index,
+                runs: new.runs,
+                effect: IS_MISSING,
+                is_own: false,
+                own_uses: String::new(),
+                digest: Ok(identity),
+                decision: None,
+                hook: Some(hook),
+                change: Some(HookChange::Missing),
+            },
+        });
     }
 
     /// Checks that the user has approved the current content of a server or hook. Finds it by `kind`, by `file` if that
@@ -206,7 +276,7 @@ impl ExtensionTrust {
         let Some(GuardedItem {
             item,
             files,
-            guards,
+            approved,
             unchanged,
             ..
         }) = found
@@ -232,7 +302,7 @@ impl ExtensionTrust {
                 has_changed: false,
             });
         }
-        if item.decision != Some(SettingsDecision::Approved) {
+        let Some(approved) = approved else {
             return Err(NotApproved {
                 why: format!(
                     "{} is not approved and does not run. {}, then restart crewdeck if it is running",
@@ -241,7 +311,7 @@ impl ExtensionTrust {
                 ),
                 has_changed: false,
             });
-        }
+        };
         let stamp = stamp(&self.root, &item.file, files);
         let mut unchanged = unchanged.lock().unwrap_or_else(PoisonError::into_inner);
         if stamp.is_some() && stamp == *unchanged {
@@ -249,20 +319,25 @@ impl ExtensionTrust {
         }
         let bytes =
             regular_file::read(&self.root.join(&item.file), json::FILE_MAX).unwrap_or_default();
-        let declared = (item.kind, item.file.as_str(), item.index);
+        let declared = (item.kind, item.file.as_str(), approved.index);
         let now = digest(&self.root, declared, &bytes, files, Counted::All);
-        if now == item.digest {
+        if now == approved.digest {
             *unchanged = stamp;
             return Ok(());
         }
         *unchanged = None;
+        let what = match item.change {
+            Some(HookChange::Missing) => "was approved, but its file does not declare it any more",
+            _ => "or a file that it runs has changed since its approval",
+        };
         Err(NotApproved {
             why: format!(
-                "{} or a file that it runs has changed since its approval, so it does not run. {}, then restart crewdeck",
+                "{} {what}, so it does not run. {}, then restart crewdeck",
                 item.title(),
                 item.remedy()
             ),
-            has_changed: digest(&self.root, declared, &bytes, files, Counted::Guards) != *guards,
+            has_changed: digest(&self.root, declared, &bytes, files, Counted::Guards)
+                != approved.guards,
         })
     }
 }
@@ -316,32 +391,6 @@ impl ExtensionTrust {
             }
         }
         Ok(())
-    }
-}
-
-impl TrustItem {
-    /// Returns the kind, the name and the file of the server or hook, such as `Server git of .mcp.json`.
-    pub fn title(&self) -> String {
-        match self.kind {
-            ItemKind::Server => format!("Server {} of {}", self.name, self.file),
-            ItemKind::Hook => format!("Hook {} of {}", self.name, self.file),
-        }
-    }
-
-    /// Returns whether the server or hook can be approved and the user has not decided about it.
-    pub fn is_waiting(&self) -> bool {
-        self.decision.is_none() && self.digest.is_ok()
-    }
-
-    /// Returns a sentence with the command that approves the server or hook.
-    fn remedy(&self) -> String {
-        match self.kind {
-            ItemKind::Server => format!(
-                "To review and approve it: crewdeck mcp approve {}",
-                self.name
-            ),
-            ItemKind::Hook => "To review and approve it: crewdeck trust".into(),
-        }
     }
 }
 

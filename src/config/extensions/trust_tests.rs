@@ -291,3 +291,124 @@ fn hook_is_skipped_if_a_project_file_changed_and_blocks_if_its_script_changed() 
     files.write("guard.ts", "two");
     assert_eq!(has_changed(files.root.path()), Err(true));
 }
+
+#[test]
+fn approved_hook_that_changed_between_sessions_blocks() {
+    let files = Files::new();
+    let declared = |matcher: &str, command: &str| {
+        let hooks = serde_json::json!([{"matcher": matcher, "hooks": [{"command": command}]}]);
+        serde_json::json!({"hooks": {"PreToolUse": hooks}}).to_string()
+    };
+    let text = declared("Bash", "npx tsx guard.ts");
+    files.write(".crewdeck/hooks.json", &text);
+    files.write("guard.ts", "one");
+    files.write("package.json", "{}");
+    let load = files.decide(SettingsDecision::Approved);
+    // For each hook that is found: its matcher, and whether it is approved (`Ok`), blocks (`Err(true)`) or is skipped.
+    let states = || -> Vec<(String, Result<(), bool>)> {
+        let found = load();
+        let check = |hook| found.trust.check_hook(hook, files.root.path());
+        let state = |hook| check(hook).map_err(|refused| refused.has_changed);
+        let hooks = found.hooks.iter();
+        hooks
+            .map(|hook| (hook.matcher.text(), state(hook)))
+            .collect()
+    };
+    let one = |matcher: &str, state| vec![(matcher.to_string(), state)];
+    assert_eq!(states(), one("Bash", Ok(())));
+    files.write("package.json", r#"{"a": 1}"#);
+    assert_eq!(states(), one("Bash", Err(false)));
+    files.write("guard.ts", "two");
+    assert_eq!(states(), one("Bash", Err(true)));
+    let changed = load();
+    assert!(
+        changed
+            .waiting_notice()
+            .unwrap()
+            .contains("1 hook was approved earlier and has changed"),
+        "{:?}",
+        changed.waiting_notice()
+    );
+    files.write("guard.ts", "one");
+    files.write("package.json", "{}");
+    // Restored: the session that found the change runs the hook again, as a later one does.
+    assert_eq!(
+        changed
+            .trust
+            .check_hook(&changed.hooks[0], files.root.path()),
+        Ok(())
+    );
+    assert_eq!(states(), one("Bash", Ok(())));
+    files.write(".crewdeck/hooks.json", &format!("{text}\n"));
+    assert_eq!(states(), one("Bash", Err(true)));
+
+    // The approved hook blocks what it guarded even if another one has replaced it.
+    let blocking = ("Bash".to_string(), Err(true));
+    files.write(
+        ".crewdeck/hooks.json",
+        &declared("Nothing", "npx tsx guard.ts"),
+    );
+    assert_eq!(
+        states(),
+        [("Nothing".to_string(), Err(false)), blocking.clone()]
+    );
+    for gone in ["{}", r#"{"disableAllHooks": true}"#, "{not json"] {
+        files.write(".crewdeck/hooks.json", gone);
+        assert_eq!(states(), [blocking.clone()], "{gone}");
+    }
+    fs::remove_file(files.root.path().join(".crewdeck/hooks.json")).unwrap();
+    assert_eq!(states(), [blocking]);
+    fs::write(
+        files.user.path().join("hooks.json"),
+        r#"{"disableAllHooks": true}"#,
+    )
+    .unwrap();
+    assert_eq!(states(), []);
+}
+
+#[test]
+fn hook_blocks_after_no_other_decision_than_an_approval() {
+    let files = Files::new();
+    let declare = |command: &str| {
+        let hooks = format!(
+            r#"{{"PreToolUse": [{{"hooks": [{{"command": "{command}"}}]}}], "Stop": [{{"hooks": [{{"command": "{command}"}}]}}]}}"#
+        );
+        files.write(".crewdeck/hooks.json", &format!(r#"{{"hooks": {hooks}}}"#));
+    };
+    declare("sh guard.sh");
+    files.write("guard.sh", "one");
+    let changes = |load: &dyn Fn() -> Extensions| -> Vec<Option<HookChange>> {
+        let found = load();
+        found.trust.items().map(|item| item.change).collect()
+    };
+    let approved = files.decide(SettingsDecision::Approved);
+    let ignored = files.decide(SettingsDecision::Ignored);
+    assert_eq!(changes(&approved), [None, None]);
+    files.write("guard.sh", "two");
+    // A hook whose block prevents nothing is skipped.
+    assert_eq!(changes(&approved), [Some(HookChange::Changed), None]);
+    assert_eq!(changes(&ignored), [None, None]);
+    declare("sh other.sh");
+    assert_eq!(changes(&approved), [None, None, Some(HookChange::Missing)]);
+    assert_eq!(changes(&ignored), [None, None]);
+    // The user confirms that the hook is gone.
+    let found = approved();
+    let harmless = crate::config::ProjectPolicy::Harmless;
+    let request = ApprovalRequest::all(files.root.path(), &harmless, &found).unwrap();
+    let text: Vec<&str> = request
+        .lines()
+        .into_iter()
+        .map(|(_, effect)| effect)
+        .collect();
+    assert!(
+        text[2].contains("its file does not declare it any more"),
+        "{text:?}"
+    );
+    let later = request.changes(Some(SettingsDecision::Approved));
+    let identity = found.trust.items().last().unwrap().digest.clone().unwrap();
+    let gone = later
+        .iter()
+        .find(|change| change.digest == identity)
+        .unwrap();
+    assert_eq!(gone.decision, None);
+}

@@ -123,7 +123,11 @@ impl TeammateLoop {
         match self
             .crew
             .worktrees
-            .workspace_for(&task, &self.member.name)
+            .workspace_for(
+                &task,
+                &self.member.name,
+                Some(&*self.agent.driver.tool_runner.host),
+            )
             .await
         {
             Ok(workspace) => {
@@ -194,7 +198,11 @@ impl TeammateLoop {
         match self
             .crew
             .worktrees
-            .workspace_for(&claimed, &self.member.name)
+            .workspace_for(
+                &claimed,
+                &self.member.name,
+                Some(&*self.agent.driver.tool_runner.host),
+            )
             .await
         {
             Ok(Some(workspace)) => {

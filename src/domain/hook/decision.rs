@@ -233,7 +233,8 @@ impl AnswerReader {
             Some(Value::Object(specific)) => self.read_specific(specific),
             Some(_) => self.wrong("answered a hookSpecificOutput that is no object".into()),
         }
-        if self.event == HookEvent::WorktreeCreate && self.out.worktree.is_none() {
+        let is_blocked = self.out.block.is_some();
+        if self.event == HookEvent::WorktreeCreate && self.out.worktree.is_none() && !is_blocked {
             self.wrong("answered no worktreePath".into());
         }
         self.out

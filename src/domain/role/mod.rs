@@ -31,12 +31,13 @@ const PROMPT_DESCRIPTION_MAX: usize = 160;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RoleSource {
+    /// The user's folder, whose roles are available in all projects. It comes first, so that a repository cannot loosen
+    /// the limits of a role that the user has set.
+    User,
     /// `.crewdeck/agents/` of the project.
     Project,
     /// `.claude/agents/` of the project.
     Claude,
-    /// The user's folder, whose roles are available in all projects.
-    User,
     /// Part of crewdeck.
     BuiltIn,
 }

@@ -7,7 +7,9 @@ mod tests;
 use std::path::{Path, PathBuf};
 
 use super::markdown_files;
-use crate::domain::role::{AgentRole, BrokenRole, ROLES_MAX, RoleCatalog, RoleFile, RoleSource};
+use crate::domain::role::{
+    AgentRole, BrokenRole, ROLES_MAX, RoleCatalog, RoleFile, RoleNotice, RoleSource,
+};
 use crate::domain::text::one_line;
 use built_in::BUILT_IN;
 
@@ -36,6 +38,9 @@ impl Roles {
     pub fn read(&self) -> RoleCatalog {
         let mut catalog = RoleCatalog::default();
         let root = Some(self.root.as_path());
+        if let Some(user) = &self.user {
+            self.add_folder(&mut catalog, RoleSource::User, None, user);
+        }
         self.add_folder(
             &mut catalog,
             RoleSource::Project,
@@ -48,9 +53,6 @@ impl Roles {
             root,
             Path::new(".claude/agents"),
         );
-        if let Some(user) = &self.user {
-            self.add_folder(&mut catalog, RoleSource::User, None, user);
-        }
         for (stem, text) in BUILT_IN {
             add(
                 &mut catalog,
@@ -138,12 +140,29 @@ fn add(
                 role.name, taken.path
             );
             add_broken(catalog, source, path, why, Vec::new());
+        } else if taken.source == RoleSource::User && source != RoleSource::BuiltIn {
+            let why = format!(
+                "your own role '{}' ({}) is used instead: rename one to use both",
+                taken.name, taken.path
+            );
+            add_broken(catalog, source, path, why, Vec::new());
+        } else if source == RoleSource::BuiltIn && taken.source != RoleSource::User {
+            let name = taken.name.clone();
+            note_replacement(catalog, &name);
         }
     } else if catalog.roles.len() == ROLES_MAX {
         let why = format!("there are more than {ROLES_MAX} roles: remove some");
         add_broken(catalog, source, path, why, vec![role.name]);
     } else {
         catalog.roles.push(role);
+    }
+}
+
+/// Adds the notice that a role of the project replaces the built-in role of the same name, whose limits then do not apply.
+fn note_replacement(catalog: &mut RoleCatalog, name: &str) {
+    for role in catalog.roles.iter_mut().filter(|role| role.name == name) {
+        let text = format!("it replaces the built-in role '{}'", name.to_lowercase());
+        role.notices.push(RoleNotice { line: 1, text });
     }
 }
 

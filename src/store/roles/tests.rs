@@ -86,9 +86,48 @@ fn earlier_source_wins() {
             ("reviewer", RoleSource::BuiltIn),
             ("tester", RoleSource::User),
             ("three", RoleSource::User),
-            ("two", RoleSource::Claude),
+            ("two", RoleSource::User),
         ]
     );
+}
+
+#[test]
+fn project_cannot_replace_a_role_of_the_user() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    let limited = "---\nname: auditor\ndescription: mine\ntools: Read\n---\nLook.\n";
+    write(dir, "user/auditor.md", limited);
+    role(dir, "root/.claude/agents/a.md", "Auditor");
+    role(dir, "root/.claude/agents/reviewer.md", "reviewer");
+    role(dir, "user/tester.md", "tester");
+    let catalog = read(dir);
+    let auditor = catalog.resolve("auditor").unwrap().unwrap();
+    assert_eq!(auditor.source, RoleSource::User);
+    assert!(!auditor.tools.permits("bash"));
+    let told: Vec<(&str, &str)> = catalog
+        .broken
+        .iter()
+        .map(|b| (b.path.as_str(), b.why.as_str()))
+        .collect();
+    let [(path, why)] = told[..] else {
+        panic!("{told:?}")
+    };
+    assert_eq!(path, ".claude/agents/a.md");
+    assert!(why.starts_with("your own role 'auditor' ("), "{why}");
+    assert!(
+        why.ends_with("is used instead: rename one to use both"),
+        "{why}"
+    );
+    // A role of the project may replace a built-in one, with a notice.
+    let notices = |name: &str| -> Vec<String> {
+        let role = catalog.find(name).unwrap();
+        role.notices.iter().map(|n| n.text.clone()).collect()
+    };
+    assert_eq!(
+        notices("reviewer"),
+        ["it replaces the built-in role 'reviewer'"]
+    );
+    assert_eq!(notices("tester"), [""; 0]);
 }
 
 #[test]
@@ -167,9 +206,9 @@ fn broken_file_keeps_its_name() {
     let dir = dir.path();
     let broken = "---\nname: Careful\ndescription: x\nTools: Read\n---\nDo it.";
     write(dir, "root/.claude/agents/c.md", broken);
-    // A role of the user and a built-in role have the names of broken files in the project. They must not replace these
-    // files, because they have other limits.
-    role(dir, "user/careful.md", "careful");
+    // Another role of the project and a built-in role have the names of broken files. They must not replace these files,
+    // because they have other limits.
+    role(dir, "root/.claude/agents/careful.md", "careful");
     write(dir, "root/.claude/agents/reviewer.md", "No front matter.");
     let catalog = read(dir);
     for name in ["careful", " CAREFUL ", "c"] {

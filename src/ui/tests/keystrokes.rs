@@ -144,6 +144,13 @@ fn keys_send_commands_to_crew() {
         ),
         ("\"/model\" enter", vec![models()]),
         (
+            "\"/team web\" enter",
+            vec![Effect::Command(Command::StartTeam {
+                preset: "web".into(),
+            })],
+        ),
+        ("\"/team\" enter", vec![]),
+        (
             "esc 1 alt+m \"gpt-x\" enter",
             vec![
                 models(),

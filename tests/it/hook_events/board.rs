@@ -135,3 +135,43 @@ echo "$CLAUDE_PROJECT_DIR-made"
     let log = git(&project, &["log", "--format=%s", "wt/task-1"]);
     assert_eq!(log.lines().next(), Some("task #1: Write it"));
 }
+
+#[test]
+fn user_is_asked_about_a_hook_that_always_prevents_a_worktree() {
+    let claims = "      - { tool: claim_task, input: { task_id: 1 } }\n".repeat(3);
+    let rules = format!(
+        "
+  - agent: lead
+    when: begin
+    calls:
+      - {{ tool: task_create, input: {{ subject: Write it }} }}
+      - {{ tool: spawn_teammate, input: {{ name: bob, role: tester, prompt: go }} }}
+  - agent: bob
+    when: ^go$
+    calls:
+{claims}
+  - say: done
+    times: 0
+"
+    );
+    let project = project(
+        &[("WorktreeCreate", "", answers(2, "no space left"))],
+        &rules,
+    );
+    let events = run(&project, &[]);
+    let asked: Vec<&str> = events
+        .iter()
+        .filter(|e| e["request"]["kind"] == "question" && e["request"]["status"] == "pending")
+        .filter_map(|e| e["request"]["body"].as_str())
+        .collect();
+    assert!(
+        received(&project, "WorktreeCreate").len() >= 3 && !asked.is_empty(),
+        "{asked:?}: {:?}",
+        results(&events, "claim_task")
+    );
+    assert!(
+        asked[0].contains("has blocked the same action 3 times in a row")
+            && asked[0].contains("no space left"),
+        "{asked:?}"
+    );
+}

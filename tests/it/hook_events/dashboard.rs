@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use pretty_assertions::assert_eq;
 use serde_json::json;
 
-use super::{answers, project, received, specific};
+use super::{answers, project, received, specific, unapproved};
 use crate::common::project::Project;
 use crate::common::pty::Screen;
 use crate::common::supervised::Sleep;
@@ -266,5 +266,74 @@ fn interrupt_of_session_hooks_after_a_summary_ends_the_turn() {
     });
     assert!(!text.contains("all finished"), "{text}");
     screen.send_and_wait_for("and now\r", "went on");
+    quit(screen);
+}
+
+const BOB: &str = r"
+  - agent: lead
+    when: begin
+    calls: [{ tool: spawn_teammate, input: { name: bob, role: tester, prompt: go } }]
+  - agent: bob
+    when: 'Hook UserPromptSubmit: the branch is main'
+    say: bob knows it
+    times: 0
+  - say: all finished
+    times: 0
+";
+
+#[test]
+fn message_to_a_teammate_is_a_prompt_for_hooks() {
+    let guard = "sh \"$CLAUDE_PROJECT_DIR\"/.claude/guard.sh";
+    let project = unapproved(&[("UserPromptSubmit", "", guard.into())], BOB);
+    project.write(
+        ".claude/guard.sh",
+        "if tee -a \"$CLAUDE_PROJECT_DIR/events.jsonl\" | grep s3cret >/dev/null; then echo no secrets please >&2; exit 2; fi\necho the branch is main\n",
+    );
+    assert_eq!(project.run(&["trust", "--yes"]).code(), 0);
+    let mut screen = start(&project);
+    screen.wait_for("script");
+    screen.send_and_wait_for("begin\r", "all finished");
+    screen.send_and_wait_for("@bob the s3cret\r", "no secrets please");
+    let said = || {
+        let entries = std::fs::read_dir(project.file(".transcripts")).unwrap();
+        let texts = entries.filter_map(|entry| std::fs::read_to_string(entry.unwrap().path()).ok());
+        texts.collect::<String>()
+    };
+    assert!(!said().contains("s3cret"));
+    screen.wait_for("draft to bob");
+    screen.send("@bob go on\r");
+    wait_until(|| said().contains("bob knows it"));
+    quit(screen);
+    let prompts = received(&project, "UserPromptSubmit");
+    let names: Vec<_> = prompts
+        .iter()
+        .map(|input| &input["teammate_name"])
+        .collect();
+    assert_eq!(names, [&json!(null), &json!("bob"), &json!("bob")]);
+}
+
+#[test]
+fn user_is_asked_about_a_hook_that_always_blocks_a_new_task() {
+    let count = "sh \"$CLAUDE_PROJECT_DIR\"/.claude/count.sh";
+    let project = unapproved(&[("TaskCreated", "", count.into())], RULES);
+    project.write(
+        ".claude/count.sh",
+        "cd \"$CLAUDE_PROJECT_DIR\"; cat >>events.jsonl; echo \"attempt $(wc -l <events.jsonl)\" >&2; exit 2\n",
+    );
+    assert_eq!(project.run(&["trust", "--yes"]).code(), 0);
+    let mut screen = start(&project);
+    screen.wait_for("script");
+    screen.send_and_wait_for("\x1b", "i to write");
+    screen.send_and_wait_for("3gt", "╭ New task");
+    screen.send("Water it");
+    for attempt in ["attempt 1", "attempt 2"] {
+        screen.send_and_wait_for("\r", attempt);
+        screen.wait_for("╭ New task");
+    }
+    screen.send("\r");
+    screen.wait_for("blocked the same action 3 times");
+    screen.send(ALT_W);
+    screen.send_and_wait_for("1", "Water it");
+    wait_until(|| project.json(&["task", "list"]).as_array().unwrap().len() == 1);
     quit(screen);
 }

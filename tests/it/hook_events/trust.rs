@@ -4,7 +4,7 @@ use pretty_assertions::assert_eq;
 
 use crewdeck::process::sandbox::{Availability, probe};
 
-use super::{answers, notices, project, received, results, run, unapproved};
+use super::{answers, notices, project, received, results, run, run_with, unapproved};
 use crate::common::supervised::{check_available, program};
 
 const RULES: &str = r#"
@@ -32,7 +32,7 @@ fn all_events() -> Vec<(&'static str, &'static str, String)> {
 fn unapproved_hooks_do_not_run() {
     let project = unapproved(&all_events(), RULES);
     for more in [&[][..], &["--resume"]] {
-        let ran = super::run_with(&project, more);
+        let ran = run_with(&project, more);
         assert_eq!(ran.code(), 0, "{}", ran.err());
         assert!(
             ran.err()
@@ -157,4 +157,81 @@ fn agents_cannot_write_approved_hooks() {
     assert!(!project.file("gone").exists() && !project.file("linked").exists());
     assert!(project.file(".claude/other").exists() && project.file("b.txt").exists());
     assert_eq!(received(&project, "PreToolUse").len(), 3);
+}
+
+#[test]
+fn edited_hook_blocks_in_later_sessions_until_the_user_decides() {
+    let calling = |command: &str| {
+        format!(
+            "\n  - when: begin\n    calls: [{{ tool: bash, input: {{ command: \"{command}\" }} }}]\n  - say: done\n    times: 0\n"
+        )
+    };
+    // No script by its place or mode, so agents can write it.
+    let guard = "sh \"$CLAUDE_PROJECT_DIR\"/tools/guard.txt".to_string();
+    let hooks = [("PreToolUse", "Bash", guard)];
+    let project = unapproved(&hooks, &calling("echo exit 0 > tools/guard.txt"));
+    let script = "if grep -q forbidden; then echo no way >&2; exit 2; fi\n";
+    project.write("tools/guard.txt", script);
+    let trust = |args: &[&str]| {
+        let ran = project.run(&[&["trust", "--yes"], args].concat());
+        assert_eq!(ran.code(), 0, "{}", ran.err());
+        ran.out()
+    };
+    // Returns what the hook answers to a forbidden command in a new session, and what `run` prints at its start.
+    let attempt = |more: &[&str]| {
+        project.write(
+            "rules.yaml",
+            &format!("rules:\n{}", calling("touch forbidden")),
+        );
+        let ran = run_with(&project, &[&["--tool", "auto"], more].concat());
+        assert_eq!(ran.code(), 0, "{}", ran.err());
+        let result = results(&super::lines(&ran.out()), "bash").remove(0);
+        (result, ran.err())
+    };
+    trust(&[]);
+    run(&project, &["--tool", "auto"]);
+    let edited = std::fs::read_to_string(project.file("tools/guard.txt")).unwrap();
+    assert_eq!(edited, "exit 0\n");
+    for more in [&[][..], &["--resume"]] {
+        let (result, err) = attempt(more);
+        assert!(
+            result.starts_with("PreToolUse:Bash hook error: [")
+                && result.contains("has changed since its approval, so it does not run"),
+            "{more:?}: {result}"
+        );
+        let told = "1 hook was approved earlier and has changed or is missing, so it blocks what it guards";
+        assert!(err.contains(told), "{err}");
+    }
+    project.write("tools/guard.txt", script);
+    assert!(attempt(&[]).0.contains("no way"), "restored");
+
+    // A declaration that is gone counts as a change.
+    let settings = std::fs::read_to_string(project.file(".claude/settings.json")).unwrap();
+    project.write(
+        ".claude/settings.json",
+        &settings.replace("\"Bash\"", "\"Nothing\""),
+    );
+    let (result, _) = attempt(&[]);
+    assert!(
+        result.contains("was approved, but its file does not declare it any more"),
+        "{result}"
+    );
+    assert!(!project.file("forbidden").exists());
+    let shown = trust(&[]);
+    let lines = [
+        "Hook PreToolUse (Bash) of .claude/settings.json (not decided):",
+        "approved earlier, and its file does not declare it any more",
+    ];
+    assert!(lines.iter().all(|line| shown.contains(line)), "{shown}");
+    let (_, err) = attempt(&[]);
+    assert!(project.file("forbidden").exists(), "{err}");
+    std::fs::remove_file(project.file("forbidden")).unwrap();
+
+    // The earlier approval of exactly this content still counts, and protects again.
+    project.write(".claude/settings.json", &settings);
+    assert!(attempt(&[]).0.contains("no way"), "declared again");
+    project.write("tools/guard.txt", "exit 0\n");
+    trust(&["--ignore"]);
+    let (_, err) = attempt(&[]);
+    assert!(project.file("forbidden").exists(), "ignored: {err}");
 }

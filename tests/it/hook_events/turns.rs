@@ -293,3 +293,50 @@ fn notification_hook_gets_what_notifies_the_user() {
         "{seen:?}"
     );
 }
+
+#[test]
+fn context_of_a_stop_hook_reaches_the_model_with_its_next_message() {
+    let rules = r"
+  - agent: lead
+    when: begin
+    calls: [{ tool: spawn_teammate, input: { name: bob, role: tester, prompt: go } }]
+  - agent: lead
+    when: 'Hook Stop: the build is red'
+    say: knows it
+  - agent: bob
+    when: ^go$
+    delay_ms: 2000
+    calls: [{ tool: send_message, input: { to: lead, content: finished } }]
+  - agent: bob
+    when: 'Hook TeammateIdle'
+    say: wrong
+  - say: done
+    times: 0
+";
+    let context = |event| specific(event, json!({"additionalContext": "the build is red"}));
+    let hooks = [("Stop", "", context("Stop"))];
+    let project = project(&hooks, rules);
+    let events = run(&project, &[]);
+    assert_eq!(answers_of(&events, "lead")[..2], ["done", "knows it"]);
+}
+
+#[test]
+fn session_start_hook_can_stop_the_first_turn() {
+    let stops = json!({"continue": false, "stopReason": "the branch is frozen"}).to_string();
+    let project = project(&[("SessionStart", "startup", answers(0, &stops))], SAY);
+    let ran = run_with(&project, &[]);
+    let events = super::lines(&ran.out());
+    assert_eq!(answers_of(&events, "lead"), [""; 0], "{}", ran.err());
+    let ended: Vec<_> = events
+        .iter()
+        .filter(|e| e["type"] == "turn_ended")
+        .collect();
+    assert_eq!(ended.len(), 1);
+    assert!(
+        ended[0].to_string().contains("the branch is frozen"),
+        "{ended:?}"
+    );
+    // Only the turn is stopped, not the session.
+    let later = run(&project, &["--resume"]);
+    assert!(answers_of(&later, "lead").contains(&"done"), "{later:?}");
+}

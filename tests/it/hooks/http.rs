@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crewdeck::domain::hook::PermissionVerdict;
+use crewdeck::domain::hook::{HookCall, HookEvent, HookInput, PermissionVerdict, SessionEndReason};
 use serde_json::json;
 use wiremock::matchers::{body_partial_json, header, path};
 use wiremock::{Mock, MockServer, ResponseTemplate};
@@ -82,4 +82,102 @@ fn http_hooks_follow_the_same_rules() {
         assert!(found, "{route}: {:?}", outcome.problems);
     }
     assert_eq!(outcome.problems.len(), 6);
+}
+
+/// Returns an input of the event.
+fn sample(event: HookEvent) -> HookInput {
+    let call = || HookCall {
+        name: "bash".into(),
+        input: json!({"command": "ls"}),
+        id: "toolu_1".into(),
+    };
+    let task = || ("7".to_string(), "a".to_string(), "b".to_string());
+    match event {
+        HookEvent::SessionStart => HookInput::SessionStart {
+            source: "startup",
+            model: None,
+        },
+        HookEvent::SessionEnd => HookInput::SessionEnd {
+            reason: SessionEndReason::Other,
+        },
+        HookEvent::UserPromptSubmit => HookInput::UserPromptSubmit {
+            prompt: "hello".into(),
+        },
+        HookEvent::PreToolUse => HookInput::PreToolUse(call()),
+        HookEvent::PermissionRequest => HookInput::PermissionRequest(call()),
+        HookEvent::PostToolUse => HookInput::PostToolUse {
+            call: call(),
+            response: json!({}),
+            duration_ms: 1,
+        },
+        HookEvent::Stop => HookInput::Stop {
+            is_active: false,
+            last_message: "done".into(),
+        },
+        HookEvent::SubagentStop => HookInput::SubagentStop {
+            is_active: false,
+            last_message: "done".into(),
+            transcript_path: "/t".into(),
+        },
+        HookEvent::Notification => HookInput::Notification {
+            kind: "idle_prompt",
+            title: "t".into(),
+            message: "m".into(),
+        },
+        HookEvent::PreCompact => HookInput::PreCompact {
+            is_manual: true,
+            instructions: String::new(),
+        },
+        HookEvent::TaskCreated => {
+            let (id, subject, description) = task();
+            HookInput::TaskCreated {
+                id,
+                subject,
+                description,
+            }
+        }
+        HookEvent::TaskCompleted => {
+            let (id, subject, description) = task();
+            HookInput::TaskCompleted {
+                id,
+                subject,
+                description,
+            }
+        }
+        HookEvent::TeammateIdle => HookInput::TeammateIdle,
+        HookEvent::WorktreeCreate => HookInput::WorktreeCreate {
+            name: "task-7".into(),
+        },
+        HookEvent::WorktreeRemove => HookInput::WorktreeRemove { path: "/w".into() },
+    }
+}
+
+#[test]
+fn every_event_reaches_its_url_and_can_block() {
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let server = runtime.block_on(MockServer::start());
+    let block = json!({"decision": "block", "reason": "not now", "systemMessage": "look"});
+    let answer = ResponseTemplate::new(200).set_body_json(block);
+    runtime.block_on(Mock::given(path("/")).respond_with(answer).mount(&server));
+    let hooks: serde_json::Map<_, _> = HookEvent::ALL
+        .iter()
+        .map(|event| {
+            let hook = json!([{"hooks": [{"type": "http", "url": server.uri()}]}]);
+            (event.name().to_string(), hook)
+        })
+        .collect();
+    let setup = Setup::new(Project::new(), &hooks.into());
+    for event in HookEvent::ALL {
+        let input = sample(*event);
+        let outcome = setup.run(&input);
+        assert!(outcome.is_blocked(), "{}: {outcome:?}", event.name());
+        assert!(outcome.reason().contains("not now"), "{outcome:?}");
+        assert_eq!(outcome.messages, ["look"], "{}", event.name());
+        let received = runtime.block_on(server.received_requests()).unwrap();
+        let body: serde_json::Value = received.last().unwrap().body_json().unwrap();
+        assert_eq!(body, input.json(&setup.context()), "{}", event.name());
+        assert_eq!(body["hook_event_name"], event.name());
+    }
+    let received = runtime.block_on(server.received_requests()).unwrap();
+    assert_eq!(received.len(), HookEvent::ALL.len());
 }

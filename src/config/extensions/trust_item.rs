@@ -1,0 +1,83 @@
+//! What the user is asked to approve: a server or hook as the approval page and `crewdeck trust` show it.
+
+use crate::config::approvals::{ApprovedHook, SettingsDecision};
+
+// The texts that tell the user what an approved hook that has changed or is missing does until the user decides.
+pub(super) const HAS_CHANGED: &str = "approved earlier and changed since; until you approve or ignore it, it blocks what it guards; then it runs with your rights, outside of the sandbox";
+pub(super) const IS_MISSING: &str = "approved earlier, and its file does not declare it any more; until you approve or ignore that, it blocks what it guarded";
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum ItemKind {
+    Server,
+    Hook,
+}
+
+/// What has happened to an approved hook since its approval.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum HookChange {
+    /// The declaring file or a file that the hook runs has changed.
+    Changed,
+    /// The declaring file does not declare the hook any more.
+    Missing,
+}
+
+/// A server or hook that runs only after approval: one of the project, or the user's own server that would run files of
+/// the project.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TrustItem {
+    pub kind: ItemKind,
+    /// The name of the server, or the event, matcher and permission rule of the hook.
+    pub name: String,
+    /// The file that declares the server or hook; relative to the project directory if it is in the project.
+    pub file: String,
+    /// The position in the declaring file, counted from 0: of a server among the file's valid servers or among the
+    /// role's servers, of a hook among the file's hooks.
+    pub index: usize,
+    /// The command with its environment variables, or the URL with its headers, on one line and without control
+    /// characters.
+    pub runs: String,
+    /// A text that tells the user what the server or hook can do once it is approved.
+    pub effect: &'static str,
+    /// Whether the user declares the server. False if the project declares the server or hook.
+    pub is_own: bool,
+    /// The first of the project's files that it would use, if it is the user's own; empty if there are none.
+    pub own_uses: String,
+    /// The hash of the project directory, the content of the declaring file, the item's position and the content of the
+    /// files that its command names. `Err`: why it cannot be approved.
+    pub digest: Result<String, String>,
+    /// The user's decision about exactly this content, if there is one.
+    pub decision: Option<SettingsDecision>,
+    /// What an approval stores in addition to the digest; `Some` for a hook that can prevent something.
+    pub hook: Option<ApprovedHook>,
+    /// `Some` if the user approved the hook earlier and has not decided about its present content.
+    pub change: Option<HookChange>,
+}
+
+impl TrustItem {
+    /// Returns the kind, the name and the file of the server or hook, such as `Server git of .mcp.json`.
+    pub fn title(&self) -> String {
+        match self.kind {
+            ItemKind::Server => format!("Server {} of {}", self.name, self.file),
+            ItemKind::Hook => format!("Hook {} of {}", self.name, self.file),
+        }
+    }
+
+    /// Returns whether the server or hook can be approved and the user has not decided about it.
+    pub fn is_waiting(&self) -> bool {
+        self.decision.is_none() && self.digest.is_ok()
+    }
+
+    /// Returns a sentence with the command that approves the server or hook.
+    pub(super) fn remedy(&self) -> String {
+        match self.kind {
+            ItemKind::Server => format!(
+                "To review and approve it: crewdeck mcp approve {}",
+                self.name
+            ),
+            ItemKind::Hook if self.change == Some(HookChange::Missing) => {
+                "To confirm that it is gone: crewdeck trust".into()
+            }
+            ItemKind::Hook => "To review and approve it: crewdeck trust".into(),
+        }
+    }
+}

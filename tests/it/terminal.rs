@@ -207,9 +207,9 @@ fn sigterm_restores_the_terminal() {
 }
 
 /// Starts the program given as arguments in a terminal that does not control it, prints its process id once the lead is
-/// idle, and closes the terminal.
+/// idle and nothing more is drawn, and closes the terminal.
 const LOSE_TERMINAL: &str = r#"
-import fcntl, os, pty, struct, subprocess, sys, termios
+import fcntl, os, pty, select, struct, subprocess, sys, termios
 terminal, side = pty.openpty()
 fcntl.ioctl(side, termios.TIOCSWINSZ, struct.pack("HHHH", 35, 120, 0, 0))
 program = subprocess.Popen(sys.argv[1:], stdin=side, stdout=side, stderr=side, start_new_session=True)
@@ -217,6 +217,8 @@ os.close(side)
 shown = b""
 while b"idle" not in shown:
     shown += os.read(terminal, 4096)
+while select.select([terminal], [], [], 1)[0]:
+    os.read(terminal, 4096)
 print(program.pid, flush=True)
 "#;
 

@@ -170,7 +170,7 @@ fn reason(status: &ServerStatus) -> String {
         ServerState::NeedsLogin => {
             "it needs a login: open /mcp in the dashboard, and log in there".into()
         }
-        ServerState::WaitsForApproval => "it is not approved: crewdeck mcp approve".into(),
+        ServerState::WaitsForApproval => "it is not approved: run `crewdeck mcp approve`".into(),
         ServerState::Starting | ServerState::Idle | ServerState::Ready | ServerState::Disabled => {
             "it was not ready in time".into()
         }

@@ -36,7 +36,6 @@ mod signals;
 pub mod supervisor;
 mod team_size;
 mod theme;
-mod time_zone;
 mod trust;
 mod unfinished_work;
 mod viewer_session;

@@ -5,19 +5,19 @@ use std::path::Path;
 use anyhow::{Context, Result, bail};
 use crossterm::event::{Event as Input, EventStream, KeyEventKind};
 use futures::StreamExt;
-use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::external_program::ExternalProgram;
 use super::frame_limiter::{FrameCause, FrameLimiter};
 use super::pictures::PictureLoader;
+use super::signals::{Signalled, Signals};
 use super::{
     block_on, describe_error, export, inputs, keys, mouse, now, resume, root, settings, theme,
-    time_zone,
 };
 use crate::cli::GlobalOptions;
 use crate::config::Settings;
+use crate::store::local_time_zone;
 use crate::ui::replay::Player;
 use crate::ui::terminal::{COPY_TOO_LONG, Screen};
 use crate::ui::{Effect, Msg, Theme, UiState, ViewCache, begin_replay, draw, next_tick, update};
@@ -42,15 +42,11 @@ pub fn main(global: &GlobalOptions, session: Option<&str>) -> Result<u8> {
 
 async fn play(root: &Path, player: Player, settings: &Settings) -> Result<()> {
     let keymap = keys::keymap(settings)?;
-    let mut signals = ReplaySignals {
-        interrupt: signal(SignalKind::interrupt())?,
-        terminate: signal(SignalKind::terminate())?,
-        hangup: signal(SignalKind::hangup())?,
-    };
+    let mut signals = Signals::listen()?;
     let mut screen = Screen::enter()
         .context("the replay needs a terminal (the raw journals are in .crewdeck/sessions)")?;
     let (width, height) = screen.size()?;
-    let mut state = UiState::new(width, height, time_zone::local());
+    let mut state = UiState::new(width, height, local_time_zone());
     begin_replay(&mut state, player);
     state.set_keymap(keymap);
     let depth = theme::color_depth();
@@ -79,9 +75,7 @@ async fn play(root: &Path, player: Player, settings: &Settings) -> Result<()> {
         let mut cause = FrameCause::Event;
         let messages = tokio::select! {
             biased;
-            _ = signals.terminate.recv() => return Ok(()),
-            _ = signals.hangup.recv() => return Ok(()),
-            _ = signals.interrupt.recv() => return Ok(()),
+            _ = signals.any() => return Ok(()),
             input = keys.next() => {
                 cause = FrameCause::Key;
                 let Some(input) = input else { return Ok(()) };
@@ -162,19 +156,13 @@ fn export_conversation(root: &Path, path: &str, text: &str, state: &mut UiState)
     }
 }
 
-struct ReplaySignals {
-    interrupt: Signal,
-    terminate: Signal,
-    hangup: Signal,
-}
-
 /// Gives the terminal to an external program until the program ends. Returns false if a signal ends the replay. The
 /// terminal is then not set up for the replay again.
 async fn run_program(
     screen: &mut Screen,
     state: &mut UiState,
     program: ExternalProgram,
-    signals: &mut ReplaySignals,
+    signals: &mut Signals,
 ) -> Result<bool> {
     screen.restore_terminal()?;
     let stop = CancellationToken::new();
@@ -184,13 +172,11 @@ async fn run_program(
     let done = loop {
         tokio::select! {
             done = &mut running => break done,
-            _ = signals.terminate.recv() => stop.cancel(),
-            _ = signals.hangup.recv() => stop.cancel(),
-            _ = signals.interrupt.recv() => {
-                if is_over_by_interrupt {
-                    break Ok(None);
-                }
-            }
+            signal = signals.any() => match signal {
+                Signalled::End => stop.cancel(),
+                Signalled::Interrupt if is_over_by_interrupt => break Ok(None),
+                Signalled::Interrupt => {}
+            },
         }
     };
     if stop.is_cancelled() {

@@ -1,8 +1,11 @@
-//! Listens for the signals that end the dashboard. When the dashboard restarts, it takes over the listeners, so that no
-//! signal is lost.
+//! Listens for the signals that end the dashboard, and for the loss of its terminal. When the dashboard restarts, it
+//! takes over the listeners, so that no signal is lost.
 
 use std::io;
+use std::os::fd::{AsFd, OwnedFd};
 
+use tokio::io::Interest;
+use tokio::io::unix::AsyncFd;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 /// What a received signal requests.
@@ -11,17 +14,18 @@ pub enum Signalled {
     /// SIGINT, sent by Ctrl+c. While an external program uses the terminal, the signal is for that program and does not
     /// end crewdeck.
     Interrupt,
-    /// SIGTERM or SIGHUP. crewdeck must end.
+    /// SIGTERM, SIGHUP or the loss of the terminal. crewdeck must end.
     End,
 }
 
-/// Listens for the signals that end the dashboard.
+/// Listens for the signals that end the dashboard, and for the loss of its terminal.
 pub struct Signals {
     terminate: Signal,
     /// Receives SIGINT. While the dashboard is shown, Ctrl+c arrives as a key and sends no signal. During the shutdown,
     /// Ctrl+c sends SIGINT; because this listener receives it, the process does not end before all state is saved.
     interrupt: Signal,
     hangup: Signal,
+    terminal: Terminal,
 }
 
 impl Signals {
@@ -34,6 +38,7 @@ impl Signals {
             terminate: signal(SignalKind::terminate())?,
             interrupt: signal(SignalKind::interrupt())?,
             hangup: signal(SignalKind::hangup())?,
+            terminal: Terminal::of_stdin(),
         })
     }
 
@@ -43,6 +48,36 @@ impl Signals {
             _ = self.interrupt.recv() => Signalled::Interrupt,
             _ = self.terminate.recv() => Signalled::End,
             _ = self.hangup.recv() => Signalled::End,
+            () = self.terminal.lost() => Signalled::End,
         }
+    }
+}
+
+/// Reports the loss of the terminal. The kernel sends SIGHUP only to the session that the terminal controls: a crewdeck
+/// that was started in a session of its own gets none, and the key reader would then read the end of input for ever.
+struct Terminal(Option<AsyncFd<OwnedFd>>);
+
+impl Terminal {
+    /// Watches the terminal at standard input. Watches nothing if standard input is no terminal or cannot be watched.
+    fn of_stdin() -> Terminal {
+        // A watch for urgent data never wakes up for keys, but always for a hang-up.
+        #[cfg(target_os = "linux")]
+        if let Ok(terminal) = io::stdin().as_fd().try_clone_to_owned() {
+            return Terminal(AsyncFd::register_with_interest(terminal, Interest::PRIORITY).ok());
+        }
+        Terminal(None)
+    }
+
+    async fn lost(&self) {
+        #[cfg(target_os = "linux")]
+        if let Some(terminal) = &self.0 {
+            while let Ok(mut guard) = terminal.ready(Interest::PRIORITY).await {
+                if guard.ready().is_read_closed() {
+                    return;
+                }
+                guard.clear_ready();
+            }
+        }
+        std::future::pending::<()>().await;
     }
 }

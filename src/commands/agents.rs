@@ -90,7 +90,7 @@ fn show(role: &AgentRole) -> String {
         out.push(format!("MCP servers: {}", joined(&names)));
     }
     if let Some(most) = role.rounds_max {
-        out.push(format!("model calls in one turn: {most}"));
+        out.push(format!("model calls in one turn: at most {most}"));
     }
     if let Some(color) = word(role.color.and_then(|c| serde_json::to_value(c).ok())) {
         out.push(format!("color: {color}"));

@@ -69,7 +69,8 @@ impl OfferLists {
         }
     }
 
-    /// Lists a server again because its lists or its state changed. Does nothing before the user has asked.
+    /// Fetches the prompts and resources of `server` again, because they or its state changed. Does nothing until the
+    /// user has asked for prompts or resources.
     pub fn changed(&self, pool: &ServerPool, server: &str) {
         let mut wanted = lock(&self.wanted);
         let Some(wanted) = wanted.as_mut() else {

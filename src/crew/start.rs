@@ -12,9 +12,10 @@ use crate::domain::graph::{BoardDelta, TaskGraph};
 use crate::domain::timestamp::Timestamp;
 use crate::domain::worktree::MergePolicy;
 use crate::protocol::event::{BoardEvent, CrewEvent, EventKind, NoticeLevel};
-use crate::store::{Board, StoreError, TaskSet, Worktrees};
+use crate::store::{Board, StoreError, TaskSet, Worktrees, local_time_zone};
 
-/// Maximum time that the start of a crew waits for the facts about the machine and the project.
+/// Maximum time that the start of a crew waits for the facts about machine and project that the lead's system prompt
+/// contains.
 const LOOK_TIME: Duration = Duration::from_secs(1);
 
 /// A check, running in the background, of whether worktrees can be used in the project directory.
@@ -54,8 +55,8 @@ pub fn start_git_check(parts: &CrewParts) -> Option<GitCheck> {
 
 /// Starts to collect the facts about the machine and the project, for the system prompts.
 pub fn start_environment(parts: &CrewParts) -> JoinHandle<Environment> {
-    let (root, date) = (parts.root.clone(), day((parts.clock)()));
-    tokio::task::spawn_blocking(move || crate::store::environment(&root, date))
+    let (root, now) = (parts.root.clone(), (parts.clock)());
+    tokio::task::spawn_blocking(move || crate::store::environment(&root, day(now)))
 }
 
 /// Waits for the facts about the machine and the project, which the lead's system prompt needs. Returns no facts if
@@ -65,14 +66,11 @@ pub async fn environment(seen: JoinHandle<Environment>) -> Environment {
     seen.ok().and_then(Result::ok).unwrap_or_default()
 }
 
-/// Returns the date of a point in time in the system's time zone, such as `2026-11-22`.
+/// Returns the date of a point in time in the local time zone, such as `2026-11-22`. Blocks while it reads the zone.
 fn day(time: Timestamp) -> String {
     #[allow(clippy::cast_possible_truncation)] // seconds since 1970 fit into i64
     let second = jiff::Timestamp::from_second(time.0 as i64).unwrap_or_default();
-    second
-        .to_zoned(jiff::tz::TimeZone::system())
-        .date()
-        .to_string()
+    second.to_zoned(local_time_zone()).date().to_string()
 }
 
 /// Waits for the result of the git check. `asked` is `None` if worktrees are switched off; the result then has no

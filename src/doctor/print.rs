@@ -116,7 +116,7 @@ fn summary(findings: &[Finding]) -> String {
     match fixes {
         0 => summary,
         fixes => {
-            format!("{summary} crewdeck doctor --mend fixes {fixes} of them; no work is lost.")
+            format!("{summary} `crewdeck doctor --mend` fixes {fixes} of them and loses no work.")
         }
     }
 }
@@ -157,7 +157,7 @@ mod tests {
              \x20                → set one\n\
              \x20                → or another\n\
              \n\
-             1 failed, 1 warning. crewdeck doctor --mend fixes 1 of them; no work is lost."
+             1 failed, 1 warning. `crewdeck doctor --mend` fixes 1 of them and loses no work."
         );
         assert_eq!(
             failure(&findings).unwrap(),

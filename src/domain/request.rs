@@ -122,7 +122,7 @@ pub struct Request {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Decision {
     pub id: RequestId,
-    /// The kind of request that the approver decided on. Must match the request.
+    /// The kind of the answered request. The answer is refused if the pending request is of another kind.
     pub kind: RequestKind,
     /// The target of the request that the approver decided on. Must match the request.
     pub target: Name,

@@ -9,7 +9,7 @@ use crate::domain::text::{clip, escape_control_chars, one_line};
 const REPEATS_MAX: u32 = 3;
 /// Maximum number of counts that are stored, one for each hook and action. If there are more, all counts are reset.
 const COUNTED_MAX: usize = 1024;
-/// Maximum length, in characters, of a hook's reason in the question for the user.
+/// Maximum length, in characters, of a hook's reason in the question that the user gets after repeated blocks.
 const REASON_MAX: usize = 300;
 
 /// The number of consecutive blocks. The key is the position of the hook and the action's

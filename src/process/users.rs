@@ -8,7 +8,8 @@ use std::path::Path;
 pub enum GitUse {
     /// No git process uses the folders.
     None,
-    /// No visible git process uses the folders. Processes of other users or namespaces may be invisible.
+    /// No visible git process uses one of the given folders. Processes of other user accounts or namespaces may be
+    /// invisible.
     NoneShown,
     /// The git process with this id uses a folder. Also returned for a git process of another user, because its working
     /// directory is not visible.

@@ -35,6 +35,7 @@ mod roster;
 mod skills;
 mod take_task;
 mod team_presets;
+mod time_zone;
 mod transcript;
 pub mod walk;
 pub mod watch;
@@ -73,6 +74,7 @@ pub use roster::Roster;
 pub use skills::{LoadedSkill, Skills, SkillsFingerprint};
 pub use take_task::take_task;
 pub use team_presets::team_preset;
+pub use time_zone::local_time_zone;
 pub use transcript::{AppendResult, LoadedTranscript, TranscriptFile, last_subagent, sessions};
 pub use worktrees::{
     BranchSnapshot, Debris, NewWorktree, OrphanKind, OrphanWorktree, ScanMode, WorktreeList,

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
+use crate::common::limited_resources::wait_until;
 use crate::common::pty::Screen;
 
 const ALT_W: &str = "\x1bw";
@@ -203,6 +204,42 @@ fn sigterm_restores_the_terminal() {
             .any(|n| n.starts_with("crewdeck-demo-")),
         "{entries_after:?}"
     );
+}
+
+/// Starts the program given as arguments in a terminal that does not control it, prints its process id once the lead is
+/// idle and nothing more is drawn, and closes the terminal.
+const LOSE_TERMINAL: &str = r#"
+import fcntl, os, pty, select, struct, subprocess, sys, termios
+terminal, side = pty.openpty()
+fcntl.ioctl(side, termios.TIOCSWINSZ, struct.pack("HHHH", 35, 120, 0, 0))
+program = subprocess.Popen(sys.argv[1:], stdin=side, stdout=side, stderr=side, start_new_session=True)
+os.close(side)
+shown = b""
+while b"idle" not in shown:
+    shown += os.read(terminal, 4096)
+while select.select([terminal], [], [], 1)[0]:
+    os.read(terminal, 4096)
+print(program.pid, flush=True)
+"#;
+
+#[test]
+fn lost_terminal_ends_the_dashboard_without_a_signal() {
+    let home = tempfile::tempdir().unwrap();
+    let mut command = Command::new("python3");
+    command.args(["-c", LOSE_TERMINAL, env!("CARGO_BIN_EXE_crewdeck")]);
+    command.args(script_args(home.path(), "  - say: hello\n"));
+    command.current_dir(home.path()).env("HOME", home.path());
+    command
+        .env("TERM", "xterm-256color")
+        .env("TMPDIR", home.path());
+    let out = command.output().unwrap();
+    let pid = String::from_utf8(out.stdout).unwrap().trim().to_string();
+    assert!(!pid.is_empty(), "{}", String::from_utf8_lossy(&out.stderr));
+    let stat = Path::new("/proc").join(pid).join("stat");
+    // An ended process whose new parent has not asked for its status has the state Z.
+    wait_until("the end of the dashboard", || {
+        std::fs::read_to_string(&stat).map_or(true, |stat| stat.contains(") Z "))
+    });
 }
 
 /// Adds a task that no teammate can claim, from another process.

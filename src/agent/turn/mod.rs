@@ -135,7 +135,7 @@ impl Turn {
         }
     }
 
-    /// Returns the turn with `messages` as its conversation. They must be valid by [`crate::domain::chat::validate`].
+    /// Returns the turn with `messages` as its conversation. They must pass [`crate::domain::chat::validate`].
     #[must_use]
     pub fn with_messages(self, messages: Vec<Message>) -> Turn {
         Turn {

@@ -27,9 +27,7 @@ use super::files::FileFinder;
 use super::frame_limiter::FrameCause;
 use super::pictures::PictureLoader;
 use super::signals::Signals;
-use super::{
-    inputs, keys, model_setup, mouse, now, resume, saved_layout, secrets, theme, time_zone, until,
-};
+use super::{inputs, keys, model_setup, mouse, now, resume, saved_layout, secrets, theme, until};
 use crate::cli::GlobalOptions;
 use crate::config::extensions::ApprovalRequest;
 use crate::domain::hook::SessionEndReason;
@@ -37,6 +35,7 @@ use crate::domain::ids::Name;
 use crate::domain::notification::NotifyMethod;
 use crate::protocol::event::{EventKind, NoticeLevel};
 use crate::protocol::{Command, Event, EventReceiver, EventSender, SentCommand, bus};
+use crate::store::local_time_zone;
 use crate::ui::notifier::WindowFocus;
 use crate::ui::terminal::Screen;
 use crate::ui::{
@@ -98,7 +97,7 @@ impl Dashboard {
         // Remove images that an earlier session in this terminal may have left on the screen.
         screen.remove_images()?;
         let (width, height) = screen.size()?;
-        let mut state = UiState::new(width, height, time_zone::local());
+        let mut state = UiState::new(width, height, local_time_zone());
         if let Some(kinds) = &blueprint.settings.notify_about {
             state.set_notify_kinds(kinds);
         }

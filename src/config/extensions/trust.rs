@@ -70,7 +70,8 @@ pub struct NewItem {
     pub index: usize,
     pub runs: String,
     pub effect: &'static str,
-    /// Whether the user declares the server. It then needs approval only if it would run files of the project.
+    /// Whether the server is declared in the user's own settings. It then needs approval only if it would run files of
+    /// the project.
     pub is_own: bool,
     pub command: CommandWords,
     /// The directory in which the server or hook starts.

@@ -39,7 +39,10 @@ pub fn run(context: &DoctorContext) -> Vec<Finding> {
         Err(StoreError::Git(
             GitError::Missing | GitError::TooOld(_) | GitError::NoRepository(_) | GitError::Bare(_),
         )) => {
-            vec![Finding::ok(CHECK, "none: see the check git above")]
+            vec![Finding::ok(
+                CHECK,
+                "not checked: the check \"git\" above says why",
+            )]
         }
         Err(error) => vec![super::unreadable(CHECK, &error)],
     }

@@ -60,7 +60,7 @@ pub enum GraphError {
         open: TaskId,
     },
     /// The task has no owner from whom the user could take it.
-    #[error("task {0} has no owner: it is already on the board")]
+    #[error("task {0} has no owner: agents can already claim it")]
     NoOwner(TaskId),
     /// The user took the task away from the agent that now wants to complete it.
     #[error("the user took task {0} away from you: leave it to its next owner")]

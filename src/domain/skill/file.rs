@@ -21,7 +21,7 @@ pub enum SkillError {
     Front(#[from] FrontMatterError),
     /// The name of the skill is not valid. It is the value of the field `name` or, without that field, the name of the
     /// folder.
-    #[error("line {line}: {name:?} is not a valid name: set name: to {NAME_FORM}")]
+    #[error("line {line}: {name:?} is not a valid name: set `name` to {NAME_FORM}")]
     Name {
         /// The line of the `name` field, or the first line of the front matter if there is no such field.
         line: usize,

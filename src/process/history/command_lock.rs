@@ -64,7 +64,7 @@ pub(super) fn leave_note(dir: &Folder, transferred: &TransferReport) -> io::Resu
     dir.write(NOTES, &format!("{text}{note}\n"))
 }
 
-/// Returns the stored notes of earlier transfers, and deletes them.
+/// Returns the notes that earlier transfers of git changes left for the next one, and deletes them.
 pub(super) fn take_notes(dir: &Folder) -> io::Result<Option<String>> {
     let text = dir.read(NOTES, FILE_MAX)?;
     if text.is_some() {

@@ -99,7 +99,7 @@ pub enum AgentEvent {
     UsageChanged {
         /// All tokens that the agent has used so far.
         total: Usage,
-        /// Number of tokens of the conversation, which must fit into the model's context window.
+        /// Number of tokens in the conversation. All of them must fit into the model's context window.
         context: u64,
         /// Size of the context window in tokens, if known.
         window: Option<u64>,

@@ -1,6 +1,6 @@
 //! Reports the merge status of the worktrees' branches, and which of these branches have changed since the last scan.
 //!
-//! The status comes from git, so that it includes merges that the user made or took back. Squashed and rebased branches
+//! The status comes from git, so that it includes merges that the user made or undid. Squashed and rebased branches
 //! are recognized by their content. The worktree registry only records the merge commits that crewdeck has created.
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -310,7 +310,7 @@ fn find(args: &[Word], dir: &CommandDir<'_>) -> Option<String> {
         .iter()
         .any(|a| a.text.starts_with("-fprint") || a.text == "-fls")
     {
-        return Some("find writes its result to a file".into());
+        return Some("`find` writes its result to a file".into());
     }
     let starts = |a: &Word| {
         ["-exec", "-execdir", "-ok", "-okdir", "-x", "-X", "--exec"].contains(&a.text.as_str())

@@ -107,7 +107,8 @@ pub fn offered(
     out
 }
 
-/// Returns whether the permissions `scopes` cover all of `asked`, the simple commands of `command` that need approval.
+/// Returns whether the permissions `scopes` cover all of `asked`. `asked` holds those simple commands of `command` that
+/// need approval.
 pub fn cover(
     scopes: &[PermissionScope],
     command: &str,

@@ -74,7 +74,7 @@ impl SessionRole {
                 "You can answer requests, write, change the board and merge, but not stop agents. When the crew's process ends, it continues here",
                 "You can answer, write and merge. If the crew's process ends, it continues here",
                 "You can answer, write and merge, not stop agents",
-                "You can answer, write and merge",
+                "You can answer requests and merge",
             ]),
             SessionRole::Taken(Some(id)) => vec![
                 format!(

@@ -52,7 +52,7 @@ pub enum NodeOverflow {
     /// Truncated to one row.
     #[default]
     Cut,
-    /// Wrapped to at most this many rows, limited by [`ROWS_MAX`].
+    /// The node's text is wrapped to this many rows, but never to more than [`ROWS_MAX`].
     Wrapped(usize),
 }
 

@@ -167,7 +167,7 @@ mod tests {
             let causes = problems::problems(&state).into_iter().map(|p| p.cause);
             seen.push((now.0 - BEGUN, causes.collect::<Vec<_>>().concat()));
         }
-        let cause = |m| format!("lead has not read 1 message, the oldest for {m}m");
+        let cause = |m| format!("lead has not read 1 message; the oldest has waited {m}m");
         let expected = [(300.0, 5), (360.0, 6), (420.0, 7), (480.0, 8)];
         assert_eq!(seen, expected.map(|(at, m)| (at, cause(m))));
         // Without the popup, the screen shows no age.

@@ -80,7 +80,7 @@ pub fn tips() -> Vec<Tip> {
         tip(
             vec![demo(), idle_lead()],
             "esc",
-            "The lead is idle: i writes to it",
+            "The lead is idle: press i to write to it",
         )
         .does("i", |state, _| state.focus == Focus::Composer),
         tip(

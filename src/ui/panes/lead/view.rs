@@ -132,7 +132,7 @@ fn welcome(app: &App) -> String {
     let help = |context| app.prefs.keymap.key(context, Action::Help);
     let mut text = format!(
         "Say what you want done. The lead plans it, writes tasks on the board and spawns teammates for them.\n\n\
-         Press {} for the keys, {} while you write.",
+         Press {} to see the keys; while you write, press {}.",
         help(Context::Panes),
         help(Context::Everywhere),
     );

@@ -126,7 +126,8 @@ fn long_status_message_wraps() {
     assert!(last.contains("   reading them.   a approve"), "{text}");
     assert!(last.contains("? help"), "{text}");
     let above = rows.next().unwrap_or_default();
-    let said = "▲ 2922 characters of comments are folded. Press a again to approve without ";
+    let said =
+        "▲ 2922 characters of the command's comments are hidden. Press a again to approve without ";
     assert!(above.contains(said), "{text}");
 }
 

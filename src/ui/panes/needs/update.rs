@@ -105,10 +105,12 @@ impl NeedsPane {
         }
         if reading.folded + reading.cut > 0 && self.warned_incomplete.as_ref() != Some(id) {
             let what = match (reading.cut, reading.folded) {
-                (0, folded) => format!("{folded} characters of comments are folded"),
-                (cut, 0) => format!("Too long to show: {cut} bytes in the middle are cut"),
+                (0, folded) => {
+                    format!("{folded} characters of the command's comments are hidden")
+                }
+                (cut, 0) => format!("Too long to show: {cut} bytes in the middle are hidden"),
                 (cut, folded) => {
-                    format!("{cut} bytes are cut and {folded} characters of comments are folded")
+                    format!("{cut} bytes and {folded} characters of comments are hidden")
                 }
             };
             let yes = app.prefs.keymap.key(NEEDS, Action::Approve);

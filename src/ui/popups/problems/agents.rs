@@ -82,7 +82,7 @@ fn agent(app: &App, name: &Name) -> Option<Problem> {
         Activity::Stuck { why } => (
             ProblemSeverity::Stuck,
             format!("{name} is stuck: {}", one_line(&why)),
-            "{panes.focus_team}, then {team.nudge} nudges it; {team.open}, then {panes.compose} writes to it",
+            "{panes.focus_team}, then {team.nudge} asks for its status; or {team.open}, then {panes.compose} to write to it",
         ),
         Activity::Backoff { cause, .. } => (
             ProblemSeverity::Waits,
@@ -103,7 +103,7 @@ fn agent(app: &App, name: &Name) -> Option<Problem> {
             (
                 ProblemSeverity::Stuck,
                 format!("{name} is stalled: {doing} for {}", age(passed)),
-                "{panes.focus_team}, then {team.nudge} nudges it; {everywhere.interrupt} stops the shown agent",
+                "{panes.focus_team}, then {team.nudge} asks for its status; {everywhere.interrupt} stops the shown agent",
             )
         }
         // An agent that needs the user has an open request, and the request is listed as a problem.

@@ -67,10 +67,10 @@ pub fn problems(app: &App) -> Vec<Problem> {
         (passed >= STALLED_AFTER && since.0 > 0.0).then(|| Problem {
             severity: ProblemSeverity::Stuck,
             cause: format!(
-                "{to} has not read {messages}, the oldest for {}",
+                "{to} has not read {messages}; the oldest has waited {}",
                 age(passed)
             ),
-            help: "{panes.focus_team}, then {team.nudge} nudges it; {panes.focus_inbox}, then {inbox.open} opens them",
+            help: "{panes.focus_team}, then {team.nudge} asks for its status; {panes.focus_inbox}, then {inbox.open} opens them",
         })
     })
     .collect()

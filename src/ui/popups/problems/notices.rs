@@ -44,7 +44,7 @@ fn file(model: &CrewModel, line: &LogLine) -> Option<Problem> {
                 r.starts_with(UNREADABLE_TEXT.0) || r.starts_with(UNREADABLE_TEXT.1)
             })
         });
-        return (!is_over).then(|| problem("crewdeck doctor checks the files"));
+        return (!is_over).then(|| problem("run `crewdeck doctor` to check the files"));
     }
     let is_damaged = line.words.contains(DAMAGED);
     is_damaged.then(|| {

@@ -55,7 +55,7 @@ fn problems_are_listed_with_their_causes() {
             ),
             (
                 ProblemSeverity::Stuck,
-                "carol has not read 1 message, the oldest for 6m".into()
+                "carol has not read 1 message; the oldest has waited 6m".into()
             ),
         ]
     );
@@ -233,7 +233,7 @@ fn unread_messages_are_problems() {
         [(ProblemSeverity::Stuck, dave.into())]
     );
     wait(&mut state, 400);
-    let alice = "alice has not read 2 messages, the oldest for 6m";
+    let alice = "alice has not read 2 messages; the oldest has waited 6m";
     let expected = [
         (ProblemSeverity::Stuck, alice.into()),
         (ProblemSeverity::Stuck, dave.into()),

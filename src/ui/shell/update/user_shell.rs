@@ -13,7 +13,7 @@ pub fn run(app: &mut App, command: &str, out: &mut Vec<Effect>) {
         app.say("Write a command after !");
     } else if let Some(parent) = agent.parent() {
         let text =
-            format!("Subagents have no shell. Open {parent} to run a command where it works.");
+            format!("Subagents have no shell. Open {parent} to run a command in the same folder.");
         app.warn(text);
     } else if app.runs_command(&agent) {
         let text = "A command is still running here: wait for its end or stop it.";

@@ -4,16 +4,15 @@ use std::path::Path;
 
 use jiff::tz::TimeZone;
 
-use crate::store::regular_file;
+use super::regular_file;
 
 const LOCAL: &str = "/etc/localtime";
 /// Maximum number of bytes to read from [`LOCAL`]. Even the largest time zone files have only a few thousand bytes.
 const LOCAL_MAX: u64 = 64 * 1024;
 
 /// Returns the local time zone, which is read from [`LOCAL`]. If `TZ` is set or this file cannot be read, the zone is
-/// looked up by name. That lookup reads the whole folder of time zones and would take a third of the time to the first
-/// frame.
-pub fn local() -> TimeZone {
+/// looked up by name. That lookup reads the whole folder of time zones, which takes milliseconds.
+pub fn local_time_zone() -> TimeZone {
     let named = std::env::var_os("TZ").is_some();
     if named {
         return TimeZone::system();

@@ -2,8 +2,11 @@
 //! takes over the listeners, so that no signal is lost.
 
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+#[cfg(target_os = "linux")]
+use std::os::fd::AsFd;
+use std::os::fd::OwnedFd;
 
+#[cfg(target_os = "linux")]
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -60,10 +63,13 @@ struct Terminal(Option<AsyncFd<OwnedFd>>);
 impl Terminal {
     /// Watches the terminal at standard input. Watches nothing if standard input is no terminal or cannot be watched.
     fn of_stdin() -> Terminal {
-        // A watch for urgent data never wakes up for keys, but always for a hang-up.
         #[cfg(target_os = "linux")]
         if let Ok(terminal) = io::stdin().as_fd().try_clone_to_owned() {
-            return Terminal(AsyncFd::register_with_interest(terminal, Interest::PRIORITY).ok());
+            // A watch for urgent data never wakes up for keys, but always for a hang-up. The function is deprecated for
+            // types whose descriptor can change or close early. `OwnedFd` is none of them, and the new function is
+            // `unsafe`.
+            #[allow(deprecated)]
+            return Terminal(AsyncFd::with_interest(terminal, Interest::PRIORITY).ok());
         }
         Terminal(None)
     }

@@ -103,7 +103,7 @@ fn project_cannot_replace_a_role_of_the_user() {
     let catalog = read(dir);
     let auditor = catalog.resolve("auditor").unwrap().unwrap();
     assert_eq!(auditor.source, RoleSource::User);
-    assert!(!auditor.tools.permits("bash"));
+    assert!(!auditor.tools.permits("bash", ToolUse::Work));
     let told: Vec<(&str, &str)> = catalog
         .broken
         .iter()

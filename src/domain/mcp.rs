@@ -199,8 +199,8 @@ pub fn matches_tool(pattern: &str, tool: &str) -> bool {
     };
     // The name of a tool may contain `__`, so `__*` is only appended to a pattern that names no tool.
     let names_server = !rest.contains("__");
-    matches(pattern.as_bytes(), tool.as_bytes())
-        || (names_server && matches(format!("{pattern}__*").as_bytes(), tool.as_bytes()))
+    matches_wildcards(pattern.as_bytes(), tool.as_bytes())
+        || (names_server && matches_wildcards(format!("{pattern}__*").as_bytes(), tool.as_bytes()))
 }
 
 /// Returns whether `pattern` may match the name of a tool of `server`.
@@ -217,7 +217,7 @@ pub fn matches_server(pattern: &str, server: &str) -> bool {
 
 /// Returns whether `pattern` matches all of `text`. `*` stands for any bytes. The run time is at most proportional to
 /// the product of the lengths of both.
-fn matches(pattern: &[u8], text: &[u8]) -> bool {
+pub(super) fn matches_wildcards(pattern: &[u8], text: &[u8]) -> bool {
     let (mut at, mut from) = (0, 0);
     // The position of the last `*` in `pattern`, and the end of the part of `text` that the `*` currently stands for.
     let mut star: Option<(usize, usize)> = None;
@@ -266,7 +266,7 @@ pub fn tool_name(server: &str, tool: &str) -> String {
     format!("{}{mark}", &clean[..kept])
 }
 
-fn is_name_byte(byte: u8) -> bool {
+pub(super) fn is_name_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-')
 }
 

@@ -44,6 +44,15 @@ pub enum ServerTransport {
     },
 }
 
+/// The OAuth client as which the user logs in to a server over HTTP.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct OAuthClient {
+    /// The id of a client that is registered with the server. With `None`, crewdeck registers a client itself.
+    pub id: Option<String>,
+    /// The port of `http://localhost:PORT/callback`, to which the login page returns. With `None`, any free port.
+    pub callback_port: Option<u16>,
+}
+
 /// The configuration of one server. Environment variables in it are already replaced by their values.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServerConfig {
@@ -57,6 +66,9 @@ pub struct ServerConfig {
     pub transport: ServerTransport,
     /// Maximum time that a call may take without a progress report; `None` for the default of 60 s.
     pub call_timeout: Option<Duration>,
+    /// Maximum time from the start until the server has sent its list of tools; `None` for the default of 30 s.
+    pub start_timeout: Option<Duration>,
+    pub oauth: OAuthClient,
     /// Whether the server starts with the crew and its tools are always defined in the requests of agents that may use
     /// them. If false, the server starts before the first model call of such an agent, and its tools may be deferred.
     pub is_always_loaded: bool,

@@ -73,9 +73,12 @@ fn rules(has_servers: bool) -> String {
         )
         .unwrap();
     }
-    let call = |n| match has_servers {
-        true => format!("{{ tool: mcp__s{n}__echo, input: {{ text: hello }} }}"),
-        false => "{ tool: glob, input: { pattern: '*' } }".to_string(),
+    let call = |n| {
+        if has_servers {
+            format!("{{ tool: mcp__s{n}__echo, input: {{ text: hello }} }}")
+        } else {
+            "{ tool: glob, input: { pattern: '*' } }".to_string()
+        }
     };
     let calls: Vec<String> = (0..SERVERS).map(call).collect();
     for n in 0..AGENTS {
@@ -116,11 +119,16 @@ fn first_screen(without: &Path, with: &Path) {
 /// Compares the number of threads before the first message, and the length of the first request.
 fn first_request(without: &Path, with: &Path) {
     let threads = [without, with].map(|root| {
-        let screen = Screen::start(root, SIZE.0, SIZE.1, ARGS);
+        let mut screen = Screen::start(root, SIZE.0, SIZE.1, ARGS);
         screen.wait_for("Subject 1 ");
         settle(&screen);
+        // Threads for blocking work end after 10 s without work.
+        std::thread::sleep(Duration::from_secs(12));
         let tasks = format!("/proc/{}/task", screen.pid());
-        std::fs::read_dir(tasks).unwrap().count()
+        let threads = std::fs::read_dir(tasks).unwrap().count();
+        screen.send("\u{3}\u{3}q");
+        screen.wait_for_exit();
+        threads
     });
     report(
         &format!("idle threads with {SERVERS} servers that are not used"),
@@ -171,11 +179,22 @@ fn request_length(root: &Path, args: &[&str]) -> usize {
         .stderr(Stdio::null())
         .spawn()
         .unwrap();
+    listener.set_nonblocking(true).unwrap();
+    let until = Instant::now() + WITHIN;
     let length = loop {
-        let length = body_length(listener.accept().unwrap().0);
-        if length > 0 {
-            break length;
+        if let Ok((stream, _)) = listener.accept() {
+            stream.set_nonblocking(false).unwrap();
+            let length = body_length(stream);
+            if length > 0 {
+                break length;
+            }
         }
+        let ended = child.try_wait().unwrap();
+        assert!(
+            ended.is_none() && Instant::now() < until,
+            "no request: {ended:?}"
+        );
+        std::thread::sleep(Duration::from_millis(5));
     };
     child.kill().unwrap();
     child.wait().unwrap();

@@ -62,7 +62,7 @@ fn words_of(tool: &McpTool) -> String {
     // A quotation mark of the server must not end the quotation.
     let said = one_line(&said.join(": ")).replace('"', "'");
     format!(
-        ". What it says about the tool: \"{}\"",
+        ". The server says about the tool: \"{}\"",
         clip(&said, WORDS_MAX)
     )
 }
@@ -246,7 +246,7 @@ mod tests {
                 other => panic!("{other:?}"),
             }
         };
-        let begin = ". What it says about the tool: ";
+        let begin = ". The server says about the tool: ";
         for (title, description, expected) in [
             (
                 "Write",

@@ -211,7 +211,7 @@ fn settings_allow_calls_with_certain_arguments() {
     assert_eq!(refused, [false, true, true], "{ran:?}");
     project.write_user_settings("allow = [\"mcp__s__structured(path)\"]\n");
     let ran = project.run(&["run", "begin", "--provider", "script:rules.yaml"]);
-    assert_eq!(ran.code(), 2, "{}", ran.err());
+    assert_eq!(ran.code(), 1, "{}", ran.err());
     assert!(
         ran.err().contains("allow names 'mcp__s__structured(path)'"),
         "{}",

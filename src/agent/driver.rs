@@ -178,6 +178,7 @@ impl Driver {
             for effect in self.state.turn.step(input) {
                 match effect {
                     TurnEffect::CheckMail => {
+                        self.update_server_tools();
                         self.set_budget();
                         self.repair_log().await;
                         // If the turn is already interrupted, messages that are taken from the inbox now would stay
@@ -293,7 +294,6 @@ impl Driver {
             return stop;
         }
         self.activity(Activity::Thinking).await;
-        self.add_found_tools();
         let model_config = self.model_config();
         let mut partial = String::new();
         let mut thought_ms = 0;

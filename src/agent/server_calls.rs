@@ -1,4 +1,5 @@
-//! Starts the MCP servers of an agent at the start of its turn, and runs the calls of their tools.
+//! Starts the MCP servers of an agent at the start of its turn, keeps their tool definitions up to date, and runs the
+//! calls of their tools.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -18,13 +19,13 @@ use crate::protocol::event::{EventKind, NoticeLevel};
 use crate::tools::policy::servers;
 use crate::tools::{ToolOutput, table, tool_search};
 
-/// Maximum time that the start of a turn waits for MCP servers. The tools of a server that is ready later are available
-/// from the next turn on.
+/// Maximum time that the start of a turn waits for MCP servers. The tools of a server that is ready later are in the
+/// next model call after that.
 const START_WAIT: Duration = Duration::from_secs(5);
 
 impl Driver {
-    /// Starts the MCP servers whose tools the agent may use, and waits at most [`START_WAIT`] until they are ready.
-    /// Then adds the tools of all ready servers to the agent's tool definitions. An interrupt ends the wait.
+    /// Starts the MCP servers whose tools the agent may use, and waits at most [`START_WAIT`] until they are ready. An
+    /// interrupt ends the wait.
     pub(super) async fn start_servers(
         &mut self,
         control: &mut mpsc::Receiver<Control>,
@@ -49,6 +50,14 @@ impl Driver {
                 }),
             }
         }
+    }
+
+    /// Updates the agent's tool definitions before a model call: servers may have become ready or changed their tools,
+    /// and the agent may have found deferred tools. Puts the instructions of new servers into the inbox.
+    pub(super) fn update_server_tools(&mut self) {
+        let Some(servers) = self.tool_runner.servers.clone() else {
+            return;
+        };
         let known = self.model_config().known_window();
         if servers.update(known.map_or(WINDOW_ASSUMED, |window| window.tokens)) {
             self.specs = servers.specs();
@@ -59,7 +68,7 @@ impl Driver {
         }
     }
 
-    /// Makes the next turn add the instructions of the MCP servers again, because the conversation was cleared or
+    /// Makes the next model call add the instructions of the MCP servers again, because the conversation was cleared or
     /// shortened.
     pub(super) fn forget_instructions(&self) {
         if let Some(servers) = &self.tool_runner.servers {
@@ -73,27 +82,18 @@ impl Driver {
         if names.is_empty() {
             return;
         }
-        let (is, its) = match names {
-            [_] => (" is", "its"),
-            _ => ("s are", "their"),
+        let (is, its, they_are) = match names {
+            [_] => (" is", "its", "it is"),
+            _ => ("s are", "their", "they are"),
         };
         let text = format!(
-            "MCP server{is} not ready after {} s: {}. {} goes on without {its} tools and gets them in its next turn.",
+            "MCP server{is} not ready after {} s: {}. {} goes on without {its} tools until {they_are} ready.",
             START_WAIT.as_secs(),
             first_names(names),
             self.name,
         );
         self.publish(EventKind::notice(NoticeLevel::Info, text))
             .await;
-    }
-
-    /// Adds the tools that the agent has found with `tool_search` to the definitions for the next request.
-    pub(super) fn add_found_tools(&mut self) {
-        let servers = self.tool_runner.servers.as_ref();
-        if let Some(servers) = servers.filter(|servers| servers.take_found()) {
-            self.specs = servers.specs();
-            self.set_budget();
-        }
     }
 }
 

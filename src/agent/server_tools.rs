@@ -19,7 +19,7 @@ use crate::tools::{Caller, ToolOutput, tool_search};
 const SHARE_MAX: u64 = 10;
 /// Maximum number of tools in a request. Model vendors reject a request with more.
 const TOOLS_MAX: usize = 128;
-/// Maximum size, in bytes, of the MCP servers' instructions that are added to the conversation in one turn.
+/// Maximum size, in bytes, of the MCP servers' instructions that are added to the conversation in one message.
 const INSTRUCTIONS_MAX: usize = 16 * 1024;
 /// Maximum number of deferred tools that an agent has found and keeps. If there are more, the tool that was found first
 /// is deferred again.
@@ -116,7 +116,8 @@ impl ServerTools {
     }
 
     /// Updates the agent's tools from the current catalog; `window` is the size of the context window in tokens.
-    /// Returns whether the tool definitions have changed, so that [`ServerTools::specs`] must be called.
+    /// Returns whether the tool definitions have changed, also by tools that the agent has found, so that
+    /// [`ServerTools::specs`] must be called.
     pub fn update(&self, window: u64) -> bool {
         let catalog = self.host.tools();
         self.take(&catalog, window)
@@ -152,12 +153,6 @@ impl ServerTools {
         true
     }
 
-    /// Returns whether tools were found that are not yet in the agent's tool definitions. The caller must then call
-    /// [`ServerTools::specs`], because the next call returns false.
-    pub fn take_found(&self) -> bool {
-        std::mem::take(&mut self.view().has_found)
-    }
-
     /// Returns the definitions of all tools of the agent: first the built-in ones, then the servers' tools by name,
     /// then the deferred tools in the order in which the agent found them.
     ///
@@ -189,7 +184,7 @@ impl ServerTools {
     }
 
     /// Returns the instructions of the servers whose tools the agent may use, as texts for the conversation. Leaves out
-    /// instructions that the conversation already contains. Returns at most 16 KiB; the next turn adds the rest.
+    /// instructions that the conversation already contains. Returns at most 16 KiB; the next call returns the rest.
     pub fn take_instructions(&self) -> Vec<String> {
         let mut view = self.view();
         let servers: BTreeSet<String> = view.tools.iter().map(|t| t.server.clone()).collect();
@@ -242,7 +237,7 @@ impl ServerTools {
     }
 
     /// Returns the tool `name` as its server defines it now, which may differ from the definition in the agent's
-    /// requests until the next turn. `None` if the agent may not use the tool. Marks a deferred tool as found: after a
+    /// requests until the next model call. `None` if the agent may not use the tool. Marks a deferred tool as found: after a
     /// compaction or a restart, the conversation may still contain the definition of a tool that is not marked.
     pub fn find(&self, name: &str) -> Option<McpTool> {
         let mut view = self.view();
@@ -265,7 +260,7 @@ impl ServerTools {
         let why = match &server.state {
             ServerState::Ready => return None,
             ServerState::Idle | ServerState::Starting | ServerState::Restarting { .. } => {
-                "it is starting. You have its tools in your next turn"
+                "it is starting. You get its tools when it is ready"
             }
             ServerState::WaitsForApproval => "the user has not approved it",
             ServerState::NeedsLogin => "the user must log in to it",

@@ -191,16 +191,30 @@ fn long_definitions_are_deferred_until_found() {
     tools.update(2_000);
     let first = ["bash", "tool_search", "mcp__git__c"];
     assert_eq!(names(&tools), first);
-    assert!(!tools.take_found());
+    assert!(!tools.update(2_000));
     // A tool that is always loaded does not count as a found tool.
-    assert!(tools.find("mcp__git__c").is_some() && !tools.take_found());
+    assert!(tools.find("mcp__git__c").is_some() && !tools.update(2_000));
     let output = tools.search(&json!({"query": "b"})).unwrap();
     assert!(output.text.contains("mcp__git__b"), "{}", output.text);
-    assert!(tools.take_found() && !tools.take_found());
+    assert!(tools.update(2_000) && !tools.update(2_000));
     assert_eq!(names(&tools)[..3], first);
     assert!(names(&tools).contains(&"mcp__git__b".to_string()));
     // In a larger window no definition is deferred, and the agent does not have `tool_search`.
     assert!(tools.update(200_000));
     assert_eq!(names(&tools).len(), 4);
     assert_eq!(tools.search(&json!({"query": "b"})), None);
+}
+
+#[test]
+fn definitions_of_a_tenth_of_the_window_are_not_deferred() {
+    let tool = tool("a", true, false);
+    let tokens = (size(&tool) / 4) as u64;
+    let tools = tools(&host(vec![tool]), None, Caller::Lead).unwrap();
+    for (window, expected) in [
+        (10 * tokens, ["bash", "mcp__git__a"]),
+        (10 * tokens - 1, ["bash", "tool_search"]),
+    ] {
+        tools.update(window);
+        assert_eq!(names(&tools), expected, "{window}");
+    }
 }

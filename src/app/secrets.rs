@@ -100,7 +100,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::{is_secret, of_servers};
-    use crate::domain::mcp::{ServerConfig, ServerSource, ServerTransport};
+    use crate::domain::mcp::{OAuthClient, ServerConfig, ServerSource, ServerTransport};
     use crate::domain::secret_env;
 
     #[test]
@@ -116,6 +116,8 @@ mod tests {
             role: None,
             transport,
             call_timeout: None,
+            start_timeout: None,
+            oauth: OAuthClient::default(),
             is_always_loaded: false,
         };
         let env = values(&[

@@ -85,6 +85,10 @@ mod tests {
                 "write names 'target': give absolute paths",
             ),
             ("write = ['/']", "write names '/': give absolute paths"),
+            (
+                "allow = ['mcp__s__t(answer)']",
+                "allow names 'mcp__s__t(answer)': write arguments as in",
+            ),
             ("write = '~/.cargo'", "expected a sequence"),
             ("sandbox = 'no'", "expected one of `on`, `files`, `off`"),
             ("sandbx = 'off'", "did you mean 'sandbox'?"),

@@ -224,11 +224,13 @@ settings! {
             in_project: InProject::NeedsApproval { effect: "decides whether agents' commands are sandboxed" },
             alias: "confine",
         }
-        /// Commands that run without asking you, given by their first words.
+        /// Commands that run without asking you, given by their first words, and patterns of
+        /// [tools of MCP servers](tools.md#tools-of-servers).
         allow: Option<Vec<String>> {
             default: "none",
             example: "[\"docker compose\"]",
             in_project: InProject::NeedsApproval { effect: "these commands run without asking you" },
+            check: values::check_allow,
         }
         /// Folders that commands may write besides the work directory, temporary files and build caches.
         write: Option<Vec<String>> {

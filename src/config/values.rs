@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Deserializer};
 
 use crate::domain::budget::{UsageBudget, UsageBudgets};
+use crate::domain::call_pattern::CallPattern;
+use crate::domain::mcp::TOOL_PREFIX;
 use crate::domain::sandbox::{Network, NetworkRules};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
@@ -68,6 +70,17 @@ pub fn keys<'de, D: Deserializer<'de>>(from: D) -> Result<BTreeMap<String, Vec<S
         flatten(name, keys, &mut out);
     }
     Ok(out)
+}
+
+/// Checks that each entry that names tools of MCP servers is a valid pattern.
+#[allow(clippy::ref_option)] // the type of the setting
+pub fn check_allow(entries: &Option<Vec<String>>) -> Result<(), String> {
+    for entry in entries.iter().flatten() {
+        if entry.trim_start().starts_with(TOOL_PREFIX) {
+            CallPattern::parse(entry).map_err(|why| format!(" names '{entry}': {why}"))?;
+        }
+    }
+    Ok(())
 }
 
 /// Checks that each folder is an absolute path or begins with `~/`, and is not the root of the file system.

@@ -23,6 +23,7 @@ use crate::mcp::{
     CallProgress, McpImage, PoolEvent, PoolOptions, ServerPool, ToolCatalog,
     without_forbidden_nulls,
 };
+use crate::process::browser;
 use crate::protocol::ServerAction;
 use crate::protocol::event::{AgentEvent, CrewEvent, EventKind, NoticeLevel};
 use crate::tools::host::{ServerHost, ServerOutput};
@@ -117,10 +118,7 @@ impl CrewServers {
         match action {
             ServerAction::Show => {
                 self.events.publish(&self.context, &self.pool).await;
-                let server = name.to_string();
-                let text = escape_control_chars(&log);
-                let shown = CrewEvent::ServerShown { server, log: text };
-                self.context.publish(EventKind::Crew(shown)).await;
+                self.show(name, &log).await;
             }
             ServerAction::Restart => self.pool.restart(name),
             ServerAction::Disable => self.pool.set_disabled(name, true),
@@ -136,18 +134,35 @@ impl CrewServers {
         Ok(())
     }
 
-    /// Logs in to a server. A notice contains the URL that the user must open. Cancels a login that is still running.
-    async fn log_in(&self, name: &str) {
+    /// Publishes `log` as the end of the log of the server `name`.
+    async fn show(&self, name: &str, log: &str) {
+        let server = name.to_string();
+        let log = escape_control_chars(log);
+        let shown = CrewEvent::ServerShown { server, log };
+        self.context.publish(EventKind::Crew(shown)).await;
+    }
+
+    /// Logs in to a server. Opens the login page in the user's browser if possible, and shows its URL in a notice and
+    /// below the server's log. Cancels a login that is still running.
+    async fn log_in(self: &Arc<Self>, name: &str) {
         let cancel = self.context.stop.child_token();
         if let Some(earlier) = lock(&self.login).replace(cancel.clone()) {
             earlier.cancel();
         }
-        let context = Arc::clone(&self.context);
-        let shown = name.to_string();
+        let (own, shown) = (Arc::clone(self), name.to_string());
         let login = self.pool.login(name, move |url| {
-            let text = format!("To log in to the MCP server {shown}, open {url}");
-            let own = Arc::clone(&context);
-            context.spawn(async move { own.notice(NoticeLevel::Info, text).await });
+            let to_do = if browser::open(url) {
+                "in the browser that opens, or open"
+            } else {
+                "with your browser: open"
+            };
+            let text = format!("Log in to the MCP server {shown} {to_do} {url}");
+            let context = Arc::clone(&own.context);
+            context.spawn(async move {
+                let log = own.pool.log_tail(&shown).unwrap_or_default();
+                own.show(&shown, &format!("{log}\n{text}")).await;
+                own.context.notice(NoticeLevel::Info, text).await;
+            });
         });
         let ended = tokio::select! {
             () = cancel.cancelled() => return,

@@ -44,6 +44,15 @@ pub enum ServerTransport {
     },
 }
 
+/// The OAuth client as which the user logs in to a server over HTTP.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct OAuthClient {
+    /// The id of a client that is registered with the server. With `None`, crewdeck registers a client itself.
+    pub id: Option<String>,
+    /// The port of `http://localhost:PORT/callback`, to which the login page returns. With `None`, any free port.
+    pub callback_port: Option<u16>,
+}
+
 /// The configuration of one server. Environment variables in it are already replaced by their values.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServerConfig {
@@ -57,6 +66,9 @@ pub struct ServerConfig {
     pub transport: ServerTransport,
     /// Maximum time that a call may take without a progress report; `None` for the default of 60 s.
     pub call_timeout: Option<Duration>,
+    /// Maximum time from the start until the server has sent its list of tools; `None` for the default of 30 s.
+    pub start_timeout: Option<Duration>,
+    pub oauth: OAuthClient,
     /// Whether the server starts with the crew and its tools are always defined in the requests of agents that may use
     /// them. If false, the server starts before the first model call of such an agent, and its tools may be deferred.
     pub is_always_loaded: bool,
@@ -199,8 +211,8 @@ pub fn matches_tool(pattern: &str, tool: &str) -> bool {
     };
     // The name of a tool may contain `__`, so `__*` is only appended to a pattern that names no tool.
     let names_server = !rest.contains("__");
-    matches(pattern.as_bytes(), tool.as_bytes())
-        || (names_server && matches(format!("{pattern}__*").as_bytes(), tool.as_bytes()))
+    matches_wildcards(pattern.as_bytes(), tool.as_bytes())
+        || (names_server && matches_wildcards(format!("{pattern}__*").as_bytes(), tool.as_bytes()))
 }
 
 /// Returns whether `pattern` may match the name of a tool of `server`.
@@ -217,7 +229,7 @@ pub fn matches_server(pattern: &str, server: &str) -> bool {
 
 /// Returns whether `pattern` matches all of `text`. `*` stands for any bytes. The run time is at most proportional to
 /// the product of the lengths of both.
-fn matches(pattern: &[u8], text: &[u8]) -> bool {
+pub(super) fn matches_wildcards(pattern: &[u8], text: &[u8]) -> bool {
     let (mut at, mut from) = (0, 0);
     // The position of the last `*` in `pattern`, and the end of the part of `text` that the `*` currently stands for.
     let mut star: Option<(usize, usize)> = None;
@@ -266,7 +278,7 @@ pub fn tool_name(server: &str, tool: &str) -> String {
     format!("{}{mark}", &clean[..kept])
 }
 
-fn is_name_byte(byte: u8) -> bool {
+pub(super) fn is_name_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-')
 }
 

@@ -3,6 +3,7 @@
 pub mod agent_color;
 pub mod attachment;
 pub mod budget;
+pub mod call_pattern;
 pub mod chat;
 pub mod conversation;
 pub mod crash_recovery;

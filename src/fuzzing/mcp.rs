@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::{CheckResult, check_size, check_visible, ensure};
 use crate::domain::chat::is_tool_name;
-use crate::domain::mcp::{ServerConfig, ServerSource, ServerTransport};
+use crate::domain::mcp::{OAuthClient, ServerConfig, ServerSource, ServerTransport};
 use crate::mcp::content::{self, IMAGES_MAX, TEXT_MAX};
 use crate::mcp::schema::{self, SCHEMA_MAX};
 use crate::mcp::tools;
@@ -56,6 +56,8 @@ fn config() -> ServerConfig {
             headers: BTreeMap::new(),
         },
         call_timeout: None,
+        start_timeout: None,
+        oauth: OAuthClient::default(),
         is_always_loaded: false,
     }
 }

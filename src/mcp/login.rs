@@ -9,6 +9,7 @@ use tokio::net::{TcpListener, TcpStream};
 
 use super::call::{LoginChallenge, describe};
 use super::credentials::CredentialFile;
+use crate::domain::mcp::OAuthClient;
 use crate::domain::text::{clip, one_line};
 use crate::http::client_builder;
 
@@ -21,7 +22,7 @@ const REQUEST_MAX: usize = 16 * 1024;
 /// The path of the URL to which the browser is redirected after the login.
 const CALLBACK_PATH: &str = "/callback";
 
-/// Logs in to the server at `url`, and stores the tokens in `file`. `challenge` is the `WWW-Authenticate` header with
+/// Logs in to the server at `url` as `client`, and stores the tokens in `file`. `challenge` is the `WWW-Authenticate` header with
 /// which the server demanded the login; may be empty. Calls `open` with the URL of the login page, which the user must
 /// open in a browser.
 ///
@@ -29,20 +30,32 @@ const CALLBACK_PATH: &str = "/callback";
 /// Returns why the login failed, on one line without control characters.
 pub async fn login(
     url: &str,
+    client: &OAuthClient,
     file: CredentialFile,
     challenge: LoginChallenge,
     open: impl FnOnce(&str) + Send,
 ) -> Result<(), String> {
     // Creating a client installs the TLS provider that the SDK's HTTP client needs.
     drop(client_builder(url));
-    let listener = TcpListener::bind(("127.0.0.1", 0))
+    let listener = TcpListener::bind(("127.0.0.1", client.callback_port.unwrap_or(0)))
         .await
-        .map_err(|e| format!("cannot listen for the browser: {e}"))?;
+        .map_err(|e| match client.callback_port {
+            Some(port) => format!(
+                "cannot listen for the browser on port {port}: {e}: end the program that uses it, or change \
+                 oauth.callbackPort"
+            ),
+            None => format!("cannot listen for the browser: {e}"),
+        })?;
     let port = listener
         .local_addr()
         .map_err(|e| format!("cannot listen for the browser: {e}"))?
         .port();
-    let callback = format!("http://127.0.0.1:{port}{CALLBACK_PATH}");
+    // Users register a client with `localhost`, as for other programs. Without a registration, the address is safer.
+    let host = match client.callback_port {
+        Some(_) => "localhost",
+        None => "127.0.0.1",
+    };
+    let callback = format!("http://{host}:{port}{CALLBACK_PATH}");
     let mut manager = AuthorizationManager::new(url).await.map_err(|e| text(&e))?;
     manager.set_credential_store(file);
     let mut state = OAuthState::Unauthorized(manager);
@@ -50,10 +63,18 @@ pub async fn login(
     if !challenge.is_empty() {
         request = request.with_challenge(challenge);
     }
-    state
-        .start_authorization(request)
-        .await
-        .map_err(|e| text(&e))?;
+    if let Some(id) = &client.id {
+        request = request.with_preregistered_client(id);
+    }
+    state.start_authorization(request).await.map_err(|e| {
+        let hint = match (&e, &client.id) {
+            (AuthError::RegistrationFailed(_), None) => {
+                ". If the server does not register clients by itself, register one and set oauth.clientId to its id"
+            }
+            _ => "",
+        };
+        text(&e) + hint
+    })?;
     let page = state.get_authorization_url().await.map_err(|e| text(&e))?;
     if !page.starts_with("https://") && !page.starts_with("http://") {
         return Err("the address of the login page is no web address".into());

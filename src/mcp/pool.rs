@@ -95,7 +95,7 @@ impl ServerPool {
     }
 
     /// Starts those of the named servers that do not run, in parallel, and waits until each is ready or could not be
-    /// started. The wait is at most [`PoolOptions::start_timeout`] plus 2 s. Concurrent calls share one start. Servers
+    /// started. The wait is at most the time-out of each start plus 2 s. Concurrent calls share one start. Servers
     /// that are disabled, have failed or need a login are not started; unknown names are ignored.
     pub async fn ensure_started<S: AsRef<str>>(&self, names: &[S]) {
         let named: Vec<&Arc<Server>> = names
@@ -106,8 +106,10 @@ impl ServerPool {
             server.start(StartCause::Demand);
         }
         // A start ends after its time-out. The additional time is for reporting the result.
-        let within = self.context.options.start_timeout + SHUTDOWN_TIMEOUT;
-        join_all(named.iter().map(|server| server.settled(within, false))).await;
+        let settled = named
+            .iter()
+            .map(|server| server.settled(server.start_timeout() + SHUTDOWN_TIMEOUT, false));
+        join_all(settled).await;
     }
 
     /// Returns whether a server of this name is configured.
@@ -246,7 +248,8 @@ impl ServerPool {
         };
         let (url, file) = self.login_file(server).map_err(failed)?;
         let challenge = server.login_challenge();
-        login::login(url, file, challenge, open)
+        let client = &server.config.oauth;
+        login::login(url, client, file, challenge, open)
             .await
             .map_err(failed)?;
         server.restart();

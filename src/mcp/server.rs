@@ -2,6 +2,7 @@
 
 mod requests;
 mod serve;
+mod subscription;
 
 use std::cmp::Ordering;
 use std::sync::atomic::{self, AtomicU64};
@@ -21,8 +22,6 @@ use crate::domain::mcp::{ServerConfig, ServerState};
 
 /// Maximum number of restarts after consecutive crashes. After one more crash, the server counts as failed.
 const RESTARTS_MAX: u32 = 5;
-/// Maximum wait before a restart.
-const RESTART_DELAY_MAX: Duration = Duration::from_secs(60);
 
 /// Maximum number of notices about a server in [`NOTICES_PERIOD`]. The last one says that further notices are left out.
 const NOTICES_MAX: u32 = 10;
@@ -141,6 +140,12 @@ impl Server {
 
     pub fn state(&self) -> ServerState {
         self.state.borrow().clone()
+    }
+
+    /// Returns the maximum time from the start of the server until it has sent its list of tools.
+    pub fn start_timeout(&self) -> Duration {
+        let default = self.context.options.start_timeout;
+        self.config.start_timeout.unwrap_or(default)
     }
 
     pub fn last_error(&self) -> String {
@@ -343,10 +348,7 @@ impl Server {
         control: &mut watch::Receiver<ServerControl>,
     ) -> bool {
         self.lock().last_error.clone_from(&why);
-        let delay = self.context.options.restart_delay;
-        let delay = delay
-            .saturating_mul(2_u32.saturating_pow(crashes.saturating_sub(1)))
-            .min(RESTART_DELAY_MAX);
+        let delay = self.context.options.delay_after(crashes);
         self.set_state(ServerState::Restarting {
             why: why.clone(),
             retry_in_ms: u64::try_from(delay.as_millis()).unwrap_or(u64::MAX),

@@ -97,7 +97,7 @@ pub fn cut_end(text: &str, max: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::mcp::{ServerSource, ServerTransport};
+    use crate::domain::mcp::{OAuthClient, ServerSource, ServerTransport};
     use pretty_assertions::assert_eq;
     use serde_json::json;
 
@@ -111,6 +111,8 @@ mod tests {
                 headers: std::collections::BTreeMap::new(),
             },
             call_timeout: None,
+            start_timeout: None,
+            oauth: OAuthClient::default(),
             is_always_loaded: true,
         }
     }

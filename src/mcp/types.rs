@@ -8,6 +8,9 @@ use crate::domain::chat::Role;
 use crate::domain::mcp::ServerConfig;
 pub use crate::domain::mcp::{McpTool, ToolCatalog};
 
+/// Maximum wait before a restart, and before another subscription.
+const RESTART_DELAY_MAX: Duration = Duration::from_secs(60);
+
 /// Settings of a pool of MCP servers.
 #[derive(Clone)]
 pub struct PoolOptions {
@@ -16,7 +19,8 @@ pub struct PoolOptions {
     /// The program that runs as the supervisor of servers. With `None`, servers run without a supervisor, and only a
     /// server's process group is killed.
     pub supervisor: Option<PathBuf>,
-    /// Maximum time from the start of a server until it has sent its list of tools.
+    /// Maximum time from the start of a server until it has sent its list of tools, unless the server's configuration
+    /// sets another time.
     pub start_timeout: Duration,
     /// Wait before the restart after the first crash. It doubles with each further consecutive crash, up to one minute.
     pub restart_delay: Duration,
@@ -44,6 +48,16 @@ impl PoolOptions {
             elicitation: ElicitationAnswer::Decline,
             logins: None,
         }
+    }
+}
+
+impl PoolOptions {
+    /// Returns the wait after `failures` consecutive failures.
+    pub(super) fn delay_after(&self, failures: u32) -> Duration {
+        let factor = 2_u32.saturating_pow(failures.saturating_sub(1));
+        self.restart_delay
+            .saturating_mul(factor)
+            .min(RESTART_DELAY_MAX)
     }
 }
 

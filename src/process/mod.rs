@@ -5,6 +5,7 @@
 //! process group, and in a [sandbox]. Without a supervisor, only the process group is killed.
 
 pub mod blocking;
+pub mod browser;
 pub mod environment;
 mod head_tail_buffer;
 pub mod history;

@@ -5,7 +5,9 @@ use std::time::Duration;
 pub use super::TABLE;
 use super::nearest::nearest;
 use super::{Caller, Tool};
+use crate::domain::call_pattern::CallPattern;
 use crate::domain::mcp::TOOL_PREFIX;
+use crate::domain::text::{clip, one_line};
 
 pub const SUBMIT_PLAN: &str = super::plan_approval::TOOL.name;
 
@@ -44,10 +46,19 @@ pub fn narrow(names: &[String]) -> Result<Vec<String>, String> {
         .map(|n| n.trim().to_string())
         .filter(|n| !n.is_empty())
         .collect();
-    match names.iter().find(|n| {
-        // Names of servers' tools are accepted, because it is not known before a server runs which tools it has.
-        !known.contains(&n.as_str()) && !n.starts_with(TOOL_PREFIX)
-    }) {
+    // It is not known before a server runs which tools it has, so only the form of their names is checked.
+    let (servers, own): (Vec<&String>, Vec<&String>) =
+        names.iter().partition(|n| n.starts_with(TOOL_PREFIX));
+    for name in servers {
+        let shown = one_line(&clip(name, 80));
+        let pattern = CallPattern::parse(name).map_err(|why| format!("--tools: {shown}: {why}"))?;
+        if pattern.has_arguments() {
+            return Err(format!(
+                "--tools: {shown}: a tool cannot be limited to arguments here: name it without them (the setting allow takes them)"
+            ));
+        }
+    }
+    match own.into_iter().find(|n| !known.contains(&n.as_str())) {
         Some(bad) => Err(format!("--tools: {}", unknown(bad, &known))),
         None if names.is_empty() => Err(format!(
             "--tools: name at least one of {}",
@@ -60,7 +71,7 @@ pub fn narrow(names: &[String]) -> Result<Vec<String>, String> {
 /// Returns the error for the unknown tool `name`. The error names the closest tool in `there`; if none is close, all of
 /// them.
 pub fn unknown(name: &str, there: &[&str]) -> String {
-    let shown = crate::domain::text::one_line(&crate::domain::text::clip(name, 80));
+    let shown = one_line(&clip(name, 80));
     match nearest(name, there) {
         Some(known) => format!("Unknown tool: {shown}. Did you mean {known}?"),
         None => format!(
@@ -123,5 +134,16 @@ mod tests {
             "--tools: Unknown tool: read_fiel. Did you mean read_file?"
         );
         assert_eq!(narrow(&[" bash ".into()]).unwrap(), ["bash"]);
+        assert_eq!(narrow(&["mcp__s__a*".into()]).unwrap(), ["mcp__s__a*"]);
+        for (name, expected) in [
+            ("mcp__s__a b", "--tools: mcp__s__a b: write mcp__SERVER"),
+            (
+                "mcp__s__a(b:c)",
+                "--tools: mcp__s__a(b:c): a tool cannot be limited",
+            ),
+        ] {
+            let error = narrow(&[name.into()]).unwrap_err();
+            assert!(error.starts_with(expected), "{error}");
+        }
     }
 }

@@ -3,11 +3,13 @@
 mod crew;
 mod failures;
 mod http;
+mod login;
 mod offers;
 mod permissions;
 mod processes;
 mod roles;
 mod scale;
+mod subscriptions;
 mod third_party;
 mod turns;
 
@@ -16,13 +18,19 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use crewdeck::domain::mcp::{ServerConfig, ServerSource, ServerState, ServerTransport};
+use crewdeck::domain::mcp::{
+    OAuthClient, ServerConfig, ServerSource, ServerState, ServerTransport,
+};
 use crewdeck::mcp::{CallError, ElicitationAnswer, McpContent, PoolEvent, PoolOptions, ServerPool};
 use serde_json::{Map, Value, json};
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 
 use crate::common::supervised::program;
+
+/// The protocol versions of the test server: with `initialize`, and without. Each has its version and the option that
+/// selects it.
+pub const ERAS: [(&str, &[&str]); 2] = [("2025-11-25", &[]), ("2026-07-28", &["--stateless"])];
 
 /// A pool whose servers usually run `mcp/server.py`, and the events that it has reported.
 pub struct TestPool {
@@ -48,6 +56,8 @@ pub fn program_config(name: &str, words: &[&str]) -> ServerConfig {
             dir: None,
         },
         call_timeout: None,
+        start_timeout: None,
+        oauth: OAuthClient::default(),
         is_always_loaded: false,
     }
 }
@@ -129,10 +139,44 @@ pub async fn wait_until(what: &str, is_true: impl Fn() -> bool) {
     }
 }
 
+/// Returns how often a server has written its process id to `pids`.
+pub fn starts(pids: &Path) -> usize {
+    let text = std::fs::read_to_string(pids).unwrap_or_default();
+    text.lines().count()
+}
+
+/// Waits until no process has the folder `dir` in its command line, and fails after 60 s.
+pub fn wait_until_none_uses(dir: &Path) {
+    let until = Instant::now() + Duration::from_secs(60);
+    let name = dir.to_str().unwrap();
+    let is_left = |pid: &String| {
+        std::fs::read(format!("/proc/{pid}/cmdline"))
+            .is_ok_and(|line| String::from_utf8_lossy(&line).contains(name))
+    };
+    loop {
+        let all = std::fs::read_dir("/proc").unwrap().flatten();
+        let names = all.filter_map(|entry| entry.file_name().into_string().ok());
+        let left: Vec<String> = names.filter(is_left).collect();
+        if left.is_empty() {
+            return;
+        }
+        assert!(Instant::now() < until, "{left:?} are left");
+        std::thread::yield_now();
+    }
+}
+
 #[tokio::test]
 async fn tools_are_listed_and_called() {
-    let test = TestPool::new(vec![test_config("s", &["--noise"])]);
+    for (version, options) in ERAS {
+        let options = [options, &["--noise"]].concat();
+        list_and_call(version, test_config("s", &options)).await;
+    }
+}
+
+async fn list_and_call(version: &str, config: ServerConfig) {
+    let test = TestPool::new(vec![config]);
     test.start().await;
+    assert_eq!(test.pool.server_info("s").unwrap().protocol, version);
     let tools = test.pool.tools();
     assert_eq!(tools.generation, 1);
     let echo = tools
@@ -220,7 +264,13 @@ async fn servers_that_cannot_cope_with_discovery_are_connected_again() {
 
 #[tokio::test]
 async fn changed_tools_get_a_new_generation() {
-    let test = TestPool::new(vec![test_config("s", &[]), test_config("t", &[])]);
+    for (_, options) in ERAS {
+        change_tools(options).await;
+    }
+}
+
+async fn change_tools(options: &[&str]) {
+    let test = TestPool::new(vec![test_config("s", options), test_config("t", options)]);
     test.start().await;
     let before = test.pool.tools();
     test.call("mcp__s__add", json!({"name": "extra"}))
@@ -243,7 +293,13 @@ async fn changed_tools_get_a_new_generation() {
 
 #[tokio::test]
 async fn progress_extends_the_time_and_cancellation_reaches_the_server() {
-    let mut config = test_config("s", &[]);
+    for (_, options) in ERAS {
+        report_and_cancel(options).await;
+    }
+}
+
+async fn report_and_cancel(options: &[&str]) {
+    let mut config = test_config("s", options);
     config.call_timeout = Some(Duration::from_secs(5));
     let test = TestPool::new(vec![config]);
     test.start().await;
@@ -323,7 +379,13 @@ async fn servers_are_asked_for_roots_input_and_samples() {
 
 #[tokio::test]
 async fn resources_and_prompts_are_listed_and_read() {
-    let test = TestPool::new(vec![test_config("s", &[])]);
+    for (_, options) in ERAS {
+        list_and_read(options).await;
+    }
+}
+
+async fn list_and_read(options: &[&str]) {
+    let test = TestPool::new(vec![test_config("s", options)]);
     let never = CancellationToken::new();
     // This request starts the server.
     let resources = test.pool.resources("s").await.unwrap();

@@ -1,16 +1,17 @@
 //! Parses the files that configure MCP servers: `.mcp.json` and the user's `mcp.json`. A mistake in one server does not
 //! affect the others. Pure.
 
-use std::collections::BTreeMap;
+mod fields;
+
 use std::path::PathBuf;
-use std::time::Duration;
 
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
+use self::fields::{TIMEOUT_MIN_MS, timeout_of};
 use super::command_words::CommandWords;
 use super::json::{self, Entries, flag, shown, shown_message, strings, text};
-use super::variables::{self, Lookup};
+use super::variables::{Lookup, Variable};
 use crate::domain::mcp::{
     SERVER_NAME_MAX, ServerConfig, ServerSource, ServerTransport, is_server_name,
 };
@@ -18,10 +19,8 @@ use crate::domain::text::{closest_match, escape_control_chars, one_line};
 
 /// Maximum number of servers in one file. Further servers are not used.
 const SERVERS_MAX: usize = 100;
-/// Minimum time-out of a server's calls, in milliseconds. A shorter one is ignored, as in Claude Code.
-const TIMEOUT_MIN_MS: u64 = 1000;
-/// Maximum time-out of a server's calls. A longer one is reduced to this.
-const TIMEOUT_MAX: Duration = Duration::from_hours(24);
+/// The environment variable with the time-out, in milliseconds, of the start of servers without `startTimeout`.
+const START_VARIABLE: &str = "MCP_TIMEOUT";
 
 /// The names of the fields of a server.
 const FIELDS: &[&str] = &[
@@ -33,7 +32,9 @@ const FIELDS: &[&str] = &[
     "url",
     "headers",
     "timeout",
+    "startTimeout",
     "alwaysLoad",
+    "oauth",
 ];
 /// Fields that other programs use and crewdeck does not, each with advice for the user. If the advice is empty,
 /// crewdeck does not warn about the field.
@@ -41,10 +42,6 @@ const UNUSED_FIELDS: &[(&str, &str)] = &[
     (
         "headersHelper",
         "is not supported: set the header in headers, with ${VAR} for a secret",
-    ),
-    (
-        "oauth",
-        "is not needed: crewdeck asks the server how to log in",
     ),
     ("description", ""),
 ];
@@ -60,7 +57,7 @@ pub struct ParsedServer {
     /// The parts of the configuration that may name files that the program runs. `search` contains only the folders of
     /// a `PATH` in the configuration.
     pub command: CommandWords,
-    /// Whether the server uses a secret whose value was withheld, see [`variables::Variable::Withheld`].
+    /// Whether the server uses a secret whose value was withheld, see [`Variable::Withheld`].
     pub is_withheld: bool,
 }
 
@@ -98,6 +95,19 @@ pub fn parse(bytes: &[u8], source: ServerSource, lookup: &Lookup<'_>) -> ParsedS
             entries.len()
         ));
     }
+    let start_timeout = match lookup(START_VARIABLE) {
+        Variable::Value(text) if !entries.is_empty() && !text.is_empty() => {
+            let found = text.parse().ok().and_then(timeout_of);
+            if found.is_none() {
+                out.problems.push(format!(
+                    "the variable {START_VARIABLE} is '{}' and ignored: set it to at least {TIMEOUT_MIN_MS} milliseconds",
+                    shown(&text)
+                ));
+            }
+            found
+        }
+        _ => None,
+    };
     for (at, (name, value)) in entries.iter().enumerate().take(SERVERS_MAX) {
         let say = |what: String| format!("server {}: {what}", shown(name));
         if entries[..at].iter().any(|(earlier, _)| earlier == name) {
@@ -118,7 +128,11 @@ pub fn parse(bytes: &[u8], source: ServerSource, lookup: &Lookup<'_>) -> ParsedS
                 .map(|what| say(shown_message(&what))),
         );
         match parsed {
-            Ok(server) => out.servers.push(server),
+            Ok(mut server) => {
+                let config = &mut server.config;
+                config.start_timeout = config.start_timeout.or(start_timeout);
+                out.servers.push(server);
+            }
             Err(why) => {
                 let why = shown_message(&why);
                 out.unusable.push((shown(name), why.clone()));
@@ -135,7 +149,7 @@ pub fn parse(bytes: &[u8], source: ServerSource, lookup: &Lookup<'_>) -> ParsedS
 /// Returns the first error or warning that [`parse`] would report about it.
 pub fn check(name: &str, value: &Value) -> Result<(), String> {
     let mut entry = ServerEntry {
-        lookup: &|_| variables::Variable::Withheld,
+        lookup: &|_| Variable::Withheld,
         warnings: Vec::new(),
         is_withheld: false,
     };
@@ -165,13 +179,21 @@ impl ServerEntry<'_> {
         let fields = value.as_object().ok_or("the value must be an object")?;
         self.name_unknown(fields);
         let is_http = is_http(fields)?;
-        let call_timeout = self.timeout(fields)?;
+        let call_timeout = self.timeout(fields, "timeout")?;
+        let start_timeout = self.timeout(fields, "startTimeout")?;
         let is_always_loaded = flag(fields, "alwaysLoad")?;
-        let (transport, target, details, command) = if is_http {
+        let (transport, target, mut details, command) = if is_http {
             self.http(fields)?
         } else {
             self.program(fields)?
         };
+        let oauth = self.oauth(fields, is_http)?;
+        if let Some(id) = &oauth.id {
+            details.push_str(&format!(", logs in as client {}", quoted(id)));
+        }
+        if let Some(port) = oauth.callback_port {
+            details.push_str(&format!(", login returns to port {port}"));
+        }
         Ok(ParsedServer {
             config: ServerConfig {
                 name: name.to_string(),
@@ -179,6 +201,8 @@ impl ServerEntry<'_> {
                 role: None,
                 transport,
                 call_timeout,
+                start_timeout,
+                oauth,
                 is_always_loaded,
             },
             target: one_line(&escape_control_chars(&target)),
@@ -208,23 +232,6 @@ impl ServerEntry<'_> {
                 )),
             }
         }
-    }
-
-    fn timeout(&mut self, fields: &Map<String, Value>) -> Result<Option<Duration>, String> {
-        let Some(value) = fields.get("timeout") else {
-            return Ok(None);
-        };
-        let ms = value
-            .as_u64()
-            .or_else(|| value.as_f64().filter(|ms| *ms >= 0.0).map(saturating_ms))
-            .ok_or("timeout must be a number of milliseconds")?;
-        if ms < TIMEOUT_MIN_MS {
-            self.warnings.push(format!(
-                "timeout is {ms} ms and ignored: give at least {TIMEOUT_MIN_MS}"
-            ));
-            return Ok(None);
-        }
-        Ok(Some(Duration::from_millis(ms).min(TIMEOUT_MAX)))
     }
 
     fn program(&mut self, fields: &Map<String, Value>) -> Result<Transport, String> {
@@ -299,52 +306,6 @@ impl ServerEntry<'_> {
         let command = CommandWords::default();
         Ok((transport, written.to_string(), details, command))
     }
-
-    /// Returns the entries of an object of strings, with environment variables replaced by their values, and a text
-    /// with all entries as they are written in the file. Instead of the text, returns `None` if there are no entries.
-    fn table(
-        &mut self,
-        fields: &Map<String, Value>,
-        field: &str,
-    ) -> Result<(BTreeMap<String, String>, Option<String>), String> {
-        let mut out = BTreeMap::new();
-        let Some(value) = fields.get(field).filter(|value| !value.is_null()) else {
-            return Ok((out, None));
-        };
-        let table = value
-            .as_object()
-            .ok_or(format!("{field} must be an object of strings"))?;
-        let mut written = Vec::new();
-        for (name, value) in table {
-            let full = format!("{field}.{}", shown(name));
-            let text = value
-                .as_str()
-                .ok_or(format!("{full} must be a string: put it in quotes"))?;
-            if name.contains('\0') {
-                return Err(format!("{full} contains a NUL character"));
-            }
-            written.push(format!("{name}={}", quoted(text)));
-            out.insert(name.clone(), self.expand(&full, text)?);
-        }
-        Ok((out, (!written.is_empty()).then(|| written.join(" "))))
-    }
-
-    fn expand(&mut self, field: &str, text: &str) -> Result<String, String> {
-        let found = variables::expand(text, self.lookup).map_err(|why| format!("{field} {why}"))?;
-        if found.text.contains('\0') {
-            return Err(format!("{field} contains a NUL character"));
-        }
-        self.is_withheld |= found.is_withheld;
-        for name in found.unset {
-            let warning = format!(
-                "{field} names the variable {name}, which is not set: set it, or write ${{{name}:-default}}"
-            );
-            if !self.warnings.contains(&warning) {
-                self.warnings.push(warning);
-            }
-        }
-        Ok(found.text)
-    }
 }
 
 /// The transport of a server, followed by its [`ParsedServer::target`], [`ParsedServer::details`] and
@@ -381,11 +342,6 @@ fn is_http(fields: &Map<String, Value>) -> Result<bool, String> {
             shown(other)
         )),
     }
-}
-
-#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // `as` saturates, and the value is not negative
-fn saturating_ms(ms: f64) -> u64 {
-    ms as u64
 }
 
 fn is_header_name(name: &str) -> bool {

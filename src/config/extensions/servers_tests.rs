@@ -1,9 +1,13 @@
 //! Tests of the parser of MCP server files: every field and every mistake.
 
+use std::collections::BTreeMap;
+use std::time::Duration;
+
 use pretty_assertions::assert_eq;
 
 use super::super::variables::Variable;
 use super::*;
+use crate::domain::mcp::OAuthClient;
 
 fn lookup(name: &str) -> Variable {
     match name {
@@ -32,7 +36,7 @@ fn table(entries: &[(&str, &str)]) -> BTreeMap<String, String> {
 fn every_field_of_a_program_is_read() {
     let found = one(
         r#"{"command": "${HOME}/bin/srv", "args": ["--db", "${DB:-a b}", "${API_KEY}"], "env": {"A": "${HOME}", "B": ""},
-            "cwd": "sub", "timeout": 90000, "alwaysLoad": true, "type": "stdio", "description": "x"}"#,
+            "cwd": "sub", "timeout": 90000, "startTimeout": 5000, "alwaysLoad": true, "type": "stdio", "description": "x"}"#,
     );
     assert_eq!(found.problems, [""; 0]);
     let server = &found.servers[0];
@@ -49,6 +53,8 @@ fn every_field_of_a_program_is_read() {
                 dir: Some("sub".into()),
             },
             call_timeout: Some(Duration::from_secs(90)),
+            start_timeout: Some(Duration::from_secs(5)),
+            oauth: OAuthClient::default(),
             is_always_loaded: true,
         }
     );
@@ -90,8 +96,91 @@ fn every_field_of_an_http_server_is_read() {
     }
 }
 
+#[test]
+fn client_of_a_login_is_read() {
+    let with = |oauth: &str| {
+        one(&format!(
+            r#"{{"type": "http", "url": "https://x.example/mcp", "oauth": {oauth}}}"#
+        ))
+    };
+    let found = with(r#"{"clientId": "${HOME}-id", "callbackPort": 8080}"#);
+    assert_eq!(found.problems, [""; 0]);
+    let client = OAuthClient {
+        id: Some("/home/ada-id".into()),
+        callback_port: Some(8080),
+    };
+    assert_eq!(found.servers[0].config.oauth, client);
+    assert_eq!(
+        found.servers[0].details,
+        "https://x.example/mcp, logs in as client /home/ada-id, login returns to port 8080"
+    );
+    assert_eq!(with("{}").servers[0].config.oauth, OAuthClient::default());
+    let found = with(r#"{"clientId": "a", "scopes": "x"}"#);
+    assert_eq!(
+        found.problems,
+        [
+            "server s: oauth.scopes is ignored: crewdeck asks the server for it, and uses clientId and callbackPort"
+        ]
+    );
+    assert_eq!(found.servers[0].config.oauth.id, Some("a".into()));
+}
+
+#[test]
+fn start_timeout_of_the_environment_is_the_default() {
+    let starts = |value: &'static str| {
+        let lookup = move |name: &str| match name {
+            "MCP_TIMEOUT" => Variable::Value(value.into()),
+            _ => Variable::Unset,
+        };
+        let text = r#"{"mcpServers": {"a": {"command": "a"}, "b": {"command": "b", "startTimeout": 2000}}}"#;
+        let found = parse(text.as_bytes(), ServerSource::User, &lookup);
+        let all: Vec<_> = found
+            .servers
+            .iter()
+            .map(|server| server.config.start_timeout.map(|t| t.as_millis()))
+            .collect();
+        (all, found.problems)
+    };
+    assert_eq!(starts("60000"), (vec![Some(60_000), Some(2000)], vec![]));
+    assert_eq!(starts(""), (vec![None, Some(2000)], vec![]));
+    for wrong in ["5", "soon", "-1"] {
+        let (all, problems) = starts(wrong);
+        assert_eq!(all, [None, Some(2000)]);
+        assert_eq!(
+            problems,
+            [format!(
+                "the variable MCP_TIMEOUT is '{wrong}' and ignored: set it to at least 1000 milliseconds"
+            )]
+        );
+    }
+}
+
 /// Servers that cannot be used, each with the problem that is reported.
 const MISTAKES: &[(&str, &str)] = &[
+    (
+        r#"{"command": "a", "startTimeout": "1"}"#,
+        "startTimeout must be a number of milliseconds",
+    ),
+    (
+        r#"{"type": "http", "url": "http://a", "oauth": []}"#,
+        "oauth must be an object",
+    ),
+    (
+        r#"{"type": "http", "url": "http://a", "oauth": {"clientId": " "}}"#,
+        "oauth.clientId is empty",
+    ),
+    (
+        r#"{"type": "http", "url": "http://a", "oauth": {"clientId": 5}}"#,
+        "clientId must be a string",
+    ),
+    (
+        r#"{"type": "http", "url": "http://a", "oauth": {"callbackPort": 0}}"#,
+        "oauth.callbackPort must be a port from 1 to 65535",
+    ),
+    (
+        r#"{"type": "http", "url": "http://a", "oauth": {"callbackPort": 65536}}"#,
+        "oauth.callbackPort must be a port from 1 to 65535",
+    ),
     ("[]", "the value must be an object"),
     ("null", "the value must be an object"),
     ("{}", "command or url is missing"),

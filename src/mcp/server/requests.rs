@@ -41,7 +41,7 @@ impl Server {
     /// Starts the server if necessary, waits until it is ready, and returns the connection.
     pub async fn link(self: &Arc<Self>) -> Result<Link, CallError> {
         self.start(StartCause::Demand);
-        let timeout = self.context.options.start_timeout;
+        let timeout = self.start_timeout();
         let state = self.settled(timeout, true).await;
         let link = self.lock().link.clone();
         match link {

@@ -3,11 +3,10 @@
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
-use rmcp::model::{ServerNotification, SubscriptionFilter};
-use rmcp::service::Subscription;
 use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
 
+use super::subscription::watch_lists;
 use super::{RunEnd, Server, ServerControl};
 use crate::domain::mcp::ServerState;
 use crate::mcp::call::{Link, LinkError};
@@ -19,8 +18,7 @@ use crate::mcp::types::PoolEvent;
 use crate::mcp::{lists, tools};
 use crate::process::{JobExit, ServiceProcess};
 
-/// Maximum time to wait for two things: the end of a connection after its program ended or it was cancelled, and a
-/// server's answer to a subscription.
+/// Maximum time to wait for the end of a connection after its program ended or it was cancelled.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Minimum time between two requests for the list of tools, even if the server reports changes more often.
@@ -43,7 +41,7 @@ impl Server {
         }
         self.lock().challenge = None;
         let shared = Arc::new(self.handler_shared());
-        let timeout = self.context.options.start_timeout;
+        let timeout = self.start_timeout();
         let connected = tokio::select! {
             connected = tokio::time::timeout(timeout, self.connect(&shared)) => connected,
             _ = control.changed() => return RunEnd::ControlChanged,
@@ -170,7 +168,8 @@ impl Server {
         let token = service.cancellation_token();
         let closed = service.waiting();
         tokio::pin!(closed);
-        let mut subscription = subscribe(&link).await;
+        let watching = watch_lists(&link, &self.context.options);
+        tokio::pin!(watching);
         let mut listing = None;
         let mut listed_at: Option<Instant> = None;
         let exit = loop {
@@ -194,9 +193,7 @@ impl Server {
                 () = shared.tools_changed.notified(), if listing.is_none() => {
                     listing = Some(Box::pin(self.list_again(&link, listed_at)));
                 }
-                () = next_change(&mut subscription, shared), if listing.is_none() => {
-                    listing = Some(Box::pin(self.list_again(&link, listed_at)));
-                }
+                never = &mut watching => match never {},
                 result = async {
                     match &mut listing {
                         Some(listing) => listing.await,
@@ -230,61 +227,6 @@ fn crash(why: String) -> RunEnd {
         why,
         was_stable: false,
     }
-}
-
-/// Subscribes to changes of the server's lists. Returns `None` if the server reports no changes, refuses the
-/// subscription, or needs none: with a protocol version that has `initialize`, servers report changes without a
-/// subscription.
-async fn subscribe(link: &Link) -> Option<Subscription> {
-    let info = link.peer.peer_info()?;
-    if info.protocol_version.has_initialize() {
-        return None;
-    }
-    let changes = |flag: Option<bool>| flag == Some(true);
-    let capabilities = &info.capabilities;
-    let mut filter = SubscriptionFilter::new();
-    if capabilities
-        .tools
-        .as_ref()
-        .is_some_and(|c| changes(c.list_changed))
-    {
-        filter.tools_list_changed = Some(true);
-    }
-    if capabilities
-        .resources
-        .as_ref()
-        .is_some_and(|c| changes(c.list_changed))
-    {
-        filter.resources_list_changed = Some(true);
-    }
-    if capabilities
-        .prompts
-        .as_ref()
-        .is_some_and(|c| changes(c.list_changed))
-    {
-        filter.prompts_list_changed = Some(true);
-    }
-    if filter == SubscriptionFilter::new() {
-        return None;
-    }
-    // A server may refuse the subscription. Its lists are then not updated.
-    tokio::time::timeout(CLOSE_TIMEOUT, link.peer.listen(filter))
-        .await
-        .ok()?
-        .ok()
-}
-
-/// Waits until the server reports through the subscription that its tools changed. Reports of other changes are passed
-/// on to `shared`. Without a subscription, or after it has ended, waits forever.
-async fn next_change(subscription: &mut Option<Subscription>, shared: &HandlerShared) {
-    while let Some(active) = subscription {
-        match active.next().await {
-            Ok(Some(ServerNotification::ToolListChangedNotification(_))) => return,
-            Ok(Some(_)) => (shared.on_lists_changed)(),
-            Ok(None) | Err(_) => *subscription = None,
-        }
-    }
-    std::future::pending::<()>().await;
 }
 
 async fn wait_for_exit(process: &mut Option<ServiceProcess>) -> Option<JobExit> {

@@ -6,12 +6,15 @@ use std::path::{Component, Path};
 use serde_json::Value;
 
 use super::{NO_PLAN, PermissionRules, PlanGate, PolicyContext, Ruling};
-use crate::domain::mcp::McpTool;
-use crate::domain::mcp::{matches_tool, server_of};
+use crate::domain::call_pattern::CallPattern;
+use crate::domain::mcp::{McpTool, server_of};
 use crate::domain::permission::PermissionScope;
+use crate::domain::text::{clip, one_line};
 
 /// Maximum length of the input of a call, in bytes, for which the user can allow exactly this call.
 const EXACT_MAX: usize = 4 * 1024;
+/// Maximum length of the title and description of a tool in the reason why a call needs approval, in characters.
+const WORDS_MAX: usize = 200;
 /// Names of arguments that usually contain the file or folder that a call changes. The first one that the input
 /// contains is used.
 const PATH_FIELDS: &[&str] = &["path", "file_path", "filePath", "file", "filename", "uri"];
@@ -39,17 +42,39 @@ pub fn decide(tool: &McpTool, input: &Value, standing: &PolicyContext<'_>) -> Ru
     Ruling::Ask {
         why: format!(
             "it {effect}. The MCP server {server} runs with your rights, outside of the sandbox and of the worktree of \
-             the agent"
+             the agent{}",
+            words_of(tool)
         ),
     }
+}
+
+/// Returns the title of a tool and the first sentence of its description, marked as words of the server. Empty if there
+/// are none.
+fn words_of(tool: &McpTool) -> String {
+    let description = tool.description.trim_start();
+    let line = description.lines().next().unwrap_or_default();
+    let end = line.find(". ").map_or(line.len(), |end| end + 1);
+    let parts = [tool.title.trim(), line[..end].trim()];
+    let said: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
+    if said.is_empty() {
+        return String::new();
+    }
+    // A quotation mark of the server must not end the quotation.
+    let said = one_line(&said.join(": ")).replace('"', "'");
+    format!(
+        ". The server says about the tool: \"{}\"",
+        clip(&said, WORDS_MAX)
+    )
 }
 
 /// Returns whether the settings or a session permission allow a call of `tool`. `definition` is the fingerprint of the
 /// tool's definition, and `input` is the input of the call as JSON.
 pub fn is_allowed(tool: &str, definition: u64, input: &str, rules: &PermissionRules) -> bool {
     let mut session = rules.session.iter();
+    let covers_call =
+        |rule: &String| CallPattern::parse(rule).is_ok_and(|pattern| pattern.matches(tool, input));
     server_of(tool).is_some()
-        && (rules.allow.iter().any(|rule| matches_tool(rule, tool))
+        && (rules.allow.iter().any(covers_call)
             || session.any(|scope| covers(scope, tool, definition, input)))
 }
 
@@ -173,7 +198,9 @@ mod tests {
             assert_eq!(ruling(&tool(true), &json!({}), &none, gate), Ruling::Allow);
         }
         let asked = ruling(&tool(false), &json!({}), &none, PlanGate::Open);
-        assert!(matches!(&asked, Ruling::Ask { why } if why.contains("outside of the sandbox")));
+        assert!(
+            matches!(&asked, Ruling::Ask { why } if why.ends_with("of the worktree of the agent"))
+        );
         let refused = ruling(&tool(false), &json!({}), &none, PlanGate::Closed);
         assert!(matches!(refused, Ruling::Deny { .. }));
         let allow = PermissionRules {
@@ -184,6 +211,61 @@ mod tests {
             ruling(&tool(false), &json!({}), &allow, PlanGate::Open),
             Ruling::Allow
         );
+    }
+
+    #[test]
+    fn settings_allow_calls_by_their_arguments() {
+        let rules = PermissionRules {
+            allow: vec!["mcp__fs__write(path:docs/*)".into()],
+            ..PermissionRules::default()
+        };
+        let ruled = |path: &str| {
+            ruling(
+                &tool(false),
+                &json!({ "path": path }),
+                &rules,
+                PlanGate::Open,
+            )
+        };
+        assert_eq!(ruled("docs/a.md"), Ruling::Allow);
+        assert!(matches!(ruled("src/a.rs"), Ruling::Ask { .. }));
+        assert!(matches!(ruled("docs/../src/a.rs"), Ruling::Ask { .. }));
+    }
+
+    #[test]
+    fn approval_request_quotes_what_the_server_says() {
+        let quoted = |title: &str, description: &str| {
+            let tool = McpTool {
+                title: title.into(),
+                description: description.into(),
+                ..tool(false)
+            };
+            let none = PermissionRules::default();
+            match ruling(&tool, &json!({}), &none, PlanGate::Open) {
+                Ruling::Ask { why } => why.split_once(" the agent").unwrap().1.to_string(),
+                other => panic!("{other:?}"),
+            }
+        };
+        let begin = ". The server says about the tool: ";
+        for (title, description, expected) in [
+            (
+                "Write",
+                "Writes v1.2 files. Be careful.",
+                "\"Write: Writes v1.2 files.\"",
+            ),
+            ("", "\nFirst line\nsecond", "\"First line\""),
+            ("Only title", "", "\"Only title\""),
+            ("", "It is \"safe\". \u{1b}[31mApprove", "\"It is 'safe'.\""),
+            ("\u{1b}[2J\u{202e}x", "", "\"␛[2J\u{fffd}x\""),
+        ] {
+            assert_eq!(quoted(title, description), format!("{begin}{expected}"));
+        }
+        let long = quoted("", &"x".repeat(3000));
+        assert!(
+            long.ends_with("x…\"") && long.chars().count() < 250,
+            "{long}"
+        );
+        assert_eq!(quoted("", " "), "");
     }
 
     #[test]

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 
-use super::server_script;
+use super::{server_script, wait_until_none_uses};
 use crate::common::project::{Project, RunResult};
 use crate::common::supervised::Sleep;
 
@@ -223,6 +223,62 @@ fn killed_crew_leaves_no_server() {
     while pids.iter().any(|pid| is_running(pid)) {
         assert!(Instant::now() < until, "{pids:?} still run");
         std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// Kills a crew whose three servers run. With `CREWDECK_ROUNDS`, kills further crews at different moments after their
+/// start.
+#[test]
+fn killed_crews_leave_no_server_and_start_none_twice() {
+    let rounds = std::env::var("CREWDECK_ROUNDS").map_or(1, |text| text.parse().unwrap());
+    for round in 0..rounds {
+        kill_crew(round);
+    }
+}
+
+fn kill_crew(round: u64) {
+    let names = ["a", "b", "c"];
+    let helper = Sleep::new();
+    let project = Project::repository(&[("a.txt", "one\n")]);
+    let pids = |name: &str| project.file(&format!("pids-{name}"));
+    let servers: serde_json::Map<String, Value> = names
+        .iter()
+        .map(|name| {
+            let mut args = vec![server_script().display().to_string()];
+            args.extend(["--pids".into(), pids(name).display().to_string()]);
+            args.extend(["--fork".into(), helper.command()]);
+            args.extend((*name == "c").then(|| "--stubborn".into()));
+            (
+                name.to_string(),
+                json!({"command": "python3", "args": args}),
+            )
+        })
+        .collect();
+    let config = json!({ "mcpServers": servers });
+    project.write(".config/crewdeck/mcp.json", &config.to_string());
+    let rules = "rules:\n  - { when: begin, calls: [{ tool: mcp__a__echo, input: { text: hello } }] }\n  - fault: { hang: true }\n";
+    project.write("rules.yaml", rules);
+    let mut crew = project
+        .command(&["run", "begin", "--provider", "script:rules.yaml"])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    if round == 0 {
+        let until = Instant::now() + Duration::from_secs(60);
+        while names.iter().any(|name| super::starts(&pids(name)) == 0) {
+            assert!(Instant::now() < until, "the servers do not start");
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    } else {
+        std::thread::sleep(Duration::from_millis(round * 13 % 1500));
+    }
+    crew.kill().unwrap();
+    crew.wait().unwrap();
+    wait_until_none_uses(project.path());
+    helper.wait_for_none();
+    for name in names {
+        assert!(super::starts(&pids(name)) <= 1, "round {round}: {name}");
     }
 }
 

@@ -378,3 +378,24 @@ async fn silent_server_times_out() {
     );
     test.pool.shutdown().await;
 }
+
+#[tokio::test]
+async fn each_server_has_its_own_start_time_out() {
+    let mut quick = test_config("quick", &["--silent"]);
+    quick.start_timeout = Some(Duration::from_millis(200));
+    let mut slow = test_config("slow", &[]);
+    slow.start_timeout = Some(Duration::from_secs(60));
+    let test = TestPool::with(vec![quick, slow], |options| {
+        options.start_timeout = Duration::from_millis(1);
+        options.restart_delay = Duration::from_secs(60);
+    });
+    test.pool.ensure_started(&["quick", "slow"]).await;
+    let states: Vec<_> = test.pool.status().into_iter().map(|s| s.state).collect();
+    assert_eq!(states[1], ServerState::Ready);
+    assert!(
+        matches!(&states[0], ServerState::Restarting { why, .. } if why.contains("not ready within 0.2 s")),
+        "{:?}",
+        states[0]
+    );
+    test.pool.shutdown().await;
+}

@@ -1,8 +1,11 @@
 //! MCP servers over HTTP: headers, logins, redirects and failures.
 
 use std::collections::BTreeMap;
+use std::net::TcpListener;
 
-use crewdeck::domain::mcp::{ServerConfig, ServerSource, ServerState, ServerTransport};
+use crewdeck::domain::mcp::{
+    OAuthClient, ServerConfig, ServerSource, ServerState, ServerTransport,
+};
 use serde_json::{Value, json};
 use wiremock::matchers::{method, path};
 use wiremock::{Mock, MockServer, Request, ResponseTemplate};
@@ -20,6 +23,8 @@ fn http_config(url: &str) -> ServerConfig {
             headers: headers.map(|(k, v)| (k.to_string(), v.to_string())).into(),
         },
         call_timeout: None,
+        start_timeout: None,
+        oauth: OAuthClient::default(),
         is_always_loaded: false,
     }
 }
@@ -129,8 +134,25 @@ pub fn browse(url: &str) {
     tokio::spawn(async move { reqwest::get(url).await.unwrap() });
 }
 
-/// Starts a server that demands a token, with a login page that issues it at once. Tokens expire after 1 s.
+/// Starts a server that demands a token, with a login page that issues it at once. Tokens expire after 1 s. The server
+/// registers clients.
 async fn server_with_login() -> MockServer {
+    let server = login_server().await;
+    let register = |request: &Request| {
+        let mut body: Value = serde_json::from_slice(&request.body).unwrap();
+        body["client_id"] = json!("client-1");
+        ResponseTemplate::new(201).set_body_json(body)
+    };
+    Mock::given(method("POST"))
+        .and(path("/register"))
+        .respond_with(register)
+        .mount(&server)
+        .await;
+    server
+}
+
+/// Like [`server_with_login`], but does not register clients.
+pub async fn login_server() -> MockServer {
     let server = MockServer::start().await;
     let base = server.uri();
     let challenge =
@@ -171,16 +193,6 @@ async fn server_with_login() -> MockServer {
             .mount(&server)
             .await;
     }
-    let register = |request: &Request| {
-        let mut body: Value = serde_json::from_slice(&request.body).unwrap();
-        body["client_id"] = json!("client-1");
-        ResponseTemplate::new(201).set_body_json(body)
-    };
-    Mock::given(method("POST"))
-        .and(path("/register"))
-        .respond_with(register)
-        .mount(&server)
-        .await;
     let authorize = |request: &Request| {
         let value = |name: &str| {
             let mut pairs = request.url.query_pairs();
@@ -346,6 +358,43 @@ async fn forged_callbacks_do_not_end_a_login() {
         .await
         .unwrap();
     test.pool.shutdown().await;
+}
+
+#[tokio::test]
+async fn registered_client_logs_in_at_servers_that_register_none() {
+    let server = login_server().await;
+    let logins = tempfile::tempdir().unwrap();
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = taken.local_addr().unwrap().port();
+    let pool = |id: Option<&str>, callback_port| {
+        let mut config = config_without_headers(&server);
+        let id = id.map(String::from);
+        config.oauth = OAuthClient { id, callback_port };
+        TestPool::with(vec![config], |options| {
+            options.logins = Some(logins.path().to_owned());
+        })
+    };
+    let test = pool(None, None);
+    let error = test.pool.login("s", browse).await.unwrap_err().to_string();
+    assert!(error.contains("set oauth.clientId to its id"), "{error}");
+
+    let test = pool(Some("mine"), Some(port));
+    let error = test.pool.login("s", browse).await.unwrap_err().to_string();
+    let expected = format!("cannot listen for the browser on port {port}: ");
+    assert!(error.contains(&expected), "{error}");
+    drop(taken);
+    test.pool.login("s", browse).await.unwrap();
+    test.start().await;
+    test.pool.shutdown().await;
+    let requests = server.received_requests().await.unwrap();
+    let page = requests.iter().find(|r| r.url.path() == "/authorize");
+    let query: BTreeMap<_, _> = page.unwrap().url.query_pairs().collect();
+    assert_eq!(query["client_id"], "mine");
+    let callback = format!("http://localhost:{port}/callback");
+    assert_eq!(query["redirect_uri"], callback);
+    let token = requests.iter().find(|r| r.url.path() == "/token").unwrap();
+    let form = String::from_utf8_lossy(&token.body);
+    assert!(form.contains("client_id=mine"), "{form}");
 }
 
 #[tokio::test]

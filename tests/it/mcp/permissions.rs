@@ -188,3 +188,33 @@ fn run_without_a_terminal_tells_what_needs_approval() {
         .collect();
     assert!(all.contains("Error: rejected"), "{all}");
 }
+
+#[test]
+fn settings_allow_calls_with_certain_arguments() {
+    let rules = r"
+  - when: begin
+    calls:
+      - { tool: mcp__s__structured, input: { path: docs/a.md } }
+      - { tool: mcp__s__structured, input: { path: src/a.rs } }
+      - { tool: mcp__s__structured, input: { path: docs/../src/a.rs } }
+  - say: done
+    times: 0
+";
+    let project = project(true, &[], rules);
+    project.write_user_settings("allow = [\"mcp__s__structured(path:docs/*)\"]\n");
+    let events = run(&project, &["--tool", "deny"]);
+    let ran = results(&events, "mcp__s__structured");
+    let refused: Vec<bool> = ran
+        .iter()
+        .map(|(_, output)| output.starts_with("Error: rejected"))
+        .collect();
+    assert_eq!(refused, [false, true, true], "{ran:?}");
+    project.write_user_settings("allow = [\"mcp__s__structured(path)\"]\n");
+    let ran = project.run(&["run", "begin", "--provider", "script:rules.yaml"]);
+    assert_eq!(ran.code(), 1, "{}", ran.err());
+    assert!(
+        ran.err().contains("allow names 'mcp__s__structured(path)'"),
+        "{}",
+        ran.err()
+    );
+}

@@ -3,21 +3,19 @@
 use std::path::Path;
 use std::process::Stdio;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crewdeck::domain::mcp::{ServerState, ServerTransport};
 use serde_json::{Value, json};
 
-use super::{TestPool, test_config, wait_until};
+use super::{TestPool, starts, test_config, wait_until, wait_until_none_uses};
 use crate::common::supervised::Sleep;
 
 /// The environment variable with the folder in which [`client_process`] writes its files.
 const CLIENT_DIR: &str = "CREWDECK_TEST_MCP_CLIENT";
-
-fn starts(file: &Path) -> usize {
-    let text = std::fs::read_to_string(file).unwrap_or_default();
-    text.lines().count()
-}
+/// The servers of [`client_process`]. The last one does not listen to the end of its input. Each writes its process id to
+/// the file of its name.
+const NAMES: [&str; 3] = ["a", "b", "c"];
 
 fn is_running(pid: &str) -> bool {
     std::fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| !stat.contains(") Z "))
@@ -168,15 +166,14 @@ async fn client_process() {
         return;
     };
     let dir = Path::new(&dir);
-    let pids = dir.join("pids");
     let helper = std::fs::read_to_string(dir.join("helper")).unwrap();
-    let options = ["--pids", pids.to_str().unwrap(), "--fork", &helper];
-    let stubborn = [&options[..], &["--stubborn"]].concat();
-    let test = TestPool::new(vec![
-        test_config("a", &options),
-        test_config("b", &options),
-        test_config("c", &stubborn),
-    ]);
+    let config = |name: &str| {
+        let pids = dir.join(name);
+        let mut options = vec!["--pids", pids.to_str().unwrap(), "--fork", &helper];
+        options.extend((name == "c").then_some("--stubborn"));
+        test_config(name, &options)
+    };
+    let test = TestPool::new(NAMES.map(config).to_vec());
     test.start().await;
     let names = [
         "ANTHROPIC_API_KEY",
@@ -231,7 +228,9 @@ async fn kill_client(round: u64) {
         "{env}"
     );
     assert_eq!(helper.sleepers().len(), 3);
-    assert_eq!(starts(&dir.path().join("pids")), 3);
+    for name in NAMES {
+        assert_eq!(starts(&dir.path().join(name)), 1, "{name}");
+    }
     end_client(&mut client, &helper, dir.path());
 }
 
@@ -240,23 +239,10 @@ async fn kill_client(round: u64) {
 fn end_client(client: &mut std::process::Child, helper: &Sleep, dir: &Path) {
     client.kill().unwrap();
     client.wait().unwrap();
-    let until = Instant::now() + Duration::from_secs(60);
     // The folder is in the arguments of each server.
-    let name = dir.to_str().unwrap();
-    let is_left = |pid: &String| {
-        std::fs::read(format!("/proc/{pid}/cmdline"))
-            .is_ok_and(|line| String::from_utf8_lossy(&line).contains(name))
-    };
-    loop {
-        let all = std::fs::read_dir("/proc").unwrap().flatten();
-        let names = all.filter_map(|entry| entry.file_name().into_string().ok());
-        let left: Vec<String> = names.filter(is_left).collect();
-        if left.is_empty() {
-            break;
-        }
-        assert!(Instant::now() < until, "{left:?} are left");
-        std::thread::yield_now();
-    }
+    wait_until_none_uses(dir);
     helper.wait_for_none();
-    assert!(starts(&dir.join("pids")) <= 3);
+    for name in NAMES {
+        assert!(starts(&dir.join(name)) <= 1, "{name}");
+    }
 }

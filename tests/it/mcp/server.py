@@ -1,7 +1,10 @@
 #!/usr/bin/env python3
 """An MCP server for tests: JSON-RPC over standard input and output, protocol versions with `initialize`.
 
-Options: --silent, --noise, --pids FILE (appends its process id), --fork COMMAND (a detached helper), --log TEXT (standard
+With --stateless, it speaks protocol version 2026-07-28 without `initialize` instead: `server/discover`, and subscriptions to
+changes of its lists. --add-before-listen NAME adds a tool just before it accepts a subscription, without a report.
+
+Other options: --silent, --noise, --pids FILE (appends its process id), --fork COMMAND (a detached helper), --log TEXT (standard
 error), --stubborn (ignores the end of its input and SIGTERM), --empty-unknown (answers unknown methods with an empty
 result), --exit-on-unknown, --crash-after N (calls), --delay SECONDS (before the handshake), --tools N (additional tools
 with long definitions), --templates (of resources), --instructions TEXT, --hostile (tools with strange names), --leak VARIABLE (writes its value to standard error).
@@ -18,9 +21,9 @@ import threading
 import time
 
 options = argparse.ArgumentParser()
-for flag in ["silent", "noise", "stubborn", "empty-unknown", "exit-on-unknown", "hostile"]:
+for flag in ["silent", "noise", "stubborn", "empty-unknown", "exit-on-unknown", "hostile", "stateless"]:
     options.add_argument("--" + flag, action="store_true")
-for value in ["pids", "fork", "log", "instructions"]:
+for value in ["pids", "fork", "log", "instructions", "add-before-listen"]:
     options.add_argument("--" + value)
 options.add_argument("--leak")
 options.add_argument("--crash-after", type=int, default=-1)
@@ -49,12 +52,15 @@ prompts = [
         {"name": "city", "required": True}, {"name": "unit"}]},
 ]
 answers = {}
+# The ids of the requests that subscribe to changes.
+subscriptions = []
+SUBSCRIPTION = "io.modelcontextprotocol/subscriptionId"
 tools = [
     {"name": "echo", "description": "Repeats.", "inputSchema": {"type": "object", "properties": {"text": {"type": "string"}}},
      "annotations": {"readOnlyHint": True}},
 ] + [
     {"name": name, "inputSchema": {"type": "object"}}
-    for name in ["fail", "crash", "wait", "big", "image", "structured", "env", "roots", "elicit", "sample", "add", "long", "change", "garbage", "pictures", "flood", "add_prompt"]
+    for name in ["fail", "crash", "wait", "big", "image", "structured", "env", "roots", "elicit", "sample", "add", "long", "change", "garbage", "pictures", "flood", "add_prompt", "end_subscriptions"]
 ] + [
     {"name": "choice", "inputSchema": {"type": "string"}},
     {"name": "incomplete"},
@@ -85,6 +91,15 @@ def ask(method, params):
     send({"id": name, "method": method, "params": params})
     answers[name].wait()
     return answers[name].message
+
+
+def changed(what):
+    """Reports that a list changed: to each subscription, or without one in protocol versions with `initialize`."""
+    method = "notifications/%s/list_changed" % what
+    if not options.stateless:
+        send({"method": method})
+    for listening in subscriptions:
+        send({"method": method, "params": {"_meta": {SUBSCRIPTION: listening}}})
 
 
 def text(value, **more):
@@ -137,7 +152,7 @@ def call(request, params):
         # Changes fields of the definition of a tool.
         tool = next(tool for tool in tools if tool["name"] == given["name"])
         tool.update(given["to"])
-        send({"method": "notifications/tools/list_changed"})
+        changed("tools")
         return text("changed")
     if name == "garbage":
         with lock:
@@ -151,16 +166,21 @@ def call(request, params):
         # Adds a tool and asks a different question each time.
         for number in range(given["times"]):
             tools.append({"name": "flood%d" % number, "inputSchema": {"type": "object"}})
-            send({"method": "notifications/tools/list_changed"})
+            changed("tools")
             ask("elicitation/create", {"message": "Question %d" % number, "requestedSchema": {"type": "object", "properties": {}}})
         return text("flooded")
     if name == "add_prompt":
         prompts.append({"name": given["name"]})
-        send({"method": "notifications/prompts/list_changed"})
+        changed("prompts")
         return text("added")
+    if name == "end_subscriptions":
+        while subscriptions:
+            listening = subscriptions.pop()
+            send({"id": listening, "result": {"resultType": "complete", "_meta": {SUBSCRIPTION: listening}}})
+        return text("ended")
     if name == "add":
         tools.append({"name": given["name"], "inputSchema": {"type": "object"}})
-        send({"method": "notifications/tools/list_changed"})
+        changed("tools")
         return text("added")
     return None
 
@@ -183,10 +203,26 @@ def notes(uri):
 def answer(message):
     global calls
     method, params, request = message["method"], message.get("params") or {}, message["id"]
-    if method == "initialize":
+    capabilities = {"tools": {"listChanged": True}, "resources": {}, "prompts": {}}
+    if options.stateless and method == "server/discover":
+        result = {
+            "resultType": "complete", "supportedVersions": ["2026-07-28"], "ttlMs": 0, "cacheScope": "private",
+            "capabilities": {**capabilities, "prompts": {"listChanged": True}},
+            "_meta": {"io.modelcontextprotocol/serverInfo": {"name": "test", "version": "1"}},
+        }
+        if options.instructions:
+            result["instructions"] = options.instructions
+    elif options.stateless and method == "subscriptions/listen":
+        if options.add_before_listen:
+            tools.append({"name": options.add_before_listen, "inputSchema": {"type": "object"}})
+        subscriptions.append(request)
+        accepted = {"notifications": params["notifications"], "_meta": {SUBSCRIPTION: request}}
+        send({"method": "notifications/subscriptions/acknowledged", "params": accepted})
+        return
+    elif method == "initialize" and not options.stateless:
         result = {
             "protocolVersion": params["protocolVersion"],
-            "capabilities": {"tools": {"listChanged": True}, "resources": {}, "prompts": {}},
+            "capabilities": capabilities,
             "serverInfo": {"name": "test", "version": "1"},
         }
         if options.instructions:
@@ -241,6 +277,8 @@ def answer(message):
     else:
         send({"id": request, "error": {"code": -32601, "message": "Method not found"}})
         return
+    if options.stateless:
+        result.setdefault("resultType", "complete")
     send({"id": request, "result": result})
 
 
@@ -276,6 +314,9 @@ for line in sys.stdin:
     elif "id" in message:
         threading.Thread(target=answer, args=(message,), daemon=True).start()
     elif message["method"] == "notifications/cancelled":
-        cancelled.add(message["params"]["requestId"])
+        request = message["params"]["requestId"]
+        cancelled.add(request)
+        if request in subscriptions:
+            subscriptions.remove(request)
 while options.stubborn:
     time.sleep(1)

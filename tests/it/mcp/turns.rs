@@ -8,10 +8,11 @@ use wiremock::matchers::method;
 use wiremock::{Mock, MockServer, Request, Respond, ResponseTemplate};
 
 use super::crew::project;
+use crate::common::project::Project;
 use crate::common::pty::Screen;
 use crate::vendors::rules::{Wire, violations};
 
-pub fn open(project: &crate::common::project::Project, more: &[&str]) -> Screen {
+pub fn open(project: &Project, more: &[&str]) -> Screen {
     let provider = format!("script:{}", project.file("rules.yaml").display());
     let mut args = vec!["--provider", &provider];
     args.extend(more);
@@ -122,18 +123,20 @@ fn answer(wire: Wire, call: Option<(&str, Value)>) -> Value {
     }
 }
 
-/// Runs a crew whose server has 300 tools, and returns the bodies of its model requests.
-fn requests(wire: Wire, window: &str) -> Vec<Value> {
+/// Runs a crew with the model `model` in `project`, and returns the bodies of its model requests.
+fn requests(
+    project: &Project,
+    wire: Wire,
+    model: impl Respond + 'static,
+    (prompt, approval): (&str, &str),
+) -> Vec<Value> {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let server = runtime.block_on(async {
         let server = MockServer::start().await;
-        let mock = Mock::given(method("POST")).respond_with(SearchingModel { wire });
+        let mock = Mock::given(method("POST")).respond_with(model);
         mock.mount(&server).await;
         server
     });
-    let options = ["--tools", "300", "--instructions", "Call extra tools once."];
-    let project = project(true, &options, "  - say: done\n");
-    project.write_user_settings(&format!("window = {window}\n"));
     let provider = match wire {
         Wire::OpenAi => "openai",
         Wire::Anthropic => "anthropic",
@@ -141,7 +144,7 @@ fn requests(wire: Wire, window: &str) -> Vec<Value> {
     let url = format!("{}/v1", server.uri());
     let args = [
         "run",
-        "go",
+        prompt,
         "--provider",
         provider,
         "--base-url",
@@ -149,7 +152,7 @@ fn requests(wire: Wire, window: &str) -> Vec<Value> {
         "--model",
         "m",
         "--tool",
-        "deny",
+        approval,
     ];
     let mut command = project.command(&args);
     let ran = command
@@ -187,7 +190,10 @@ fn many_tools_are_found_by_search_and_appended() {
         (Wire::Anthropic, "100000"),
         (Wire::OpenAi, "2000000"),
     ] {
-        let bodies = requests(wire, window);
+        let options = ["--tools", "300", "--instructions", "Call extra tools once."];
+        let project = project(true, &options, "  - say: done\n");
+        project.write_user_settings(&format!("window = {window}\n"));
+        let bodies = requests(&project, wire, SearchingModel { wire }, ("go", "deny"));
         assert_eq!(bodies.len(), 3, "{wire:?}");
         for body in &bodies {
             let mut found = violations(wire, body);
@@ -233,5 +239,51 @@ fn many_tools_are_found_by_search_and_appended() {
         for pair in messages.windows(2) {
             assert_eq!(pair[1][..pair[0].len()], pair[0][..], "{wire:?}");
         }
+    }
+}
+
+/// The prompt of the agent for which [`PatientModel`] adds a tool to the server.
+const FIND: &str = "find it";
+
+/// A model that lets the server add a tool, and calls another one until a request defines the new one. With another
+/// prompt than [`FIND`], it starts a subagent with that prompt.
+struct PatientModel;
+
+fn is_finder(body: &Value) -> bool {
+    let turns = body["messages"].as_array().unwrap();
+    let first = turns.iter().find(|turn| turn["role"] == "user");
+    first.unwrap()["content"].to_string().contains(FIND)
+}
+
+fn defines_new_tool(body: &Value) -> bool {
+    tools(body).iter().any(|tool| name(tool) == "mcp__s__extra")
+}
+
+impl Respond for PatientModel {
+    fn respond(&self, request: &Request) -> ResponseTemplate {
+        let body: Value = serde_json::from_slice(&request.body).unwrap();
+        let turns = body["messages"].as_array().unwrap();
+        let call = match turns.iter().filter(|m| m["role"] == "assistant").count() {
+            0 if !is_finder(&body) => Some(("task", json!({"prompt": FIND, "kind": "general"}))),
+            0 => Some(("mcp__s__add", json!({"name": "extra"}))),
+            round if is_finder(&body) && round < 25 && !defines_new_tool(&body) => {
+                Some(("mcp__s__echo", json!({"text": round.to_string()})))
+            }
+            _ => None,
+        };
+        ResponseTemplate::new(200).set_body_json(answer(Wire::OpenAi, call))
+    }
+}
+
+#[test]
+fn tools_that_a_server_adds_are_in_the_next_request_of_the_turn() {
+    // The lead finds the tool, or a subagent, which has only one turn.
+    for prompt in [FIND, "go"] {
+        let project = project(true, &[], "  - say: done\n");
+        let bodies = requests(&project, Wire::OpenAi, PatientModel, (prompt, "auto"));
+        let finders: Vec<&Value> = bodies.iter().filter(|body| is_finder(body)).collect();
+        assert!(finders.len() > 1, "{prompt}");
+        assert!(!defines_new_tool(finders[0]), "{prompt}");
+        assert!(defines_new_tool(finders[finders.len() - 1]), "{prompt}");
     }
 }

@@ -122,3 +122,57 @@ impl Popup for ServersPopup {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use pretty_assertions::assert_eq;
+
+    use super::*;
+    use crate::protocol::event::{CrewEvent, EventKind};
+    use crate::ui::UiState;
+    use crate::ui::fixture::{apply_events, busy, press, servers};
+
+    fn open_servers() -> UiState {
+        let mut state = busy(120, 35);
+        apply_events(&mut state, vec![servers()]);
+        press(&mut state, "\"/mcp\" enter");
+        state
+    }
+
+    fn sent(name: &str, action: ServerAction) -> Vec<Effect> {
+        let name = name.into();
+        vec![Effect::Command(Command::Server { name, action })]
+    }
+
+    #[test]
+    fn keys_act_on_the_selected_server() {
+        let mut state = open_servers();
+        for (keys, expected) in [
+            ("enter", sent("git", ServerAction::Show)),
+            ("r", sent("git", ServerAction::Restart)),
+            ("d", sent("git", ServerAction::Disable)),
+            // The server needs no login.
+            ("L", vec![]),
+            ("j L", sent("docs", ServerAction::LogIn)),
+            ("j r", sent("memory", ServerAction::Restart)),
+            // A program has no login, although it has failed.
+            ("L", vec![]),
+            ("G d", sent("web", ServerAction::Disable)),
+            ("g o", sent("git", ServerAction::Show)),
+        ] {
+            assert_eq!(press(&mut state, keys), expected, "{keys}");
+        }
+    }
+
+    #[test]
+    fn disabled_server_is_enabled_with_the_same_key() {
+        let mut state = open_servers();
+        let EventKind::Crew(CrewEvent::ServersChanged { mut servers }) = servers() else {
+            panic!("the fixture has changed")
+        };
+        servers[0].state = ServerState::Disabled;
+        let changed = EventKind::Crew(CrewEvent::ServersChanged { servers });
+        apply_events(&mut state, vec![changed]);
+        assert_eq!(press(&mut state, "d"), sent("git", ServerAction::Enable));
+    }
+}

@@ -1,0 +1,89 @@
+//! Keeps a subscription to changes of an MCP server's lists open. Only protocol versions without `initialize` need one:
+//! with the others, servers report changes by themselves.
+
+use std::convert::Infallible;
+use std::time::Duration;
+
+use rmcp::model::{ErrorCode, ServerNotification, SubscriptionFilter};
+use rmcp::service::ServiceError;
+use tokio::time::Instant;
+
+use crate::mcp::call::Link;
+use crate::mcp::types::PoolOptions;
+
+/// Maximum time to wait for a server's answer to a subscription.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// How a subscription ended.
+enum SubscriptionEnd {
+    /// The server does not support subscriptions, although it reports changes.
+    Unsupported,
+    /// Another subscription may succeed.
+    Ended,
+}
+
+/// Reports changes of the server's lists to `link.shared`. When a subscription ends, subscribes again after a wait that
+/// doubles as after crashes. Never returns: if the server reports no changes or needs no subscription, does nothing.
+pub async fn watch_lists(link: &Link, options: &PoolOptions) -> Infallible {
+    if let Some(filter) = wanted(link) {
+        let mut failures = 0;
+        loop {
+            let since = Instant::now();
+            match follow(link, &filter).await {
+                SubscriptionEnd::Unsupported => break,
+                SubscriptionEnd::Ended => {}
+            }
+            let was_stable = since.elapsed() >= options.stable_after;
+            failures = if was_stable { 1 } else { failures + 1 };
+            tokio::time::sleep(options.delay_after(failures)).await;
+        }
+    }
+    std::future::pending().await
+}
+
+/// Returns which changes to subscribe to: those that the server says it reports. `None` if it reports none, or reports
+/// them without a subscription.
+fn wanted(link: &Link) -> Option<SubscriptionFilter> {
+    let info = link.peer.peer_info()?;
+    if info.protocol_version.has_initialize() {
+        return None;
+    }
+    let mut all = SubscriptionFilter::new();
+    all.tools_list_changed = Some(true);
+    all.resources_list_changed = Some(true);
+    all.prompts_list_changed = Some(true);
+    let filter = all.supported_by(&info.capabilities);
+    (filter != SubscriptionFilter::new()).then_some(filter)
+}
+
+/// Subscribes, and reports changes until the subscription ends. When the subscription begins, reports that everything
+/// has changed, because changes before it were not reported.
+async fn follow(link: &Link, filter: &SubscriptionFilter) -> SubscriptionEnd {
+    let listen = link.peer.listen(filter.clone());
+    let mut subscription = match tokio::time::timeout(ANSWER_TIMEOUT, listen).await {
+        Ok(Ok(subscription)) => subscription,
+        Ok(Err(ServiceError::McpError(error))) if error.code == ErrorCode::METHOD_NOT_FOUND => {
+            return SubscriptionEnd::Unsupported;
+        }
+        Ok(Err(_)) | Err(_) => return SubscriptionEnd::Ended,
+    };
+    if filter.tools_list_changed == Some(true) {
+        link.shared.tools_changed.notify_one();
+    }
+    if filter
+        .resources_list_changed
+        .or(filter.prompts_list_changed)
+        == Some(true)
+    {
+        (link.shared.on_lists_changed)();
+    }
+    while let Ok(Some(change)) = subscription.next().await {
+        match change {
+            ServerNotification::ToolListChangedNotification(_) => {
+                link.shared.tools_changed.notify_one();
+            }
+            _ => (link.shared.on_lists_changed)(),
+        }
+    }
+    SubscriptionEnd::Ended
+}

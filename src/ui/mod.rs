@@ -55,5 +55,6 @@ pub use shell::tick::next_tick;
 pub use shell::update::{Msg, begin_replay, recall, update};
 pub use shell::view::draw;
 pub use text::bytes;
+pub use text::command_text::{RenderedCommand, render_command};
 pub use theme::{ColorDepth, Theme, ThemeChoice, ThemeName};
 pub use widgets::composer::COMPOSER_MAX;

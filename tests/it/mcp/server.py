@@ -3,7 +3,8 @@
 
 Options: --silent, --noise, --pids FILE (appends its process id), --fork COMMAND (a detached helper), --log TEXT (standard
 error), --stubborn (ignores the end of its input and SIGTERM), --empty-unknown (answers unknown methods with an empty
-result), --exit-on-unknown, --crash-after N (calls), --delay SECONDS (before the handshake), --tools N (additional tools
+result), --exit-on-unknown, --crash-after N (calls), --delay SECONDS (before the handshake), --begin-with FILE (waits for it before the handshake), --listed FILE (exists while
+the client has the current list of tools), --tools N (additional tools
 with long definitions), --templates (of resources), --instructions TEXT, --hostile (tools with strange names), --leak VARIABLE (writes its value to standard error).
 """
 
@@ -25,6 +26,8 @@ for value in ["pids", "fork", "log", "instructions"]:
 options.add_argument("--leak")
 options.add_argument("--crash-after", type=int, default=-1)
 options.add_argument("--delay", type=float, default=0)
+options.add_argument("--begin-with")
+options.add_argument("--listed")
 options.add_argument("--tools", type=int, default=0)
 options.add_argument("--templates", action="store_true")
 options = options.parse_args()
@@ -116,6 +119,8 @@ def call(request, params):
             time.sleep(0.02)
         return text("waited")
     if name == "long":
+        if "file" in given:
+            open(given["file"], "w").close()
         time.sleep(1000)
     if name == "big":
         return text("a" * given["bytes"])
@@ -137,6 +142,8 @@ def call(request, params):
         # Changes fields of the definition of a tool.
         tool = next(tool for tool in tools if tool["name"] == given["name"])
         tool.update(given["to"])
+        if options.listed:
+            os.remove(options.listed)
         send({"method": "notifications/tools/list_changed"})
         return text("changed")
     if name == "garbage":
@@ -242,6 +249,8 @@ def answer(message):
         send({"id": request, "error": {"code": -32601, "message": "Method not found"}})
         return
     send({"id": request, "result": result})
+    if method == "tools/list" and options.listed:
+        open(options.listed, "w").close()
 
 
 if options.pids:
@@ -255,6 +264,8 @@ if options.leak:
     sys.stderr.write("the key is %s \x1b[31m and more\n" % value)
     sys.stderr.flush()
 time.sleep(options.delay)
+while options.begin_with and not os.path.exists(options.begin_with):
+    time.sleep(0.02)
 if options.stubborn:
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
 if options.fork:

@@ -21,7 +21,7 @@ use super::Mount;
 use super::plan::{HISTORY_IN_GIT, SHARED_IN_GIT, TABLES_IN_GIT};
 use crate::process::NetworkReach;
 use crate::process::history::{FOLDER, PrivateHistory, SHARED_OBJECTS};
-use crate::process::supervisor::{monitor, network};
+use crate::process::supervisor::network;
 
 /// Maximum number of entries of a git folder that a mount view shows, besides those in [`NEEDED`].
 const ENTRIES_MAX: usize = 512;
@@ -255,14 +255,16 @@ fn mount_shared_memory(kept: &[PathBuf], memory_mb: Option<u64>) -> io::Result<(
         }
     }
     let flags = MountFlags::NOSUID | MountFlags::NODEV;
-    // A quarter of the machine's memory, or the memory limit of the command if that is less.
-    let quarter = monitor::machine_memory("MemTotal:") / 4;
-    let limit = memory_mb.map(|mb| mb.saturating_mul(1024 * 1024));
-    let size = limit.map_or(quarter, |limit| limit.min(quarter));
-    let options = CString::new(format!("size={size},mode=1777"))?;
-    match mount(SOURCE, &shared, "tmpfs", flags, options.as_c_str()) {
+    match mount(SOURCE, &shared, "tmpfs", flags, c"size=25%,mode=1777") {
         Err(Errno::NOENT | Errno::NOTDIR) => return Ok(()),
         done => done?,
+    }
+    if let Some(limit) = memory_mb.map(|mb| mb.saturating_mul(1024 * 1024)) {
+        let size = statvfs(&shared)?;
+        if size.f_blocks.saturating_mul(size.f_frsize) > limit {
+            let options = CString::new(format!("size={limit}"))?;
+            mount_remount(&shared, flags, options.as_c_str())?;
+        }
     }
     open.iter().try_for_each(HeldEntry::mount_back)
 }

@@ -15,7 +15,7 @@
 mod client;
 mod entry;
 #[cfg(target_os = "linux")]
-pub(super) mod monitor;
+mod monitor;
 #[cfg(target_os = "linux")]
 pub(super) mod network;
 #[cfg_attr(not(target_os = "linux"), allow(dead_code))] // used mostly by the supervisor process

@@ -173,7 +173,7 @@ fn available() -> u64 {
 }
 
 /// Returns a value of `/proc/meminfo` in bytes.
-pub fn machine_memory(name: &str) -> u64 {
+fn machine_memory(name: &str) -> u64 {
     kilobytes(
         &fs::read_to_string("/proc/meminfo").unwrap_or_default(),
         name,

@@ -6,13 +6,13 @@ use super::KilledCrew;
 use crate::common::project::Project;
 
 /// A lead that reads `notes.md` in the first run.
-const READS: &str = r#"
+const READS: &str = r"
 rules:
   - when: Read it
     calls: [{ tool: read_file, input: { path: notes.md } }]
   - times: 0
     say: I have read it.
-"#;
+";
 
 /// A lead that overwrites `notes.md`, and reads it first if it must.
 const OVERWRITES: &str = r#"

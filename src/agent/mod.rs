@@ -25,3 +25,5 @@ pub mod tool_runner;
 pub mod turn;
 mod turn_hooks;
 mod work_state;
+
+pub use permission_card::FULL_TEXT;

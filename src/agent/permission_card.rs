@@ -18,6 +18,8 @@ const SHORT_LINES: usize = 4;
 const PARTS_MAX: usize = 5;
 /// Maximum length, in characters, of each quoted part of a long command.
 const PART_MAX: usize = 400;
+/// The line above the text of a long call. What is before it summarizes the call.
+pub const FULL_TEXT: &str = "Full text:\n";
 
 /// Returns the body of the request: the tool, its input up to a limit, and why it needs approval.
 pub fn body(name: &str, input: &Value, why: &str, parts: &[String]) -> String {
@@ -38,7 +40,7 @@ pub fn body(name: &str, input: &Value, why: &str, parts: &[String]) -> String {
     if let Some(more) = parts.len().checked_sub(PARTS_MAX).filter(|more| *more > 0) {
         out.push_str(&format!("  and {more} more such commands\n"));
     }
-    out.push_str("Full text:\n");
+    out.push_str(FULL_TEXT);
     out.push_str(&head_and_tail(&text, SHOWN_MAX));
     out
 }

@@ -40,6 +40,10 @@ impl Driver {
         } else {
             Vec::new()
         };
+        let files = self.tool_runner.snapshots.take_unsaved();
+        if !files.is_empty() {
+            self.append_log(LogRecord::Files { files }).await;
+        }
         let ids: Vec<PromptId> = prompts.iter().map(|p| p.id.clone()).collect();
         self.state
             .unacknowledged_prompts
@@ -178,6 +182,7 @@ impl Driver {
             // Inbox messages that are not acknowledged yet are already in the conversation.
             inbox: self.state.unacknowledged_inbox.map(|c| c.offset),
             prompts: self.state.unacknowledged_prompts.clone(),
+            files: self.tool_runner.snapshots.seen(),
             turn: TurnState::Open,
         };
         let transcript = self.transcript.clone();
@@ -274,6 +279,7 @@ impl Driver {
         self.state.calls = from.calls;
         self.budget_gate.count(&self.name, from.spent, from.cost);
         self.lead_mode = from.lead;
+        self.tool_runner.snapshots.restore(from.files);
         self.state.todo = from.todo.clone();
         self.recall_prompts(from.prompts).await;
         self.acknowledge_restored(from.inbox).await;

@@ -9,6 +9,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use super::journal::JournalWriter;
 use super::pending_requests::PendingRequests;
 use super::unfinished_work::UnfinishedWork;
+use crate::agent::FULL_TEXT;
 use crate::commands::OutputFormat;
 use crate::crew::Crew;
 use crate::domain::chat::Outcome;
@@ -23,7 +24,7 @@ use crate::domain::timestamp::Timestamp;
 use crate::protocol::event::{AgentEvent, CrewEvent, EventKind, NoticeLevel, TeamEvent, TurnEnd};
 use crate::protocol::{Command, CommandIds, Event, EventReceiver};
 use crate::store::Board;
-use crate::ui::transcript;
+use crate::ui::{render_command, transcript};
 
 /// Maximum length of a progress line, in characters.
 const LINE_MAX: usize = 2000;
@@ -292,27 +293,66 @@ async fn decide(crew: &Crew, ids: &mut CommandIds, request: Request, form: Outpu
     if !has_user() || form == OutputFormat::Json {
         return;
     }
+    let (body, warning) = printed_body(&request);
     let question = format!(
-        "\n{} asks ({}):\n{}\n{}",
+        "\n{} asks ({}):\n{body}\n{}",
         request.from,
         request.kind,
-        escape_control_chars(&request.body),
         how_to_answer(&request)
     );
     let answer = tokio::task::spawn_blocking(move || {
-        // If the question cannot be printed, the request is rejected.
-        write!(std::io::stderr().lock(), "{question}")?;
-        let mut line = String::new();
-        let read = std::io::stdin().read_line(&mut line);
-        read.map(|_| line.trim().to_string())
+        let answer = ask(&question)?;
+        match warning.filter(|_| is_yes(&answer)) {
+            Some(warning) => ask(&warning),
+            None => Ok(answer),
+        }
     })
     .await;
+    // If a question cannot be printed, the request is rejected.
     let answer = answer.ok().and_then(Result::ok).unwrap_or_default();
     let (verdict, comment) = parse_answer(&request, &answer);
     let decision = Decision::on(&request, verdict, Name::user(), comment);
     if crew.submit(ids.assign(Command::Decide(decision))).is_err() {
         eprint_line("the crew did not accept the decision");
     }
+}
+
+/// Prints `question` and returns the line that the user types, without the blanks around it.
+fn ask(question: &str) -> std::io::Result<String> {
+    write!(std::io::stderr().lock(), "{question}")?;
+    let mut line = String::new();
+    let read = std::io::stdin().read_line(&mut line);
+    read.map(|_| line.trim().to_string())
+}
+
+/// Returns the body of a request as it is printed on the terminal. If it omits a part of a permission request, also
+/// returns a second question, which an approval must answer too.
+fn printed_body(request: &Request) -> (String, Option<String>) {
+    if request.kind != RequestKind::Permission {
+        return (escape_control_chars(&request.body), None);
+    }
+    let shown = render_command(&request.body);
+    let mut text = escape_control_chars(&shown.text);
+    // The end of a long command scrolls its beginning off the screen.
+    if let Some((summary, _)) = text.split_once(FULL_TEXT) {
+        text = format!("{text}\n{summary}");
+    }
+    let missing = [
+        (shown.cut_bytes, "bytes in the middle are cut"),
+        (shown.folded_chars, "characters of comments are folded"),
+    ];
+    let missing: Vec<String> = missing
+        .iter()
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, what)| format!("{count} {what}"))
+        .collect();
+    let warning = (!missing.is_empty()).then(|| {
+        format!(
+            "Not all of it is shown: {}. Allow without reading them? [y/N] ",
+            missing.join(" and ")
+        )
+    });
+    (text, warning)
 }
 
 /// Returns the last lines of a request that is printed on the terminal: the numbered choices, if any, and how to
@@ -341,8 +381,7 @@ fn parse_answer(request: &Request, line: &str) -> (Verdict, String) {
         | RequestKind::Shutdown
         | RequestKind::Permission
         | RequestKind::Budget => {
-            let is_yes = ["y", "yes"].contains(&line.to_lowercase().as_str());
-            let verdict = if is_yes {
+            let verdict = if is_yes(line) {
                 Verdict::Approve
             } else {
                 Verdict::Reject
@@ -356,6 +395,10 @@ fn parse_answer(request: &Request, line: &str) -> (Verdict, String) {
             (Verdict::Approve, choice.map_or(line, String::as_str).into())
         }
     }
+}
+
+fn is_yes(line: &str) -> bool {
+    ["y", "yes"].contains(&line.to_lowercase().as_str())
 }
 
 #[cfg(test)]

@@ -249,6 +249,7 @@ settings! {
             keys: &["lead", "teammate", "subagent"],
         }
         /// Services of this machine that commands may reach: `ssh`, `gpg`, `containers`, `display`, `dbus`, `terminals`.
+        /// `ssh` also shows them your keys and tokens for git servers.
         sockets: Option<Vec<SocketGroup>> {
             default: "none",
             example: "[\"ssh\"]",

@@ -62,8 +62,18 @@ pub enum LogRecord {
     Plan { plan: PlanState },
     /// Whether the lead works on tasks or only delegates. Only in the log of a lead.
     Lead { lead: LeadMode },
+    /// Files as the agent saw them last.
+    Files { files: Vec<SeenFile> },
     /// A turn ended. A resumed session does not continue it.
     Turn { turn: TurnState },
+}
+
+/// A file that an agent has read or written, with a hash of the content that it saw. The hash may mean something else
+/// to another version of crewdeck. The file then counts as changed and must be read again.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SeenFile {
+    pub path: String,
+    pub hash: u64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -112,6 +122,9 @@ pub struct Conversation {
     pub inbox: Option<u64>,
     /// Queued prompts that are already part of the messages.
     pub prompts: Vec<PromptId>,
+    /// The files that the agent has read or written, in this order. A later entry replaces an earlier one of the same
+    /// file.
+    pub files: Vec<SeenFile>,
     /// Whether the last turn has ended, or is still open because a crash interrupted it.
     pub turn: TurnState,
 }
@@ -163,6 +176,7 @@ impl Conversation {
                 } => all.unreported_jobs.retain(|(id, _)| *id != job),
                 LogRecord::Plan { plan } => all.plan = plan,
                 LogRecord::Lead { lead } => all.lead = lead,
+                LogRecord::Files { files } => all.files.extend(files),
                 LogRecord::Turn { turn } => all.turn = turn,
             }
         }

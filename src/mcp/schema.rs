@@ -334,7 +334,7 @@ mod tests {
         let schema = json!({
             "$schema": "http://json-schema.org/draft-04/schema#",
             "properties": {
-                "a": {"type": "any", "required": true, "minimum": 0, "exclusiveMinimum": true},
+                "a": {"type": "any", "required": true, "minimum": 0, "exclusiveMinimum": true, "format": "uint64"},
                 "b": {"type": "array", "items": [{"type": "string"}]},
                 "c": {"type": "string", "pattern": "^\\p{L}(?<x>a)$", "enum": []},
                 "d": true,

@@ -235,6 +235,10 @@ impl TranscriptFile {
             let lead = conversation.lead;
             records.push(LogRecord::Lead { lead });
         }
+        if !conversation.files.is_empty() {
+            let files = conversation.files.clone();
+            records.push(LogRecord::Files { files });
+        }
         let began = |(job, command): &(JobId, String)| LogRecord::Job {
             job: job.clone(),
             command: command.clone(),

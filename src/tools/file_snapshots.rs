@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::diff;
+use crate::domain::conversation::SeenFile;
 
 /// Maximum number of files to remember. Beyond it, the oldest ones are forgotten, and changes to these files are not
 /// detected any more.
@@ -31,6 +32,18 @@ struct Snapshot {
     path: PathBuf,
     hash: u64,
     text: Option<String>,
+    /// Whether the agent's log names the file with this hash.
+    is_saved: bool,
+}
+
+impl Snapshot {
+    /// Returns the entry for the agent's log; `None` if the path is not UTF-8.
+    fn seen(&self) -> Option<SeenFile> {
+        Some(SeenFile {
+            path: self.path.to_str()?.into(),
+            hash: self.hash,
+        })
+    }
 }
 
 impl FileSnapshots {
@@ -40,15 +53,18 @@ impl FileSnapshots {
             .then(|| std::str::from_utf8(content).ok().map(str::to_string))
             .flatten();
         let mut files = self.lock();
-        files.retain(|snapshot| snapshot.path != path);
-        files.push_back(Snapshot {
-            path,
-            hash: hash(content),
-            text,
-        });
-        if files.len() > FILES_MAX {
-            files.pop_front();
-        }
+        let hash = hash(content);
+        let is_same = |old: &Snapshot| old.path == path && old.hash == hash;
+        let is_saved = files.iter().any(|old| old.is_saved && is_same(old));
+        push(
+            &mut files,
+            Snapshot {
+                path,
+                hash,
+                text,
+                is_saved,
+            },
+        );
         let mut bytes = 0;
         for snapshot in files.iter_mut().rev() {
             bytes += snapshot.text.as_ref().map_or(0, String::len);
@@ -93,8 +109,51 @@ impl FileSnapshots {
         ))
     }
 
+    /// Returns the files that the agent's log does not name yet. The caller writes them to the log.
+    pub fn take_unsaved(&self) -> Vec<SeenFile> {
+        let mut files = self.lock();
+        let unsaved = files.iter_mut().filter(|snapshot| !snapshot.is_saved);
+        unsaved
+            .filter_map(|snapshot| {
+                snapshot.is_saved = true;
+                snapshot.seen()
+            })
+            .collect()
+    }
+
+    /// Returns all files, in the order in which the agent saw them.
+    pub fn seen(&self) -> Vec<SeenFile> {
+        self.lock().iter().filter_map(Snapshot::seen).collect()
+    }
+
+    /// Adds files that the agent has seen before a restart. Their texts are unknown, so changes to them are detected
+    /// but not shown.
+    pub fn restore(&self, seen: Vec<SeenFile>) {
+        let mut files = self.lock();
+        for SeenFile { path, hash } in seen {
+            push(
+                &mut files,
+                Snapshot {
+                    path: path.into(),
+                    hash,
+                    text: None,
+                    is_saved: true,
+                },
+            );
+        }
+    }
+
     fn lock(&self) -> MutexGuard<'_, VecDeque<Snapshot>> {
         self.files.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Adds `snapshot` as the newest one. It replaces an older one of the same file.
+fn push(files: &mut VecDeque<Snapshot>, snapshot: Snapshot) {
+    files.retain(|old| old.path != snapshot.path);
+    files.push_back(snapshot);
+    if files.len() > FILES_MAX {
+        files.pop_front();
     }
 }
 

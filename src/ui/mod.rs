@@ -55,6 +55,7 @@ pub use shell::tick::next_tick;
 pub use shell::update::{Msg, begin_replay, recall, update};
 pub use shell::view::draw;
 pub use text::bytes;
+pub use text::command_text::{RenderedCommand, render_command};
 pub use text::fuzzy::FuzzyPattern;
 pub use theme::{ColorDepth, Theme, ThemeChoice, ThemeName};
 pub use widgets::composer::COMPOSER_MAX;

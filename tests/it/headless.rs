@@ -2,6 +2,8 @@
 
 mod demo;
 mod failing;
+mod key_address;
+mod questions;
 mod scale;
 
 use std::io::{BufRead, BufReader, Read};

@@ -377,26 +377,31 @@ fn focus_returns_after_the_second_of_two_requests() {
     let rules = r"
   - when: ^clean
     calls:
-      - { tool: bash, input: { command: rm -rf first } }
+      - { tool: bash, input: { command: rm -rf first; sleep 6 } }
       - { tool: bash, input: { command: rm -rf second } }
   - when: .
     times: 0
-    say: So both stay.
+    say: So the second stays.
 ";
     let mut screen = start_scripted(home.path(), rules, &[]);
     screen.send_and_wait_for("clean\r", "$ rm -rf first");
-    screen.send_and_wait_for(ALT_W, "r reject");
-    screen.send("r");
+    screen.send_and_wait_for(ALT_W, "a approve");
+    // The approved command works for some seconds before the next card appears.
+    screen.send("a");
     // The card shows its buttons while "Needs you" has the focus.
     screen.wait("the second card with its buttons", |t| {
         let has_line = |part| t.lines().any(|l| l.contains(part));
         has_line("$ rm -rf second") && has_line("r reject")
     });
-    screen.send(ALT_W);
-    screen.send_and_wait_for("r", "So both stay.");
+    // A card that has just appeared ignores keys.
+    std::thread::sleep(crewdeck::ui::SETTLE * 2);
+    screen.send_and_wait_for("r", "So the second stays.");
     screen.wait_for("│ Say what you want done");
-    let rejected = row("lead", "rejected", "user", "");
-    assert_eq!(requests(home.path()), [rejected.clone(), rejected]);
+    let decided = |status| row("lead", status, "user", "");
+    assert_eq!(
+        requests(home.path()),
+        [decided("approved"), decided("rejected")]
+    );
     quit(screen);
 }
 

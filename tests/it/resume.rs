@@ -1,5 +1,6 @@
 //! `--resume` after a crew was killed at a critical moment.
 
+mod files;
 mod limits;
 mod worktrees;
 

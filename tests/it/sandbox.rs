@@ -103,6 +103,11 @@ time.sleep(600)",
 kept = mmap.mmap(-1, 384 << 20)
 for n in range(0, 384 << 20, 4096): kept[n] = 1
 time.sleep(600)",
+        // 384 MiB in a file that only the memory holds.
+        "import os, time
+file = os.memfd_create(str())
+for n in range(48): os.write(file, bytes(8 << 20))
+time.sleep(600)",
     ];
     for bomb in bombs {
         let report = run(
@@ -117,6 +122,19 @@ time.sleep(600)",
             report.ended
         );
     }
+    // 160 MiB in a file that is also mapped count once.
+    let mapped = "import mmap, os, time
+file = os.memfd_create(str())
+os.truncate(file, 160 << 20)
+kept = mmap.mmap(file, 160 << 20)
+for n in range(0, 160 << 20, 4096): kept[n] = 1
+time.sleep(1)";
+    let report = run(
+        &with_limits(&unconfined_supervisor(), None, Some(256)),
+        dir,
+        &format!("python3 -c '{mapped}'"),
+    );
+    assert_eq!((report.ended, report.note), (JobExit::Code(0), None));
     assert_eq!(sleep.sleepers().len(), 1, "the other command was ended too");
     cancel.cancel();
     assert_eq!(
@@ -132,6 +150,33 @@ time.sleep(600)",
         );
         assert!(!Path::new("/dev/shm/crewdeck-test").exists());
     }
+}
+
+#[test]
+fn files_in_shared_memory_count_as_memory_of_the_command() {
+    if !is_supported() {
+        return;
+    }
+    let root = tempfile::tempdir().unwrap();
+    let dir = root.path();
+    let limited = with_limits(&sandboxed_supervisor(dir, &[], &[]), None, Some(64));
+    let fills = "import time
+try:
+    with open(\"/dev/shm/x\", \"wb\") as file:
+        for n in range(300): file.write(bytes(1 << 20)); file.flush()
+except OSError as error: print(error, flush=True)
+time.sleep(600)";
+    let report = run(&limited, dir, &format!("python3 -c '{fills}'"));
+    let note = report.note.unwrap_or_default();
+    assert!(
+        note.contains("more than 64 MiB"),
+        "{note} {:?}",
+        report.ended
+    );
+    // A file of half the size is allowed.
+    let half = "head -c 32M /dev/zero > /dev/shm/x; sleep 1";
+    let report = run(&limited, dir, half);
+    assert_eq!((report.ended, report.note), (JobExit::Code(0), None));
 }
 
 fn with_network(

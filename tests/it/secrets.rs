@@ -4,7 +4,10 @@
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
+use crewdeck::process::sandbox::{Availability, probe};
+
 use crate::common::project::{Project, RunResult};
+use crate::common::supervised::{check_available, program};
 
 const VALUE: &str = "hunter2-and-more";
 const KEY: &str = "sk-ant-api03-Ab1cdEFghIJklMNopQRstUVwx";
@@ -201,6 +204,47 @@ fn commands_do_not_see_secret_variables() {
         let line = format!("{name}=");
         let times = environment.lines().filter(|l| l.starts_with(&line)).count();
         assert_eq!(times, 1, "{name}: {environment}");
+    }
+}
+
+#[test]
+fn commands_do_not_see_keys_for_git_servers() {
+    if !check_available(missing_view()) {
+        return;
+    }
+    let names = [
+        ".ssh/id_ed25519",
+        ".git-credentials",
+        ".netrc",
+        ".config/gh/hosts.yml",
+    ];
+    for (settings, is_seen) in [("", false), ("sockets = ['ssh']\n", true)] {
+        // The home of the user is the project.
+        let project = Project::git();
+        for name in names {
+            project.write(name, &format!("content of {name}"));
+        }
+        project.write_user_settings(settings);
+        let command = format!("cat {} > seen 2>&1 || true", names.join(" "));
+        let rules = format!(
+            "rules:\n  - when: ^go$\n    calls: [{{ tool: bash, input: {{ command: {command} }} }}]\n  - say: done\n"
+        );
+        let ran = run(&project, &rules, &["go"]);
+        assert_eq!(ran.code(), 0, "{}", ran.err());
+        let seen = std::fs::read_to_string(project.file("seen")).unwrap();
+        for name in names {
+            let text = format!("content of {name}");
+            assert_eq!(seen.contains(&text), is_seen, "{settings}{name}: {seen}");
+            assert_eq!(std::fs::read_to_string(project.file(name)).unwrap(), text);
+        }
+    }
+}
+
+/// Returns why this machine has no mount namespaces; `None` if it has them.
+fn missing_view() -> Option<String> {
+    match probe(Some(&program())).view {
+        Availability::Yes => None,
+        Availability::No { why } => Some(why),
     }
 }
 

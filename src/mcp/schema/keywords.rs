@@ -8,6 +8,18 @@ use serde_json::{Map, Value};
 const TYPES: &[&str] = &[
     "string", "number", "integer", "boolean", "object", "array", "null",
 ];
+/// The formats that all vendors accept. Others, such as `uint64`, are removed.
+const FORMATS: &[&str] = &[
+    "date-time",
+    "time",
+    "date",
+    "duration",
+    "email",
+    "hostname",
+    "ipv4",
+    "ipv6",
+    "uuid",
+];
 /// Escapes and groups that some vendors do not support in regular expressions.
 const RARE_PATTERNS: &[&str] = &["\\p", "\\P", "\\u{", "\\x{", "\\z", "\\Z", "(?"];
 
@@ -75,9 +87,8 @@ fn is_valid_plain(keyword: &str, value: &Value) -> bool {
             _ => is_names(value, |kind| TYPES.contains(&kind)) && value != &Value::Array(vec![]),
         },
         "required" => is_names(value, |_| true),
-        "title" | "description" | "format" | "contentEncoding" | "contentMediaType" => {
-            value.is_string()
-        }
+        "title" | "description" | "contentEncoding" | "contentMediaType" => value.is_string(),
+        "format" => value.as_str().is_some_and(|name| FORMATS.contains(&name)),
         "pattern" => value.as_str().is_some_and(is_pattern),
         "minimum" | "maximum" | "exclusiveMinimum" | "exclusiveMaximum" => value.is_number(),
         "multipleOf" => value.as_f64().is_some_and(|step| step > 0.0),

@@ -40,6 +40,16 @@ const CACHES: &[&str] = &[
     "Library/Caches",
 ];
 
+/// Files and folders with keys and tokens for git servers, relative to the home directory. Commands see them only if the
+/// settings allow the group [`SocketGroup::Ssh`], or if the user has approved a git command.
+const CREDENTIALS: &[&str] = &[
+    ".ssh",
+    ".git-credentials",
+    ".config/git/credentials",
+    ".netrc",
+    ".config/gh",
+];
+
 /// Where a command writes git history.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum HistoryReach {
@@ -239,6 +249,12 @@ impl Sandbox {
         // Only an existing folder can be hidden.
         let logins = environment::login_folder().filter(|folder| folder.is_dir());
         hidden.extend(logins.map(|folder| real(&folder)));
+        if reach == HistoryReach::Private && !is_open(SocketGroup::Ssh) {
+            let home = home.as_deref().into_iter();
+            let paths = home.flat_map(|home| CREDENTIALS.iter().map(|name| home.join(name)));
+            let there = paths.filter_map(|path| fs::canonicalize(path).ok());
+            hidden.extend(there.filter(|path| !workdir.starts_with(path)));
+        }
         let plan = plan(&PlanInputs {
             hidden,
             abstract_sockets: is_open(SocketGroup::Display) || is_open(SocketGroup::Dbus),

@@ -3,6 +3,7 @@
 //! Only a single-threaded process can create a mount view, because the kernel does not let other processes create a
 //! user namespace.
 
+use std::ffi::CString;
 use std::fs;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -44,16 +45,18 @@ const NEEDED: &[&str] = &[
     TABLES_IN_GIT,
     FOLDER,
 ];
-const SHARED_MEMORY: &str = "/dev/shm";
+pub const SHARED_MEMORY: &str = "/dev/shm";
 const TERMINALS: &str = "/dev/pts";
+/// The name of the file systems that a mount view creates, in the list of mounts.
+const SOURCE: &str = "crewdeck";
 
 /// Creates the mount view for this process. Afterwards the caller must enter its current directory again, so that the
-/// directory resolves through the new mounts.
+/// directory resolves through the new mounts. `memory_mb` is the memory limit of the command in MiB.
 ///
 /// # Errors
 /// Returns the operation that the kernel refused, in one line. The view may then be incomplete, but allows no
 /// additional writes.
-pub fn apply(steps: &[Mount], network: NetworkReach) -> Result<(), String> {
+pub fn apply(steps: &[Mount], network: NetworkReach, memory_mb: Option<u64>) -> Result<(), String> {
     let more = match network {
         NetworkReach::On => CloneFlags::empty(),
         NetworkReach::Off => CloneFlags::CLONE_NEWNET,
@@ -81,7 +84,10 @@ pub fn apply(steps: &[Mount], network: NetworkReach) -> Result<(), String> {
             }
             Mount::History(private) => (private.common.as_path(), mount_history(private)),
             Mount::Hidden(path) => (path.as_path(), hide(path)),
-            Mount::SharedMemory(kept) => (Path::new(SHARED_MEMORY), mount_shared_memory(kept)),
+            Mount::SharedMemory(kept) => (
+                Path::new(SHARED_MEMORY),
+                mount_shared_memory(kept, memory_mb),
+            ),
             Mount::Terminals => (Path::new(TERMINALS), mount_terminals()),
         };
         done.map_err(|e| format!("cannot mount {}: {e}", path.display()))?;
@@ -229,7 +235,7 @@ fn hide(path: &Path) -> io::Result<()> {
 
 /// Mounts a private, empty folder over `/dev/shm`, and the paths `kept` of the original into it. Does nothing if `kept`
 /// contains `/dev/shm` itself.
-fn mount_shared_memory(kept: &[PathBuf]) -> io::Result<()> {
+fn mount_shared_memory(kept: &[PathBuf], memory_mb: Option<u64>) -> io::Result<()> {
     let Ok(shared) = fs::canonicalize(SHARED_MEMORY) else {
         return Ok(()); // no shared memory on this machine
     };
@@ -249,11 +255,25 @@ fn mount_shared_memory(kept: &[PathBuf]) -> io::Result<()> {
         }
     }
     let flags = MountFlags::NOSUID | MountFlags::NODEV;
-    match mount("crewdeck", &shared, "tmpfs", flags, c"size=25%,mode=1777") {
+    match mount(SOURCE, &shared, "tmpfs", flags, c"size=25%,mode=1777") {
         Err(Errno::NOENT | Errno::NOTDIR) => return Ok(()),
         done => done?,
     }
+    if let Some(limit) = memory_mb.map(|mb| mb.saturating_mul(1024 * 1024)) {
+        let size = statvfs(&shared)?;
+        if size.f_blocks.saturating_mul(size.f_frsize) > limit {
+            let options = CString::new(format!("size={limit}"))?;
+            mount_remount(&shared, flags, options.as_c_str())?;
+        }
+    }
     open.iter().try_for_each(HeldEntry::mount_back)
+}
+
+/// Returns whether the folder of shared memory is a private one that [`apply`] has mounted in this process.
+pub fn is_shared_memory_private() -> bool {
+    let mounts = fs::read_to_string("/proc/self/mounts").unwrap_or_default();
+    let mut lines = mounts.lines().map(|line| line.split(' '));
+    lines.any(|mut parts| parts.next() == Some(SOURCE) && parts.next() == Some(SHARED_MEMORY))
 }
 
 /// Mounts a new, empty set of terminal devices over the system's terminal devices.

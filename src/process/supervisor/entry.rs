@@ -135,7 +135,8 @@ mod linux {
             }
             None => {
                 if request.network == NetworkReach::Off {
-                    mounts::apply(&[], request.network).map_err(|why| network_stays_on(&why))?;
+                    mounts::apply(&[], request.network, None)
+                        .map_err(|why| network_stays_on(&why))?;
                 }
                 (None, None)
             }
@@ -215,7 +216,11 @@ mod linux {
         let made = if plan.view.is_empty() && request.network == NetworkReach::On {
             Err("the plan has no mount view".into())
         } else {
-            mounts::apply(&plan.view, request.network)
+            mounts::apply(
+                &plan.view,
+                request.network,
+                request.limits.and_then(|limits| limits.memory_mb),
+            )
         };
         let mut without_view = None;
         match made {
@@ -336,7 +341,7 @@ mod linux {
     /// Tries whether a mount view with this network access can be created. Changes the mounts of this process, which
     /// must exit soon after.
     fn probe_mounts(network: NetworkReach) -> Availability {
-        match mounts::apply(&mounts::probe_steps(), network) {
+        match mounts::apply(&mounts::probe_steps(), network, None) {
             Ok(()) => Availability::Yes,
             Err(why) => Availability::No { why },
         }

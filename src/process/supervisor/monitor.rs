@@ -4,14 +4,18 @@
 //! scan is long ago, or if the machine has many more tasks or much less available memory than when the command began.
 //! Reading these two values takes microseconds.
 
+use std::collections::{HashMap, HashSet};
 use std::fs;
+use std::os::unix::fs::MetadataExt;
 use std::time::{Duration, Instant};
 
 use rustix::event::Timespec;
+use rustix::fs::statvfs;
 use rustix::process::{Pid, Resource, Rlimit, setrlimit};
 
 use super::process_tree;
 use crate::domain::sandbox::CommandLimits;
+use crate::process::sandbox::mounts;
 
 /// Interval between two checks during the first seconds of a command ([`YOUNG_PERIOD`]). It is short because most fork
 /// and memory bombs act right away.
@@ -35,6 +39,10 @@ const SCAN_FRACTION: u64 = 4;
 /// Ratio of the process limit that the kernel enforces to the lower limit that the monitor enforces.
 const KERNEL_LIMIT_FACTOR: u64 = 4;
 const MIB: u64 = 1024 * 1024;
+/// What the link of an open file in `/proc` begins with if `memfd_create` has made the file.
+const MEMORY_FILE: &str = "/memfd:";
+/// The unit in which the kernel reports the allocated size of a file, in bytes.
+const BLOCK: u64 = 512;
 
 /// Checks at intervals whether one command exceeds its process or memory limit.
 pub struct Monitor {
@@ -43,6 +51,8 @@ pub struct Monitor {
     last_scan: Instant,
     /// The machine's task count and its available memory in bytes when the command began.
     baseline: (u64, u64),
+    /// Whether the folder of shared memory belongs to the command alone.
+    has_shared_memory: bool,
 }
 
 impl Monitor {
@@ -55,6 +65,7 @@ impl Monitor {
             began: now,
             last_scan: now,
             baseline: (tasks(), available()),
+            has_shared_memory: mounts::is_shared_memory_private(),
         })
     }
 
@@ -83,11 +94,22 @@ impl Monitor {
         let most = self.limits.memory_mb?.saturating_mul(MIB);
         // This sum is cheaper to read, and never too low: memory that processes share is counted once for each of them.
         let resident: u64 = all.iter().map(|pid| resident(*pid)).sum();
-        if resident <= most {
+        // Files in memory are part of the machine's shared memory, which is cheaper to read than all open files.
+        if resident.saturating_add(machine_memory("Shmem:")) <= most {
             return None;
         }
-        let used: u64 = all.iter().map(|pid| proportional(*pid)).sum();
-        (used > most).then(|| {
+        let open = open_memory_files(&all);
+        let folder = self.has_shared_memory.then(shared_memory_used);
+        let files = open.values().sum::<u64>() + folder.unwrap_or(0);
+        if resident.saturating_add(files) <= most {
+            return None;
+        }
+        let counted = CountedFiles {
+            inodes: open.keys().map(|(_, inode)| *inode).collect(),
+            has_shared_memory: self.has_shared_memory,
+        };
+        let used: u64 = all.iter().map(|pid| proportional(*pid, &counted)).sum();
+        (used + files > most).then(|| {
             format!(
                 "the command used more than {} MiB of memory, the limit for one command (setting memory_max_mb)",
                 most / MIB
@@ -147,10 +169,55 @@ fn tasks() -> u64 {
 
 /// Returns the machine's available memory in bytes.
 fn available() -> u64 {
+    machine_memory("MemAvailable:")
+}
+
+/// Returns a value of `/proc/meminfo` in bytes.
+fn machine_memory(name: &str) -> u64 {
     kilobytes(
         &fs::read_to_string("/proc/meminfo").unwrap_or_default(),
-        "MemAvailable:",
+        name,
     )
+}
+
+/// The files in memory that are counted as files. Their pages are not counted again in the processes that map them.
+struct CountedFiles {
+    inodes: HashSet<u64>,
+    has_shared_memory: bool,
+}
+
+impl CountedFiles {
+    /// Returns whether `header`, the first line of a mapping in `/proc/PID/smaps`, names one of the files.
+    fn contains(&self, header: &str) -> bool {
+        let mut parts = header.split_whitespace().skip(4);
+        let inode = parts.next().and_then(|inode| inode.parse().ok());
+        let path = parts.next().unwrap_or_default();
+        (path.starts_with(MEMORY_FILE) && inode.is_some_and(|n| self.inodes.contains(&n)))
+            || (self.has_shared_memory && path.starts_with("/dev/shm/"))
+    }
+}
+
+/// Returns the sizes in bytes of the files that `memfd_create` has made and that the processes have open, each file
+/// once. The key is the device and the inode.
+fn open_memory_files(all: &[Pid]) -> HashMap<(u64, u64), u64> {
+    let folders = all
+        .iter()
+        .map(|pid| format!("/proc/{}/fd", pid.as_raw_nonzero()));
+    let entries = folders.filter_map(|folder| fs::read_dir(folder).ok());
+    let files = entries.flatten().flatten().filter_map(|entry| {
+        let target = fs::read_link(entry.path()).ok()?;
+        if !target.to_str()?.starts_with(MEMORY_FILE) {
+            return None;
+        }
+        let meta = fs::metadata(entry.path()).ok()?;
+        Some(((meta.dev(), meta.ino()), meta.blocks() * BLOCK))
+    });
+    files.collect()
+}
+
+/// Returns the bytes that the files in the folder of shared memory use.
+fn shared_memory_used() -> u64 {
+    statvfs(mounts::SHARED_MEMORY).map_or(0, |fs| (fs.f_blocks - fs.f_bfree) * fs.f_frsize)
 }
 
 /// Returns the resident anonymous and shared memory of a process, in bytes. Shared pages count fully for each process.
@@ -160,13 +227,37 @@ fn resident(pid: Pid) -> u64 {
     kilobytes(&text, "RssAnon:") + kilobytes(&text, "RssShmem:")
 }
 
-/// Like [`resident`], but shared pages are divided among the processes that share them.
-fn proportional(pid: Pid) -> u64 {
-    let path = format!("/proc/{}/smaps_rollup", pid.as_raw_nonzero());
-    match fs::read_to_string(path) {
-        Ok(text) => kilobytes(&text, "Pss_Anon:") + kilobytes(&text, "Pss_Shmem:"),
-        Err(_) => resident(pid),
+/// Like [`resident`], but shared pages are divided among the processes that share them, and pages of `counted` files are
+/// left out.
+fn proportional(pid: Pid, counted: &CountedFiles) -> u64 {
+    let file = |name: &str| fs::read_to_string(format!("/proc/{}/{name}", pid.as_raw_nonzero()));
+    let Ok(all) = file("smaps_rollup") else {
+        return resident(pid);
+    };
+    let all = kilobytes(&all, "Pss_Anon:") + kilobytes(&all, "Pss_Shmem:");
+    if counted.inodes.is_empty() && !counted.has_shared_memory {
+        return all;
     }
+    all.saturating_sub(mapped(&file("smaps").unwrap_or_default(), counted))
+}
+
+/// Returns how many bytes of `counted` files are mapped according to `smaps`, the text of `/proc/PID/smaps`.
+fn mapped(smaps: &str, counted: &CountedFiles) -> u64 {
+    let mut is_counted = false;
+    let mut sum = 0_u64;
+    for line in smaps.lines() {
+        // The lines of a mapping after the first one begin with a name and a colon.
+        let name = line.split_whitespace().next().unwrap_or_default();
+        if !name.ends_with(':') {
+            is_counted = counted.contains(line);
+        } else if is_counted && name == "Pss:" {
+            sum += kilobytes(line, "Pss:");
+        } else if is_counted && name == "Anonymous:" {
+            // Pages that a process has changed in a private mapping belong to the process.
+            sum = sum.saturating_sub(kilobytes(line, "Anonymous:"));
+        }
+    }
+    sum
 }
 
 /// Returns the value of a line `NAME   123 kB`, in bytes; 0 if there is no such line.
@@ -190,5 +281,30 @@ mod tests {
         assert_eq!(kilobytes("", "Pss_Anon:"), 0);
         assert!(tasks() > 0 && available() > 0);
         assert!(resident(rustix::process::getpid()) > 0);
+    }
+
+    #[test]
+    fn mapped_pages_of_counted_files_are_summed() {
+        let smaps = "\
+7f00-7f01 rw-s 00000000 00:01 7 /memfd:a (deleted)
+Size:   8 kB
+Pss:    8 kB
+Anonymous:    0 kB
+7f01-7f02 rw-p 00000000 00:01 7 /memfd:a (deleted)
+Pss:    4 kB
+Anonymous:    4 kB
+7f02-7f03 rw-s 00000000 00:01 9 /memfd:b (deleted)
+Pss:    16 kB
+7f03-7f04 rw-s 00000000 00:30 2 /dev/shm/x
+Pss:    32 kB
+7f04-7f05 rw-p 00000000 00:00 0
+Pss:    64 kB
+";
+        let counted = |has_shared_memory| CountedFiles {
+            inodes: [7].into(),
+            has_shared_memory,
+        };
+        assert_eq!(mapped(smaps, &counted(false)), 8 * 1024);
+        assert_eq!(mapped(smaps, &counted(true)), 40 * 1024);
     }
 }

@@ -9,8 +9,9 @@ use crate::domain::timestamp::Timestamp;
 /// that the user pressed for the previous content must not act on the new content.
 pub const SETTLE: Duration = Duration::from_millis(400);
 
-/// Time for which the focus stays in the pane "Needs you" after the last request was decided. The agent then continues
-/// to work, and its next request often follows soon.
+/// Time for which the focus stays in the empty pane "Needs you" after the user has pressed a key there that does not
+/// leave it. Without such a key, the focus stays while the agent that made the last request works, because its next
+/// request often follows.
 pub const HOLD: Duration = Duration::from_secs(5);
 
 /// State for ignoring keys that were meant for the previous focus, because the focus has changed without a key press.
@@ -34,11 +35,11 @@ pub struct ShownRequest {
     pub since: Timestamp,
 }
 
-/// Why and until when the focus stays in the pane "Needs you" although it is empty.
+/// Why and how long the focus stays in the pane "Needs you" although it is empty.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Hold {
     /// The agent whose request was decided last. Its next request may follow soon.
     pub requester: Name,
-    /// The time at which the focus returns to where it was before.
-    pub until: Timestamp,
+    /// The time at which the focus returns to where it was before, at the latest; `None` before the user presses a key.
+    pub until: Option<Timestamp>,
 }

@@ -149,7 +149,7 @@ fn keys_are_ignored_until_typing_pauses() {
 }
 
 #[test]
-fn focus_returns_when_turn_ends_or_after_timeout() {
+fn focus_returns_when_turn_ends_or_after_a_key() {
     let one = asked("one", 0.0);
     let held = || {
         let mut state = asking(&one);
@@ -161,10 +161,15 @@ fn focus_returns_when_turn_ends_or_after_timeout() {
     let mut state = held();
     end(&mut state, 1.0);
     assert_eq!(state.focus, Focus::Composer);
-    // If nothing else happens, the focus returns when `HOLD` is over. The next tick is scheduled for that time.
+    // If the user presses nothing, the focus stays while the agent works.
     let mut state = held();
-    assert!(next_tick(&state).is_some_and(|due| due <= HOLD));
     let long = HOLD.as_secs_f64();
+    let now = Timestamp(state.now.0 + 100.0 * long);
+    update(&mut state, Msg::Tick { now });
+    assert_eq!(state.focus, NEEDS);
+    // After a key, the focus returns when `HOLD` is over. The next tick is scheduled for that time.
+    assert_eq!(key(&mut state, 1.0, "r"), []);
+    assert!(next_tick(&state).is_some_and(|due| due <= HOLD));
     for (after, expected) in [(long - 0.5, NEEDS), (1.0, Focus::Composer)] {
         let now = Timestamp(state.now.0 + after);
         update(&mut state, Msg::Tick { now });

@@ -148,6 +148,22 @@ fn form_text_is_styled_in_all_rows() {
 }
 
 #[test]
+fn long_key_address_shows_the_end_of_its_host() {
+    let mut state = busy(160, 45);
+    let host = format!("api.anthropic.com.{}.evil.example:8443", "a".repeat(40));
+    for address in [
+        host.clone(),
+        format!("{host}/api.anthropic.com/{}", "v".repeat(40)),
+        format!("{}@{host}?api.anthropic.com", "api.anthropic.com".repeat(4)),
+    ] {
+        state.set_key_address(&address);
+        let text = picture(&state);
+        assert!(text.contains("key to …aaaa"), "{text}");
+        assert!(text.contains(".evil.example:8443 "), "{text}");
+    }
+}
+
+#[test]
 fn popup_leaves_no_single_characters_beside_it() {
     for (width, height) in [(70, 20), (60, 16)] {
         let mut state = busy(width, height);

@@ -15,7 +15,7 @@ use unicode_width::UnicodeWidthStr;
 use crate::domain::text::{escape_control_chars, one_line};
 use crate::domain::timestamp::Timestamp;
 pub use crate::domain::usage::{count, dollars};
-pub use crate::ui::text::wrap::{fit, width};
+pub use crate::ui::text::wrap::{fit, fit_end, width};
 
 /// Returns the first of `forms` (ordered from longest to shortest) that fits into `columns`, or the last one if none
 /// does.

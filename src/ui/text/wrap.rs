@@ -3,6 +3,7 @@
 //!
 //! Time and memory are linear in the length of the text, because a pending word never grows beyond one row.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 use ratatui::buffer::CellWidth;
@@ -120,6 +121,24 @@ pub fn fit(text: &str, columns: usize) -> String {
         }
     }
     text.into()
+}
+
+/// Returns the end of `text` in at most `columns` columns. A cut text begins with `…`.
+pub fn fit_end(text: &str, columns: usize) -> Cow<'_, str> {
+    if width(text) <= columns {
+        return text.into();
+    }
+    let mut used = 1;
+    let mut start = text.len();
+    for (at, cluster) in text.grapheme_indices(true).rev() {
+        used += cluster_width(cluster);
+        if used > columns {
+            break;
+        }
+        start = at;
+    }
+    let ellipsis = if columns > 0 { "…" } else { "" };
+    format!("{ellipsis}{}", &text[start..]).into()
 }
 
 /// Wraps `spans` into rows of at most `columns` columns. A newline always breaks. No visible character is lost; blanks

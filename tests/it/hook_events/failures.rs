@@ -1,5 +1,6 @@
 //! Hooks that hang, fork, flood or fail in a real turn: each is cut and told once, and the turn goes on.
 
+use std::io::{BufRead, BufReader};
 use std::process::Stdio;
 
 use pretty_assertions::assert_eq;
@@ -107,16 +108,32 @@ fn killed_crew_leaves_no_hook() {
 
 #[test]
 fn failing_async_hook_is_reported_once() {
-    // The model answers only when the hook has run.
-    let calls = CALLS.replace("echo 3", "while [ ! -e ran ]; do sleep 0.01; done; echo 3");
-    let calls = calls.replace("times: 0", "times: 0\n    delay_ms: 1500");
-    let project = super::unapproved(&[], &calls);
-    let command = "touch \"$CLAUDE_PROJECT_DIR/ran\"; echo broken >&2; exit 1";
+    // The third command ends when the hook has run for all three and a problem was reported.
+    let wait = |file| format!("while [ ! -e {file} ]; do sleep 0.01; done; ");
+    let third = format!("{}{}echo 3", wait("ran-3"), wait("reported"));
+    let project = super::unapproved(&[], &CALLS.replace("echo 3", &third));
+    let command = "cd \"$CLAUDE_PROJECT_DIR\"; if ! mkdir ran-1 2>/dev/null && ! mkdir ran-2 2>/dev/null; then mkdir ran-3; fi; \
+                   echo broken >&2; exit 1";
     let hook = json!({"type": "command", "command": command, "async": true});
     let hooks = json!({"hooks": {"PreToolUse": [{"matcher": "Bash", "hooks": [hook]}]}});
     project.write(".claude/settings.json", &hooks.to_string());
     assert_eq!(project.run(&["trust", "--yes"]).code(), 0);
-    let events = run(&project, &[]);
+    let mut child = project
+        .command(&["run", "begin", "--provider", "script:rules.yaml", "--json"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut text = String::new();
+    for line in BufReader::new(child.stdout.take().unwrap()).lines() {
+        let line = line.unwrap() + "\n";
+        if line.contains("exited with code 1: broken") {
+            project.write("reported", "");
+        }
+        text += &line;
+    }
+    child.wait().unwrap();
+    let events = super::lines(&text);
     assert_eq!(notices(&events, "exited with code 1: broken").len(), 1);
 }
 

@@ -270,16 +270,17 @@ fn session_end_hook_gets_the_reason() {
 fn notification_hook_gets_what_notifies_the_user() {
     let project = project(&[("Notification", "idle_prompt", answers(0, ""))], SAY);
     run(&project, &[]);
-    // The run may end while the hook starts; a teammate that fails is reported earlier.
+    // The run may end while the hook starts, so the lead waits for the hook.
     let failing = "
   - agent: lead
     when: begin
     calls: [{ tool: spawn_teammate, input: { name: bob, role: tester, prompt: go } }]
+  - agent: lead
+    calls: [{ tool: bash, input: { command: 'while [ ! -s events.jsonl ]; do sleep 0.01; done' } }]
   - agent: bob
     fault: { status: 401 }
   - say: done
     times: 0
-    delay_ms: 1500
 ";
     let project = super::project(&[("Notification", "agent_failed", answers(0, ""))], failing);
     run(&project, &[]);

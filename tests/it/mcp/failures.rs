@@ -23,14 +23,17 @@ fn kill_last(pids: &std::path::Path) {
 #[tokio::test]
 async fn call_fails_with_the_reason_if_the_server_is_killed() {
     let dir = tempfile::tempdir().unwrap();
-    let pids = dir.path().join("pids");
+    let (pids, called) = (dir.path().join("pids"), dir.path().join("called"));
     let test = TestPool::new(vec![test_config("s", &["--pids", pids.to_str().unwrap()])]);
     test.start().await;
     let kill = async {
-        tokio::time::sleep(Duration::from_millis(200)).await;
+        while !called.exists() {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
         kill_last(&pids);
     };
-    let (called, ()) = tokio::join!(test.call("mcp__s__long", json!({})), kill);
+    let call = test.call("mcp__s__long", json!({ "file": called }));
+    let (called, ()) = tokio::join!(call, kill);
     let error = called.unwrap_err();
     let text = error.to_string();
     assert!(

@@ -1,12 +1,11 @@
 //! A session permission ends when the server changes its tool, and secrets of servers are shown nowhere.
 
-use std::time::Duration;
-
 use pretty_assertions::assert_eq;
 use serde_json::json;
 
 use super::crew::{project, results, run};
 use super::server_script;
+use super::turns::wait_for_file;
 use crate::common::project::Project;
 use crate::common::pty::Screen;
 
@@ -35,7 +34,7 @@ fn session_permission_ends_with_the_definition_of_its_tool() {
   - say: finished
     times: 0
 ";
-    let project = project(true, &[], rules);
+    let project = project(true, &["--listed", "listed"], rules);
     project.write_user_settings("allow = [\"mcp__s__change\"]\n");
     let mut screen = open(&project);
     screen.send("first\r");
@@ -52,21 +51,32 @@ fn session_permission_ends_with_the_definition_of_its_tool() {
     screen.send_until_gone("\r", "Allow for the whole team");
     screen.wait_for("finished");
     screen.wait_for("Esc leave input");
-    std::thread::sleep(Duration::from_secs(2));
+    // Keys are ignored for a moment after the focus has returned to the composer.
+    std::thread::sleep(crewdeck::ui::SETTLE * 2);
     screen.send("second\r");
     screen.wait("the second call runs", |text| {
         text.matches("finished").count() >= 2
     });
-    assert!(!screen.text().contains("Needs you 1"), "{}", screen.text());
+    assert_eq!(requests(&project), 1, "the second call asked");
     screen.send("third\r");
     screen.wait("the tool is changed", |text| {
         text.matches("finished").count() >= 3
     });
-    std::thread::sleep(Duration::from_secs(1));
+    wait_for_file(&project.file("listed"));
     screen.send("fourth\r");
     screen.wait("the changed tool asks", |text| {
         text.contains("outside of the sandbox")
     });
+    assert_eq!(requests(&project), 2);
+}
+
+/// Returns the number of approval requests of the project, open and decided ones.
+fn requests(project: &Project) -> usize {
+    let files = std::fs::read_dir(project.file(".team/requests")).unwrap();
+    let names = files.map(|file| file.unwrap().path());
+    names
+        .filter(|path| path.extension().is_some_and(|end| end == "json"))
+        .count()
 }
 
 #[test]
@@ -75,12 +85,12 @@ fn tool_that_stops_being_read_only_asks_at_once() {
   - when: begin
     calls: [{ tool: mcp__s__echo, input: { text: one } }]
   - calls: [{ tool: mcp__s__change, input: { name: echo, to: { annotations: { readOnlyHint: false } } } }]
-  - calls: [{ tool: bash, input: { command: sleep 1 } }]
+  - calls: [{ tool: bash, input: { command: 'while [ ! -e listed ]; do sleep 0.01; done' } }]
   - calls: [{ tool: mcp__s__echo, input: { text: two } }]
   - say: done
     times: 0
 ";
-    let project = project(true, &[], rules);
+    let project = project(true, &["--listed", "listed"], rules);
     project.write_user_settings("allow = [\"mcp__s__change\"]\n");
     let events = run(&project, &["--tool", "deny"]);
     let echoed = results(&events, "mcp__s__echo");

@@ -1,13 +1,16 @@
 #!/usr/bin/env python3
 """An MCP server for tests: JSON-RPC over standard input and output, protocol versions with `initialize`.
 
-With --stateless, it speaks protocol version 2026-07-28 without `initialize` instead: `server/discover`, and subscriptions to
-changes of its lists. --add-before-listen NAME adds a tool just before it accepts a subscription, without a report.
+With --stateless, it speaks protocol version 2026-07-28 without `initialize` instead: `server/discover`, and
+subscriptions to changes of its lists. --add-before-listen NAME adds a tool just before it accepts a subscription,
+without a report.
 
-Other options: --silent, --noise, --pids FILE (appends its process id), --fork COMMAND (a detached helper), --log TEXT (standard
-error), --stubborn (ignores the end of its input and SIGTERM), --empty-unknown (answers unknown methods with an empty
-result), --exit-on-unknown, --crash-after N (calls), --delay SECONDS (before the handshake), --tools N (additional tools
-with long definitions), --templates (of resources), --instructions TEXT, --hostile (tools with strange names), --leak VARIABLE (writes its value to standard error).
+Other options: --silent, --noise, --pids FILE (appends its process id), --fork COMMAND (a detached helper), --log TEXT
+(standard error), --stubborn (ignores the end of its input and SIGTERM), --empty-unknown (answers unknown methods with
+an empty result), --exit-on-unknown, --crash-after N (calls), --delay SECONDS (before the handshake), --begin-with
+FILE (waits for it before the handshake), --listed FILE (exists while the client has the current list of tools),
+--tools N (additional tools with long definitions), --templates (of resources), --instructions TEXT, --hostile (tools
+with strange names), --leak VARIABLE (writes its value to standard error).
 """
 
 import argparse
@@ -28,6 +31,8 @@ for value in ["pids", "fork", "log", "instructions", "add-before-listen"]:
 options.add_argument("--leak")
 options.add_argument("--crash-after", type=int, default=-1)
 options.add_argument("--delay", type=float, default=0)
+options.add_argument("--begin-with")
+options.add_argument("--listed")
 options.add_argument("--tools", type=int, default=0)
 options.add_argument("--templates", action="store_true")
 options = options.parse_args()
@@ -131,6 +136,8 @@ def call(request, params):
             time.sleep(0.02)
         return text("waited")
     if name == "long":
+        if "file" in given:
+            open(given["file"], "w").close()
         time.sleep(1000)
     if name == "big":
         return text("a" * given["bytes"])
@@ -152,6 +159,8 @@ def call(request, params):
         # Changes fields of the definition of a tool.
         tool = next(tool for tool in tools if tool["name"] == given["name"])
         tool.update(given["to"])
+        if options.listed:
+            os.remove(options.listed)
         changed("tools")
         return text("changed")
     if name == "garbage":
@@ -280,6 +289,8 @@ def answer(message):
     if options.stateless:
         result.setdefault("resultType", "complete")
     send({"id": request, "result": result})
+    if method == "tools/list" and options.listed:
+        open(options.listed, "w").close()
 
 
 if options.pids:
@@ -293,6 +304,8 @@ if options.leak:
     sys.stderr.write("the key is %s \x1b[31m and more\n" % value)
     sys.stderr.flush()
 time.sleep(options.delay)
+while options.begin_with and not os.path.exists(options.begin_with):
+    time.sleep(0.02)
 if options.stubborn:
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
 if options.fork:

@@ -89,6 +89,19 @@ fn key_is_not_sent_before_the_project_is_approved() {
 }
 
 #[test]
+fn address_of_the_key_is_shown_before_any_answer() {
+    let project = repository();
+    let home = home(&project);
+    // Accepts connections and answers none.
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let host = silent.local_addr().unwrap();
+    let url = format!("http://{host}");
+    let screen = start_dashboard(&project, home.path(), &[("ANTHROPIC_BASE_URL", &url)]);
+    screen.wait_for(&format!("key to {host}"));
+    quit(screen);
+}
+
+#[test]
 fn project_settings_can_be_ignored_for_one_session() {
     let (project, project_server, user_server) =
         (repository(), Server::with_models(), Server::with_models());

@@ -82,7 +82,7 @@ rules:
       - { tool: spawn_teammate, input: { name: bob, role: coder, prompt: Work } }
   - agent: bob
     when: auto-claimed
-    calls: [{ tool: bash, input: { command: "touch hanging; sleep 60" } }]
+    calls: [{ tool: bash, input: { command: "touch hanging; sleep 9876" } }]
   - when: .
     times: 0
     say: fine

@@ -31,7 +31,7 @@ const ID_MAX: usize = 40;
 const TYPES: &[&str] = &[
     "string", "number", "integer", "boolean", "object", "array", "null",
 ];
-/// The string formats that a strict schema may use with both vendors.
+/// The string formats that a schema may use with both vendors.
 const FORMATS: &[&str] = &[
     "date-time",
     "time",
@@ -168,11 +168,7 @@ fn check_schema(
     for key in fields.keys().filter(|k| !KEYWORDS.contains(&k.as_str())) {
         report(format!("{at}: '{key}' is not permitted"));
     }
-    if let Some(format) = schema["format"].as_str()
-        && !FORMATS.contains(&format)
-    {
-        report(format!("{at}: unknown format {format}"));
-    }
+    check_format(schema, at, report);
     let kinds = kinds(schema);
     if kinds.is_empty() && schema.get("anyOf").is_none() && schema.get("const").is_none() {
         report(format!("{at}: no type"));
@@ -229,6 +225,7 @@ fn check_free_schema(schema: &Value, at: &str, report: &mut impl FnMut(String)) 
     if schema.get("$ref").is_some() {
         report(format!("{at}: a reference"));
     }
+    check_format(schema, at, report);
     let kinds = kinds(schema);
     for kind in kinds.iter().filter(|kind| !TYPES.contains(kind)) {
         report(format!("{at}: unknown type {kind}"));
@@ -248,6 +245,14 @@ fn check_free_schema(schema: &Value, at: &str, report: &mut impl FnMut(String)) 
     }
     for (name, part) in schema["properties"].as_object().into_iter().flatten() {
         check_free_schema(part, &format!("{at}.{name}"), report);
+    }
+}
+
+fn check_format(schema: &Value, at: &str, report: &mut impl FnMut(String)) {
+    if let Some(format) = schema["format"].as_str()
+        && !FORMATS.contains(&format)
+    {
+        report(format!("{at}: unknown format {format}"));
     }
 }
 
@@ -456,6 +461,10 @@ mod tests {
             (
                 one(json!({"type": "array"})),
                 "().x: array schema missing items",
+            ),
+            (
+                one(json!({"type": "integer", "format": "uint64"})),
+                "().x: unknown format uint64",
             ),
             (one(json!(3)), "().x: a schema that is no object"),
         ] {

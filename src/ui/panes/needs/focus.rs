@@ -33,8 +33,8 @@ impl NeedsPane {
 }
 
 /// Called after request `last` has changed. If this pane has the focus and no request is open any more, moves the focus
-/// back with [`return_focus`]: at once or, if the user decided `last` and the agent that made it is still running,
-/// after at most [`HOLD`]. Otherwise, does nothing and returns `false`.
+/// back with [`return_focus`]: at once or, if the user decided `last` and the agent that made it is still running, when
+/// [`end_hold`] ends the delay. Otherwise, does nothing and returns `false`.
 pub fn after_decision(app: &mut App, last: &Request) -> bool {
     let is_last = app.model.requests.is_empty()
         && app.focus == Focus::Pane(Pane::Needs)
@@ -46,7 +46,7 @@ pub fn after_decision(app: &mut App, last: &Request) -> bool {
     if is_users && app.is_running(&last.from) && app.replay.is_none() {
         app.keys.guard.hold = Some(Hold {
             requester: last.from.clone(),
-            until: app.now.after(HOLD),
+            until: None,
         });
     } else {
         return_focus(app);
@@ -54,7 +54,15 @@ pub fn after_decision(app: &mut App, last: &Request) -> bool {
     true
 }
 
-/// Ends the delay that [`after_decision`] has started. If the time is over or the agent that made the request has
+/// Called for each key press. Limits the delay that [`after_decision`] has started to [`HOLD`]: a user who is present
+/// and presses other keys may want to write.
+pub fn note_key(app: &mut App) {
+    if let Some(hold) = &mut app.keys.guard.hold {
+        hold.until = hold.until.or(Some(app.now.after(HOLD)));
+    }
+}
+
+/// Ends the delay that [`after_decision`] has started. If its time is over or the agent that made the request has
 /// stopped, moves the focus back with [`return_focus`], but not while a popup is open. If the user has left the pane or
 /// a new request has arrived, only ends the delay.
 pub fn end_hold(app: &mut App) {
@@ -65,7 +73,7 @@ pub fn end_hold(app: &mut App) {
         app.keys.guard.hold = None;
         return;
     }
-    let goes_on = hold.until > app.now && app.is_running(&hold.requester);
+    let goes_on = hold.until.is_none_or(|until| until > app.now) && app.is_running(&hold.requester);
     if !goes_on && app.popups.is_empty() {
         return_focus(app);
     }

@@ -32,7 +32,7 @@ use crate::ui::app::mentions::FoundFiles;
 use crate::ui::app::popup::TextInput;
 use crate::ui::notifier::WindowFocus;
 use crate::ui::panes::lead::{complete_update, offers};
-use crate::ui::panes::needs::answers;
+use crate::ui::panes::needs::{answers, focus};
 use crate::ui::pictures::PictureUpdate;
 use crate::ui::shell::state::UiState;
 use crate::ui::shell::update::apply::apply_event;
@@ -80,6 +80,7 @@ pub fn update(state: &mut UiState, msg: Msg) -> Vec<Effect> {
             guard::watch(state, |state| clock(state, now));
             state.notifier.record_key(state.now);
             if key.kind != KeyEventKind::Release {
+                focus::note_key(state);
                 press(state, key, &mut out);
             }
         }

@@ -1,5 +1,7 @@
 //! The status line at the top: agents, requests, cost, model and back-off.
 
+use std::borrow::Cow;
+
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
@@ -16,7 +18,7 @@ use crate::ui::frame::layout::has_request_line;
 use crate::ui::keymap::Action;
 use crate::ui::keymap::pane::Pane;
 use crate::ui::model::style;
-use crate::ui::text::{count, dollars, fit, width};
+use crate::ui::text::{count, dollars, fit, fit_end, width};
 use crate::ui::theme::Theme;
 use crate::ui::widgets::placed;
 use crate::ui::widgets::placed::PlacedPart;
@@ -53,6 +55,8 @@ const ESSENTIAL: u8 = 4;
 const BRANCH: usize = 27;
 /// Maximum width of a branch name, in columns, if everything else in the status line fits beside it.
 const BRANCH_MAX: usize = 72;
+/// Maximum width of the address that receives the API key, in columns.
+const ADDRESS_MAX: usize = 40;
 
 pub fn draw(app: &App, theme: &Theme, row: Rect, buffer: &mut Buffer) {
     for placed in pieces(app, theme, row) {
@@ -141,7 +145,8 @@ fn left(app: &App, theme: &Theme, is_short: bool, branch: usize) -> Vec<StatusPi
     }
     if let Some(address) = app.key_address() {
         // The address that receives the API key is shown before the first request is sent.
-        out.push(piece(2, format!("key to {}", fit(address, 40)), theme.warn));
+        let address = shown_address(address);
+        out.push(piece(2, format!("key to {address}"), theme.warn));
     }
     let Some(setup) = &app.model.setup else {
         // If no crew can start, the setup page says why.
@@ -234,6 +239,17 @@ fn left(app: &App, theme: &Theme, is_short: bool, branch: usize) -> Vec<StatusPi
         out.push(piece(2, format!("✗ {failed} failed"), theme.error).leads(problems));
     }
     out
+}
+
+/// Returns `address` if it is short enough for the status line. Of a longer one, returns the end of the host, which says
+/// whose server it is: the owner of a host chooses what is before that and which path follows.
+fn shown_address(address: &str) -> Cow<'_, str> {
+    if width(address) <= ADDRESS_MAX {
+        return address.into();
+    }
+    let host = address.split(['/', '\\', '?', '#']).next();
+    let host = host.and_then(|host| host.rsplit('@').next());
+    fit_end(host.unwrap_or_default(), ADDRESS_MAX)
 }
 
 fn right(app: &App, theme: &Theme) -> Vec<StatusPiece> {

@@ -1,0 +1,40 @@
+//! The address to which `crewdeck run` sends a key.
+
+use std::io::Read;
+use std::net::TcpListener;
+use std::process::Stdio;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+use super::{crewdeck, text};
+
+#[test]
+fn foreign_address_is_printed_before_the_first_request() {
+    let dir = tempfile::tempdir().unwrap();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = format!("http://{}", listener.local_addr().unwrap());
+    let mut child = crewdeck(dir.path())
+        .args(["run", "go", "--provider", "anthropic", "--model", "big-1"])
+        .env("ANTHROPIC_API_KEY", "a-key")
+        .env("ANTHROPIC_BASE_URL", &address)
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let most = Timespec {
+        tv_sec: 60,
+        tv_nsec: 0,
+    };
+    let connections = poll(&mut [PollFd::new(&listener, PollFlags::IN)], Some(&most));
+    // The server does not answer. What the pipe contains now was printed before the request.
+    let mut stderr = child.stderr.take().unwrap();
+    let printed = rustix::io::ioctl_fionread(&stderr).unwrap();
+    let mut printed = vec![0; usize::try_from(printed).unwrap()];
+    stderr.read_exact(&mut printed).unwrap();
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert_eq!(connections, Ok(1), "no request in time");
+    let printed = text(&printed);
+    let line = format!("crewdeck: the key in ANTHROPIC_API_KEY goes to {address}\n");
+    assert!(printed.contains(&line), "{printed}");
+}

@@ -226,7 +226,14 @@ impl AgentBuilder {
             let seen = without_servers_of_others(&limits, owner, &servers.status());
             ServerTools::new(servers, only, seen, spec.caller, Arc::clone(&specs))
         });
-        let mailbox = Arc::new(AgentMailbox::new(spec.gate));
+        let user_commands = spec.name.parent().is_none().then(|| {
+            let (root, session) = (&self.context.root, &self.context.session);
+            let redactor = self.context.publisher.redactor();
+            Arc::new(PromptQueue::of_commands(
+                root, session, &spec.name, redactor,
+            ))
+        });
+        let mailbox = Arc::new(AgentMailbox::new(spec.gate, user_commands));
         let (handle, control) = AgentHandle::new(Arc::clone(&mailbox), spec.tags, limits);
         let driver = Driver {
             system: (spec.system)(&prompt_context),

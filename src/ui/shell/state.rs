@@ -16,6 +16,7 @@ use crate::ui::notifier::Notifier;
 use crate::ui::panes::Panes;
 use crate::ui::panes::feature::{PaneFeature, SelectedItem};
 use crate::ui::shell::peek::Peek;
+use crate::ui::shell::tour::FollowedTips;
 
 #[derive(Debug)]
 pub struct UiState {
@@ -24,6 +25,7 @@ pub struct UiState {
     /// What the mouse is dragging, and the target of its last click.
     pub(in crate::ui) pointer: Pointer,
     pub(in crate::ui) is_tour_dismissed: bool,
+    pub(in crate::ui) followed_tips: FollowedTips,
     pub(in crate::ui) notifier: Notifier,
 }
 
@@ -35,6 +37,7 @@ impl UiState {
             panes: Panes::default(),
             pointer: Pointer::default(),
             is_tour_dismissed: false,
+            followed_tips: FollowedTips::default(),
             notifier: Notifier::with_kinds(&NotifyKind::ALL),
         }
     }

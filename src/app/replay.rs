@@ -106,6 +106,10 @@ async fn play(root: &Path, player: Player, settings: &Settings) -> Result<()> {
                     screen.suspend()?;
                     terminal_returned(&screen, &mut state, &mut loader)?;
                 }
+                Effect::Redraw => {
+                    screen.invalidate();
+                    terminal_returned(&screen, &mut state, &mut loader)?;
+                }
                 Effect::Print(text) => program = Some(ExternalProgram::Print(text)),
                 Effect::OpenInEditor(text) => program = Some(ExternalProgram::View(text)),
                 Effect::Copy(text) => {

@@ -390,6 +390,10 @@ impl Dashboard {
                     self.screen.suspend()?;
                     self.redraw_all()?;
                 }
+                Effect::Redraw => {
+                    self.screen.invalidate();
+                    self.redraw_all()?;
+                }
                 Effect::Copy(text) => self.copy(&text)?,
                 Effect::CaptureMouse(is_on) => {
                     self.screen.set_mouse_capture(is_on)?;

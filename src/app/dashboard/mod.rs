@@ -156,7 +156,8 @@ impl Dashboard {
 
     async fn stay(mut self, blueprint: &Blueprint) -> Result<ExitReason> {
         self.draw()?;
-        if self.kept.background.begin(&blueprint.settings, self.depth) {
+        let background = &mut self.kept.background;
+        if background.begin(&blueprint.settings, self.depth, now()) {
             self.screen.ask_background()?;
         }
         if let Some(session) = &blueprint.resume {
@@ -204,7 +205,7 @@ impl Dashboard {
                     let inputs = input.and_then(inputs::read_batch);
                     cause = FrameCause::Key;
                     let inputs = inputs.context("the terminal cannot be read")?;
-                    let (inputs, theme) = self.kept.background.filter(inputs);
+                    let (inputs, theme) = self.kept.background.filter(inputs, now());
                     if self.kept.background.is_answered() {
                         self.screen.background_known();
                     }

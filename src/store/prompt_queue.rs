@@ -122,7 +122,7 @@ impl PromptQueue {
     }
 
     /// Adds an entry like [`PromptQueue::push`], but at most `max` entries wait: the oldest one is dropped if necessary,
-    /// and the next one then begins with [`DROPPED_MARK`]. Returns whether an entry was dropped.
+    /// and the next one then begins with a mark. Returns whether an entry was dropped.
     ///
     /// # Errors
     /// When the file cannot be written.

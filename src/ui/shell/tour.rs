@@ -27,31 +27,34 @@ const MARGIN: usize = 11;
 
 pub const MARK: &str = " ▸ ";
 
-/// The tips that the user has followed. The other tips are shown one after the other, each until it is followed, however
-/// long the user reads.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct FollowedTips {
-    has_watched: bool,
-    has_changed_board: bool,
-    has_seen_messages: bool,
-    has_seen_log: bool,
+/// What a tip tells the user to do while the team works. The tips are shown one after the other, each until the user has
+/// followed it, however long the user reads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum DemoStep {
+    WatchTeammate,
+    ChangeBoard,
+    ReadMessages,
+    OpenLog,
 }
 
 /// Records what the user looks at now, so that the tips about it are not shown again.
 pub fn record_followed(state: &mut UiState) {
-    let FollowedTips {
-        has_watched,
-        has_changed_board,
-        has_seen_messages,
-        has_seen_log,
-    } = state.followed_tips;
     let top = state.popups.last();
-    state.followed_tips = FollowedTips {
-        has_watched: has_watched || !state.shown.is_lead(),
-        has_changed_board: has_changed_board || state.panes.board.shape != Shape::default(),
-        has_seen_messages: has_seen_messages || state.focus == Focus::Pane(Pane::Inbox),
-        has_seen_log: has_seen_log || top.is_some_and(|top| top.context() == Context::EventLog),
-    };
+    let is_log = top.is_some_and(|top| top.context() == Context::EventLog);
+    let steps = [
+        (DemoStep::WatchTeammate, !state.shown.is_lead()),
+        (
+            DemoStep::ChangeBoard,
+            state.panes.board.shape != Shape::default(),
+        ),
+        (
+            DemoStep::ReadMessages,
+            state.focus == Focus::Pane(Pane::Inbox),
+        ),
+        (DemoStep::OpenLog, is_log),
+    ];
+    let done = steps.into_iter().filter(|(_, is_done)| *is_done);
+    state.followed_tips.extend(done.map(|(step, _)| step));
 }
 
 /// Returns the tour line: the setup page in short, what a viewer (a dashboard that only watches a crew) can do, or the
@@ -236,21 +239,25 @@ fn stage(state: &UiState) -> String {
     if done == all {
         return all_done(app, &go(Pane::Board), is_lead_busy);
     }
-    let followed = state.followed_tips;
-    if !followed.has_watched && app.model.team.present().next().is_some() {
+    let is_open = |step| !state.followed_tips.contains(&step);
+    if is_open(DemoStep::WatchTeammate) && app.model.team.present().next().is_some() {
         return format!("{}, then {open}: watch a teammate, live", go(Pane::Team));
     }
-    if followed.has_changed_board && !followed.has_seen_messages && app.model.messages.len() > 1 {
+    let board = format!(
+        "{}, then {turn}: the board as graph or list",
+        go(Pane::Board)
+    );
+    if is_open(DemoStep::ChangeBoard) {
+        return board;
+    }
+    if is_open(DemoStep::ReadMessages) && app.model.messages.len() > 1 {
         return format!("{}: the messages between agents", go(Pane::Inbox));
     }
-    if followed.has_changed_board && !followed.has_seen_log {
+    if is_open(DemoStep::OpenLog) {
         let log = key_or_command(app, Action::Popup("event_log"));
         return format!("{log}: what happened so far, and why");
     }
-    format!(
-        "{}, then {turn}: the board as graph or list",
-        go(Pane::Board)
-    )
+    board
 }
 
 /// Returns the tip for a board on which all tasks are completed. `board` is the key that focuses the board.

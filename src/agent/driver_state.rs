@@ -12,6 +12,23 @@ use crate::domain::todo::TodoList;
 use crate::domain::usage::Usage;
 use crate::store::{Cursor, QueuedPrompt};
 
+/// An entry of a queue on disk that goes into the next conversation message.
+#[derive(Debug)]
+pub enum TakenEntry {
+    Prompt(QueuedPrompt),
+    /// A command of the user, with its output.
+    Command(PromptId),
+}
+
+impl TakenEntry {
+    pub fn id(&self) -> &PromptId {
+        match self {
+            TakenEntry::Prompt(prompt) => &prompt.id,
+            TakenEntry::Command(id) => id,
+        }
+    }
+}
+
 /// Whether the log on disk contains an agent's whole conversation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum LogCompleteness {
@@ -51,9 +68,9 @@ pub struct DriverState {
     pub(super) unacknowledged_inbox: Option<Cursor>,
     /// The inbox messages that were taken but not yet acknowledged.
     pub(super) unacknowledged_messages: Vec<MailMessage>,
-    /// The prompts that go into the next conversation message.
-    pub(super) prompts: Vec<QueuedPrompt>,
-    /// Prompts that are in the conversation and still in the queue on disk.
+    /// The prompts and the user's commands that go into the next conversation message.
+    pub(super) prompts: Vec<TakenEntry>,
+    /// Prompts and the user's commands that are in the conversation and still in their queue on disk.
     pub(super) unacknowledged_prompts: Vec<PromptId>,
     /// Background jobs whose result goes into the next conversation message.
     pub(super) pending_jobs: Vec<JobId>,

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::attachments;
 use super::driver::{Driver, LogCompleteness, blocking};
+use super::driver_state::TakenEntry;
 use super::mail;
 use crate::domain::attachment::Attachment;
 use crate::domain::chat::Block;
@@ -24,7 +25,12 @@ impl Driver {
     pub async fn gather_mail(&mut self) -> Vec<Block> {
         let prompts = self.prompts.as_ref().map(|queue| queue.take());
         let prompts = prompts.unwrap_or_default();
-        let mut blocks = self.tool_runner.mailbox.take_user_commands();
+        let mut blocks = self.tool_runner.mailbox.take_texts();
+        let commands = self.tool_runner.mailbox.user_commands();
+        for command in commands.map(|queue| queue.take()).unwrap_or_default() {
+            blocks.push(Block::text(command.text));
+            self.state.prompts.push(TakenEntry::Command(command.id));
+        }
         for prompt in &prompts {
             blocks.push(Block::text(&prompt.text));
             blocks.extend(self.expanded(&prompt.text).await);
@@ -32,6 +38,7 @@ impl Driver {
             let hooked = prompt.context.iter();
             blocks.extend(hooked.map(|text| Block::text(format!("<hook>\n{text}\n</hook>"))));
         }
+        let prompts = prompts.into_iter().map(TakenEntry::Prompt);
         self.state.prompts.extend(prompts);
         if let Some(notes) = self.tool_runner.mailbox.take_notes() {
             blocks.push(notes);

@@ -7,11 +7,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use crate::domain::chat::Block;
 use crate::domain::ids::{JobId, TaskId};
 use crate::domain::todo::TodoList;
-use crate::store::InboxReader;
+use crate::store::{InboxReader, PromptQueue};
 use crate::tools::policy::PlanGate;
 
-/// Maximum length of the queue of crew notes, and of the queue of the user's commands, for an agent's next model call.
-/// If a queue is full, its oldest entry is dropped.
+/// Maximum length of the queue of crew notes, of the queue of other texts, and of the queue of the user's commands, for
+/// an agent's next model call. If a queue is full, its oldest entry is dropped.
 pub const NOTES_MAX: usize = 20;
 
 /// Maximum number of background job results that wait for an agent's next model call. If there are more, the oldest is
@@ -35,7 +35,8 @@ pub struct AgentMailbox {
     todo: Mutex<Option<TodoList>>,
     gate: Mutex<PlanGate>,
     notes: Mutex<VecDeque<String>>,
-    user_commands: Mutex<VecDeque<String>>,
+    texts: Mutex<VecDeque<String>>,
+    user_commands: Option<Arc<PromptQueue>>,
     results: Mutex<VecDeque<(JobId, String)>>,
     unreported_jobs: Mutex<Vec<(JobId, String)>>,
     workdir: Mutex<Option<PathBuf>>,
@@ -56,9 +57,12 @@ pub enum ShutdownAnswer {
 }
 
 impl AgentMailbox {
-    pub fn new(gate: PlanGate) -> AgentMailbox {
+    /// Creates the state of a new agent. `user_commands` is the queue of the commands that the user runs in the agent's
+    /// conversation; `None` for subagents, whose conversations end with their task.
+    pub fn new(gate: PlanGate, user_commands: Option<Arc<PromptQueue>>) -> AgentMailbox {
         AgentMailbox {
             gate: Mutex::new(gate),
+            user_commands,
             ..AgentMailbox::default()
         }
     }
@@ -114,22 +118,25 @@ impl AgentMailbox {
         notes.push_back(line);
     }
 
-    /// Adds a command that the user ran, with its output, or the instructions of an MCP server to the agent's next
-    /// model call. Does not wake an idle agent.
-    pub fn add_user_command(&self, text: String) {
-        let mut commands = lock(&self.user_commands);
-        if commands.len() == NOTES_MAX {
-            commands.pop_front();
+    /// Adds a text, such as the instructions of an MCP server, to the agent's next model call. Does not wake an idle
+    /// agent.
+    pub fn add_text(&self, text: String) {
+        let mut texts = lock(&self.texts);
+        if texts.len() == NOTES_MAX {
+            texts.pop_front();
         }
-        commands.push_back(text);
+        texts.push_back(text);
     }
 
-    /// Takes the user's commands that are not yet in the agent's conversation.
-    pub fn take_user_commands(&self) -> Vec<Block> {
-        lock(&self.user_commands)
-            .drain(..)
-            .map(Block::text)
-            .collect()
+    /// Takes the texts that are not yet in the agent's conversation.
+    pub fn take_texts(&self) -> Vec<Block> {
+        lock(&self.texts).drain(..).map(Block::text).collect()
+    }
+
+    /// Returns the queue of the commands, with their output, that the user ran in the agent's conversation. They go into
+    /// the agent's next model call and do not wake an idle agent. `None` for subagents.
+    pub fn user_commands(&self) -> Option<Arc<PromptQueue>> {
+        self.user_commands.clone()
     }
 
     /// Adds a started background job to [`AgentMailbox::unreported_jobs`], where it stays until

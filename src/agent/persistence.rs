@@ -1,7 +1,10 @@
 //! Saves the driver's conversation. Each message is on disk before the driver acts on it.
 
+use std::sync::Arc;
+
 use super::attachments;
 use super::driver::{Driver, LogCompleteness, ModelConfig, blocking};
+use super::driver_state::TakenEntry;
 use super::turn::{Turn, TurnInput};
 use crate::domain::chat::{Block, Message, Role};
 use crate::domain::conversation::{Conversation, JobState, LogRecord, PlanState, TurnState};
@@ -10,7 +13,7 @@ use crate::domain::team_preset::LeadMode;
 use crate::domain::todo::TodoList;
 use crate::model::Reply;
 use crate::protocol::event::{AgentEvent, CrewEvent, EventKind, NoticeLevel};
-use crate::store::{AppendResult, Cursor, StoreError, TranscriptFile};
+use crate::store::{AppendResult, Cursor, PromptQueue, StoreError, TranscriptFile};
 use crate::tools::policy::PlanGate;
 
 impl Driver {
@@ -35,7 +38,7 @@ impl Driver {
         } else {
             Vec::new()
         };
-        let prompts = if is_user {
+        let taken = if is_user {
             std::mem::take(&mut self.state.prompts)
         } else {
             Vec::new()
@@ -44,7 +47,7 @@ impl Driver {
         if !files.is_empty() {
             self.append_log(LogRecord::Files { files }).await;
         }
-        let ids: Vec<PromptId> = prompts.iter().map(|p| p.id.clone()).collect();
+        let ids: Vec<PromptId> = taken.iter().map(|entry| entry.id().clone()).collect();
         self.state
             .unacknowledged_prompts
             .extend(ids.iter().cloned());
@@ -59,7 +62,10 @@ impl Driver {
             }
         })
         .await;
-        for prompt in prompts {
+        for entry in taken {
+            let TakenEntry::Prompt(prompt) = entry else {
+                continue;
+            };
             let agent = self.name.clone();
             let prompted = attachments::prompted(prompt.text, &prompt.attachments);
             self.publish(prompted.of(agent)).await;
@@ -107,17 +113,26 @@ impl Driver {
         self.acknowledge().await;
     }
 
-    /// Removes the prompts that are in the log from the queue of prompts. If that fails, the next call tries again.
+    /// Returns the queues on disk of what the user sends to this agent.
+    fn queues(&self) -> Vec<Arc<PromptQueue>> {
+        let commands = self.tool_runner.mailbox.user_commands();
+        self.prompts.iter().cloned().chain(commands).collect()
+    }
+
+    /// Removes the prompts and the user's commands that are in the log from their queues. If that fails, the next call
+    /// tries again.
     async fn acknowledge_prompts(&mut self) {
         let held = std::mem::take(&mut self.state.unacknowledged_prompts);
-        let Some(queue) = self.prompts.clone().filter(|_| !held.is_empty()) else {
+        if held.is_empty() {
             return;
-        };
-        let ids = held.clone();
-        if let Err(error) = blocking(move || queue.remove(&ids)).await {
-            self.report_file_error("The queue of messages cannot be written", &error)
-                .await;
-            self.state.unacknowledged_prompts = held;
+        }
+        for queue in self.queues() {
+            let ids = held.clone();
+            if let Err(error) = blocking(move || queue.remove(&ids)).await {
+                self.report_file_error("The queue of messages cannot be written", &error)
+                    .await;
+                self.state.unacknowledged_prompts.clone_from(&held);
+            }
         }
     }
 
@@ -292,21 +307,21 @@ impl Driver {
         self.publish_usage(&model_config, context).await;
     }
 
-    /// Puts the prompts that were waiting when crewdeck ended back into the queue, except the prompts `held`, which the
-    /// conversation already contains.
+    /// Puts the prompts and the user's commands that were waiting when crewdeck ended back into their queues, except
+    /// those with the ids `held`, which the conversation already contains.
     async fn recall_prompts(&mut self, held: Vec<PromptId>) {
-        let Some(queue) = self.prompts.clone() else {
-            return;
-        };
-        match blocking(move || queue.load(&held)).await {
-            Ok(None) => {}
-            Ok(Some(notice)) => {
-                let notice = EventKind::notice(NoticeLevel::Warn, notice);
-                self.publish(notice).await;
-            }
-            Err(error) => {
-                let what = "The messages waiting for the lead cannot be read";
-                self.report_file_error(what, &error).await;
+        for queue in self.queues() {
+            let held = held.clone();
+            match blocking(move || queue.load(&held)).await {
+                Ok(None) => {}
+                Ok(Some(notice)) => {
+                    let notice = EventKind::notice(NoticeLevel::Warn, notice);
+                    self.publish(notice).await;
+                }
+                Err(error) => {
+                    let what = format!("The messages waiting for {} cannot be read", self.name);
+                    self.report_file_error(&what, &error).await;
+                }
             }
         }
     }

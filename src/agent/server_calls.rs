@@ -64,7 +64,7 @@ impl Driver {
             self.state.turn.set_server_tools(servers.parallel());
         }
         for text in servers.take_instructions() {
-            self.tool_runner.mailbox.add_user_command(text);
+            self.tool_runner.mailbox.add_text(text);
         }
     }
 

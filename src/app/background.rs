@@ -3,11 +3,15 @@
 //! crewdeck asks the terminal once, with the first frame (OSC 11), and does not wait for the answer. crossterm does not
 //! know such answers and reads them as keys: `Alt+]`, the text `11;rgb:…`, and `Ctrl+g` or `Alt+\` for the end. This
 //! module removes these keys from the input until the answer is complete. If the terminal does not answer, all keys are
-//! passed on.
+//! passed on. An answer that comes later than [`ANSWER_WAIT`] is removed too, but does not change the theme, because the
+//! user has begun to read.
+
+use std::time::Duration;
 
 use crossterm::event::{Event, KeyCode, KeyEvent, KeyModifiers};
 
 use crate::config::Settings;
+use crate::domain::timestamp::Timestamp;
 use crate::ui::{ColorDepth, Theme, ThemeName};
 
 /// First characters of the text in the terminal's answer. The escape character and the `]` before this text are read as
@@ -16,6 +20,9 @@ const START: &str = "11;rgb";
 /// Maximum length of the text of the terminal's answer, in characters. The longest known form is `11;rgba:` with four
 /// numbers of four digits.
 const ANSWER_MAX: usize = 32;
+/// Time in which the terminal's answer changes the theme, and in which a single key `Alt+]` may be the start of the
+/// answer.
+const ANSWER_WAIT: Duration = Duration::from_secs(2);
 
 /// Asks the terminal for its background colour once, and finds the answer among the inputs.
 #[derive(Debug, Clone, Default)]
@@ -28,11 +35,12 @@ pub struct BackgroundQuery {
     text: String,
 }
 
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
 enum QueryState {
     #[default]
     NotAsked,
-    Asked,
+    /// The terminal was asked at this time.
+    Asked(Timestamp),
     /// The terminal's answer is complete. Contains the theme that suits the background; `None` if the answer could not
     /// be parsed.
     Answered(Option<ThemeName>),
@@ -47,12 +55,12 @@ enum AnswerPart {
 impl BackgroundQuery {
     /// Returns whether to ask the terminal now. The terminal is asked once, and only if the user has chosen no theme
     /// and the terminal shows 24-bit colours.
-    pub fn begin(&mut self, settings: &Settings, depth: ColorDepth) -> bool {
+    pub fn begin(&mut self, settings: &Settings, depth: ColorDepth, now: Timestamp) -> bool {
         let is_due = self.state == QueryState::NotAsked
             && settings.theme.is_none()
             && depth == ColorDepth::True;
         if is_due {
-            self.state = QueryState::Asked;
+            self.state = QueryState::Asked(now);
         }
         is_due
     }
@@ -62,7 +70,7 @@ impl BackgroundQuery {
     pub fn theme(&self, settings: &Settings) -> Option<ThemeName> {
         match self.state {
             QueryState::Answered(theme) if settings.theme.is_none() => theme,
-            QueryState::Answered(_) | QueryState::NotAsked | QueryState::Asked => None,
+            QueryState::Answered(_) | QueryState::NotAsked | QueryState::Asked(_) => None,
         }
     }
 
@@ -71,25 +79,33 @@ impl BackgroundQuery {
     }
 
     /// Takes the terminal's answer out of `inputs`. Returns the other inputs in order, and the theme for the background
-    /// if the answer is complete. A key that may belong to an answer is held back until a later key shows whether it
-    /// does.
-    pub fn filter(&mut self, inputs: Vec<Event>) -> (Vec<Event>, Option<ThemeName>) {
+    /// if the answer is complete and not late. A key that may belong to an answer is held back until a later key shows
+    /// whether it does.
+    pub fn filter(
+        &mut self,
+        inputs: Vec<Event>,
+        now: Timestamp,
+    ) -> (Vec<Event>, Option<ThemeName>) {
+        let QueryState::Asked(since) = self.state else {
+            return (inputs, None);
+        };
+        let is_late = now.since(since) > ANSWER_WAIT;
         let mut out = Vec::with_capacity(inputs.len());
         let mut theme = None;
-        let splits: Vec<bool> = (0..inputs.len())
-            .map(|at| follows_lost_escape(&inputs[at..]))
+        let starts: Vec<bool> = (0..inputs.len())
+            .map(|at| starts_answer(&inputs[at..], is_late))
             .collect();
-        for (input, is_split) in inputs.into_iter().zip(splits) {
+        for (input, is_start) in inputs.into_iter().zip(starts) {
             match (&input, self.state) {
-                (Event::Key(key), QueryState::Asked) => {
-                    if self.take(*key, is_split) {
+                (Event::Key(key), QueryState::Asked(_)) => {
+                    if self.take(*key, is_start, is_late) {
                         self.held.push(input);
                         theme = self.finished().or(theme);
                     } else {
                         self.text.clear();
                         out.append(&mut self.held);
                         // This key does not continue the held keys, but it may be the first key of an answer.
-                        if self.take(*key, is_split) {
+                        if self.take(*key, is_start, is_late) {
                             self.held.push(input);
                         } else {
                             out.push(input);
@@ -102,13 +118,11 @@ impl BackgroundQuery {
         (out, theme)
     }
 
-    /// Returns whether `key` belongs to the terminal's answer, and appends its character to `text`. An answer begins
-    /// with `Alt+]`, or with `]` if `is_split` is true: the escape character then arrived separately. The key `Ctrl+g`
-    /// or `Alt+\` completes the answer.
-    fn take(&mut self, key: KeyEvent, is_split: bool) -> bool {
+    /// Returns whether `key` belongs to the terminal's answer, and appends its character to `text`. `is_start` says
+    /// whether an answer can begin with this key. The key `Ctrl+g` or `Alt+\` completes the answer.
+    fn take(&mut self, key: KeyEvent, is_start: bool, is_late: bool) -> bool {
         if self.held.is_empty() {
-            return is_split
-                || (key.code, key.modifiers) == (KeyCode::Char(']'), KeyModifiers::ALT);
+            return is_start;
         }
         match part(key) {
             Some(AnswerPart::Sign(sign)) => {
@@ -124,7 +138,7 @@ impl BackgroundQuery {
                 is_fit
             }
             Some(AnswerPart::End) if self.text.len() > START.len() => {
-                let rgb = parse(&self.text);
+                let rgb = parse(&self.text).filter(|_| !is_late);
                 self.state = QueryState::Answered(rgb.map(Theme::suited_to));
                 true
             }
@@ -156,9 +170,16 @@ fn part(key: KeyEvent) -> Option<AnswerPart> {
     }
 }
 
-/// Returns whether `inputs` begin with an answer of the terminal whose escape character arrived separately and was read
-/// as the key Esc. A user cannot type that many keys at once.
-fn follows_lost_escape(inputs: &[Event]) -> bool {
+/// Returns whether an answer of the terminal can begin with the first of `inputs`: the key `Alt+]`. The escape character
+/// may have been read as the key Esc before, so that `]` is the first key; then, and if the answer `is_late`, the start
+/// of its text must follow at once. A user cannot type that many keys at once.
+fn starts_answer(inputs: &[Event], is_late: bool) -> bool {
+    let alt = (KeyCode::Char(']'), KeyModifiers::ALT);
+    let is_whole =
+        matches!(inputs.first(), Some(Event::Key(key)) if (key.code, key.modifiers) == alt);
+    if is_whole && !is_late {
+        return true;
+    }
     let sign = |input: &Event| match input {
         Event::Key(key) => match part(*key) {
             Some(AnswerPart::Sign(sign)) => Some(sign),
@@ -166,8 +187,14 @@ fn follows_lost_escape(inputs: &[Event]) -> bool {
         },
         _ => None,
     };
-    let expected = std::iter::once(']').chain(START.chars()).map(Some);
-    inputs.len() > START.len() && inputs.iter().map(sign).zip(expected).all(|(a, b)| a == b)
+    let text = inputs.get(1..).unwrap_or_default();
+    let is_text = text.len() >= START.len()
+        && text
+            .iter()
+            .map(sign)
+            .zip(START.chars())
+            .all(|(a, b)| a == Some(b));
+    is_text && (is_whole || inputs.first().and_then(sign) == Some(']'))
 }
 
 /// Parses `11;rgb:RRRR/GGGG/BBBB`, with one to four hexadecimal digits per colour, or the same with `rgba` and a fourth
@@ -198,6 +225,8 @@ mod tests {
 
     use super::*;
 
+    const START_TIME: Timestamp = Timestamp(100.0);
+
     fn key(code: char, modifiers: KeyModifiers) -> Event {
         Event::Key(KeyEvent::new(KeyCode::Char(code), modifiers))
     }
@@ -220,7 +249,7 @@ mod tests {
 
     fn asked() -> BackgroundQuery {
         let mut query = BackgroundQuery::default();
-        assert!(query.begin(&Settings::default(), ColorDepth::True));
+        assert!(query.begin(&Settings::default(), ColorDepth::True, START_TIME));
         query
     }
 
@@ -244,7 +273,7 @@ mod tests {
             inputs.insert(0, key('a', KeyModifiers::NONE));
             inputs.insert(4, Event::Resize(80, 24));
             inputs.push(key('b', KeyModifiers::NONE));
-            let (rest, theme) = query.filter(inputs);
+            let (rest, theme) = query.filter(inputs, START_TIME);
             let kept = [
                 key('a', KeyModifiers::NONE),
                 Event::Resize(80, 24),
@@ -260,7 +289,9 @@ mod tests {
         for size in 1..25 {
             let mut query = asked();
             let inputs = answer("ffff/ffff/ffff", string_terminator());
-            let parts = inputs.chunks(size).map(|part| query.filter(part.to_vec()));
+            let parts = inputs
+                .chunks(size)
+                .map(|part| query.filter(part.to_vec(), START_TIME));
             let parts: Vec<_> = parts.collect();
             assert!(parts.iter().all(|(rest, _)| rest.is_empty()), "{size}");
             assert_eq!(parts.last().unwrap().1, Some(ThemeName::Light));
@@ -268,7 +299,10 @@ mod tests {
         // The escape character alone was read as the key Esc.
         let mut inputs = answer("ffff/ffff/ffff", bell());
         inputs[0] = key(']', KeyModifiers::NONE);
-        assert_eq!(asked().filter(inputs), (vec![], Some(ThemeName::Light)));
+        assert_eq!(
+            asked().filter(inputs, START_TIME),
+            (vec![], Some(ThemeName::Light))
+        );
     }
 
     #[test]
@@ -284,46 +318,75 @@ mod tests {
             typed("]"),
             vec![bell(), string_terminator()],
         ] {
-            assert_eq!(query.filter(keys.clone()), (keys, None));
+            assert_eq!(query.filter(keys.clone(), START_TIME), (keys, None));
         }
         assert_eq!(
-            query.filter(vec![start.clone(), one.clone()]),
+            query.filter(vec![start.clone(), one.clone()], START_TIME),
             (vec![], None)
         );
         let all = vec![start.clone(), one.clone(), bell()];
-        assert_eq!(query.filter(vec![bell()]), (all, None));
+        assert_eq!(query.filter(vec![bell()], START_TIME), (all, None));
         // A broken answer, and then a whole one.
         let mut inputs = vec![start.clone(), one.clone()];
         inputs.extend(answer("0/0/0", bell()));
         assert_eq!(
-            query.filter(inputs),
+            query.filter(inputs, START_TIME),
             (vec![start.clone(), one.clone()], Some(ThemeName::Dark))
         );
         // After the answer nothing is held.
         assert_eq!(
-            query.filter(vec![start.clone()]),
+            query.filter(vec![start.clone()], START_TIME),
             (vec![start.clone()], None)
         );
         let mut query_not_sent = BackgroundQuery::default();
         assert_eq!(
-            query_not_sent.filter(vec![start.clone()]),
+            query_not_sent.filter(vec![start.clone()], START_TIME),
             (vec![start], None)
         );
     }
 
     #[test]
+    fn late_answer_is_removed_but_changes_nothing() {
+        let late = Timestamp(START_TIME.0 + 2.1);
+        let start = key(']', KeyModifiers::ALT);
+        let mut query = asked();
+        // A single key is no longer held back.
+        let keys = vec![start.clone()];
+        assert_eq!(query.filter(keys.clone(), late), (keys, None));
+        let mut inputs = answer("ffff/ffff/ffff", bell());
+        inputs.push(key('a', KeyModifiers::NONE));
+        let rest = vec![key('a', KeyModifiers::NONE)];
+        assert_eq!(query.filter(inputs, late), (rest, None));
+        assert_eq!(query.theme(&Settings::default()), None);
+        assert!(query.is_answered());
+        // The rest of the answer may arrive separately.
+        let mut query = asked();
+        let inputs = answer("0/0/0", string_terminator());
+        for part in inputs.chunks(START.len() + 2) {
+            assert_eq!(query.filter(part.to_vec(), late), (vec![], None));
+        }
+        // An answer that began in time and ended late.
+        let mut query = asked();
+        let inputs = answer("ffff/ffff/ffff", bell());
+        let (first, second) = inputs.split_at(5);
+        assert_eq!(query.filter(first.to_vec(), START_TIME), (vec![], None));
+        assert_eq!(query.filter(second.to_vec(), late), (vec![], None));
+    }
+
+    #[test]
     fn asks_once_and_only_without_a_chosen_theme() {
         let mut query = asked();
-        assert!(!query.begin(&Settings::default(), ColorDepth::True));
+        assert!(!query.begin(&Settings::default(), ColorDepth::True, START_TIME));
         let chosen = Settings {
             theme: Some("terminal".into()),
             ..Settings::default()
         };
-        assert!(!BackgroundQuery::default().begin(&chosen, ColorDepth::True));
+        assert!(!BackgroundQuery::default().begin(&chosen, ColorDepth::True, START_TIME));
         for depth in [ColorDepth::None, ColorDepth::Sixteen, ColorDepth::Indexed] {
-            assert!(!BackgroundQuery::default().begin(&Settings::default(), depth));
+            let mut query = BackgroundQuery::default();
+            assert!(!query.begin(&Settings::default(), depth, START_TIME));
         }
-        query.filter(answer("0/0/0", bell()));
+        query.filter(answer("0/0/0", bell()), START_TIME);
         assert_eq!(query.theme(&chosen), None);
     }
 }

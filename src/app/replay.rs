@@ -98,8 +98,9 @@ async fn play(root: &Path, player: Player, settings: &Settings) -> Result<()> {
                 Effect::Quit => return Ok(()),
                 Effect::Suspend => {
                     screen.suspend()?;
-                    terminal_returned(&screen, &mut state, &mut loader)?;
+                    terminal_returned(&mut screen, &mut state, &mut loader)?;
                 }
+                Effect::Redraw => terminal_returned(&mut screen, &mut state, &mut loader)?,
                 Effect::Print(text) => program = Some(ExternalProgram::Print(text)),
                 Effect::OpenInEditor(text) => program = Some(ExternalProgram::View(text)),
                 Effect::Copy(text) => {
@@ -127,7 +128,7 @@ async fn play(root: &Path, player: Player, settings: &Settings) -> Result<()> {
             if !run_program(&mut screen, &mut state, program, &mut signals).await? {
                 return Ok(());
             }
-            terminal_returned(&screen, &mut state, &mut loader)?;
+            terminal_returned(&mut screen, &mut state, &mut loader)?;
             keys = EventStream::new();
         }
         if state.take_dirty() {
@@ -136,12 +137,14 @@ async fn play(root: &Path, player: Player, settings: &Settings) -> Result<()> {
     }
 }
 
-/// Reads the size of the terminal and removes lost images after another program has used the terminal.
+/// Makes the next frame a complete redraw, reads the size of the terminal and removes lost images, because another
+/// program may have used the terminal.
 fn terminal_returned(
-    screen: &Screen,
+    screen: &mut Screen,
     state: &mut UiState,
     loader: &mut PictureLoader,
 ) -> Result<()> {
+    screen.invalidate();
     loader.forget_terminal(state);
     let (width, height) = screen.size()?;
     update(state, Msg::Resize(width, height));

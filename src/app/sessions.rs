@@ -3,8 +3,10 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use clap::ValueEnum;
+
 use super::resume;
-use crate::cli::GlobalOptions;
+use crate::cli::{ApproverArg, GlobalOptions};
 use crate::domain::ids::TaskId;
 use crate::domain::task::TaskStatus;
 use crate::protocol::{AgentEvent, BoardEvent, EventKind};
@@ -77,12 +79,16 @@ fn tasks(lines: &[String]) -> (usize, usize) {
     (done.count(), board.len())
 }
 
-/// Returns the command line that resumes `session` of the project `root` with the same options. `None` if the session
-/// has no conversation on disk.
+/// Returns the command line that resumes `session` of the project `root` with the same options. `--team` is not
+/// repeated, because a resumed session restores its own team. `None` if the session has no conversation on disk.
 pub fn resume_command(options: &GlobalOptions, root: &Path, session: &str) -> Option<String> {
     let all = store::sessions(root).ok()?;
     all.iter().find(|id| *id == session)?;
     let demo = options.demo.then(|| "--demo".to_string());
+    let approver = |who: Option<ApproverArg>| {
+        let value = who?.to_possible_value()?;
+        Some(value.get_name().to_string())
+    };
     let valued = [
         (
             "--dir",
@@ -91,6 +97,14 @@ pub fn resume_command(options: &GlobalOptions, root: &Path, session: &str) -> Op
         ("--provider", options.provider.clone()),
         ("--base-url", options.base_url.clone()),
         ("--model", options.model.clone()),
+        (
+            "--tools",
+            options.tools.as_ref().map(|names| names.join(",")),
+        ),
+        ("--plan", approver(options.plan)),
+        ("--shutdown", approver(options.shutdown)),
+        ("--tool", approver(options.tool)),
+        ("--speed", options.speed.map(|speed| speed.to_string())),
         ("--resume", Some(session.to_string())),
     ];
     let valued = valued
@@ -193,6 +207,15 @@ mod tests {
             (
                 "--provider openai --model qwen3:8b",
                 "crewdeck --provider openai --model qwen3:8b --resume 0190aaaa",
+            ),
+            // A resumed session is not less restricted than before.
+            (
+                "--tool deny --plan lead --shutdown auto --tools bash,read_file",
+                "crewdeck --tools bash,read_file --plan lead --shutdown auto --tool deny --resume 0190aaaa",
+            ),
+            (
+                "--demo --speed 0.5 --team reviewers",
+                "crewdeck --demo --speed 0.5 --resume 0190aaaa",
             ),
         ];
         for (typed, expected) in cases {

@@ -182,6 +182,14 @@ impl AgentBuilder {
         Some(hooks.for_agent(&spec.name, kind))
     }
 
+    /// Returns the queue of the commands that the user runs in the conversation of `agent`; `None` for a subagent.
+    fn user_commands(&self, agent: &Name) -> Option<Arc<PromptQueue>> {
+        let (root, session) = (&self.context.root, &self.context.session);
+        let redactor = self.context.publisher.redactor();
+        let queue = || PromptQueue::of_commands(root, session, agent, redactor);
+        agent.parent().is_none().then(|| Arc::new(queue()))
+    }
+
     /// Builds an agent. When the agent calls tools, these call the crew through `host`.
     pub fn build(&self, spec: AgentSpec<'_>, host: Arc<dyn Host>) -> Agent {
         let hooks = self.hooks_of(&spec);
@@ -230,7 +238,8 @@ impl AgentBuilder {
             let seen = without_servers_of_others(&limits, owner, &servers.status());
             ServerTools::new(servers, only, seen, spec.caller, Arc::clone(&specs))
         });
-        let mailbox = Arc::new(AgentMailbox::new(spec.gate));
+        let user_commands = self.user_commands(&spec.name);
+        let mailbox = Arc::new(AgentMailbox::new(spec.gate, user_commands));
         let (handle, control) = AgentHandle::new(Arc::clone(&mailbox), spec.tags, limits);
         let driver = Driver {
             system: (spec.system)(&prompt_context),

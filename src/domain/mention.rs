@@ -1,6 +1,8 @@
 //! Mentions of files in a message: `@src/main.rs`, or `@"a b.md"` for a path with blanks. This module does not access
 //! the file system.
 
+use std::ops::Range;
+
 use serde::{Deserialize, Serialize};
 
 /// A file or directory that a message refers to with `@`, to be attached to the message.
@@ -31,28 +33,57 @@ pub struct PartialMention<'a> {
 /// one that starts with `/`, `./`, `../` or `~/`. For any other path, the function `is_required` decides.
 pub fn mentions(text: &str, is_required: impl Fn(&str) -> bool) -> Vec<Mention> {
     let mut found: Vec<Mention> = Vec::new();
-    for (start, _) in text.match_indices('@') {
-        if !begins_word(text, start) {
-            continue;
+    for written in all(text) {
+        if !found.iter().any(|mention| mention.path == written.path) {
+            found.push(Mention {
+                path: written.path.into(),
+                is_required: written.is_explicit || is_required(written.path),
+            });
         }
-        let rest = &text[start + 1..];
-        let (path, is_quoted) = match rest.strip_prefix('"') {
-            Some(rest) => match rest.split_once('"') {
-                Some((path, _)) if !path.contains('\n') => (path, true),
-                _ => continue,
-            },
-            None => (bare_path(rest), false),
-        };
-        if path.is_empty() || found.iter().any(|mention| mention.path == path) {
-            continue;
-        }
-        let is_explicit = ["/", "./", "../", "~/"].iter().any(|s| path.starts_with(s));
-        found.push(Mention {
-            path: path.into(),
-            is_required: is_quoted || is_explicit || is_required(path),
-        });
     }
     found
+}
+
+/// Returns the byte ranges of the required mentions in `text`, in order and without overlaps. A path that occurs twice
+/// has two ranges. `is_required` is that of [`mentions`].
+pub fn required_ranges(text: &str, is_required: impl Fn(&str) -> bool) -> Vec<Range<usize>> {
+    let mut ranges: Vec<Range<usize>> = Vec::new();
+    for written in all(text).filter(|w| w.is_explicit || is_required(w.path)) {
+        // An `@` inside a quoted path begins no mention of its own.
+        if ranges
+            .last()
+            .is_none_or(|last| last.end <= written.range.start)
+        {
+            ranges.push(written.range);
+        }
+    }
+    ranges
+}
+
+/// A mention as it is written in a text.
+struct WrittenMention<'a> {
+    /// The range of the mention in bytes, with the `@` and the quotes.
+    range: Range<usize>,
+    path: &'a str,
+    /// Whether the form shows that a path is meant: quotes, or a start such as `/`.
+    is_explicit: bool,
+}
+
+fn all(text: &str) -> impl Iterator<Item = WrittenMention<'_>> {
+    text.match_indices('@').filter_map(move |(start, _)| {
+        let rest = &text[start + 1..];
+        let (path, quotes) = match rest.strip_prefix('"') {
+            Some(rest) => (rest.split_once('"')?.0, 2),
+            None => (bare_path(rest), 0),
+        };
+        let is_mention = begins_word(text, start) && !path.is_empty() && !path.contains('\n');
+        let starts = ["/", "./", "../", "~/"];
+        is_mention.then(|| WrittenMention {
+            range: start..start + 1 + path.len() + quotes,
+            path,
+            is_explicit: quotes > 0 || starts.iter().any(|s| path.starts_with(s)),
+        })
+    })
 }
 
 /// Returns the mention at the end of `before`, the text before the cursor. Returns `None` if the text does not end with
@@ -120,6 +151,23 @@ mod tests {
                 .iter()
                 .map(|m| (m.path.as_str(), m.is_required))
                 .collect();
+            assert_eq!(found, expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn ranges_cover_required_mentions() {
+        for (text, expected) in [
+            ("see @README.md, or @other.md", vec!["@README.md"]),
+            (
+                "@\"a @b.md\" (@/etc/hosts)",
+                vec!["@\"a @b.md\"", "@/etc/hosts"],
+            ),
+            ("@README.md @README.md.", vec!["@README.md"; 2]),
+            ("user@README.md", vec![]),
+        ] {
+            let ranges = required_ranges(text, |path| path == "README.md");
+            let found: Vec<&str> = ranges.into_iter().map(|range| &text[range]).collect();
             assert_eq!(found, expected, "{text}");
         }
     }

@@ -65,6 +65,8 @@ pub use journal::{Journal, JournalStart, JournalTail, TailRead};
 pub use leftovers::{DamagedFile, Leftovers, has_state, leftovers, size_below};
 pub use mailbox::{Mailbox, RecentMessages, UnreadCount, UnreadMessages};
 pub use memory::project_memory;
+#[cfg(test)]
+pub use prompt_queue::DROPPED_MARK;
 pub use prompt_queue::{PROMPTS_MAX, PromptQueue, QueuedPrompt};
 pub use refs::checked_out;
 pub use requests::{Requests, RequestsSnapshot};

@@ -1,5 +1,5 @@
-//! Queue of user prompts for the lead. A prompt is on disk from its acceptance until the lead's conversation on disk
-//! contains it.
+//! Queues of what the user sends to an agent: prompts for the lead, and the output of the user's commands. An entry is
+//! on disk from its acceptance until the agent's conversation on disk contains it.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{StoreError, atomic, regular_file};
 use crate::domain::attachment::Attachment;
-use crate::domain::ids::PromptId;
+use crate::domain::ids::{Name, PromptId};
 use crate::domain::redact::Redactor;
 
 /// Maximum number of waiting prompts. The caller of [`PromptQueue::push`] checks it.
@@ -17,7 +17,10 @@ pub const PROMPTS_MAX: usize = 64;
 /// Maximum size of a queue file that is loaded, in bytes.
 const READ_MAX: u64 = 64 * 1024 * 1024;
 
-/// A user prompt that waits for the lead.
+/// Beginning of the oldest entry of a full queue from which older entries were dropped.
+pub const DROPPED_MARK: &str = "[Earlier entries were dropped: too many were waiting.]\n";
+
+/// A user prompt that waits for the lead, or a command of the user with its output that waits for an agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct QueuedPrompt {
     /// Id by which the conversation refers to the prompt.
@@ -46,8 +49,7 @@ impl QueueEntry {
     }
 }
 
-/// The queue of one session: `.crewdeck/sessions/ID/prompts.json`, an array of [`QueuedPrompt`], oldest first. The file is
-/// absent while the queue is empty.
+/// A queue of one session: an array of [`QueuedPrompt`], oldest first. The file is absent while the queue is empty.
 #[derive(Debug)]
 pub struct PromptQueue {
     path: PathBuf,
@@ -58,12 +60,27 @@ pub struct PromptQueue {
 }
 
 impl PromptQueue {
-    /// Opens the queue of `session` without reading the file: see [`PromptQueue::load`]. `redactor` removes secrets from
-    /// prompts before they are written to the file.
+    /// Opens the queue of prompts, `.crewdeck/sessions/ID/prompts.json`, without reading the file: see
+    /// [`PromptQueue::load`]. `redactor` removes secrets from prompts before they are written to the file.
     pub fn open(root: &Path, session: &str, redactor: &Redactor) -> PromptQueue {
+        PromptQueue::at(root, session, "prompts.json", redactor)
+    }
+
+    /// Opens the queue of the user's commands in the conversation of `agent`,
+    /// `.crewdeck/sessions/ID/commands-AGENT.json`, without reading the file.
+    pub fn of_commands(
+        root: &Path,
+        session: &str,
+        agent: &Name,
+        redactor: &Redactor,
+    ) -> PromptQueue {
+        PromptQueue::at(root, session, &format!("commands-{agent}.json"), redactor)
+    }
+
+    fn at(root: &Path, session: &str, file: &str, redactor: &Redactor) -> PromptQueue {
         let folder = root.join(".crewdeck").join("sessions").join(session);
         PromptQueue {
-            path: folder.join("prompts.json"),
+            path: folder.join(file),
             redactor: redactor.clone(),
             entries: Mutex::default(),
             write_turn: Mutex::default(),
@@ -85,7 +102,7 @@ impl PromptQueue {
         let Ok(prompts) = serde_json::from_slice::<Vec<QueuedPrompt>>(&bytes) else {
             let aside = atomic::set_aside(&self.path)?;
             return Ok(Some(format!(
-                "The file with the queued prompts for the lead was damaged and is now {}",
+                "A file with queued messages or commands of the user was damaged and is now {}",
                 aside.display()
             )));
         };
@@ -101,6 +118,30 @@ impl PromptQueue {
     /// When the file cannot be written.
     pub fn push(&self, prompt: QueuedPrompt) -> Result<(), StoreError> {
         let _turn = lock(&self.write_turn);
+        self.add(prompt)
+    }
+
+    /// Adds an entry like [`PromptQueue::push`], but at most `max` entries wait: the oldest one is dropped if necessary,
+    /// and the next one then begins with a mark. Returns whether an entry was dropped.
+    ///
+    /// # Errors
+    /// When the file cannot be written.
+    pub fn push_within(&self, max: usize, prompt: QueuedPrompt) -> Result<bool, StoreError> {
+        let _turn = lock(&self.write_turn);
+        let is_full = self.waiting() >= max;
+        if is_full {
+            let mut entries = lock(&self.entries);
+            let oldest = entries.iter().position(|e| !e.is_taken);
+            oldest.map(|at| entries.remove(at));
+            let next = entries.iter_mut().find(|e| !e.is_taken);
+            if let Some(next) = next.filter(|e| !e.prompt.text.starts_with(DROPPED_MARK)) {
+                next.prompt.text.insert_str(0, DROPPED_MARK);
+            }
+        }
+        self.add(prompt).map(|()| is_full)
+    }
+
+    fn add(&self, prompt: QueuedPrompt) -> Result<(), StoreError> {
         let mut all = self.snapshot();
         all.push(prompt.clone());
         let written = self.write(&all);
@@ -252,6 +293,27 @@ mod tests {
         // A prompt that the lead has taken can no longer be recalled.
         assert_eq!(ids(&all), ["a", "c"]);
         assert!(!all.recall("same").unwrap());
+    }
+
+    #[test]
+    fn full_queue_drops_the_oldest_entry_with_a_mark() {
+        let dir = tempfile::tempdir().unwrap();
+        let all = PromptQueue::of_commands(dir.path(), "s1", &Name::lead(), &Redactor::default());
+        for (id, is_dropped) in [("a", false), ("b", false), ("c", true), ("d", true)] {
+            assert_eq!(all.push_within(2, prompt(id)).unwrap(), is_dropped, "{id}");
+        }
+        let again = PromptQueue::of_commands(dir.path(), "s1", &Name::lead(), &Redactor::default());
+        again.load(&[]).unwrap();
+        let texts = again.take().into_iter().map(|prompt| prompt.text);
+        let texts: Vec<String> = texts.collect();
+        assert_eq!(
+            texts,
+            [format!("{DROPPED_MARK}text of c"), "text of d".into()]
+        );
+        // The queue of prompts has its own file.
+        let prompts = queue(dir.path());
+        prompts.load(&[]).unwrap();
+        assert!(!prompts.is_waiting());
     }
 
     #[test]

@@ -155,7 +155,8 @@ impl Dashboard {
 
     async fn stay(mut self, blueprint: &Blueprint) -> Result<ExitReason> {
         self.draw()?;
-        if self.kept.background.begin(&blueprint.settings, self.depth) {
+        let background = &mut self.kept.background;
+        if background.begin(&blueprint.settings, self.depth, now()) {
             self.screen.ask_background()?;
         }
         if let Some(session) = &blueprint.resume {
@@ -203,7 +204,7 @@ impl Dashboard {
                     let inputs = input.and_then(inputs::read_batch);
                     cause = FrameCause::Key;
                     let inputs = inputs.context("the terminal cannot be read")?;
-                    let (inputs, theme) = self.kept.background.filter(inputs);
+                    let (inputs, theme) = self.kept.background.filter(inputs, now());
                     if self.kept.background.is_answered() {
                         self.screen.background_known();
                     }
@@ -387,6 +388,10 @@ impl Dashboard {
                 }
                 Effect::Suspend => {
                     self.screen.suspend()?;
+                    self.redraw_all()?;
+                }
+                Effect::Redraw => {
+                    self.screen.invalidate();
                     self.redraw_all()?;
                 }
                 Effect::Copy(text) => self.copy(&text)?,

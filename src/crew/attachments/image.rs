@@ -6,7 +6,9 @@ use std::path::Path;
 use image::codecs::jpeg::JpegEncoder;
 use image::imageops::FilterType;
 use image::metadata::Orientation;
-use image::{DynamicImage, GenericImageView, ImageDecoder, ImageFormat, ImageReader, Limits};
+use image::{
+    DynamicImage, GenericImageView, ImageDecoder, ImageFormat, ImageReader, Limits, RgbImage,
+};
 
 use super::content::{Content, bytes, explain};
 use crate::domain::attachment::ImageSize;
@@ -139,18 +141,26 @@ pub fn prepare(raw: &[u8]) -> Result<Content, String> {
             return Ok(content(out, ImageFormat::Png, width, height));
         }
     }
-    let image = image.into_rgb8();
+    let out = as_jpeg(&image.into_rgb8(), SENT_MAX)?;
+    Ok(content(out, ImageFormat::Jpeg, width, height))
+}
+
+/// Encodes an image as JPEG in the best of [`QUALITIES`] with which it has at most `most` bytes.
+///
+/// # Errors
+/// Returns the reason if the image is too large in the lowest quality.
+pub(super) fn as_jpeg(image: &RgbImage, most: usize) -> Result<Vec<u8>, String> {
     for quality in QUALITIES {
         let mut out = Vec::new();
         let encoder = JpegEncoder::new_with_quality(&mut out, quality);
         image.write_with_encoder(encoder).map_err(|e| broken(&e))?;
-        if out.len() <= SENT_MAX {
-            return Ok(content(out, ImageFormat::Jpeg, width, height));
+        if out.len() <= most {
+            return Ok(out);
         }
     }
     Err(format!(
         "it is larger than {} even when scaled down",
-        bytes(SENT_MAX as u64)
+        bytes(most as u64)
     ))
 }
 

@@ -155,11 +155,18 @@ fn low(number: u32) -> u8 {
     u8::try_from(number % 256).unwrap()
 }
 
-fn png(width: u32, height: u32) -> Vec<u8> {
-    let image = ::image::RgbImage::from_fn(width, height, |x, y| ::image::Rgb([low(x), low(y), 7]));
+fn picture(width: u32, height: u32) -> ::image::RgbImage {
+    ::image::RgbImage::from_fn(width, height, |x, y| ::image::Rgb([low(x), low(y), 7]))
+}
+
+fn encoded(width: u32, height: u32, format: ::image::ImageFormat) -> Vec<u8> {
     let mut out = std::io::Cursor::new(Vec::new());
-    image.write_to(&mut out, ::image::ImageFormat::Png).unwrap();
+    picture(width, height).write_to(&mut out, format).unwrap();
     out.into_inner()
+}
+
+fn png(width: u32, height: u32) -> Vec<u8> {
+    encoded(width, height, ::image::ImageFormat::Png)
 }
 
 /// Changes the size in the header of a PNG, and corrects the header's checksum.
@@ -189,6 +196,48 @@ async fn small_image_is_unchanged_and_large_one_scaled_down() {
     let scaled = all[1].image.clone().unwrap();
     assert_eq!((scaled.width, scaled.height), (1568, 98));
     assert_eq!(scaled.media_type, "image/png");
+}
+
+/// A WebP image keeps its format unless it is scaled down; then it becomes PNG. A JPEG image stays JPEG.
+#[tokio::test]
+async fn webp_and_jpeg_images_are_scaled_down() {
+    use ::image::ImageFormat::{Jpeg, WebP};
+    let dir = tempfile::tempdir().unwrap();
+    let root = dir.path();
+    let cases = [
+        ("small.webp", 20, 10, WebP, (20, 10, "image/webp")),
+        ("wide.webp", 1600, 100, WebP, (1568, 98, "image/png")),
+        ("wide.jpg", 1600, 100, Jpeg, (1568, 98, "image/jpeg")),
+    ];
+    for (name, width, height, format, expected) in cases {
+        fs::write(root.join(name), encoded(width, height, format)).unwrap();
+        let all = attach(root, &[name]).await.unwrap();
+        let sent = all[0].image.clone().unwrap();
+        let found = (sent.width, sent.height, sent.media_type.as_str());
+        assert_eq!(found, expected, "{name}");
+        let image = ::image::load_from_memory(&stored(root, &all[0])).unwrap();
+        let size = (image.width(), image.height());
+        assert_eq!(size, (expected.0, expected.1), "{name}");
+        if name == "small.webp" {
+            assert_eq!(image.into_rgb8(), picture(width, height));
+        }
+    }
+}
+
+#[test]
+fn jpeg_quality_is_lowered_until_the_image_fits() {
+    let picture = picture(200, 200);
+    let best = super::image::as_jpeg(&picture, usize::MAX).unwrap().len();
+    let middle = super::image::as_jpeg(&picture, best - 1).unwrap().len();
+    let least = super::image::as_jpeg(&picture, middle - 1).unwrap().len();
+    assert!(least < middle && middle < best, "{least} {middle} {best}");
+    assert_eq!(
+        super::image::as_jpeg(&picture, least - 1).unwrap_err(),
+        format!(
+            "it is larger than {} even when scaled down",
+            bytes(least as u64 - 1)
+        )
+    );
 }
 
 #[tokio::test]

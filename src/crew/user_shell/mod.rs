@@ -1,6 +1,7 @@
 //! Runs commands that the user types with `!` in the composer. A command runs in the work directory of the addressed
 //! agent, under the same rules as the agent's own commands (sandbox, limits, protected git history) but with network
-//! access. No approval is needed. The agent receives the command and its output with its next message.
+//! access. No approval is needed. The agent receives the command and its output with its next message, also after a
+//! restart.
 
 #[cfg(test)]
 mod tests;
@@ -18,12 +19,13 @@ use super::context::{CrewContext, lock};
 use super::registry::AgentRegistry;
 use super::worktrees::TaskWorktrees;
 use crate::agent::driver::blocking;
+use crate::agent::mailbox::{AgentMailbox, NOTES_MAX};
 use crate::domain::chat::Outcome;
-use crate::domain::ids::{CallId, Name};
+use crate::domain::ids::{CallId, Name, PromptId};
 use crate::process::supervisor::Supervisor;
 use crate::process::{self, CommandSpec, HeadTailBuffer, JobExit, JobReport, NetworkReach};
-use crate::protocol::event::AgentEvent;
-use crate::store::os_errors;
+use crate::protocol::event::{AgentEvent, NoticeLevel};
+use crate::store::{QueuedPrompt, os_errors};
 use crate::tools::reach;
 
 /// Maximum number of bytes of a command's output that are kept for the user and the agent: half from the start of the
@@ -91,10 +93,11 @@ impl UserShell {
             .await;
         let took_ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
         lock(&self.running).remove(agent);
-        handle.mailbox.add_user_command(format!(
+        let text = format!(
             "<user-command directory=\"{}\">\n$ {command}\n{output}\n</user-command>",
             dir.display()
-        ));
+        );
+        self.add(agent, &handle.mailbox, text).await;
         let ended = AgentEvent::UserCommandEnded {
             call,
             outcome,
@@ -103,6 +106,31 @@ impl UserShell {
         };
         self.context.publish(ended.of(agent.clone())).await;
         Ok(())
+    }
+
+    /// Adds a command with its output to the agent's next model call, and writes it to disk until the agent's
+    /// conversation contains it.
+    async fn add(&self, agent: &Name, mailbox: &AgentMailbox, text: String) {
+        let Some(queue) = mailbox.user_commands() else {
+            mailbox.add_text(text);
+            return;
+        };
+        let entry = QueuedPrompt {
+            id: PromptId(self.context.new_id()),
+            text,
+            attachments: Vec::new(),
+            context: Vec::new(),
+        };
+        let notice = match blocking(move || queue.push_within(NOTES_MAX, entry)).await {
+            Ok(false) => return,
+            Ok(true) => format!(
+                "More than {NOTES_MAX} commands wait for {agent}, so it will not see the oldest one. It reads the others with your next message."
+            ),
+            Err(error) => format!(
+                "The output of the command cannot be saved, so {agent} will not see it if crewdeck ends before your next message: {error}"
+            ),
+        };
+        self.context.notice(NoticeLevel::Warn, notice).await;
     }
 
     /// Stops the command that runs in the conversation of `agent`. Returns whether one was running.

@@ -3,9 +3,13 @@
 use pretty_assertions::assert_eq;
 
 use super::*;
+use crate::crew::registry::AgentHandle;
 use crate::crew::test_support::{TestCrew, bob};
 use crate::domain::chat::Block;
+use crate::protocol::CrewEvent;
 use crate::protocol::event::EventKind;
+use crate::store::{DROPPED_MARK, PromptQueue};
+use crate::tools::policy::PlanGate;
 
 fn shell(crew: &TestCrew) -> Arc<UserShell> {
     let board = crew.board();
@@ -46,7 +50,7 @@ async fn command_and_output_are_shown_and_kept_for_the_agent() {
         .unwrap();
     let expected = (Outcome::Error, "hello\n[exit code 3]".to_string());
     assert_eq!(ended(&mut crew).await, expected);
-    let blocks = lead.mailbox.take_user_commands();
+    let blocks = lead.mailbox.take_texts();
     let [Block::Text { text }] = blocks.as_slice() else {
         panic!("{blocks:?}");
     };
@@ -54,11 +58,53 @@ async fn command_and_output_are_shown_and_kept_for_the_agent() {
         text.contains("$ echo hello; exit 3\nhello\n[exit code 3]"),
         "{text}"
     );
-    assert_eq!(lead.mailbox.take_user_commands(), []);
+    assert_eq!(lead.mailbox.take_texts(), []);
     shell.run(&Name::lead(), "true".into()).await.unwrap();
     assert_eq!(ended(&mut crew).await, (Outcome::Ok, "(no output)".into()));
     let refused = shell.run(&bob(), "true".into()).await;
     assert_eq!(refused, Err("bob is not running.".into()));
+}
+
+/// The end of the session is not announced: only what is on disk remains.
+#[tokio::test]
+async fn waiting_commands_survive_the_session_and_are_bounded() {
+    let mut crew = TestCrew::new();
+    let lead = Name::lead();
+    let queue = || {
+        let redactor = crew.context.publisher.redactor();
+        PromptQueue::of_commands(crew.dir.path(), &crew.context.session, &lead, redactor)
+    };
+    let after_restart = || {
+        let queue = queue();
+        queue.load(&[]).unwrap();
+        queue.take()
+    };
+    let mailbox = AgentMailbox::new(PlanGate::Open, Some(Arc::new(queue())));
+    let (handle, _inbox) = AgentHandle::new(Arc::new(mailbox), Vec::new(), Arc::default());
+    crew.registry.add(lead.clone(), handle.clone());
+    let shell = shell(&crew);
+    shell.run(&lead, "echo hello".into()).await.unwrap();
+    let [entry] = after_restart().try_into().unwrap();
+    assert!(entry.text.contains("$ echo hello\nhello"), "{entry:?}");
+    // Beyond the limit, the oldest command is dropped, and the user and the agent learn of it.
+    for number in 1..=NOTES_MAX {
+        let command = format!("echo number {number}");
+        shell.run(&lead, command).await.unwrap();
+    }
+    let texts: Vec<String> = after_restart().into_iter().map(|e| e.text).collect();
+    assert_eq!(texts.len(), NOTES_MAX);
+    assert!(texts[0].starts_with(DROPPED_MARK), "{}", texts[0]);
+    assert!(texts[0].contains("echo number 1\n"), "{}", texts[0]);
+    let notice = loop {
+        let event = crew.events.next().await.unwrap();
+        if let EventKind::Crew(CrewEvent::Notice { text, .. }) = event.kind {
+            break text;
+        }
+    };
+    assert!(
+        notice.contains("More than 20 commands wait for lead"),
+        "{notice}"
+    );
 }
 
 #[tokio::test]

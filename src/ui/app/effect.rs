@@ -11,6 +11,8 @@ pub enum Effect {
     Quit,
     /// Restores the terminal and suspends the process until the shell resumes it.
     Suspend,
+    /// Clears the terminal and draws the whole screen again.
+    Redraw,
     /// Opens `$EDITOR` with the text of `App::composer_text`. The edited text comes back as
     /// [`Msg::Edited`](crate::ui::Msg::Edited).
     EditComposer,

@@ -3,6 +3,7 @@
 //! [`Msg::Files`](crate::ui::Msg::Files).
 
 use std::collections::BTreeSet;
+use std::ops::Range;
 
 use crate::domain::mention::{self, Mention};
 use crate::ui::app::App;
@@ -78,6 +79,11 @@ impl Mentions {
         mention::mentions(text, |path| self.is_known(path))
     }
 
+    /// Returns the byte ranges in `row`, a row of the draft, of the mentions of files that will be attached.
+    pub fn ranges_in(&self, row: &str) -> Vec<Range<usize>> {
+        mention::required_ranges(row, |path| self.is_known(path))
+    }
+
     /// Returns whether the front end knows all files of the project; `None` before the first search result.
     pub fn state(&self) -> Option<FileListState> {
         self.found.as_ref().map(|found| found.state)
@@ -118,18 +124,23 @@ impl App {
     }
 }
 
-/// Returns a mention for a pasted text that is the path of an image; `None` for other texts. Terminals paste the path
-/// of a dropped file in quotes, with escaped blanks, or as a `file:` URL.
-pub fn pasted_image(text: &str) -> Option<String> {
+/// Returns the mentions for a pasted text that consists of paths of images; `None` for other texts. Terminals paste the
+/// paths of dropped files as words of a shell command, as `file:` URLs, or one path as it is.
+pub fn pasted_images(text: &str) -> Option<String> {
     let text = text.trim();
-    let quoted = |quote: char| text.strip_prefix(quote)?.strip_suffix(quote);
-    let path = match quoted('\'').or_else(|| quoted('"')) {
-        Some(path) => path.to_string(),
-        None => match text.strip_prefix("file://") {
-            Some(address) => decode_percent(address)?,
-            None => text.replace("\\ ", " "),
-        },
+    let urls = || -> Option<Vec<String>> {
+        let words = text.split(' ');
+        let path = |word: &str| decode_percent(word.strip_prefix("file://")?);
+        words.map(path).collect()
     };
+    let paths = [urls(), shell_words(text), Some(vec![text.into()])];
+    let mut paths = paths.into_iter().flatten();
+    let paths = paths.find(|paths| !paths.is_empty() && paths.iter().all(|p| is_image_path(p)))?;
+    let mentions = paths.iter().map(|path| mention::written(path) + " ");
+    Some(mentions.collect())
+}
+
+fn is_image_path(path: &str) -> bool {
     let is_path = ["/", "./", "../", "~/"]
         .iter()
         .any(|start| path.starts_with(start));
@@ -137,8 +148,44 @@ pub fn pasted_image(text: &str) -> Option<String> {
     let is_image = [".png", ".jpg", ".jpeg", ".webp"]
         .iter()
         .any(|end| lower.ends_with(end));
-    (is_path && is_image && !path.contains(['"', '\n', '\r']))
-        .then(|| mention::written(&path) + " ")
+    is_path && is_image && !path.contains(['"', '\n', '\r'])
+}
+
+/// Splits `text` at blanks into words, and resolves quotes and backslashes as a POSIX shell does. Returns `None` if a
+/// quote is not closed or a backslash is the last character.
+fn shell_words(text: &str) -> Option<Vec<String>> {
+    let mut words = Vec::new();
+    let mut word: Option<String> = None;
+    let mut chars = text.chars();
+    while let Some(c) = chars.next() {
+        if c == ' ' {
+            words.extend(word.take());
+            continue;
+        }
+        let word = word.get_or_insert_default();
+        match c {
+            '\\' => word.push(chars.next()?),
+            '\'' => loop {
+                match chars.next()? {
+                    '\'' => break,
+                    c => word.push(c),
+                }
+            },
+            '"' => loop {
+                match chars.next()? {
+                    '"' => break,
+                    '\\' => match chars.next()? {
+                        c @ ('$' | '`' | '"' | '\\') => word.push(c),
+                        c => word.extend(['\\', c]),
+                    },
+                    c => word.push(c),
+                }
+            },
+            c => word.push(c),
+        }
+    }
+    words.extend(word);
+    Some(words)
 }
 
 fn decode_percent(text: &str) -> Option<String> {
@@ -161,19 +208,37 @@ mod tests {
     use pretty_assertions::assert_eq;
 
     #[test]
-    fn pasted_path_of_an_image_becomes_a_mention() {
+    fn pasted_paths_of_images_become_mentions() {
         for (text, expected) in [
             ("/tmp/a.png", Some("@/tmp/a.png ")),
             ("'/tmp/a b.PNG' ", Some("@\"/tmp/a b.PNG\" ")),
             ("/tmp/a\\ b.jpeg", Some("@\"/tmp/a b.jpeg\" ")),
             ("file:///tmp/a%20b.webp\n", Some("@\"/tmp/a b.webp\" ")),
+            ("/tmp/shot\\ \\(1\\).png", Some("@\"/tmp/shot (1).png\" ")),
+            ("/tmp/it\\'s.png", Some("@/tmp/it's.png ")),
+            ("'/tmp/it'\\''s.png'", Some("@/tmp/it's.png ")),
+            ("\"/tmp/a \\$b.png\"", Some("@\"/tmp/a $b.png\" ")),
+            // Several files.
+            (
+                "/tmp/a\\ b.png '/tmp/c d.jpg' ~/e.webp",
+                Some("@\"/tmp/a b.png\" @\"/tmp/c d.jpg\" @~/e.webp "),
+            ),
+            (
+                "file:///tmp/a.png file:///tmp/b%20c.png",
+                Some("@/tmp/a.png @\"/tmp/b c.png\" "),
+            ),
+            // Some terminals paste the path as it is.
+            ("/tmp/a b.png", Some("@\"/tmp/a b.png\" ")),
+            ("/tmp/it's.png", Some("@/tmp/it's.png ")),
+            ("/tmp/say \"hi\".png", None),
+            ("/tmp/a.png /tmp/b.txt", None),
             ("/tmp/a.txt", None),
             ("see /tmp/a.png", None),
             ("a.png", None),
             ("/tmp/a.png\n/tmp/b.png", None),
             ("file:///%zz.png", None),
         ] {
-            assert_eq!(pasted_image(text).as_deref(), expected, "{text}");
+            assert_eq!(pasted_images(text).as_deref(), expected, "{text}");
         }
     }
 }

@@ -106,6 +106,8 @@ pub enum Action {
     Interrupt,
     /// Suspend crewdeck and return to the shell.
     Suspend,
+    /// Clear the terminal and draw the whole screen again.
+    Redraw,
     /// Approve the selected request.
     Approve,
     /// Allow the command of the selected permission request for the whole team. The user first chooses which commands
@@ -163,8 +165,10 @@ pub enum Action {
     Redo,
     /// Delete from the cursor to the end of the line.
     DeleteToEnd,
-    /// Delete the word before the cursor.
+    /// Delete the text before the cursor back to a blank.
     DeleteWord,
+    /// Delete the letters and digits before the cursor, with the punctuation after them.
+    DeletePrevWord,
     /// Delete the rest of the word after the cursor.
     DeleteNextWord,
     /// Insert the text that was deleted last.
@@ -234,6 +238,7 @@ impl Action {
                 | Action::Redo
                 | Action::DeleteToEnd
                 | Action::DeleteWord
+                | Action::DeletePrevWord
                 | Action::DeleteNextWord
                 | Action::Yank
                 | Action::YankPop

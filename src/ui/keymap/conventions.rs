@@ -19,8 +19,13 @@ fn meaning(action: Action) -> String {
         | A::PrevMatch
         | A::NextPrompt
         | A::PrevPrompt
+        | A::NextFile
+        | A::PrevFile
         | A::Follow => "move",
-        A::Open | A::Peek | A::Subagent => "open",
+        A::Open | A::Peek | A::Subagent | A::Accept => "open",
+        A::Back | A::Close => "back",
+        A::AskShutdown | A::Kill => "stop",
+        A::Approve | A::ApproveSettings => "approve",
         A::EditTask | A::EditComment | A::ReadInEditor | A::EditInEditor => "edit",
         A::Copy | A::CopyMenu | A::CopyWorktreePath => "copy",
         A::Filter | A::Search => "search",
@@ -29,8 +34,60 @@ fn meaning(action: Action) -> String {
     group.into()
 }
 
-/// Keys that have a different meaning in one context than in the others, with the reason.
+/// Keys that have a different meaning in one context than in the others, with the reason. docs/keys.md names them.
 const EXCEPTIONS: &[(Context, &[&str], &str)] = &[
+    (
+        Context::FirstRun,
+        &["r", "g", "w", "m", "d"],
+        "the page replaces the conversation and shows each key beside its action",
+    ),
+    (
+        Context::Servers,
+        &["r", "d", "L"],
+        "the hint line shows the actions of a server, which nothing else has",
+    ),
+    (
+        Context::EventLog,
+        &["!"],
+        "`!` stands for problems there and in the filter",
+    ),
+    (
+        Context::EventLog,
+        &["space", "@"],
+        "a page down, as in a pager; the key that opened the popup closes it",
+    ),
+    (
+        Context::Reader,
+        &["space"],
+        "pagers turn the page with this key",
+    ),
+    (
+        Context::Costs,
+        &["space", "$"],
+        "a page down, as in a pager; the key that opened the popup closes it",
+    ),
+    (
+        Context::Jobs,
+        &["b"],
+        "the key that opened the popup closes it",
+    ),
+    (
+        Context::Peek,
+        &["space"],
+        "the key that opened the preview closes it",
+    ),
+    (Context::Confirm, &["y", "n", "ctrl+c"], YES_OR_NO),
+    (
+        Context::ConfirmMerge,
+        &["y", "n", "ctrl+c", "A"],
+        "a dialog is answered with y or n, and `A` is all, as for a request",
+    ),
+    (
+        Context::ConfirmLoss,
+        &["X", "n", "ctrl+c"],
+        "`X` destroys something, as in the team",
+    ),
+    (Context::Leave, &["y", "n", "ctrl+c"], YES_OR_NO),
     (
         Context::Choices,
         &["1", "2", "3", "4", "5", "6"],
@@ -43,14 +100,29 @@ const EXCEPTIONS: &[(Context, &[&str], &str)] = &[
     ),
 ];
 
+const YES_OR_NO: &str = "a dialog is answered with y or n";
+
 #[test]
-fn key_has_one_meaning_in_all_panes() {
+fn key_has_one_meaning_in_panes_and_popups() {
     let in_panes = |context| {
         let others = [
             Context::Panes,
             Context::Everywhere,
             Context::Choices,
             Context::Replay,
+            Context::FirstRun,
+            Context::Reader,
+            Context::Diff,
+            Context::Jobs,
+            Context::Servers,
+            Context::Costs,
+            Context::Peek,
+            Context::EventLog,
+            Context::CommentVerdict,
+            Context::Confirm,
+            Context::ConfirmMerge,
+            Context::ConfirmLoss,
+            Context::Leave,
         ];
         matches!(context, Context::In(_)) || others.contains(&context)
     };
@@ -64,6 +136,14 @@ fn key_has_one_meaning_in_all_panes() {
                 let meaning = (meaning(line.action), line.context);
                 meanings.entry(key).or_default().push(meaning);
             }
+        }
+    }
+    for (context, keys, _) in EXCEPTIONS {
+        for key in *keys {
+            let row = TABLE
+                .iter()
+                .find(|row| row.context == *context && row.keys.contains(key));
+            assert!(row.is_some(), "{context:?} has no key {key}");
         }
     }
     for (key, found) in meanings {

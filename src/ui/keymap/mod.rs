@@ -184,7 +184,8 @@ pub const TABLE: &[Binding] = &[
     bind(Context::Editing, &["ctrl+_", "ctrl+x u"], Action::Undo, "undo", ""),
     bind(Context::Editing, &["ctrl+x r"], Action::Redo, "redo", ""),
     bind(Context::Editing, &["ctrl+k"], Action::DeleteToEnd, "delete to the end of the line", ""),
-    bind(Context::Editing, &["ctrl+w"], Action::DeleteWord, "delete the word before the cursor", ""),
+    bind(Context::Editing, &["ctrl+w"], Action::DeleteWord, "delete back to a blank", ""),
+    bind(Context::Editing, &["alt+backspace", "ctrl+backspace"], Action::DeletePrevWord, "delete the word before the cursor", ""),
     bind(Context::Editing, &["alt+d", "ctrl+delete", "ctrl+x d"], Action::DeleteNextWord, "delete the word after the cursor", ""),
     bind(Context::Editing, &["ctrl+y"], Action::Yank, "insert the last deleted text", ""),
     bind(Context::Editing, &["alt+y", "ctrl+x y"], Action::YankPop, "replace the inserted text with the one deleted before", ""),
@@ -432,5 +433,6 @@ pub const TABLE: &[Binding] = &[
     bind(Context::Everywhere, &["ctrl+p"], Action::Palette, "show all actions", "actions"),
     bind(Context::Everywhere, &["ctrl+t"], Action::Todo, "show or hide the todo list", ""),
     bind(Context::Everywhere, &["alt+h", "f3", "ctrl+x h"], Action::ToggleTips, "hide or show the tips", ""),
+    bind(Context::Everywhere, &["ctrl+l"], Action::Redraw, "redraw the screen, for example after another program wrote to the terminal", ""),
     bind(Context::Everywhere, &["ctrl+z"], Action::Suspend, "suspend; `fg` in the shell resumes", ""),
 ];

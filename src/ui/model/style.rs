@@ -31,7 +31,11 @@ pub const LEGEND: &[(&str, &str)] = &[
         "○",
         "a task that is ready, an idle agent, a pending todo item",
     ),
-    ("◌", "a task that is blocked by another task"),
+    ("◐", "a tool call that runs; a server that starts"),
+    (
+        "◌",
+        "a task that is blocked by another task; a tool call that was not finished",
+    ),
     (
         "✓",
         "a completed task, todo item or tool call; a delivered message",
@@ -46,6 +50,10 @@ pub const LEGEND: &[(&str, &str)] = &[
         "the selected request that waits for you; other requests",
     ),
     ("◔", "an agent that waits before it calls the model again"),
+    ("∴", "what the model thought before its answer"),
+    ("✉", "a message that the agent received"),
+    ("⚑", "a task that the agent claimed"),
+    ("›", "what you wrote; the selected row of a list"),
     ("▲", "an agent that is stuck; a warning"),
     (
         "✗",
@@ -60,6 +68,15 @@ pub const LEGEND: &[(&str, &str)] = &[
         "a message of yours that waits until the agent's turn ends",
     ),
     ("▁▃▆", "how active an agent was in the last minutes"),
+    (
+        "┃",
+        "a heavy line between tasks: the critical path, the longest chain of open tasks",
+    ),
+    (
+        "━ ╍ ─ ┄",
+        "below the board: completed, in progress, ready and blocked tasks",
+    ),
+    ("▶ ‖", "a replay that plays or is paused"),
 ];
 
 /// Returns the symbol and style of a task status.
@@ -176,11 +193,38 @@ pub fn backoff(model: &CrewModel) -> Option<(Timestamp, String)> {
 mod tests {
     use super::*;
 
+    /// The sources of views that draw symbols which are not in this file.
+    const SOURCES: [&str; 6] = [
+        include_str!("../transcript/fold.rs"),
+        include_str!("../transcript/entry.rs"),
+        include_str!("../transcript/thinking.rs"),
+        include_str!("../panes/board/view/progress.rs"),
+        include_str!("../popups/servers/view.rs"),
+        include_str!("../shell/view/replay.rs"),
+    ];
+
+    /// Returns the quoted texts in the code of `source` that consist of one symbol.
+    fn symbols_in(source: &str) -> impl Iterator<Item = &str> {
+        let code = source.split("#[cfg(test)]").next().unwrap_or_default();
+        let is_symbol = |text: &&str| {
+            let mut signs = text.chars();
+            let is_one = signs.next().is_some_and(|c| !c.is_ascii()) && signs.next().is_none();
+            // `↳` begins the rest of a wrapped line.
+            is_one && *text != "↳"
+        };
+        code.split('"').map(str::trim).filter(is_symbol)
+    }
+
     #[test]
     fn legend_explains_each_symbol() {
         let theme = Theme::default();
         let now = Timestamp(0.0);
-        let mut symbols: Vec<&str> = vec!["◆", "◇", "⋯", branches::UNMERGED];
+        let mut symbols: Vec<&str> = vec!["◆", "◇", "⋯", "┃", branches::UNMERGED];
+        for source in SOURCES {
+            let before = symbols.len();
+            symbols.extend(symbols_in(source));
+            assert!(symbols.len() > before, "no symbols in {source}");
+        }
         for status in [
             BoardStatus::InProgress,
             BoardStatus::Ready,

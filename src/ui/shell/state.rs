@@ -1,5 +1,6 @@
 //! The whole state of the dashboard: the state that panes and popups share, and the state that only the shell uses.
 
+use std::collections::BTreeSet;
 use std::ops::{Deref, DerefMut};
 
 use jiff::tz::TimeZone;
@@ -16,6 +17,7 @@ use crate::ui::notifier::Notifier;
 use crate::ui::panes::Panes;
 use crate::ui::panes::feature::{PaneFeature, SelectedItem};
 use crate::ui::shell::peek::Peek;
+use crate::ui::shell::tour::DemoStep;
 
 #[derive(Debug)]
 pub struct UiState {
@@ -24,6 +26,8 @@ pub struct UiState {
     /// What the mouse is dragging, and the target of its last click.
     pub(in crate::ui) pointer: Pointer,
     pub(in crate::ui) is_tour_dismissed: bool,
+    /// What the user has done of what the tips of the demo say.
+    pub(in crate::ui) followed_tips: BTreeSet<DemoStep>,
     pub(in crate::ui) notifier: Notifier,
 }
 
@@ -35,6 +39,7 @@ impl UiState {
             panes: Panes::default(),
             pointer: Pointer::default(),
             is_tour_dismissed: false,
+            followed_tips: BTreeSet::new(),
             notifier: Notifier::with_kinds(&NotifyKind::ALL),
         }
     }

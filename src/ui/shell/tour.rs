@@ -1,5 +1,5 @@
 //! The tour line: while the demo runs, says what the user can press next. The line depends only on the state of the
-//! screen. Pure.
+//! screen and on the tips that the user has followed. Pure.
 
 use crate::domain::ids::Name;
 use crate::domain::request::{Approver, Request, RequestKind};
@@ -13,6 +13,7 @@ use crate::ui::keymap::{Action, Context, SLASH};
 use crate::ui::keys;
 use crate::ui::model::CrewModel;
 use crate::ui::model::board::{branches, index};
+use crate::ui::panes::board::view_state::Shape;
 use crate::ui::shell::state::UiState;
 use crate::ui::text::width;
 
@@ -23,12 +24,38 @@ const NAME_MAX: usize = 16;
 /// Number of columns that the mark before the text of the tour line and the hint after it take, without the key in the
 /// hint.
 const MARGIN: usize = 11;
-/// From this number of completed tasks on, the tour points to the board instead of the teammates.
-const SOME_DONE: usize = 2;
-/// With more completed tasks than this, the tour points to the event log.
-const MOST_DONE: usize = 6;
 
 pub const MARK: &str = " ▸ ";
+
+/// What a tip tells the user to do while the team works. The tips are shown one after the other, each until the user has
+/// followed it, however long the user reads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum DemoStep {
+    WatchTeammate,
+    ChangeBoard,
+    ReadMessages,
+    OpenLog,
+}
+
+/// Records what the user looks at now, so that the tips about it are not shown again.
+pub fn record_followed(state: &mut UiState) {
+    let top = state.popups.last();
+    let is_log = top.is_some_and(|top| top.context() == Context::EventLog);
+    let steps = [
+        (DemoStep::WatchTeammate, !state.shown.is_lead()),
+        (
+            DemoStep::ChangeBoard,
+            state.panes.board.shape != Shape::default(),
+        ),
+        (
+            DemoStep::ReadMessages,
+            state.focus == Focus::Pane(Pane::Inbox),
+        ),
+        (DemoStep::OpenLog, is_log),
+    ];
+    let done = steps.into_iter().filter(|(_, is_done)| *is_done);
+    state.followed_tips.extend(done.map(|(step, _)| step));
+}
 
 /// Returns the tour line: the setup page in short, what a viewer (a dashboard that only watches a crew) can do, or the
 /// next step of the demo. Returns `None` if none of these applies or the user has hidden the line.
@@ -156,8 +183,10 @@ fn waiting_keys(app: &App) -> String {
     }
 }
 
-/// Returns the tip that fits the progress of the demo: planning, first tasks, later tasks or the end.
-fn stage(app: &App) -> String {
+/// Returns the tip that fits the progress of the demo: planning, tasks or the end. While the team works, this is the
+/// first tip that the user has not followed.
+fn stage(state: &UiState) -> String {
+    let app: &App = state;
     let context = match app.focus {
         Focus::Composer => Context::Composer,
         Focus::Pane(_) => Context::Panes,
@@ -210,21 +239,25 @@ fn stage(app: &App) -> String {
     if done == all {
         return all_done(app, &go(Pane::Board), is_lead_busy);
     }
-    if done < SOME_DONE && app.model.team.present().next().is_some() {
+    let is_open = |step| !state.followed_tips.contains(&step);
+    if is_open(DemoStep::WatchTeammate) && app.model.team.present().next().is_some() {
         return format!("{}, then {open}: watch a teammate, live", go(Pane::Team));
     }
-    let is_late = done > MOST_DONE;
-    if app.model.messages.len() > 1 && done > SOME_DONE * 2 && !is_late {
+    let board = format!(
+        "{}, then {turn}: the board as graph or list",
+        go(Pane::Board)
+    );
+    if is_open(DemoStep::ChangeBoard) {
+        return board;
+    }
+    if is_open(DemoStep::ReadMessages) && app.model.messages.len() > 1 {
         return format!("{}: the messages between agents", go(Pane::Inbox));
     }
-    if is_late {
+    if is_open(DemoStep::OpenLog) {
         let log = key_or_command(app, Action::Popup("event_log"));
         return format!("{log}: what happened so far, and why");
     }
-    format!(
-        "{}, then {turn}: the board as graph or list",
-        go(Pane::Board)
-    )
+    board
 }
 
 /// Returns the tip for a board on which all tasks are completed. `board` is the key that focuses the board.

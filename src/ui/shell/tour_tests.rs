@@ -5,18 +5,19 @@ use pretty_assertions::assert_eq;
 use crate::domain::graph::{Claimer, NewTask, TaskGraph};
 use crate::domain::ids::TaskId;
 use crate::domain::mail::MailKind;
-use crate::domain::request::RequestKind;
+use crate::domain::request::{RequestKind, RequestStatus};
 use crate::domain::team::{Activity, MemberStatus};
 use crate::domain::timestamp::Timestamp;
 use crate::domain::worktree::{Branch, BranchState, WorktreeName};
 use crate::protocol::event::{DeliveryState, SessionInfo};
 use crate::protocol::{AgentEvent, BoardEvent, Command, CrewEvent, EventKind, TeamEvent};
-use crate::ui::Effect;
 use crate::ui::fixture::{
-    after_events, apply_events, board_event, mail_message, name, picture, plan, press, ready, team,
+    after_events, apply_events, board_event, changed, mail_message, name, picture, plan, press,
+    ready, team,
 };
 use crate::ui::shell::tour::tests::tips::{DidIt, at_teammate, on_board, tips};
 use crate::ui::shell::tour::*;
+use crate::ui::{Effect, Msg, update};
 
 fn demo() -> EventKind {
     match ready() {
@@ -71,16 +72,6 @@ fn eight(done: u64) -> Vec<EventKind> {
 
 fn without_conflict(done: u64) -> Vec<EventKind> {
     vec![demo(), six(done), removed(6), has_team()]
-}
-
-fn renamed(id: u64) -> EventKind {
-    let mut board = TaskGraph::default();
-    let new = NewTask {
-        subject: "Work".into(),
-        ..NewTask::default()
-    };
-    board.create(TaskId(id), new, Timestamp(4.0)).unwrap();
-    board_event(&board)
 }
 
 fn removed(id: u64) -> EventKind {
@@ -277,4 +268,40 @@ fn line_is_only_in_the_demo_and_a_key_toggles_it() {
     assert!(!picture(&state).contains(&dismissed_by(&state.prefs)));
     press(&mut state, "alt+h");
     assert!(line(&state).is_some());
+}
+
+/// A reader who takes three minutes for each step of the demo misses no tip: a tip stays until it is followed.
+#[test]
+fn slow_reader_gets_each_tip_until_it_is_followed() {
+    let mut state = after_events(70, 20, eight(0));
+    let wait = |state: &mut UiState, events: Vec<EventKind>| {
+        apply_events(state, events);
+        let now = Timestamp(state.now.0 + 180.0);
+        update(state, Msg::Tick { now });
+        line(state).unwrap()
+    };
+    let watch = "Alt+4, then Enter: watch a teammate, live";
+    assert_eq!(wait(&mut state, vec![]), watch);
+    let asked = wait(&mut state, vec![asks(RequestKind::Plan)]);
+    assert!(asked.contains("bob's plan needs approval"), "{asked}");
+    let mut answered = plan("r1", "1. Look");
+    answered.status = RequestStatus::Approved;
+    let after = vec![changed(&answered), with_tasks(&["Work"; 8], 5)];
+    assert_eq!(wait(&mut state, after), watch);
+    assert_eq!(wait(&mut state, two_messages()), watch);
+    for (keys, next) in [
+        (
+            "alt+4 enter",
+            "This is alice, live. Esc goes back to the lead",
+        ),
+        ("esc i", "Alt+3, then v: the board as graph or list"),
+        ("alt+3 v i", "Alt+5: the messages between agents"),
+        ("alt+5 i", "/log: what happened so far, and why"),
+    ] {
+        press(&mut state, keys);
+        for done in [5, 7] {
+            let tip = wait(&mut state, vec![with_tasks(&["Work"; 8], done)]);
+            assert_eq!(tip, next, "{keys}, {done} tasks are done");
+        }
+    }
 }

@@ -32,6 +32,13 @@ impl Tip {
     }
 }
 
+/// Keys that watch a teammate and return to the lead's composer.
+pub const WATCH: &str = "alt+4 enter esc i";
+/// The keys of [`WATCH`], and those that show the board in another way.
+pub const CHANGE_BOARD: &str = "alt+4 enter esc 3 v i";
+/// The keys of [`CHANGE_BOARD`], and the one that focuses the inbox.
+const READ_MESSAGES: &str = "alt+4 enter esc 3 v 5 i";
+
 pub fn on_board(state: &UiState, _: &[Effect]) -> bool {
     state.focus == Focus::Pane(Pane::Board)
 }
@@ -103,7 +110,7 @@ pub fn tips() -> Vec<Tip> {
         .does("4 enter", at_teammate),
         tip(
             without_conflict(2),
-            "",
+            WATCH,
             "Alt+3, then v: the board as graph or list",
         )
         .does("alt+3 v", |state, _| {
@@ -116,14 +123,14 @@ pub fn tips() -> Vec<Tip> {
         )
         .does("alt+3", on_board),
         tip(
-            with(vec![demo(), six(5), has_team(), renamed(6)], two_messages()),
-            "",
+            with(without_conflict(1), two_messages()),
+            CHANGE_BOARD,
             "Alt+5: the messages between agents",
         )
         .does("alt+5", |state, _| state.focus == Focus::Pane(Pane::Inbox)),
         tip(
             with(eight(7), two_messages()),
-            "",
+            READ_MESSAGES,
             "/log: what happened so far, and why",
         )
         .does("\"/log\" enter", |state, _| {
@@ -131,7 +138,7 @@ pub fn tips() -> Vec<Tip> {
         }),
         tip(
             with(eight(7), two_messages()),
-            "esc",
+            "alt+4 enter esc 3 v 5 1",
             "@: what happened so far, and why",
         )
         .does("@", |state, _| top_popup(state) == "EventLogPopup"),

@@ -126,6 +126,8 @@ fn keys_send_commands_to_crew() {
         ("ctrl+c esc ctrl+c", vec![]),
         ("\"text\" ctrl+c up enter", vec![prompt("lead", "text")]),
         ("ctrl+z", vec![Effect::Suspend]),
+        ("\"draft\" ctrl+l", vec![Effect::Redraw]),
+        ("alt+3 enter ctrl+l", vec![Effect::Redraw]),
         ("ctrl+x e", vec![Effect::EditComposer]),
         ("ctrl+x q", vec![]),
         ("esc M", vec![Effect::CaptureMouse(true)]),

@@ -2,8 +2,11 @@
 
 use pretty_assertions::assert_eq;
 
+use crate::domain::request::RequestStatus;
 use crate::domain::screen::{PaneLayout, ScreenSettings};
-use crate::ui::fixture::{apply_events, board_event, busy, picture, press, started};
+use crate::ui::fixture::{
+    apply_events, board_event, busy, changed, lead_permission, picture, press, started, todo,
+};
 use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::panes::board::tests::board;
 use crate::ui::shell::layout::layout;
@@ -218,5 +221,47 @@ fn panes_without_content_are_lines_below_the_conversation() {
             rows.is_none_or(|rows| rows > 1),
             "{width}x{height}: {rows:?}"
         );
+    }
+}
+
+/// The layout of a session in which only the lead works: the conversation keeps its width while the todo list and
+/// requests appear and disappear, and no area is blank.
+#[test]
+fn todo_and_requests_of_a_lone_lead_leave_the_width() {
+    let request = lead_permission("p1");
+    let mut decided = request.clone();
+    decided.status = RequestStatus::Approved;
+    for (width, height) in [(200, 60), (160, 45), (120, 35), (100, 30), (80, 40)] {
+        let mut state = started(width, height);
+        let places = |state: &UiState| layout(state, state.size);
+        let lead = |state: &UiState| places(state).pane(Pane::Lead).unwrap();
+        let start = lead(&state);
+        apply_events(&mut state, vec![todo()]);
+        let with_todo = places(&state);
+        assert_eq!(lead(&state).width, width);
+        let list = with_todo.pane(Pane::Todo).unwrap();
+        assert_eq!((list.width, list.height), (width, 5), "{width}x{height}");
+        assert_eq!(lead(&state).height + 4, start.height, "{width}x{height}");
+        for pane in [Pane::Board, Pane::Team, Pane::Inbox] {
+            assert_eq!(with_todo.pane(pane).unwrap().height, 1, "{pane:?}");
+        }
+        // The card above the composer shows the request.
+        apply_events(&mut state, vec![changed(&request)]);
+        let with_card = places(&state);
+        assert!(with_card.request.is_some(), "{width}x{height}");
+        assert_eq!(with_card.pane(Pane::Needs), None);
+        assert_eq!(lead(&state).width, width);
+        // The request is decided, and the crew confirms it.
+        let mut answered = started(width, height);
+        apply_events(&mut answered, vec![todo(), changed(&request)]);
+        press(&mut answered, "alt+a");
+        assert_eq!(places(&answered), with_todo, "{width}x{height}");
+        apply_events(&mut answered, vec![changed(&decided)]);
+        assert_eq!(places(&answered), with_todo, "{width}x{height}");
+        // With the focus, the pane "Needs you" shows the whole request above the conversation.
+        press(&mut state, "alt+w");
+        let needs = places(&state).pane(Pane::Needs).unwrap();
+        assert_eq!((needs.y, needs.width), (1, width));
+        assert_eq!((lead(&state).width, places(&state).request), (width, None));
     }
 }

@@ -151,7 +151,11 @@ pub fn first_glance() {
         has_all(&["bob asks you to approve its plan", "acted on", "2 working"]),
     );
     resize(&screen, 70, 20);
-    take_picture(&screen, "small", has_all(&["bob asks", "Alt+w shows it"]));
+    take_picture(
+        &screen,
+        "small",
+        has_all(&["6 Needs (1)", "bob's plan needs approval"]),
+    );
     resize(&screen, 100, 30);
     screen.send(ALT_W);
     take_picture(

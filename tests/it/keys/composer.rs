@@ -132,7 +132,24 @@ fn deleted_text_returns_and_edits_are_undone() {
     dashboard.press("\x18r", "│ new alpha beta gamma");
     dashboard.clear("\x18u\x18u\x18u", "gamma");
     dashboard.clear("\x15", "│ new ");
+    // Alt+Backspace deletes the word before the cursor, which returns too.
+    dashboard.press("one two", "│ one two");
+    dashboard.clear("\x1b\x7f", "two");
+    dashboard.press("\x19", "│ one two");
     dashboard.press("\x07", "│ from the editor");
+    dashboard.quit();
+}
+
+#[test]
+fn deleted_paste_returns_after_a_message_and_opens() {
+    let mut dashboard = Dashboard::with_new_crew(&[]);
+    let rows: Vec<String> = (1..=7).map(|number| format!("row {number}")).collect();
+    let pasted = format!("\x1b[200~{}\x1b[201~", rows.join("\n"));
+    dashboard.press(&pasted, "│ [pasted 7 lines]");
+    dashboard.clear("\x15", "[pasted 7 lines]");
+    dashboard.press("hello\r", "I see.");
+    dashboard.press("\x19", "│ [pasted 7 lines]");
+    dashboard.press("\x0f", "│ row 7");
     dashboard.quit();
 }
 

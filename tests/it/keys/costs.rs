@@ -25,6 +25,9 @@ fn cost_panel_matches_in_replay_and_after_restart() {
     let alice = agent_figures(&text, "alice").unwrap();
     assert!(alice[0].parse::<u64>().unwrap() >= 2, "{text}");
     dashboard.press("y", "Copied the usage tables.");
+    // The mark of the order goes to the column of names, then to that of calls.
+    dashboard.press("s", "▾agent");
+    dashboard.press("s", "▾calls");
     dashboard.clear("$", "╭ Cost");
     dashboard.press("$", "╭ Cost");
     dashboard.clear("\r", "╭ Cost");

@@ -81,20 +81,48 @@ fn resumed_crew_answers_a_queued_message() {
     let mut dashboard = Dashboard::with_new_crew(&[]);
     dashboard.press("wait\r", "Ctrl+c stop lead");
     dashboard.press(&format!("{SECOND}\r"), &format!("queued: {SECOND}"));
-    // The dashboard shows the message before the crew saves it: wait until it is on disk.
+    let dashboard = kill_and_resume(dashboard, "prompts.json", SECOND);
+    dashboard.wait_for(ANSWER);
+    let text = dashboard
+        .screen
+        .wait("an idle lead", |t| has_line(t, &["1 Lead", "idle"]));
+    assert_eq!(text.matches(&format!("› {SECOND}")).count(), 1, "{text}");
+    assert!(!text.contains("queued: "), "{text}");
+    dashboard.quit();
+}
+
+#[test]
+fn resumed_lead_reads_the_output_of_an_earlier_command_once() {
+    let mut dashboard = Dashboard::with_new_crew(&[]);
+    dashboard.press("first\r", "I see.");
+    dashboard.press("!echo kept-$((40 + 2))\r", "kept-42");
+    let mut dashboard = kill_and_resume(dashboard, "commands-lead.json", "kept-42");
+    dashboard.wait_for("I see.");
+    dashboard.send("second\r");
+    dashboard
+        .screen
+        .wait("two answers", |t| t.matches("I see.").count() == 2);
+    let folder = std::fs::read_dir(dashboard.home.path().join(".transcripts")).unwrap();
+    let logs = folder.map(|entry| std::fs::read_to_string(entry.unwrap().path()).unwrap());
+    let logs: String = logs.collect();
+    assert_eq!(logs.matches("kept-42").count(), 1, "{logs}");
+    assert_eq!(logs.matches("<user-command").count(), 1, "{logs}");
+    dashboard.quit();
+}
+
+/// Kills the dashboard as soon as the file `name` of the session contains `text`, and resumes the session. The dashboard
+/// shows what the user sends before the crew saves it.
+fn kill_and_resume(dashboard: Dashboard, name: &str, text: &str) -> Dashboard {
     let Dashboard { home, screen } = dashboard;
     let sessions = home.path().join(".crewdeck/sessions");
     let is_written = || {
         let all = std::fs::read_dir(&sessions).unwrap().flatten();
-        let texts = all.filter_map(|s| std::fs::read_to_string(s.path().join("prompts.json")).ok());
-        texts.into_iter().any(|text| text.contains(SECOND))
+        let mut texts = all.filter_map(|s| std::fs::read_to_string(s.path().join(name)).ok());
+        texts.any(|written| written.contains(text))
     };
     let until = std::time::Instant::now() + std::time::Duration::from_secs(60);
     while !is_written() {
-        assert!(
-            std::time::Instant::now() < until,
-            "the message was not saved"
-        );
+        assert!(std::time::Instant::now() < until, "{name} has no {text}");
         std::thread::yield_now();
     }
     let killed = std::process::Command::new("kill")
@@ -103,12 +131,5 @@ fn resumed_crew_answers_a_queued_message() {
     assert!(killed.unwrap().success());
     drop(screen);
     let screen = start(home.path(), &[], &["--resume"]);
-    let dashboard = Dashboard { home, screen };
-    dashboard.wait_for(ANSWER);
-    let text = dashboard
-        .screen
-        .wait("an idle lead", |t| has_line(t, &["1 Lead", "idle"]));
-    assert_eq!(text.matches(&format!("› {SECOND}")).count(), 1, "{text}");
-    assert!(!text.contains("queued: "), "{text}");
-    dashboard.quit();
+    Dashboard { home, screen }
 }

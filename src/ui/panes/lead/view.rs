@@ -294,10 +294,16 @@ pub fn composer(app: &App, theme: &Theme, layout: &Layout, buffer: &mut Buffer) 
     for (text, row) in window.rows.iter().zip(inner.rows()) {
         let mut spans = Vec::new();
         let mut done = 0;
-        for chip in app.input.composer.chips_in(text) {
-            spans.push(Span::styled(&text[done..chip.start], theme.text));
-            spans.push(Span::styled(&text[chip.clone()], theme.accent));
-            done = chip.end;
+        let mut marked = app.input.composer.chips_in(text);
+        if !app.is_shell_mode() {
+            marked.extend(app.input.mentions.ranges_in(text));
+            marked.sort_by_key(|range| range.start);
+        }
+        for range in marked {
+            let range = range.start.max(done)..range.end.max(done);
+            spans.push(Span::styled(&text[done..range.start], theme.text));
+            spans.push(Span::styled(&text[range.clone()], theme.accent));
+            done = range.end;
         }
         spans.push(Span::styled(&text[done..], theme.text));
         Line::from(spans).render(row, buffer);

@@ -37,34 +37,63 @@ pub fn one(state: &UiState, out: &mut Layout, body: Rect) {
     alone(state, out, pane, body);
 }
 
-/// Returns whether only the conversation has content, so that an area for another pane would be blank.
-fn is_only_conversation(state: &UiState) -> bool {
-    let is_reachable = match state.focus {
-        Focus::Composer | Focus::Pane(Pane::Lead) => true,
-        Focus::Pane(pane) => Pane::TABS.contains(&pane),
-    };
-    let others = Pane::ALL.into_iter().filter(|pane| *pane != Pane::Lead);
-    is_reachable
-        && others
-            .map(|pane| state.panes.get(pane).content_rows(state))
-            .all(|rows| rows == 0)
-}
-
-/// If only the conversation has content, places it, with one line below it for each pane of [`Pane::lines`], which says what
-/// that pane will show. Otherwise, places nothing and returns false.
+/// If board, team and inbox are empty, so that an area for them would be blank, places the conversation on the whole
+/// width, with one line below it for each empty pane of [`Pane::lines`], which says what that pane will show. Otherwise,
+/// places nothing and returns false.
+///
+/// The todo list and requests are placed in the conversation's column, so that its lines keep their width when they
+/// appear and disappear.
 pub fn only_conversation(state: &UiState, out: &mut Layout, body: Rect) -> bool {
-    if !is_only_conversation(state) {
+    let is_empty = |pane: &Pane| state.panes.get(*pane).content_rows(state) == 0;
+    let (todo, others): (Vec<Pane>, Vec<Pane>) =
+        Pane::lines().partition(|pane| *pane == Pane::Todo);
+    if !others.iter().all(is_empty) {
         return false;
     }
-    conversation(state, out, body, TodoPlacement::Elsewhere);
-    // The lines take the last rows of the conversation's area, directly above the composer.
-    if let Some((_, talk)) = out.panes.iter_mut().find(|(pane, _)| *pane == Pane::Lead) {
-        let count = u16::try_from(Pane::TABS.len()).unwrap_or(0);
-        let (rest, lines) = cut_top(*talk, talk.height.saturating_sub(count));
-        *talk = rest;
-        out.panes.extend(Pane::lines().zip(lines.rows()));
+    let empty: Vec<Pane> = todo.into_iter().filter(is_empty).chain(others).collect();
+    let before = out.clone();
+    conversation_with_lines(state, out, body, &empty);
+    // The pane "Needs you" shows what no card above the composer shows.
+    let mut open = state.model.requests.cards();
+    let is_waiting = open.any(|request| !state.model.requests.is_answered(&request.id));
+    let has_focus = state.focus == Focus::Pane(Pane::Needs);
+    if has_focus || is_waiting && out.request.is_none() {
+        *out = before;
+        let body = needs(state, out, body);
+        conversation_with_lines(state, out, body, &empty);
     }
     true
+}
+
+/// Minimum height, in rows, of the area for the conversation with its composer at which the lines of empty panes are
+/// shown below it. In a lower area, only the line of the focused pane is shown.
+const LINES_FROM: u16 = 12;
+
+/// Places the conversation with the todo list, and one line for each pane in `empty` directly above the composer and
+/// the request card.
+fn conversation_with_lines(state: &UiState, out: &mut Layout, body: Rect, empty: &[Pane]) {
+    let todo = if empty.contains(&Pane::Todo) {
+        TodoPlacement::Elsewhere
+    } else {
+        TodoPlacement::AboveComposer
+    };
+    let is_shown = |pane: &Pane| body.height >= LINES_FROM || state.focus == Focus::Pane(*pane);
+    let lines: Vec<Pane> = empty.iter().copied().filter(is_shown).collect();
+    let count = u16::try_from(lines.len()).unwrap_or(0);
+    let (area, _) = cut_top(body, body.height.saturating_sub(count));
+    conversation(state, out, area, todo);
+    // The card and the composer move down by the rows of the lines.
+    let mut top = area.bottom();
+    for part in [&mut out.request, &mut out.composer].into_iter().flatten() {
+        top = top.min(part.y);
+        part.y += count;
+    }
+    let rows = Rect {
+        y: top,
+        height: count,
+        ..area
+    };
+    out.panes.extend(lines.into_iter().zip(rows.rows()));
 }
 
 /// Minimum height, in rows, of the area for all panes at which a screen of middle width shows all of them at once.

@@ -119,11 +119,42 @@ mod tests {
         }
     }
 
+    #[test]
+    fn areas_without_tasks_cover_the_screen() {
+        let request = fixture::changed(&fixture::lead_permission("p1"));
+        let events = [
+            vec![],
+            vec![request.clone()],
+            vec![fixture::todo(), request],
+        ];
+        for events in events {
+            for width in [60, 80, 100, 139, 160, 300] {
+                let mut state = fixture::started(width, 60);
+                fixture::apply_events(&mut state, events.clone());
+                for height in (16..60).chain([120]) {
+                    for focus in [
+                        Focus::Composer,
+                        Focus::Pane(Pane::Needs),
+                        Focus::Pane(Pane::Todo),
+                        Focus::Pane(Pane::Board),
+                    ] {
+                        state.focus = focus;
+                        let area = Rect::new(0, 0, width, height);
+                        check(&state, area);
+                        let seen = layout(&state, area).pane(focus.pane());
+                        assert!(seen.is_some(), "{area} {focus:?}");
+                    }
+                }
+            }
+        }
+    }
+
     fn check(state: &UiState, area: Rect) {
         let layout = layout(state, area);
         let mut parts: Vec<Rect> = layout.panes.iter().map(|(_, r)| *r).collect();
         parts.extend([layout.status, layout.hints]);
         parts.extend(layout.composer);
+        parts.extend(layout.request);
         parts.extend(layout.banner);
         parts.extend(layout.tabs.map(|(r, _)| r));
         for (i, one) in parts.iter().enumerate() {

@@ -38,7 +38,7 @@ pub struct ColumnHeights {
 /// - The team gets the rows that it needs, at most a third of the column.
 /// - The inbox gets 30 % of the column.
 /// - The board gets the other rows, at most `board`. Rows that it does not need go to the inbox if that has messages,
-///   else to the team if that has members, else to the board.
+///   else to the team if that has members, else to the board if that has tasks, else to the inbox.
 /// - A team or inbox that has the focus may grow to half of the column.
 pub fn column(height: u16, board: u16, team: PaneContent, messages: PaneContent) -> ColumnHeights {
     let grown = |base: u16, content: PaneContent| {
@@ -60,15 +60,16 @@ pub fn column(height: u16, board: u16, team: PaneContent, messages: PaneContent)
     };
     let board_rows = board_rows.min(rest);
     let inbox = rest - board_rows;
-    // Spare rows go to the team if the inbox has no messages, and to the board if the team is empty too.
+    // Spare rows go to the team if the inbox has no messages, and to the board if the team is empty too. A board
+    // without tasks gets none, so that its title line stays where it is.
     let spare = inbox.saturating_sub(least_inbox);
     match (messages.rows, team.rows) {
-        (0, 0) => ColumnHeights {
+        (0, 0) if board > 0 => ColumnHeights {
             board: board_rows + spare,
             team: least_team,
             inbox: inbox - spare,
         },
-        (0, _) => ColumnHeights {
+        (0, 1..) => ColumnHeights {
             board: board_rows,
             team: least_team + spare,
             inbox: inbox - spare,
@@ -119,6 +120,7 @@ mod tests {
         let cases = [
             // The only pane with content gets all rows.
             (40, 10, (0, false), (0, false), [38, 1, 1]),
+            (40, 0, (0, false), (0, false), [1, 1, 38]),
             (40, 0, (3, false), (0, false), [1, 38, 1]),
             (40, 0, (0, false), (1, false), [1, 1, 38]),
             // The board gets the rows that it needs. The inbox gets the rest, or the team if the inbox is empty.

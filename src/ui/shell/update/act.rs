@@ -115,6 +115,7 @@ pub fn act(state: &mut UiState, action: Action, out: &mut Vec<Effect>) -> bool {
         Action::DeleteToStart
         | Action::DeleteToEnd
         | Action::DeleteWord
+        | Action::DeletePrevWord
         | Action::DeleteNextWord
         | Action::Yank
         | Action::YankPop
@@ -133,6 +134,7 @@ pub fn act(state: &mut UiState, action: Action, out: &mut Vec<Effect>) -> bool {
         Action::Faster => replay::speed(state, Player::faster),
         Action::Slower => replay::speed(state, Player::slower),
         Action::Suspend => out.push(Effect::Suspend),
+        Action::Redraw => out.push(Effect::Redraw),
         action if action.is_only_in_popups() => {}
         _ => return act_in_pane(state, action, out),
     }

@@ -35,6 +35,7 @@ use crate::ui::panes::lead::{complete_update, offers};
 use crate::ui::panes::needs::{answers, focus};
 use crate::ui::pictures::PictureUpdate;
 use crate::ui::shell::state::UiState;
+use crate::ui::shell::tour;
 use crate::ui::shell::update::apply::apply_event;
 use crate::ui::shell::update::press::{paste, press};
 use crate::ui::shell::update::replay::clock;
@@ -123,6 +124,7 @@ pub fn update(state: &mut UiState, msg: Msg) -> Vec<Effect> {
     state.pass_pane_requests();
     answers::sync_empty_draft(state);
     answering::record_shown(state);
+    tour::record_followed(state);
     state.withdraw_stale();
     withdraw_nothing_to_preview(state);
     if may_write && state.dirty {

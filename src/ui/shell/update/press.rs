@@ -147,8 +147,8 @@ pub fn paste(state: &mut UiState, text: &str) {
     match focus {
         Focus::Pane(pane) if edit_in_pane(state, pane, &mut |words| words.insert(text)) => {}
         Focus::Composer => {
-            let mention = mentions::pasted_image(text);
-            let text = mention.as_deref().unwrap_or(text);
+            let mentions = mentions::pasted_images(text);
+            let text = mentions.as_deref().unwrap_or(text);
             let pasted = state.input.composer.paste_folded(text);
             compose::report(state, pasted);
         }

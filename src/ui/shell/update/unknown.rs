@@ -56,7 +56,6 @@ const EDITING_KEYS: &[&str] = &[
     "ctrl+down",
     "ctrl+home",
     "ctrl+end",
-    "ctrl+backspace",
     "ctrl+n",
     "alt+b",
     "alt+f",
@@ -65,7 +64,6 @@ const EDITING_KEYS: &[&str] = &[
     "alt+>",
     "alt+left",
     "alt+right",
-    "alt+backspace",
     "alt+delete",
 ];
 
@@ -127,7 +125,7 @@ pub fn explain_option(state: &mut UiState, contexts: &[Context], name: &str) -> 
 /// text would not; decisions would only if a request is open.
 fn has_effect(app: &App, action: Action) -> bool {
     match action {
-        Action::DeleteNextWord | Action::YankPop => false,
+        Action::DeletePrevWord | Action::DeleteNextWord | Action::YankPop => false,
         Action::ApproveShown | Action::RejectShown => answering::request(app).is_some(),
         _ => true,
     }

@@ -1,6 +1,6 @@
 //! The editing actions of the composer: deletions whose text can be inserted again, undo and redo.
 
-use super::kill::{KillSide, LastEdit, word_end, word_start};
+use super::kill::{KillSide, LastEdit, prev_word_start, word_end, word_start};
 use super::undo::{EditKind, TextSnapshot};
 use super::{COMPOSER_MAX, Composer, clean, new_area};
 use crate::ui::keymap::Action;
@@ -8,6 +8,9 @@ use crate::ui::keymap::Action;
 impl Composer {
     /// Runs an editing action. Other actions have no effect.
     pub fn act(&mut self, action: Action) {
+        if !matches!(action, Action::Undo | Action::Redo) {
+            self.leave_chip();
+        }
         let (row, at) = self.cursor();
         let line = self.line(row);
         let end = line.chars().count();
@@ -17,7 +20,11 @@ impl Composer {
                 let start = self.unit(row, word_start(line, at)).start;
                 self.kill((row, start), KillSide::Before);
             }
-            Action::DeleteToStart | Action::DeleteWord if row > 0 => {
+            Action::DeletePrevWord if at > 0 => {
+                let start = self.unit(row, prev_word_start(line, at)).start;
+                self.kill((row, start), KillSide::Before);
+            }
+            Action::DeleteToStart | Action::DeleteWord | Action::DeletePrevWord if row > 0 => {
                 let end = self.line(row - 1).chars().count();
                 self.kill((row - 1, end), KillSide::Before);
             }
@@ -60,7 +67,8 @@ impl Composer {
         }
     }
 
-    /// Deletes the text between the cursor and `to`, and adds it to the ring of deleted texts.
+    /// Deletes the text between the cursor and `to`, and adds it to the ring of deleted texts. The ring gets the pasted
+    /// text of a chip instead of its label, because it outlives the draft that can resolve the label.
     fn kill(&mut self, to: (usize, usize), side: KillSide) {
         let (start, end) = match side {
             KillSide::Before => (to, self.cursor()),
@@ -70,7 +78,7 @@ impl Composer {
         let last = self.kills.last;
         self.edit(EditKind::Other, |composer| composer.delete(start, &text));
         self.kills.last = last;
-        self.kills.add(&text, side);
+        self.kills.add(&self.pastes.expand(&text), side);
     }
 
     fn delete(&mut self, start: (usize, usize), text: &str) {
@@ -84,11 +92,12 @@ impl Composer {
             return;
         };
         let replaced = self.between(start, self.cursor());
-        let room = (COMPOSER_MAX + replaced.len()).saturating_sub(self.bytes);
+        let room = (COMPOSER_MAX + self.expand(&replaced).len()).saturating_sub(self.bytes);
         let (text, _) = clean(text, room);
         self.edit(EditKind::Other, |composer| {
             composer.delete(start, &replaced);
-            composer.area.insert_str(text);
+            let folded = composer.fold_again(&text);
+            composer.area.insert_str(folded);
         });
         self.kills.last = LastEdit::Yank { number, start };
     }

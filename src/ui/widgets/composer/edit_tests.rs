@@ -28,6 +28,7 @@ fn after(text: &str, steps: &str) -> String {
             "C-u" => Action::DeleteToStart,
             "C-w" => Action::DeleteWord,
             "M-d" => Action::DeleteNextWord,
+            "M-DEL" => Action::DeletePrevWord,
             "C-y" => Action::Yank,
             "M-y" => Action::YankPop,
             "undo" => Action::Undo,
@@ -63,7 +64,14 @@ fn deletions_cover_words_and_lines() {
         ("one ..", "left left left M-d", "one|"),
         ("e\u{301}t x", "home M-d", "| x"),
         ("x e\u{301}", "C-w", "x |"),
-        ("", "C-w C-u C-k M-d", "|"),
+        ("one two/three", "M-DEL", "one two/|"),
+        ("one two/three", "M-DEL M-DEL", "one |"),
+        ("one two. ", "M-DEL", "one |"),
+        ("one two", "left left M-DEL", "one |wo"),
+        (" ..", "M-DEL", "|"),
+        ("one\ntwo", "home M-DEL", "one|two"),
+        ("x e\u{301}", "M-DEL", "x |"),
+        ("", "C-w C-u C-k M-d M-DEL", "|"),
     ] {
         assert_eq!(after(text, steps), expected, "{text:?} {steps}");
     }
@@ -80,6 +88,8 @@ fn deleted_text_is_inserted_again() {
             "one twoone two| three",
         ),
         ("one\ntwo", "up home C-k C-k C-y", "one\n|two"),
+        ("alpha beta", "M-DEL C-y", "alpha beta|"),
+        ("one two/three", "M-DEL M-DEL C-y", "one two/three|"),
         // After a movement or an edit, a deletion is a new text.
         ("one two", "C-w left C-w C-y", "one| "),
         ("one two", "C-w left C-w C-y M-y", "two| "),

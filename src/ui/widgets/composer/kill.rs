@@ -76,13 +76,26 @@ pub fn word_start(line: &str, at: usize) -> usize {
     blank.map_or(0, |blank| blank + 1)
 }
 
+/// Returns where the word before character `at` of `line` begins. Words consist of alphanumeric characters and their
+/// accents.
+pub fn prev_word_start(line: &str, at: usize) -> usize {
+    let before: Vec<char> = line.chars().take(at).collect();
+    let last = before.iter().rposition(|c| c.is_alphanumeric());
+    let word = &before[..last.map_or(0, |last| last + 1)];
+    let other = word.iter().rposition(|c| !is_word_part(*c));
+    other.map_or(0, |other| other + 1)
+}
+
 /// Returns where the word after character `at` of `line` ends. Words consist of alphanumeric characters and their
 /// accents.
 pub fn word_end(line: &str, at: usize) -> usize {
     let after: Vec<char> = line.chars().skip(at).collect();
     let begin = after.iter().position(|c| c.is_alphanumeric());
     let begin = begin.unwrap_or(after.len());
-    let is_part = |c: &&char| c.is_alphanumeric() || c.width() == Some(0);
-    let len = after[begin..].iter().take_while(is_part);
+    let len = after[begin..].iter().take_while(|c| is_word_part(**c));
     at + begin + len.count()
+}
+
+fn is_word_part(c: char) -> bool {
+    c.is_alphanumeric() || c.width() == Some(0)
 }

@@ -65,9 +65,10 @@ impl Pastes {
         folded.find_map(|(known, text)| (known == chip).then(|| Arc::clone(text)))
     }
 
-    fn chip_of(&self, text: &str) -> Option<String> {
-        let mut folded = self.folded.iter();
-        folded.find_map(|(chip, known)| (**known == *text).then(|| chip.clone()))
+    /// Iterates over the chips of the draft that stand for `text`.
+    fn chips_of<'a>(&'a self, text: &'a str) -> impl Iterator<Item = &'a String> {
+        let folded = self.folded.iter();
+        folded.filter_map(move |(chip, known)| (**known == *text).then_some(chip))
     }
 
     /// Returns the character range of the first chip in `line` for which `is_it` returns true.
@@ -98,7 +99,9 @@ impl Pastes {
         // at their end.
         let text: Arc<str> = text.trim_end().into();
         self.earlier.retain(|one| *one != text);
-        self.earlier.push_back(text);
+        if !text.is_empty() {
+            self.earlier.push_back(text);
+        }
         if self.earlier.len() > EARLIER_MAX {
             self.earlier.pop_front();
         }
@@ -161,17 +164,18 @@ impl Composer {
         ranges
     }
 
-    /// Replaces the texts of earlier pastes in `text` by chips.
+    /// Replaces the texts of the draft's chips and of earlier pastes in `text` by chips that are not in the draft.
     pub(super) fn fold_again(&mut self, text: &str) -> String {
-        let mut earlier: Vec<Arc<str>> = self.pastes.earlier.iter().cloned().collect();
+        let draft = self.draft();
+        let folded = self.pastes.folded.iter().map(|(_, text)| text);
+        let mut earlier: Vec<Arc<str>> =
+            folded.chain(&self.pastes.earlier).map(Arc::clone).collect();
         earlier.sort_by_key(|one| std::cmp::Reverse(one.len()));
         let mut text = text.to_string();
         for one in earlier {
             while self.pastes.folded.len() < CHIPS_MAX && text.contains(&*one) {
-                let known = self
-                    .pastes
-                    .chip_of(&one)
-                    .filter(|chip| !text.contains(chip));
+                let is_free = |chip: &&String| !text.contains(*chip) && !draft.contains(*chip);
+                let known = self.pastes.chips_of(&one).find(is_free).cloned();
                 let chip = known.unwrap_or_else(|| self.pastes.fold(&one));
                 text = text.replacen(&*one, &chip, 1);
             }

@@ -129,6 +129,56 @@ fn recalled_and_restored_messages_fold_again() {
 }
 
 #[test]
+fn deleted_chip_returns_with_its_text_in_any_draft() {
+    // A text that ends with a line break returns as the same chip.
+    for text in [lines(8), lines(8) + "\n"] {
+        let mut composer = Composer::default();
+        composer.paste_folded(&text);
+        composer.act(Action::DeleteToStart);
+        composer.act(Action::Yank);
+        assert_eq!(composer.draft(), "[pasted 8 lines]");
+        // Inserted twice, it is two chips with the same text.
+        composer.act(Action::Yank);
+        assert_eq!(composer.draft(), "[pasted 8 lines][pasted 8 lines #2]");
+        assert_eq!(composer.text(), text.repeat(2));
+        composer.act(Action::DeleteToStart);
+        composer.paste("hello");
+        assert_eq!(composer.take(), "hello");
+        composer.act(Action::Yank);
+        assert_eq!(composer.text(), text.repeat(2));
+        assert!(composer.has_chip());
+        let mut other = Composer::default();
+        other.take_history(&mut composer);
+        other.act(Action::Yank);
+        assert_eq!(other.text(), text.repeat(2));
+    }
+}
+
+#[test]
+fn deletion_from_inside_a_chip_takes_the_whole_chip() {
+    let mut composer = Composer::default();
+    composer.paste_folded(&lines(9));
+    let room = TextAreaSize {
+        width: 40,
+        height: 3,
+    };
+    composer.click(room, 0, 5);
+    composer.act(Action::DeleteToStart);
+    assert_eq!(composer.draft(), "");
+    composer.act(Action::Yank);
+    assert_eq!(composer.text(), lines(9));
+}
+
+#[test]
+fn blank_pasted_lines_are_not_recognized_in_other_texts() {
+    let mut composer = Composer::default();
+    composer.paste_folded(&"\n".repeat(9));
+    composer.take();
+    composer.set("hello");
+    assert_eq!(composer.draft(), "hello");
+}
+
+#[test]
 fn message_with_chips_stays_within_the_limit() {
     let mut composer = Composer::default();
     let half = "x\n".repeat(COMPOSER_MAX / 4 + 10);

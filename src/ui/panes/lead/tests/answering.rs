@@ -8,7 +8,8 @@ use crate::domain::team::MemberStatus;
 use crate::domain::timestamp::Timestamp;
 use crate::protocol::{Command, CommandId, EventKind};
 use crate::ui::fixture::{
-    apply_events, busy, changed, decision, name, picture, press, question, started,
+    after_events, apply_events, busy, changed, decision, name, picture, press, question, ready,
+    started, team_event,
 };
 use crate::ui::keymap::{KeyMap, KeyOverrides};
 use crate::ui::{Effect, Msg, SessionRole, UiState, keys, update};
@@ -31,8 +32,9 @@ fn decided(request: &Request, status: RequestStatus, by: &str, comment: &str) ->
     changed(&request)
 }
 
+/// Returns a screen with a team, on which the pane "Needs you" shows the first of `requests`.
 fn waiting(requests: &[Request]) -> UiState {
-    let mut state = started(160, 45);
+    let mut state = after_events(160, 45, vec![ready(), team_event()]);
     apply_events(&mut state, requests.iter().map(changed).collect());
     state
 }

@@ -1,14 +1,18 @@
 //! Mentions of files, folded pastes and shell commands in the composer.
 
 use pretty_assertions::assert_eq;
+use ratatui::layout::Margin;
 
 use crate::domain::chat::Outcome;
 use crate::domain::ids::CallId;
 use crate::domain::mention::Mention;
 use crate::protocol::{AgentEvent, Command, CommandId, EventKind};
-use crate::ui::fixture::{apply_events, busy, name, picture, press, started};
+use crate::ui::fixture::{apply_events, busy, cells, name, picture, press, started};
 use crate::ui::panes::lead::complete::candidates;
-use crate::ui::{Effect, FileListState, FileMatch, FoundFiles, Msg, SessionRole, UiState, update};
+use crate::ui::shell::layout;
+use crate::ui::{
+    Effect, FileListState, FileMatch, FoundFiles, Msg, SessionRole, Theme, UiState, update,
+};
 
 fn answer(state: &mut UiState, query: &str, paths: &[&str]) {
     let files = paths.iter().map(|path| FileMatch {
@@ -65,6 +69,27 @@ fn files_are_offered_where_a_mention_is_typed() {
     let sent = press(&mut state, "\"now\" enter");
     let expected = prompt("lead", "look at @\"a man.md\" now", &[("a man.md", true)]);
     assert_eq!(sent, [expected]);
+}
+
+/// A mention of a known file has the style of a chip in the draft; other words and shell commands do not.
+#[test]
+fn mentions_of_files_are_styled_in_the_draft() {
+    let theme = Theme::default();
+    let accented = |state: &UiState| -> String {
+        let area = layout::layout(state, state.size).composer.unwrap();
+        let cells = cells(state, &theme);
+        let inside = area.inner(Margin::new(1, 1)).positions();
+        let marked = inside.filter(|at| Some(cells[*at].fg) == theme.accent.fg);
+        marked.map(|at| cells[at].symbol().to_string()).collect()
+    };
+    let mut state = started(100, 30);
+    press(&mut state, "\"see @Makefile\"");
+    assert_eq!(accented(&state), "");
+    answer(&mut state, "Makefile", &["Makefile"]);
+    press(&mut state, "\", @other and @/tmp/a.png\"");
+    assert_eq!(accented(&state), "@Makefile@/tmp/a.png");
+    press(&mut state, "home \"!\"");
+    assert_eq!(accented(&state), "");
 }
 
 #[test]

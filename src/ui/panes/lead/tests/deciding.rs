@@ -8,8 +8,8 @@ use crate::domain::request::{Approver, Request, RequestKind, RequestStatus, Verd
 use crate::domain::timestamp::Timestamp;
 use crate::protocol::{Command, Event, EventKind};
 use crate::ui::fixture::{
-    NOON, apply_events, blank, busy, changed, decision, name, permission, picture, plan, press,
-    question, started,
+    NOON, after_events, apply_events, blank, busy, changed, decision, name, permission, picture,
+    plan, press, question, ready, team_event,
 };
 use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::replay::Player;
@@ -26,9 +26,9 @@ fn decided(request: &Request, status: RequestStatus, comment: &str) -> EventKind
     changed(&request)
 }
 
-/// Returns a screen with the conversation of the agent that made `request`; the composer has the focus.
+/// Returns a screen with a team and the conversation of the agent that made `request`; the composer has the focus.
 fn waiting(request: &Request, (width, height): (u16, u16)) -> UiState {
-    let mut state = started(width, height);
+    let mut state = after_events(width, height, vec![ready(), team_event()]);
     state.open_conversation(&request.target);
     apply_events(&mut state, vec![changed(request)]);
     state.focus = Focus::Composer;

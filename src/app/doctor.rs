@@ -280,7 +280,7 @@ fn settings_facts(root: &Path) -> SettingsFacts {
         Ok(below) => below.display().to_string(),
         Err(_) => super::assemble::shown(path),
     };
-    let (error, warnings, project) = match config::load(root) {
+    let (error, warnings, project) = match config::load(root, super::check_tools) {
         Ok(loaded) => (None, theme_warnings(&loaded.settings), loaded.project),
         Err(e) => (Some(format!("{e:#}")), Vec::new(), ProjectPolicy::Harmless),
     };

@@ -28,7 +28,7 @@ pub fn text(tool: &Tool, given: &[&Tool], timeout: Duration) -> String {
     tool.text.trim().into()
 }
 
-/// Checks the tool names that the user listed with `--tools`, and returns them.
+/// Checks the tool names that the user listed with `--tools` or in the setting `tools`, and returns them.
 ///
 /// # Errors
 /// Fails if the list is empty or contains an unknown name. For an unknown name, the error is that of [`unknown`].
@@ -43,11 +43,8 @@ pub fn narrow(names: &[String]) -> Result<Vec<String>, String> {
         // Names of servers' tools are accepted, because it is not known before a server runs which tools it has.
         !known.contains(&n.as_str()) && !n.starts_with(TOOL_PREFIX)
     }) {
-        Some(bad) => Err(format!("--tools: {}", unknown(bad, &known))),
-        None if names.is_empty() => Err(format!(
-            "--tools: name at least one of {}",
-            known.join(", ")
-        )),
+        Some(bad) => Err(unknown(bad, &known)),
+        None if names.is_empty() => Err(format!("Name at least one of {}", known.join(", "))),
         None => Ok(names),
     }
 }
@@ -95,10 +92,7 @@ mod tests {
     #[test]
     fn unknown_name_is_rejected_with_closest_match() {
         let error = narrow(&["bash".into(), "read_fiel".into()]).unwrap_err();
-        assert_eq!(
-            error,
-            "--tools: Unknown tool: read_fiel. Did you mean read_file?"
-        );
+        assert_eq!(error, "Unknown tool: read_fiel. Did you mean read_file?");
         assert_eq!(narrow(&[" bash ".into()]).unwrap(), ["bash"]);
     }
 }

@@ -154,6 +154,7 @@ impl LocalFacts {
             now: now(),
             crew: running_crew(&self.root),
             settings: settings_facts(&self.root),
+            roles: super::assemble::roles(&self.root).read(),
             sandbox: self.sandbox,
             environment: self.environment,
             root: self.root,

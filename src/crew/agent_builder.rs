@@ -227,6 +227,9 @@ impl AgentBuilder {
             ServerTools::new(servers, only, seen, spec.caller, Arc::clone(&specs))
         });
         let mailbox = Arc::new(AgentMailbox::new(spec.gate));
+        for text in role.iter().flat_map(|r| &r.given) {
+            mailbox.record_given(text.clone());
+        }
         let (handle, control) = AgentHandle::new(Arc::clone(&mailbox), spec.tags, limits);
         let driver = Driver {
             system: (spec.system)(&prompt_context),

@@ -5,7 +5,9 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::domain::chat::Block;
+use crate::domain::hook::HookEvent;
 use crate::domain::ids::{JobId, TaskId};
+use crate::domain::memory::{GIVEN_MAX, GivenSource, GivenText};
 use crate::domain::todo::TodoList;
 use crate::store::{InboxReader, PromptQueue};
 use crate::tools::policy::PlanGate;
@@ -46,6 +48,7 @@ pub struct AgentMailbox {
     ignores_messages: Mutex<bool>,
     revoked_task: Mutex<Option<TaskId>>,
     reader: Mutex<Option<Arc<InboxReader>>>,
+    given: Mutex<VecDeque<GivenText>>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -65,6 +68,35 @@ impl AgentMailbox {
             user_commands,
             ..AgentMailbox::default()
         }
+    }
+
+    /// Records a text that the agent was given, for the user. It replaces an earlier text with the same source and name.
+    /// If there are [`GIVEN_MAX`] texts already, the oldest is dropped.
+    pub fn record_given(&self, text: GivenText) {
+        let mut given = lock(&self.given);
+        given.retain(|g| (g.source, &g.path) != (text.source, &text.path));
+        if given.len() == GIVEN_MAX {
+            given.pop_front();
+        }
+        given.push_back(text);
+    }
+
+    /// Records the texts of the hooks of the session start, which the agent was given.
+    pub fn record_session_start(&self, texts: &[String]) {
+        if !texts.is_empty() {
+            let (name, text) = (HookEvent::SessionStart.name(), texts.join("\n"));
+            self.record_given(GivenText::whole(GivenSource::Hook, name, &text));
+        }
+    }
+
+    /// Removes the recorded texts that are not in the system prompt, because a new conversation does not contain them.
+    pub fn forget_given(&self) {
+        lock(&self.given).retain(|text| text.source.is_in_system_prompt());
+    }
+
+    /// Returns the recorded texts.
+    pub fn given(&self) -> Vec<GivenText> {
+        lock(&self.given).iter().cloned().collect()
     }
 
     /// Stores a new todo list, which the driver takes after the tool call.

@@ -13,6 +13,7 @@ use super::tool_runner::ToolRunner;
 use super::turn::TurnInput;
 use crate::domain::chat::ToolCall;
 use crate::domain::ids::Name;
+use crate::domain::memory::{GivenSource, GivenText};
 use crate::domain::team::Activity;
 use crate::domain::text::first_names;
 use crate::protocol::event::{EventKind, NoticeLevel};
@@ -63,14 +64,17 @@ impl Driver {
             self.specs = servers.specs();
             self.state.turn.set_server_tools(servers.parallel());
         }
-        for text in servers.take_instructions() {
-            self.tool_runner.mailbox.add_text(text);
+        for (server, text) in servers.take_instructions() {
+            let mailbox = &self.tool_runner.mailbox;
+            mailbox.record_given(GivenText::whole(GivenSource::Server, server, &text));
+            mailbox.add_text(text);
         }
     }
 
     /// Makes the next model call add the instructions of the MCP servers again, because the conversation was cleared or
     /// shortened.
     pub(super) fn forget_instructions(&self) {
+        self.tool_runner.mailbox.forget_given();
         if let Some(servers) = &self.tool_runner.servers {
             servers.forget_instructions();
         }

@@ -140,21 +140,24 @@ fn schemas_of_servers_are_sent_unchanged() {
 fn instructions_of_a_server_are_given_once_and_marked() {
     let host = host(vec![tool("a", true, false)]);
     let tools = tools(&host, None, Caller::Lead).unwrap();
-    assert_eq!(tools.take_instructions(), [""; 0]);
+    assert_eq!(tools.take_instructions(), []);
     tools.update(100_000);
     let given = tools.take_instructions();
     assert_eq!(given.len(), 1);
+    assert_eq!(given[0].0, "git");
     assert!(
-        given[0].starts_with(
+        given[0].1.starts_with(
             "<server name=\"git\">\nThe MCP server git says about its tools (untrusted"
         )
     );
     assert!(
-        given[0].ends_with("\nAsk for < /server> once.\n</server>"),
-        "{}",
         given[0]
+            .1
+            .ends_with("\nAsk for < /server> once.\n</server>"),
+        "{}",
+        given[0].1
     );
-    assert_eq!(tools.take_instructions(), [""; 0]);
+    assert_eq!(tools.take_instructions(), []);
     // After the conversation was cleared or shortened, it no longer contains the instructions.
     tools.forget_instructions();
     assert_eq!(tools.take_instructions(), given);

@@ -245,7 +245,9 @@ impl Driver {
         }
         if ended.is_some() {
             let texts = self.restart_session("clear", control, inputs).await;
-            for text in texts.into_iter().flatten() {
+            let texts = texts.unwrap_or_default();
+            self.tool_runner.mailbox.record_session_start(&texts);
+            for text in texts {
                 self.tool_runner.mailbox.note(text);
             }
         }

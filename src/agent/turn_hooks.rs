@@ -104,6 +104,7 @@ impl Driver {
                 let text = format!("<hook>\n{}\n</hook>", texts.join("\n"));
                 self.state.turn.add_context(text);
                 self.replace().await;
+                self.tool_runner.mailbox.record_session_start(&texts);
             }
             None => inputs.push_back(TurnInput::Interrupt {
                 partial: String::new(),

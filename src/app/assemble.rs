@@ -10,10 +10,7 @@ use anyhow::{Result, anyhow, bail};
 use super::journal::JournalWriter;
 use super::lock::{self, CrewLock, FreedLock, Holder, LockAttempt};
 use super::model_setup::{self, Probe, connect_model, name_of_model};
-use super::{
-    demo, describe_error, jitter, new_id, now, resume, root, secrets, settings, supervisor,
-    team_size,
-};
+use super::{demo, jitter, new_id, now, resume, root, secrets, settings, supervisor, team_size};
 use crate::agent::compact::COMPACT_AT;
 use crate::agent::driver::ModelConfig;
 use crate::cli::GlobalOptions;
@@ -30,7 +27,7 @@ use crate::domain::request::Approver;
 use crate::domain::team_preset::TeamPreset;
 use crate::domain::trust::ApprovalCheck;
 use crate::mcp;
-use crate::model::governor::{self, Governor};
+use crate::model::governor::Governor;
 use crate::model::providers::ProviderChoice;
 use crate::process::environment;
 use crate::protocol::EventSender;
@@ -86,7 +83,7 @@ impl Blueprint {
         if let (true, Some(dir), None) = (wants_demo, &global.dir, &global.resume) {
             // Check the settings before the folder is created. If this attempt fails after that, the folder is not
             // empty, and the next attempt fails too.
-            load_settings(global, dir)?;
+            settings(global, dir)?;
         }
         let (root, demo) = if wants_demo {
             let repository = match (&global.dir, &global.resume) {
@@ -102,7 +99,7 @@ impl Blueprint {
         let LoadedSettings {
             mut settings,
             project,
-        } = load_settings(global, &root)?;
+        } = settings(global, &root)?;
         if demo.is_some() {
             settings.sandbox = supervisor::demo_sandbox(&settings);
         }
@@ -158,15 +155,6 @@ impl Blueprint {
         let demo = self.demo.as_ref().filter(|_| self.resume.is_none());
         demo.map(|_| demo::PROMPT.to_string())
     }
-}
-
-/// Loads the settings of the project `root` and checks the tool names in them.
-fn load_settings(global: &GlobalOptions, root: &Path) -> Result<LoadedSettings> {
-    let settings = settings(global, root)?;
-    if let Some(names) = &settings.settings.tools {
-        table::narrow(names).map_err(|why| anyhow!(why))?;
-    }
-    Ok(settings)
 }
 
 /// The result of trying to start a crew.
@@ -241,11 +229,11 @@ async fn start_crew(
     let journal = JournalWriter::open(root, &session);
     let model = name_of_model(settings, &connection, &publisher).await?;
     let probe = Probe::of(settings, &connection);
-    let calls_max = settings.calls_max.unwrap_or(governor::CALLS_MAX);
+    let calls_max = settings.calls_max();
     let model_config = ModelConfig {
         window: settings.window.or(connection.window),
         price: settings.prices.get(&model).copied(),
-        max_tokens: settings.max_tokens.unwrap_or(config::MAX_TOKENS),
+        max_tokens: settings.max_tokens(),
         name: model.clone(),
         model: Arc::new(Governor::new(connection.model, calls_max, jitter)),
     };
@@ -275,8 +263,7 @@ async fn start_crew(
             calls_max,
         },
         worktrees: settings
-            .worktrees
-            .unwrap_or(true)
+            .worktrees()
             .then(|| settings.merge.unwrap_or_default()),
         approvers: blueprint.approvers,
         limits: TeamLimits {
@@ -291,7 +278,7 @@ async fn start_crew(
         tools: settings.tools.clone(),
         tool_timeout: settings.tool_timeout(),
         supervisor: supervisor::supervisor(root, settings, &approved).map(Arc::new),
-        compact_at: settings.compact_at.unwrap_or(COMPACT_AT),
+        compact_at: settings.compact_at(),
         resumes,
         instructions: InstructionParts {
             memory: Arc::new(memory(root, &blueprint.dir, &publisher)),

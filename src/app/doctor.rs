@@ -154,6 +154,7 @@ impl LocalFacts {
             now: now(),
             crew: running_crew(&self.root),
             settings: settings_facts(&self.root),
+            roles: super::assemble::roles(&self.root).read(),
             sandbox: self.sandbox,
             environment: self.environment,
             root: self.root,
@@ -280,7 +281,7 @@ fn settings_facts(root: &Path) -> SettingsFacts {
         Ok(below) => below.display().to_string(),
         Err(_) => super::assemble::shown(path),
     };
-    let (error, warnings, project) = match config::load(root) {
+    let (error, warnings, project) = match config::load(root, super::check_tools) {
         Ok(loaded) => (None, theme_warnings(&loaded.settings), loaded.project),
         Err(e) => (Some(format!("{e:#}")), Vec::new(), ProjectPolicy::Harmless),
     };

@@ -43,7 +43,7 @@ mod viewer_session;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use rustix::process::{Resource, Signal, getrlimit};
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -55,6 +55,7 @@ use crate::domain::request::Approver;
 use crate::model::providers::ProviderChoice;
 use crate::protocol::bus;
 use crate::store::{self, Board, os_errors};
+use crate::tools::table;
 use assemble::{Assembly, Blueprint, Built};
 pub use clock::now;
 use headless::has_user;
@@ -371,12 +372,25 @@ impl Blueprint {
     }
 }
 
-/// Loads the settings for `root`. Environment variables override settings files, and options override both.
+/// Checks the tool names in settings, which come from a file.
+fn check_tools(settings: &Settings) -> Result<(), String> {
+    let names = settings.tools.as_deref().map(table::narrow);
+    names
+        .transpose()
+        .map(drop)
+        .map_err(|why| format!("tools: {why}"))
+}
+
+/// Loads the settings for `root` and checks the tool names in them. Environment variables override settings files, and
+/// options override both.
 fn settings(global: &GlobalOptions, root: &Path) -> Result<LoadedSettings> {
     let LoadedSettings {
         settings: files,
         project,
-    } = config::load(root)?;
+    } = config::load(root, check_tools)?;
+    if let Some(names) = &global.tools {
+        table::narrow(names).map_err(|why| anyhow!("--tools: {why}"))?;
+    }
     let options = Settings {
         provider: global.provider.clone(),
         model: global.model.clone(),

@@ -237,7 +237,7 @@ pub fn variable(name: &str) -> Option<String> {
 /// `settings` have no URL.
 ///
 /// # Errors
-/// Fails if a key is required and missing, or if a setting of the provider is invalid.
+/// Fails if a key is required and missing.
 pub fn server(
     spec: &'static ProviderSpec,
     settings: &Settings,
@@ -248,9 +248,8 @@ pub fn server(
         config.base_url = url.into();
     }
     config.key = key(spec.key_var, &config.base_url)?;
-    config.read_timeout = settings.model_timeout().unwrap_or(config.read_timeout);
+    config.read_timeout = settings.model_timeout();
     config.options = settings.provider_options(spec.name);
-    config.check_options().map_err(anyhow::Error::msg)?;
     Ok(config)
 }
 
@@ -379,12 +378,15 @@ mod tests {
             let table = settings.iter().find(|setting| setting.name == spec.name);
             let keys = table.map_or(&[][..], |setting| setting.keys);
             assert_eq!(keys, declared, "src/config/settings.rs: {}", spec.name);
-            for option in declared {
-                let text = format!("[{}]\n{option} = 'x'", spec.name);
+            for option in spec.options {
+                let (name, value) = (option.name, option.values.first().unwrap_or(&"x"));
+                let text = format!("[{}]\n{name} = '{value}'", spec.name);
                 let settings = Settings::parse(&text, std::path::Path::new("config.toml")).unwrap();
-                assert_eq!(settings.provider_options(spec.name)[option], "x");
+                assert_eq!(settings.provider_options(spec.name)[name], *value);
             }
         }
+        let documented = Settings::default().model_timeout();
+        assert_eq!(documented, crate::model::provider::READ_TIMEOUT);
     }
 
     #[test]

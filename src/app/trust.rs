@@ -26,7 +26,7 @@ pub fn main(global: &GlobalOptions, options: Trust) -> Result<u8> {
     refuse_agents("approve")?;
     let root = root(global)?;
     let extensions = Extensions::load(&root);
-    let policy = config::load(&root)?.project;
+    let policy = config::load(&root, super::check_tools)?.project;
     for problem in &extensions.problems {
         eprint_line(&format!("crewdeck: {problem}"));
     }

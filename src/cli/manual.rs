@@ -74,7 +74,8 @@ pub fn completions(shell: Shell) -> String {
 
 /// Returns the manual page in roff, with all subcommands, their arguments and options.
 ///
-/// # Errors None in practice, because the page is rendered in memory.
+/// # Errors
+/// None in practice, because the page is rendered in memory.
 pub fn page() -> std::io::Result<String> {
     let mut root = Cli::command();
     root.build();

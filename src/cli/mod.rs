@@ -47,7 +47,8 @@ pub struct Cli {
 impl Cli {
     /// Parses the command line. Global options can be before or after the subcommand.
     ///
-    /// # Errors Returns clap's usage error. Also returns the help or the version as an error, if the user asked for it.
+    /// # Errors
+    /// Returns clap's usage error. Also returns the help or the version as an error, if the user asked for it.
     pub fn parse_args(args: impl IntoIterator<Item = OsString>) -> Result<Cli, clap::Error> {
         let mut args: Vec<OsString> = args.into_iter().collect();
         if let Some(at) = resume_without_id(&args)

@@ -4,8 +4,18 @@ use std::path::Path;
 
 use anyhow::{Result, anyhow, bail};
 
-use super::settings::{self, Settings};
-use crate::domain::text::closest_match;
+use super::settings::{self, Setting, Settings};
+use crate::domain::text::{clip, closest_match, one_line};
+
+/// Maximum length of the parser's message in an error, in characters.
+const MESSAGE_MAX: usize = 500;
+/// The types of numbers that the parser's messages name, each with words for users.
+const NUMBER_TYPES: [(&str, &str); 4] = [
+    ("u64", "a whole number from 0"),
+    ("u32", "a whole number from 0 to 4294967295"),
+    ("usize", "a whole number from 0"),
+    ("f64", "a number"),
+];
 
 impl Settings {
     /// Parses the text of a settings file. Error messages name `path`.
@@ -14,13 +24,17 @@ impl Settings {
     /// Returns an error that names the file and the problem; for an unknown setting also the closest known one.
     pub fn parse(text: &str, path: &Path) -> Result<Settings> {
         let shown = path.display();
-        let table: toml::Table =
-            toml::from_str(text).map_err(|e| anyhow!("{shown} is not valid TOML: {e}"))?;
-        if let Some(why) = unknown(&table) {
+        let table: toml::Table = toml::from_str(text).map_err(|e| {
+            let (line, why) = (line(text, &e), message(&e));
+            anyhow!("{shown} is not valid TOML: {line}{why}")
+        })?;
+        if let Some(why) = unknown(&table).or_else(|| set_twice(&table)) {
             bail!("{shown}: {why}");
         }
-        let settings: Settings =
-            toml::from_str(text).map_err(|e| anyhow!("{shown}: {}", e.to_string().trim_end()))?;
+        let settings: Settings = toml::from_str(text).map_err(|e| {
+            let (line, why) = (line(text, &e), explain(&table, &e));
+            anyhow!("{shown}: {line}{why}")
+        })?;
         settings.check().map_err(|why| anyhow!("{shown}: {why}"))?;
         Ok(settings)
     }
@@ -39,6 +53,56 @@ fn unknown(table: &toml::Table) -> Option<String> {
             .find(|key| !setting.keys.contains(&key.as_str()))?;
         Some(unknown_text(&format!("{name}.{key}"), key, setting.keys))
     })
+}
+
+/// Returns a message about a setting that is set by its name and also by its former name; `None` if there is none.
+fn set_twice(table: &toml::Table) -> Option<String> {
+    settings::all().find_map(|Setting { name, alias, .. }| {
+        let alias =
+            alias.filter(|alias| table.contains_key(*name) && table.contains_key(*alias))?;
+        Some(format!(
+            "{name} is set twice, because {alias} is its former name: remove {alias}"
+        ))
+    })
+}
+
+/// Returns the line in which `error` is, such as `line 3: `; empty if it is unknown.
+fn line(text: &str, error: &toml::de::Error) -> String {
+    let before = error.span().and_then(|span| text.get(..span.start));
+    before.map_or_else(String::new, |before| {
+        format!("line {}: ", before.matches('\n').count() + 1)
+    })
+}
+
+/// Returns the text of `error` on one line, with the names of the numbers' types as users know them.
+fn message(error: &toml::de::Error) -> String {
+    let mut text = one_line(&clip(error.message(), MESSAGE_MAX)).replace('⏎', ", ");
+    for (name, words) in NUMBER_TYPES {
+        text = text.replace(&format!("expected {name}"), &format!("expected {words}"));
+    }
+    text
+}
+
+/// Explains the error in a value: names the setting and gives an example.
+fn explain(table: &toml::Table, error: &toml::de::Error) -> String {
+    let text = message(error);
+    let is_wrong = |(name, value): &(&String, &toml::Value)| {
+        let alone = toml::Table::from_iter([((*name).clone(), (*value).clone())]);
+        alone.try_into::<Settings>().is_err()
+    };
+    let Some((name, _)) = table.iter().find(is_wrong) else {
+        return text;
+    };
+    // Some messages already begin with the name.
+    let text = if text.starts_with(name.as_str()) {
+        text
+    } else {
+        format!("{name}: {text}")
+    };
+    match settings::find(name) {
+        Some(setting) => format!("{text}. Example: {name} = {}", setting.example),
+        None => text,
+    }
 }
 
 fn unknown_text(full: &str, key: &str, known: &[&str]) -> String {
@@ -65,7 +129,10 @@ mod tests {
         assert_eq!(former, current);
         assert_eq!(former.budget.team_cost, Some(2.0));
         let both = parse("sandbox = 'files'\nconfine = 'off'").unwrap_err();
-        assert!(both.to_string().contains("sandbox"), "{both}");
+        assert_eq!(
+            both.to_string(),
+            "config.toml: sandbox is set twice, because confine is its former name: remove confine"
+        );
     }
 
     #[test]
@@ -79,7 +146,33 @@ mod tests {
                 "[anthropic]\nversoin = 'x'",
                 "unknown setting 'anthropic.versoin': did you mean 'version'?",
             ),
-            ("compact_at = 100", "compact_at is 100: give a percentage"),
+            (
+                "compact_at = 100",
+                "compact_at is 100: give a number from 10 to 95",
+            ),
+            ("max_tokens = 0", "max_tokens is 0: give a number from 1"),
+            ("window = 0", "window is 0: give a number from 256"),
+            (
+                "model_timeout_s = 0",
+                "model_timeout_s is 0: give a number from 1 to 604800",
+            ),
+            ("tool_timeout_s = 0", "tool_timeout_s is 0: give a number"),
+            (
+                "provider = 'anthropic'\n[openai]\nmax_tokens_field = 'zzz'",
+                "openai.max_tokens_field is 'zzz': use max_tokens or max_completion_tokens",
+            ),
+            (
+                "\nimages = 'x'",
+                "config.toml: line 2: images: unknown variant `x`, expected one of `auto`, `blocks`, `off`. Example: images = \"off\"",
+            ),
+            (
+                "idle_timeout_s = -1",
+                "line 1: idle_timeout_s: invalid value: integer `-1`, expected a whole number from 0. Example: idle_timeout_s = 0",
+            ),
+            (
+                "[budget]\nteam_cost = 'x'",
+                "line 2: budget: invalid type: string \"x\", expected a number. Example: budget = {",
+            ),
             (
                 "write = ['target']",
                 "write names 'target': give absolute paths",
@@ -123,7 +216,8 @@ mod tests {
                 "[themes.mine]\nok = true",
                 "a color must be a string such as \"#ffcc00\", or a number",
             ),
-            ("model = ", "not valid TOML"),
+            ("model = ", "config.toml is not valid TOML: line 1: "),
+            ("a = 1\nb =\n", "is not valid TOML: line 2: "),
             ("[prices.m]\ninput = 1.0\noutput = 2.0\ncahce = 1", "cahce"),
         ] {
             let error = parse(text).unwrap_err().to_string();
@@ -131,7 +225,24 @@ mod tests {
                 error.starts_with("config.toml") && error.contains(hint),
                 "{text}: {error}"
             );
+            assert_eq!(error.lines().count(), 1, "{error}");
         }
+    }
+
+    #[test]
+    fn prices_below_zero_are_rejected() {
+        for (price, shown) in [("-1.0", "-1"), ("nan", "NaN"), ("inf", "inf")] {
+            for part in ["input", "output", "cache_read", "cache_write"] {
+                let mut parts = [("input", "1.0"), ("output", "1.0"), (part, price)].to_vec();
+                parts.retain(|(name, value)| *name != part || *value == price);
+                let parts: Vec<String> = parts.iter().map(|(n, v)| format!("{n} = {v}")).collect();
+                let text = format!("prices = {{ m = {{ {} }} }}", parts.join(", "));
+                let error = parse(&text).unwrap_err().to_string();
+                let start = format!("config.toml: prices.m.{part} is {shown}: give the US dollars");
+                assert!(error.starts_with(&start), "{text}: {error}");
+            }
+        }
+        assert!(parse("prices = { m = { input = 0, output = 0.5 } }").is_ok());
     }
 
     #[test]
@@ -144,10 +255,13 @@ mod tests {
 
     #[test]
     fn project_overrides_user_and_prices_are_merged() {
-        let user = parse("model='a'\nwindow=5\n[prices.a]\ninput=1.0\noutput=2.0").unwrap();
+        let user = parse("model='a'\nwindow=5000\n[prices.a]\ninput=1.0\noutput=2.0").unwrap();
         let project = parse("model='b'\nplan='auto'\n[prices.b]\ninput=3.0\noutput=4.0").unwrap();
         let both = user.overlaid(project);
-        assert_eq!((both.model.as_deref(), both.window), (Some("b"), Some(5)));
+        assert_eq!(
+            (both.model.as_deref(), both.window),
+            (Some("b"), Some(5000))
+        );
         assert_eq!((both.plan, both.prices.len()), (Some(Approver::Auto), 2));
     }
 }

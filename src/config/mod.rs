@@ -16,7 +16,7 @@ mod values;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use anyhow::{Result, bail};
+use anyhow::{Result, anyhow, bail};
 
 use crate::domain::request::Approver;
 use crate::store::{os_errors, regular_file};
@@ -26,13 +26,6 @@ pub use save::save_theme;
 pub use settings::{InProject, SECTIONS, Section, Setting, Settings};
 pub use values::SandboxMode;
 
-/// Default maximum number of tokens in one model response.
-pub const MAX_TOKENS: u32 = 8192;
-/// Default maximum run time of an agent's command.
-pub const TOOL_TIMEOUT: Duration = Duration::from_secs(120);
-/// Default time after which an idle teammate leaves the team.
-pub const IDLE_TIMEOUT: Duration = Duration::from_secs(60);
-
 /// The project's settings file, relative to the project root.
 pub const PROJECT_FILE: &str = ".crewdeck/config.toml";
 
@@ -40,11 +33,15 @@ pub const PROJECT_FILE: &str = ".crewdeck/config.toml";
 const FILE_MAX: u64 = 1024 * 1024;
 
 /// Reads the settings files of the user and of the project `root`. If both set a value, the project's value is used.
+/// `check` checks the values of each file for what this module does not know; its error names the setting.
 ///
 /// # Errors
 /// Returns an error that names the file, the line and the problem. For an unknown setting, the error also names the
 /// closest match.
-pub fn load(root: &Path) -> Result<LoadedSettings> {
+pub fn load(
+    root: &Path,
+    check: impl Fn(&Settings) -> Result<(), String>,
+) -> Result<LoadedSettings> {
     let mut settings = Settings::default();
     let mut project = ProjectPolicy::default();
     for path in files(root) {
@@ -62,6 +59,7 @@ pub fn load(root: &Path) -> Result<LoadedSettings> {
                     project = project_policy::apply_decision(root, &bytes, &mut table);
                     later = Settings::parse(&toml::to_string(&table)?, &path)?;
                 }
+                check(&later).map_err(|why| anyhow!("{}: {why}", path.display()))?;
                 settings = settings.overlaid(later);
                 themes::check(&settings, &path)?;
             }
@@ -136,23 +134,20 @@ impl Settings {
     /// Returns the time after which an idle teammate leaves the team. Returns `None` if teammates never leave, because
     /// the setting is 0.
     pub fn idle_timeout(&self) -> Option<Duration> {
-        match self.idle_timeout_s {
-            None => Some(IDLE_TIMEOUT),
-            Some(0) => None,
-            Some(seconds) => Some(Duration::from_secs(seconds)),
+        match self.idle_timeout_s() {
+            0 => None,
+            seconds => Some(Duration::from_secs(seconds)),
         }
     }
 
-    /// Returns the maximum run time of a command, at least 1 s.
+    /// Returns the maximum run time of a command.
     pub fn tool_timeout(&self) -> Duration {
-        self.tool_timeout_s
-            .map_or(TOOL_TIMEOUT, |s| Duration::from_secs(s.max(1)))
+        Duration::from_secs(self.tool_timeout_s())
     }
 
-    /// Returns the maximum time without data from the model server, at least 1 s; `None` selects the provider's
-    /// default.
-    pub fn model_timeout(&self) -> Option<Duration> {
-        self.model_timeout_s.map(|s| Duration::from_secs(s.max(1)))
+    /// Returns the maximum time without data from the model server.
+    pub fn model_timeout(&self) -> Duration {
+        Duration::from_secs(self.model_timeout_s())
     }
 
     /// Returns who approves plans, shutdowns and tool calls, in this order.

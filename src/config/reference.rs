@@ -39,8 +39,11 @@ fn row(setting: &Setting) -> String {
     let meaning = meaning
         .join(" ")
         .replace("{providers}", &list(provider, " or "));
+    let range = setting
+        .range
+        .map_or_else(String::new, |range| format!(" From {}.", range()));
     format!(
-        "| `{}` | {meaning} | {} | `{}` | {in_project} |\n",
+        "| `{}` | {meaning}{range} | {} | `{}` | {in_project} |\n",
         setting.name, setting.default, setting.example
     )
 }
@@ -70,6 +73,63 @@ mod tests {
             page == wanted || std::env::var_os("UPDATE_DOCS").is_some(),
             "docs/settings.md is out of date: run UPDATE_DOCS=1 cargo test --lib config::reference"
         );
+    }
+
+    #[test]
+    fn documented_defaults_are_those_of_the_code() {
+        let is_value = |text: &str| !text.contains(' ') && !matches!(text, "none" | "all");
+        let lines = all().filter(|s| is_value(s.default)).map(|s| {
+            let is_quoted = !s.default.starts_with(|c: char| c.is_ascii_digit())
+                && s.default.parse::<bool>().is_err();
+            let quote = if is_quoted { "\"" } else { "" };
+            format!("{} = {quote}{}{quote}\n", s.name, s.default)
+        });
+        let documented = Settings::parse(&lines.collect::<String>(), Path::new("config.toml"));
+        let unset = Settings::default();
+        let effective = Settings {
+            compact_at: Some(unset.compact_at()),
+            model_timeout_s: Some(unset.model_timeout().as_secs()),
+            calls_max: Some(unset.calls_max()),
+            sandbox: Some(unset.sandbox.unwrap_or_default()),
+            network: Some(unset.network.unwrap_or_default()),
+            tool_timeout_s: Some(unset.tool_timeout().as_secs()),
+            tool: Some(unset.approvers().2),
+            plan: Some(unset.approvers().0),
+            shutdown: Some(unset.approvers().1),
+            merge: Some(unset.merge.unwrap_or_default()),
+            worktrees: Some(unset.worktrees()),
+            idle_timeout_s: unset.idle_timeout().map(|time| time.as_secs()),
+            max_tokens: Some(unset.max_tokens()),
+            notify: Some(unset.notify.unwrap_or_default()),
+            images: Some(unset.images.unwrap_or_default()),
+            mouse: Some(unset.mouse()),
+            ..Settings::default()
+        };
+        assert_eq!(documented.unwrap(), effective);
+    }
+
+    #[test]
+    fn documented_ranges_are_those_of_the_check() {
+        let is_valid = |setting: &Setting, number: i64| {
+            let text = format!("{} = {number}", setting.name);
+            Settings::parse(&text, Path::new("config.toml")).is_ok()
+        };
+        let mut ranges = 0;
+        for setting in all() {
+            let Some(range) = setting.range else { continue };
+            let range = range();
+            let (low, high) = range.split_once(" to ").unwrap();
+            let (low, high): (i64, i64) = (low.parse().unwrap(), high.parse().unwrap());
+            let cases = [low - 1, low, high, high + 1].map(|n| is_valid(setting, n));
+            assert_eq!(
+                cases,
+                [false, true, true, false],
+                "{}: {range}",
+                setting.name
+            );
+            ranges += 1;
+        }
+        assert_eq!(ranges, 8);
     }
 
     #[test]

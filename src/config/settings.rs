@@ -20,11 +20,17 @@ use crate::domain::screen::ImageSetting;
 use crate::domain::team::AGENTS_MAX;
 use crate::domain::usage::Price;
 use crate::domain::worktree::MergePolicy;
+use crate::model::providers::PROVIDERS;
+use crate::model::window::WINDOW_MIN;
 
 /// The highest value of `max_tokens` that a project may set without approval.
 const PROJECT_TOKENS_MAX: i64 = 32_768;
 /// The highest value of `tool_timeout_s`, in seconds, that a project may set without approval.
 const PROJECT_TOOL_TIMEOUT_MAX: i64 = 3600;
+/// The highest accepted number of tokens. More is a mistake, because no model has a window of this size.
+const TOKENS_MAX: u32 = 100_000_000;
+/// The highest accepted time limit, in seconds: a week.
+const SECONDS_MAX: u64 = 604_800;
 
 /// Whether a value in a project's settings file takes effect.
 #[derive(Debug, Clone, Copy)]
@@ -52,6 +58,8 @@ pub struct Setting {
     pub doc: &'static [&'static str],
     /// The default, as text for the documentation: the value, or what happens if the setting is not set.
     pub default: &'static str,
+    /// Returns the accepted range of a number, such as `1 to 64`; `None` for a setting without a range.
+    pub range: Option<fn() -> String>,
     /// An example value in TOML syntax.
     pub example: &'static str,
     pub in_project: InProject,
@@ -66,7 +74,22 @@ pub struct Section {
     pub settings: &'static [Setting],
 }
 
+/// The type of a setting's value, without the `Option` for a setting that is not set.
+pub trait Optional {
+    type Value;
+}
+
+impl<T> Optional for Option<T> {
+    type Value = T;
+}
+
+/// `default` is a text for the documentation. `value` is a default that the code takes from here, with a method that has
+/// the setting's name. `range` is the lowest and the highest accepted number.
 macro_rules! settings {
+    (@default [$text:literal] []) => { $text };
+    (@default [] [$value:literal]) => { stringify!($value) };
+    (@range) => { None };
+    (@range $low:expr, $high:expr) => { Some(|| format!("{} to {}", $low, $high)) };
     (@option) => { None };
     (@option $alias:literal) => { Some($alias) };
     (@keys) => { &[] };
@@ -75,11 +98,13 @@ macro_rules! settings {
         $(#[doc = $doc:literal])+
         $(#[serde($($serde:tt)*)])?
         $name:ident: $type:ty {
-            default: $default:literal,
+            $(default: $default:literal,)?
+            $(value: $value:literal,)?
             example: $example:literal,
             in_project: $in_project:expr
             $(, alias: $alias:literal)?
             $(, keys: $keys:expr)?
+            $(, range: ($low:expr, $high:expr))?
             $(, check: $check:expr)?
             $(,)?
         }
@@ -108,9 +133,22 @@ macro_rules! settings {
             /// # Errors
             /// Returns a message that names the setting, its value and the accepted values.
             pub(super) fn check(&self) -> Result<(), String> {
-                $($( $( ($check)(&self.$name).map_err(|why: String| format!("{}{why}", stringify!($name)))?; )? )+)+
+                $($(
+                    $( values::check_range(&self.$name, $low, $high).map_err(|why| format!("{}{why}", stringify!($name)))?; )?
+                    $( ($check)(&self.$name).map_err(|why: String| format!("{}{why}", stringify!($name)))?; )?
+                )+)+
+                for provider in PROVIDERS {
+                    provider.check_options(&self.provider_options(provider.name))?;
+                }
                 Ok(())
             }
+
+            $($( $(
+                /// Returns the value of the setting, or its default if it is not set.
+                pub fn $name(&self) -> <$type as Optional>::Value {
+                    self.$name.unwrap_or($value)
+                }
+            )? )+)+
 
             /// Returns the options of the model provider `name`, from the setting of that name, such as `anthropic`.
             /// Empty if the setting is not set.
@@ -130,27 +168,14 @@ macro_rules! settings {
                     name: stringify!($name),
                     alias: settings!(@option $($alias)?),
                     doc: &[$($doc),+],
-                    default: $default,
+                    default: settings!(@default [$($default)?] [$($value)?]),
+                    range: settings!(@range $($low, $high)?),
                     example: $example,
                     in_project: $in_project,
                     keys: settings!(@keys $($keys)?),
                 } ),+ ],
             } ),+
         ];
-    };
-}
-
-/// Expands to a function that checks a number: it must be from `$low` to `$high`, inclusive, or not set. `$what` is the
-/// noun in the error message, such as "a percentage".
-macro_rules! number {
-    ($low:expr, $high:expr, $what:literal) => {
-        |value: &Option<_>| match value {
-            Some(n) if !($low..=$high).contains(n) => Err(format!(
-                " is {n}: give {} from {} to {}",
-                $what, $low, $high
-            )),
-            _ => Ok(()),
-        }
     };
 }
 
@@ -179,26 +204,28 @@ settings! {
             default: "as the server lists it, else by the model's name (shown as `ctx ~41%`), else 100,000",
             example: "32768",
             in_project: InProject::Applies,
+            range: (WINDOW_MIN, u64::from(TOKENS_MAX)),
         }
-        /// How much of the context window a conversation may fill before it is summarised, in percent (10 to 95).
+        /// How much of the context window a conversation may fill before it is summarised, in percent.
         compact_at: Option<u64> {
-            default: "80",
+            value: 80,
             example: "70",
             in_project: InProject::Applies,
-            check: number!(10, 95, "a percentage"),
+            range: (10, 95),
         }
         /// Seconds without data from the model server after which a model call fails.
         model_timeout_s: Option<u64> {
-            default: "300",
+            value: 300,
             example: "600",
             in_project: InProject::Applies,
+            range: (1, SECONDS_MAX),
         }
-        /// Maximum number of concurrent model calls of the whole team (1 to 64).
+        /// Maximum number of concurrent model calls of the whole team.
         calls_max: Option<usize> {
-            default: "4",
+            value: 4,
             example: "2",
             in_project: InProject::Applies,
-            check: number!(1, 64, "a number"),
+            range: (1, 64),
         }
         /// Options of the Anthropic wire format: `key_header` (`x-api-key` or `bearer`), `version`.
         anthropic: ProviderOptions {
@@ -276,12 +303,13 @@ settings! {
         }
         /// Maximum run time of a command, in seconds.
         tool_timeout_s: Option<u64> {
-            default: "120",
+            value: 120,
             example: "600",
             in_project: InProject::AppliesIf {
                 is_harmless: |value| is_between(value, 0, PROJECT_TOOL_TIMEOUT_MAX),
                 effect: "lets commands run for a long time",
             },
+            range: (1, SECONDS_MAX),
         }
     }
     "Approvals" {
@@ -320,25 +348,26 @@ settings! {
         }
         /// Whether each claimed task gets a git worktree of its own.
         worktrees: Option<bool> {
-            default: "true",
+            value: true,
             example: "false",
             in_project: InProject::AppliesIf {
                 is_harmless: |value| value.as_bool() == Some(true),
                 effect: "decides whether each task has its own worktree or all share this directory",
             },
         }
-        /// Maximum number of teammates at the same time (1 to 500).
+        /// Maximum number of teammates at the same time.
         agents_max: Option<usize> {
             default: "8 per CPU core, but at most one per 512 MiB of memory",
             example: "100",
             in_project: InProject::NeedsApproval { effect: "decides how many agents run at the same time" },
-            check: number!(1, AGENTS_MAX, "a number"),
+            range: (1, AGENTS_MAX),
         }
         /// Seconds after which an idle teammate leaves; 0: never.
         idle_timeout_s: Option<u64> {
-            default: "60",
+            value: 60,
             example: "0",
             in_project: InProject::Applies,
+            range: (0, SECONDS_MAX),
         }
     }
     "Limits and prices" {
@@ -359,15 +388,17 @@ settings! {
             default: "unknown, and no cost is shown",
             example: "{ some-model = { input = 3.0, output = 15.0 } }",
             in_project: InProject::NeedsApproval { effect: "sets the prices used for cost estimates" },
+            check: values::check_prices,
         }
         /// Maximum number of tokens in one answer of the model.
         max_tokens: Option<u32> {
-            default: "8192",
+            value: 8192,
             example: "16384",
             in_project: InProject::AppliesIf {
                 is_harmless: |value| is_between(value, 0, PROJECT_TOKENS_MAX),
                 effect: "allows long answers, which cost more",
             },
+            range: (1, TOKENS_MAX),
         }
     }
     "Screen" {
@@ -412,7 +443,7 @@ settings! {
         /// Whether the dashboard handles mouse clicks and scrolling; `false` leaves the mouse to the terminal. The key
         /// `M` toggles it.
         mouse: Option<bool> {
-            default: "true",
+            value: true,
             example: "false",
             in_project: InProject::Applies,
         }

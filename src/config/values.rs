@@ -1,6 +1,7 @@
 //! Types of settings that are more than a word or a number, with the functions that read and check them.
 
 use std::collections::BTreeMap;
+use std::fmt::Display;
 
 use serde::{Deserialize, Deserializer};
 
@@ -8,6 +9,8 @@ use crate::domain::budget::{UsageBudget, UsageBudgets};
 use crate::domain::call_pattern::CallPattern;
 use crate::domain::mcp::TOOL_PREFIX;
 use crate::domain::sandbox::{Network, NetworkRules};
+use crate::domain::text::{clip, one_line};
+use crate::domain::usage::Price;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -91,6 +94,42 @@ pub fn check_folders(folders: &Option<Vec<String>>) -> Result<(), String> {
             return Err(format!(
                 " names '{folder}': give absolute paths, such as \"/srv/data\" or \"~/.cache\""
             ));
+        }
+    }
+    Ok(())
+}
+
+/// Checks that a number is from `low` to `high`, inclusive, or not set.
+#[allow(clippy::ref_option)] // the type of the setting
+pub fn check_range<T: Copy + PartialOrd + Display>(
+    value: &Option<T>,
+    low: T,
+    high: T,
+) -> Result<(), String> {
+    match value {
+        Some(n) if *n < low || *n > high => {
+            Err(format!(" is {n}: give a number from {low} to {high}"))
+        }
+        Some(_) | None => Ok(()),
+    }
+}
+
+/// Checks that each price is 0 or more. A negative price would lower the costs that count towards a budget.
+pub fn check_prices(prices: &BTreeMap<String, Price>) -> Result<(), String> {
+    for (model, price) in prices {
+        let parts = [
+            ("input", Some(price.input)),
+            ("output", Some(price.output)),
+            ("cache_read", price.cache_read),
+            ("cache_write", price.cache_write),
+        ];
+        for (part, dollars) in parts {
+            if let Some(dollars) = dollars.filter(|d| !(d.is_finite() && *d >= 0.0)) {
+                let model = one_line(&clip(model, 80));
+                return Err(format!(
+                    ".{model}.{part} is {dollars}: give the US dollars per million tokens, 0 or more"
+                ));
+            }
         }
     }
     Ok(())

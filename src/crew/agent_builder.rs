@@ -240,6 +240,9 @@ impl AgentBuilder {
         });
         let user_commands = self.user_commands(&spec.name);
         let mailbox = Arc::new(AgentMailbox::new(spec.gate, user_commands));
+        for text in role.iter().flat_map(|r| &r.given) {
+            mailbox.record_given(text.clone());
+        }
         let (handle, control) = AgentHandle::new(Arc::clone(&mailbox), spec.tags, limits);
         let driver = Driver {
             system: (spec.system)(&prompt_context),

@@ -114,8 +114,12 @@ impl CommandHandler for Commands {
                 self.removal.remove(task, confirmed, lead.as_ref()).await
             }
             Command::ShowDiff { task } => self.merges.show_diff(task).await,
-            Command::ShowMemory => {
-                let report = self.teammates.builder.memory().report();
+            Command::ShowMemory { agent } => {
+                let mailbox = self.registry.mailbox_of(&agent);
+                let given = mailbox
+                    .ok_or_else(|| format!("{agent} is not running."))?
+                    .given();
+                let report = self.teammates.builder.memory().report(&agent, given);
                 let event = CrewEvent::MemoryShown(report);
                 self.context.publish(EventKind::Crew(event)).await;
                 Ok(())

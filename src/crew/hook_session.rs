@@ -54,9 +54,14 @@ pub fn start(context: &Arc<CrewContext>, lead: AgentHandle, resumes: bool, model
                 if let Some(why) = &outcome.stop {
                     own.caller.stop_session(why);
                 }
-                for line in context_lines(HookEvent::SessionStart, &outcome) {
-                    let redactor = context.publisher.redactor();
-                    lead.mailbox.note(redactor.text(&line).into_owned());
+                let redactor = context.publisher.redactor();
+                let lines = context_lines(HookEvent::SessionStart, &outcome).into_iter();
+                let lines: Vec<String> = lines
+                    .map(|line| redactor.text(&line).into_owned())
+                    .collect();
+                lead.mailbox.record_session_start(&lines);
+                for line in lines {
+                    lead.mailbox.note(line);
                 }
             }
         }

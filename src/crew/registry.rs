@@ -87,8 +87,13 @@ pub struct AgentRegistry {
     work_starts: AtomicU64,
     /// The highest number of a subagent in this session so far, including the time before a resume.
     subagents_started: AtomicU64,
-    /// The running subagents. Cancelling a subagent's token interrupts it.
-    subagents: Mutex<BTreeMap<Name, CancellationToken>>,
+    subagents: Mutex<BTreeMap<Name, RunningSubagent>>,
+}
+
+struct RunningSubagent {
+    /// Cancelling this token interrupts the subagent.
+    cancel: CancellationToken,
+    mailbox: Arc<AgentMailbox>,
 }
 
 impl AgentRegistry {
@@ -185,8 +190,16 @@ impl AgentRegistry {
         self.subagents_started.store(last, Ordering::SeqCst);
     }
 
-    pub fn add_subagent(&self, name: Name, cancel: CancellationToken) {
-        lock(&self.subagents).insert(name, cancel);
+    pub fn add_subagent(&self, name: Name, cancel: CancellationToken, mailbox: Arc<AgentMailbox>) {
+        lock(&self.subagents).insert(name, RunningSubagent { cancel, mailbox });
+    }
+
+    /// Returns the mailbox of a running agent or subagent.
+    pub fn mailbox_of(&self, name: &Name) -> Option<Arc<AgentMailbox>> {
+        let found = lock(&self.subagents)
+            .get(name)
+            .map(|s| Arc::clone(&s.mailbox));
+        found.or_else(|| Some(self.find(name)?.mailbox))
     }
 
     pub fn remove_subagent(&self, name: &Name) {
@@ -205,7 +218,7 @@ impl AgentRegistry {
     /// Fails if the agent is not running or not in a turn.
     pub fn interrupt(&self, agent: &Name) -> Result<(), String> {
         if let Some(subagent) = lock(&self.subagents).get(agent) {
-            subagent.cancel();
+            subagent.cancel.cancel();
             return Ok(());
         }
         let handle = self
@@ -276,7 +289,7 @@ mod tests {
         let ann = Name::party("ann").unwrap();
         assert!(registry.interrupt(&ann).is_err());
         let (name, cancel) = (Name::subagent(&ann, 1), CancellationToken::new());
-        registry.add_subagent(name.clone(), cancel.clone());
+        registry.add_subagent(name.clone(), cancel.clone(), Arc::default());
         assert_eq!(registry.subagents_of(&ann), 1);
         assert_eq!(registry.interrupt(&name), Ok(()));
         assert!(cancel.is_cancelled());

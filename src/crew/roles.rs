@@ -1,10 +1,12 @@
 //! Reads the roles and gives them to the agents of a crew.
 
-use std::sync::Arc;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
 
-use super::context::CrewContext;
+use super::context::{CrewContext, lock};
 use crate::agent::driver::blocking;
-use crate::domain::role::{AgentRole, RoleCatalog, ToolSelection};
+use crate::domain::memory::{GivenSource, GivenText};
+use crate::domain::role::{AgentRole, ROLES_MAX, RoleCatalog, RoleNotice, ToolSelection};
 use crate::domain::team::Member;
 use crate::domain::text::{clip, head_and_tail, join_names, one_line};
 use crate::protocol::event::NoticeLevel;
@@ -14,6 +16,8 @@ use crate::store::{Roles, Skills};
 const SKILLS_TEXT_MAX: usize = 64 * 1024;
 /// Maximum number of roles that the error about an unknown role name lists.
 const NAMED_MAX: usize = 40;
+/// Maximum number of the notices about one role's file that are published. A further notice says how many are left out.
+const NOTICES_MAX: usize = 5;
 
 /// A role with the text of its skills, as the files were when the agent started.
 #[derive(Debug, Clone)]
@@ -22,6 +26,8 @@ pub struct AppliedRole {
     /// The section of the system prompt with the role's own prompt and the texts of its skills. Empty if there are
     /// none.
     pub text: String,
+    /// The parts of `text`, for the user.
+    pub given: Vec<GivenText>,
 }
 
 /// Reads the role files each time that an agent needs a role.
@@ -29,6 +35,8 @@ pub struct RoleBook {
     context: Arc<CrewContext>,
     roles: Roles,
     skills: Skills,
+    /// The notices about each role's file, by its path, that were published last.
+    published: Mutex<BTreeMap<String, Vec<RoleNotice>>>,
 }
 
 impl RoleBook {
@@ -37,6 +45,7 @@ impl RoleBook {
             context,
             roles,
             skills,
+            published: Mutex::default(),
         }
     }
 
@@ -106,9 +115,45 @@ impl RoleBook {
         (None, vec![ToolSelection::reading()])
     }
 
+    /// Publishes the notices about the file of a role that an agent gets: which of its lines have no effect, or another
+    /// effect than expected. Publishes them again only if they have changed.
+    async fn publish_notices(&self, role: &AgentRole) {
+        {
+            let mut published = lock(&self.published);
+            let earlier = published.get(&role.path);
+            if earlier.map_or(&[][..], Vec::as_slice) == role.notices {
+                return;
+            }
+            if published.len() >= ROLES_MAX {
+                published.clear();
+            }
+            published.insert(role.path.clone(), role.notices.clone());
+        }
+        let (name, path) = (&role.name, &role.path);
+        for notice in role.notices.iter().take(NOTICES_MAX) {
+            let text = format!("Role {name}: {path}:{}: {}", notice.line, notice.text);
+            self.context.notice(NoticeLevel::Warn, text).await;
+        }
+        let more = role.notices.len().saturating_sub(NOTICES_MAX);
+        if more > 0 {
+            let text =
+                format!("Role {name}: {more} more: crewdeck agents show {name} lists all of them.");
+            self.context.notice(NoticeLevel::Warn, text).await;
+        }
+    }
+
     async fn with_skills(&self, role: AgentRole) -> AppliedRole {
+        self.publish_notices(&role).await;
+        let redactor = self.context.publisher.redactor();
+        let mut given = Vec::new();
         let mut parts = Vec::new();
         if !role.prompt.is_empty() {
+            let name = match role.path.as_str() {
+                "" => format!("{} (built in)", role.name),
+                path => format!("{} ({path})", role.name),
+            };
+            let text = redactor.text(&role.prompt);
+            given.push(GivenText::whole(GivenSource::Role, name, &text));
             parts.push(format!(
                 "<role name=\"{}\">\n{}\n</role>",
                 role.name, role.prompt
@@ -138,6 +183,10 @@ impl RoleBook {
             };
             let body = head_and_tail(&skill.body, room);
             room = room.saturating_sub(body.len());
+            given.push(GivenText {
+                size: skill.body.len(),
+                ..GivenText::whole(GivenSource::Skill, &skill.skill.name, &redactor.text(&body))
+            });
             parts.push(format!(
                 "<skill name=\"{}\">\n{body}\n</skill>",
                 skill.skill.name
@@ -146,7 +195,8 @@ impl RoleBook {
         let text = parts.join("\n");
         AppliedRole {
             role,
-            text: self.context.publisher.redactor().text(&text).into_owned(),
+            text: redactor.text(&text).into_owned(),
+            given,
         }
     }
 }

@@ -130,7 +130,9 @@ impl Subagents {
             let _ = handle.control.try_send(Control::Interrupt);
             std::future::pending::<()>().await;
         };
-        self.registry.add_subagent(name.clone(), cancel.clone());
+        let mailbox = Arc::clone(&handle.mailbox);
+        self.registry
+            .add_subagent(name.clone(), cancel.clone(), mailbox);
         let say = TurnInput::Say(vec![Block::text(order.prompt)]);
         let end = tokio::select! {
             end = driver.turn(say, &mut control) => end,

@@ -13,6 +13,7 @@ mod units;
 
 use std::path::PathBuf;
 
+use crate::domain::role::RoleCatalog;
 use crate::domain::timestamp::Timestamp;
 pub use checks::environment::EnvironmentFacts;
 pub use checks::model::{ModelFacts, ModelListing, ModelServer};
@@ -28,6 +29,7 @@ pub struct DoctorContext {
     pub now: Timestamp,
     pub crew: CrewPresence,
     pub settings: SettingsFacts,
+    pub roles: RoleCatalog,
     pub model: ModelFacts,
     pub sandbox: SandboxFacts,
     pub environment: EnvironmentFacts,

@@ -1,7 +1,9 @@
-//! Project memory: the instruction files of a project (AGENTS.md, CLAUDE.md) in the system prompts of agents.
+//! Project memory: the instruction files of a project (AGENTS.md, CLAUDE.md) in the system prompts of agents. Also the
+//! report about all texts that an agent was given.
 
 use serde::{Deserialize, Serialize};
 
+use super::ids::Name;
 use super::text::{clip, head_and_tail};
 
 /// Maximum total size of the texts of all instruction files in a prompt, in bytes. Tags and the markers of cuts are not
@@ -10,6 +12,8 @@ pub const MEMORY_MAX: usize = 32 * 1024;
 /// Maximum number of files in each of the two lists that [`ProjectMemory::report`] returns: files that were read, and
 /// files that were skipped.
 const LISTED_MAX: usize = 64;
+/// Maximum size of a text in a report, in bytes, if it is not a file. Longer texts are cut for the report.
+const SHOWN_MAX: usize = 64 * 1024;
 
 /// An instruction file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -60,13 +64,14 @@ impl ProjectMemory {
         sections.collect::<Vec<_>>().join("\n")
     }
 
-    /// Returns a report for the user: which files are in the prompts of agents, how much of each file, and which files
-    /// were not read.
-    pub fn report(&self) -> MemoryReport {
+    /// Returns a report for the user: what `agent` was given, how much of each file, and which files were not read.
+    /// `others` are the texts that were given only to this agent.
+    pub fn report(&self, agent: &Name, others: Vec<GivenText>) -> MemoryReport {
         let share = self.share();
         let files = self.files.iter().take(LISTED_MAX).map(|file| {
             let size = file.text.trim().len();
-            GivenFile {
+            GivenText {
+                source: GivenSource::File,
                 path: file.path.clone(),
                 size,
                 given: size.min(share),
@@ -75,8 +80,14 @@ impl ProjectMemory {
             }
         });
         let skipped = self.skipped.iter().take(LISTED_MAX);
+        let (mut all, later): (Vec<GivenText>, Vec<GivenText>) = others
+            .into_iter()
+            .partition(|text| text.source.is_in_system_prompt());
+        all.extend(files);
+        all.extend(later);
         MemoryReport {
-            files: files.collect(),
+            agent: Some(agent.clone()),
+            files: all,
             skipped: skipped
                 .map(|(path, why)| (clip(path, 200), why.clone()))
                 .collect(),
@@ -84,30 +95,82 @@ impl ProjectMemory {
     }
 }
 
-/// A report for the user about the project memory: what the prompts of agents contain, and which files were not read.
+/// A report for the user about the texts that an agent was given, and about the files of the project memory that were
+/// not read.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct MemoryReport {
-    /// The files in the order in which agents read them; at most 64.
-    pub files: Vec<GivenFile>,
+    /// The agent that was given the texts. `None` in journals of earlier versions, which report only the files.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<Name>,
+    /// The texts in the order in which the agent reads them; at most 64 files and [`GIVEN_MAX`] other texts.
+    pub files: Vec<GivenText>,
     /// Files that were not read, each with the reason; at most 64.
     pub skipped: Vec<(String, String)>,
 }
 
-/// A file of the project memory, with the part of its text that is in the prompts of agents.
+/// Maximum number of the texts of an agent that are not files of the project memory and are kept for the report.
+pub const GIVEN_MAX: usize = 64;
+
+/// The origin of a text that an agent was given.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum GivenSource {
+    /// A file of the project memory, which all agents are given.
+    #[default]
+    File,
+    /// The prompt of the agent's role.
+    Role,
+    /// A skill that the agent's role names.
+    Skill,
+    /// The instructions of an MCP server.
+    Server,
+    /// The output of hooks.
+    Hook,
+}
+
+impl GivenSource {
+    /// Returns whether the text is in the system prompt. All other texts are in the conversation, and a new
+    /// conversation does not contain them.
+    pub fn is_in_system_prompt(self) -> bool {
+        match self {
+            GivenSource::File | GivenSource::Role | GivenSource::Skill => true,
+            GivenSource::Server | GivenSource::Hook => false,
+        }
+    }
+}
+
+/// A text that an agent was given, such as a file of the project memory with the part of its text that is in the prompts
+/// of agents.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct GivenFile {
-    /// The path relative to the root.
+pub struct GivenText {
+    #[serde(default)]
+    pub source: GivenSource,
+    /// The path of a file relative to the root, or the name of the role, skill, server or hook.
     pub path: String,
-    /// Size of the file's text, in bytes.
+    /// Size of the whole text, in bytes.
     pub size: usize,
-    /// Maximum number of bytes of the file's text that the prompts contain.
+    /// Maximum number of bytes of the text that the agent was given.
     pub given: usize,
     /// The file that imports this one; `None` for AGENTS.md and CLAUDE.md of a directory, which need no import.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub imported_by: Option<String>,
-    /// The text in the prompts of agents. If the file is too long, text in its middle is replaced by a marker that says
-    /// how many bytes are missing.
+    /// The text that the agent was given. If it is too long, text in its middle is replaced by a marker that says how
+    /// many bytes are missing.
     pub text: String,
+}
+
+impl GivenText {
+    /// Creates the entry of a text that the agent was given whole.
+    pub fn whole(source: GivenSource, name: impl Into<String>, text: &str) -> GivenText {
+        GivenText {
+            source,
+            path: name.into(),
+            size: text.len(),
+            given: text.len(),
+            imported_by: None,
+            text: head_and_tail(text, SHOWN_MAX),
+        }
+    }
 }
 
 #[cfg(test)]
@@ -156,8 +219,19 @@ mod tests {
         memory
             .skipped
             .push((".env".into(), "it can hold secrets".into()));
-        let report = memory.report();
-        let file = &report.files[0];
+        let other = |source, name: &str| GivenText::whole(source, name, "Text");
+        let others = vec![
+            other(GivenSource::Server, "git"),
+            other(GivenSource::Role, "auditor"),
+        ];
+        let report = memory.report(&Name::lead(), others);
+        // In the order in which the agent reads them.
+        let sources: Vec<GivenSource> = report.files.iter().map(|text| text.source).collect();
+        assert_eq!(
+            sources,
+            [GivenSource::Role, GivenSource::File, GivenSource::Server]
+        );
+        let file = &report.files[1];
         assert_eq!((file.size, file.given), (32_776, 32_768));
         assert_eq!(file.imported_by.as_deref(), Some("CLAUDE.md"));
         assert!(file.text.contains("bytes cut here"));

@@ -8,8 +8,10 @@ use secrecy::SecretString;
 
 use super::sse::SseEvent;
 use super::{Delta, Model, ModelError, Reply};
+use crate::domain::text::{clip, one_line};
 
-/// Default maximum time without data from the server. It is long, because local models process long prompts slowly.
+/// Default maximum time without data from the server, as in the setting `model_timeout_s`. It is long, because local
+/// models process long prompts slowly.
 pub const READ_TIMEOUT: Duration = Duration::from_secs(300);
 
 /// All that the rest of the program knows about a provider.
@@ -38,6 +40,26 @@ pub struct ProviderSpec {
     pub decoder: fn() -> Box<dyn Decode>,
     /// Creates the client. Sends no request yet. Fails if the address or a header value is invalid.
     pub connect: fn(&ModelServerConfig) -> Result<Arc<dyn Model>, ModelError>,
+}
+
+impl ProviderSpec {
+    /// Checks that each option has one of the values in [`ProviderOption::values`].
+    ///
+    /// # Errors
+    /// Names the first invalid value and the valid ones.
+    pub fn check_options(&self, options: &BTreeMap<String, String>) -> Result<(), String> {
+        for ProviderOption { name, values } in self.options {
+            match options.get(*name) {
+                Some(value) if !values.is_empty() && !values.contains(&value.as_str()) => {
+                    let (provider, known) = (self.name, values.join(" or "));
+                    let value = one_line(&clip(value, 80));
+                    return Err(format!("{provider}.{name} is '{value}': use {known}"));
+                }
+                Some(_) | None => {}
+            }
+        }
+        Ok(())
+    }
 }
 
 /// Two providers are equal if their names are equal.
@@ -115,23 +137,6 @@ impl ModelServerConfig {
 
     pub fn option(&self, name: &str) -> Option<&str> {
         self.options.get(name).map(String::as_str)
-    }
-
-    /// Checks that each option has one of the values in [`ProviderOption::values`].
-    ///
-    /// # Errors
-    /// Names the first invalid value and the valid ones.
-    pub fn check_options(&self) -> Result<(), String> {
-        for ProviderOption { name, values } in self.spec.options {
-            match self.option(name) {
-                Some(value) if !values.is_empty() && !values.contains(&value) => {
-                    let (provider, known) = (self.spec.name, values.join(" or "));
-                    return Err(format!("{provider}.{name} is '{value}': use {known}"));
-                }
-                _ => {}
-            }
-        }
-        Ok(())
     }
 
     /// Creates the client. Sends no request yet.

@@ -111,8 +111,12 @@ pub enum Command {
         #[serde(rename = "told")]
         confirmed: Losses,
     },
-    /// Asks for the project memory that agents were given. Answered by `MemoryShown`.
-    ShowMemory,
+    /// Asks for the texts that an agent was given: project memory, role, instructions of MCP servers, output of hooks.
+    /// Answered by `MemoryShown`.
+    ShowMemory {
+        #[serde(default = "Name::lead")]
+        agent: Name,
+    },
     /// Starts the teammates of a team preset. Answered by `RosterChanged`, and by a `Notice` for each teammate that
     /// cannot start.
     StartTeam { preset: String },

@@ -35,7 +35,7 @@ pub fn text(tool: &Tool, given: &[&Tool], timeout: Duration) -> String {
     tool.text.trim().into()
 }
 
-/// Checks the tool names that the user listed with `--tools`, and returns them.
+/// Checks the tool names that the user listed with `--tools` or in the setting `tools`, and returns them.
 ///
 /// # Errors
 /// Fails if the list is empty or contains an unknown name. For an unknown name, the error is that of [`unknown`].
@@ -51,19 +51,16 @@ pub fn narrow(names: &[String]) -> Result<Vec<String>, String> {
         names.iter().partition(|n| n.starts_with(TOOL_PREFIX));
     for name in servers {
         let shown = one_line(&clip(name, 80));
-        let pattern = CallPattern::parse(name).map_err(|why| format!("--tools: {shown}: {why}"))?;
+        let pattern = CallPattern::parse(name).map_err(|why| format!("{shown}: {why}"))?;
         if pattern.has_arguments() {
             return Err(format!(
-                "--tools: {shown}: a tool cannot be limited to arguments here: name it without them (the setting allow takes them)"
+                "{shown}: a tool cannot be limited to arguments here: name it without them (the setting allow takes them)"
             ));
         }
     }
     match own.into_iter().find(|n| !known.contains(&n.as_str())) {
-        Some(bad) => Err(format!("--tools: {}", unknown(bad, &known))),
-        None if names.is_empty() => Err(format!(
-            "--tools: name at least one of {}",
-            known.join(", ")
-        )),
+        Some(bad) => Err(unknown(bad, &known)),
+        None if names.is_empty() => Err(format!("Name at least one of {}", known.join(", "))),
         None => Ok(names),
     }
 }
@@ -129,18 +126,12 @@ mod tests {
     #[test]
     fn unknown_name_is_rejected_with_closest_match() {
         let error = narrow(&["bash".into(), "read_fiel".into()]).unwrap_err();
-        assert_eq!(
-            error,
-            "--tools: Unknown tool: read_fiel. Did you mean read_file?"
-        );
+        assert_eq!(error, "Unknown tool: read_fiel. Did you mean read_file?");
         assert_eq!(narrow(&[" bash ".into()]).unwrap(), ["bash"]);
         assert_eq!(narrow(&["mcp__s__a*".into()]).unwrap(), ["mcp__s__a*"]);
         for (name, expected) in [
-            ("mcp__s__a b", "--tools: mcp__s__a b: write mcp__SERVER"),
-            (
-                "mcp__s__a(b:c)",
-                "--tools: mcp__s__a(b:c): a tool cannot be limited",
-            ),
+            ("mcp__s__a b", "mcp__s__a b: write mcp__SERVER"),
+            ("mcp__s__a(b:c)", "mcp__s__a(b:c): a tool cannot be limited"),
         ] {
             let error = narrow(&[name.into()]).unwrap_err();
             assert!(error.starts_with(expected), "{error}");

@@ -354,7 +354,18 @@ fn unknown_setting_suggests_the_closest_match() {
     let line = project.expect_refusal(&["run", "hello"]);
     assert!(line.contains("'modle': did you mean 'model'"), "{line}");
     let tools = Project::new().expect_refusal(&["run", "hello", "--tools", "bash,raed_file"]);
-    assert!(tools.contains("Did you mean read_file"), "{tools}");
+    let expected = "--tools: Unknown tool: raed_file. Did you mean read_file";
+    assert!(tools.contains(expected), "{tools}");
+    // The error names the source of the name: here the user's file.
+    project.write(".crewdeck/config.toml", "");
+    project.write(".config/crewdeck/config.toml", "tools = [\"bsh\"]\n");
+    for args in [&["run", "hello"][..], &["doctor"]] {
+        let refusal = project.run(args);
+        let text = refusal.out() + &refusal.err();
+        let expected = "crewdeck/config.toml: tools: Unknown tool: bsh. Did you mean bash?";
+        assert!(text.contains(expected), "{text}");
+        assert!(!text.contains("--tools"), "{text}");
+    }
 }
 
 #[test]

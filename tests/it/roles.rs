@@ -1,6 +1,8 @@
 //! Roles, slash commands and team presets end to end: a corpus of files, `crewdeck agents`, and the requests of agents
 //! with roles.
 
+mod effects;
+
 use std::fmt::Write;
 use std::path::Path;
 
@@ -41,6 +43,10 @@ fn corpus_is_read_as_expected() {
         &corpus("commands"),
         &project.path().join(".claude/commands"),
     );
+    // These two files are made here, because they are no text and too large for the corpus.
+    let agents = project.path().join(".claude/agents");
+    std::fs::write(agents.join("latin-1.md"), b"---\nname: pr\xfcfer\n---\nDo.").unwrap();
+    std::fs::write(agents.join("too-large.md"), "x".repeat(256 * 1024 + 1)).unwrap();
     let mut out = String::new();
     let catalog = Roles::open(project.path(), None, crewdeck::tools::table::names()).read();
     for role in catalog

@@ -42,7 +42,7 @@ fn project_settings_need_approval_from_any_source() {
     );
     // Settings that are not sensitive apply without approval.
     let project = Project::git();
-    project.write(".crewdeck/config.toml", "model = 'm'\nwindow = 5\n");
+    project.write(".crewdeck/config.toml", "model = 'm'\nwindow = 5000\n");
     let line = project.expect_refusal(&["run", "hello", "--provider", "script:gone.yaml"]);
     assert!(line.contains("gone.yaml cannot be read"), "{line}");
 }

@@ -25,8 +25,6 @@ pub use summary_prompt::{SummaryForm, SummaryRequest, question};
 /// The context window, in tokens, that is assumed if neither the settings, nor the server, nor the model's name
 /// determine it.
 pub const WINDOW_ASSUMED: u64 = 100_000;
-/// Default of [`LengthLimit::compact_at`].
-pub const COMPACT_AT: u64 = 80;
 /// Minimum share of the context window, in percent, that replacing old tool results must free. If it would free less,
 /// the conversation is summarised instead.
 const SMALL_WORTH: u64 = 25;
@@ -39,11 +37,12 @@ pub struct LengthLimit {
     pub compact_at: u64,
 }
 
+/// The values before the first turn sets those of the agent.
 impl Default for LengthLimit {
     fn default() -> LengthLimit {
         LengthLimit {
             window: WINDOW_ASSUMED,
-            compact_at: COMPACT_AT,
+            compact_at: 80,
         }
     }
 }

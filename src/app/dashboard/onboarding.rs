@@ -168,7 +168,7 @@ impl Dashboard {
     /// Starts the checks of git and of the model in the background. Called once the crew runs.
     pub(super) fn start_checks(&mut self, blueprint: &Blueprint, probe: Option<Probe>) {
         let is_demo = blueprint.choice == Some(ProviderChoice::Demo);
-        if !is_demo && blueprint.settings.worktrees != Some(false) {
+        if !is_demo && blueprint.settings.worktrees() {
             self.checks.check_git(blueprint.root.clone());
         }
         if let Some(probe) = probe {

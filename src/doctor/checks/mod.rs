@@ -11,6 +11,7 @@ pub mod mail;
 pub mod model;
 pub mod records;
 pub mod requests;
+pub mod roles;
 pub mod sandbox;
 pub mod settings;
 pub mod tasks;
@@ -26,6 +27,7 @@ use crate::store;
 /// the renamed files.
 pub const TABLE: &[fn(&DoctorContext) -> Vec<Finding>] = &[
     settings::run,
+    roles::run,
     model::run,
     git::run,
     terminal::run,

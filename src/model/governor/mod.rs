@@ -21,8 +21,6 @@ use tokio::time::Instant;
 use super::{CallWait, ContextWindow, Delta, Model, ModelError, ModelRequest};
 use call_queue::{Admission, CallNumber, CallQueue};
 
-pub const CALLS_MAX: usize = 4;
-
 /// Wraps a model and sends all its calls through one queue.
 pub struct Governor {
     model: Arc<dyn Model>,

@@ -41,7 +41,7 @@ pub enum CrewEvent {
     ServerShown { server: String, log: String },
     /// What an MCP server offers to the user. Answers [`crate::protocol::Command::ListOffers`].
     OffersListed(ServerOffers),
-    /// The project memory that agents were given. Answers [`crate::protocol::Command::ShowMemory`].
+    /// The texts that an agent was given, such as the project memory. Answers [`crate::protocol::Command::ShowMemory`].
     MemoryShown(MemoryReport),
     /// A background job began or ended. Also answers [`crate::protocol::Command::KillJob`].
     JobChanged { job: Job },

@@ -15,7 +15,7 @@ pub const SLASH: &[(&str, Action, &str)] = &[
     ("/new", Action::NewSession, "start a new session"),
     ("/resume", Action::Sessions, "choose an earlier session and resume it"),
     ("/init", Action::Init, "the lead writes or improves AGENTS.md"),
-    ("/memory", Action::Memory, "show the project memory of agents and the files it comes from"),
+    ("/memory", Action::Memory, "show what an agent was given: project memory, role, instructions"),
     ("/export", Action::Export, "write this conversation to a file: NAME.md or NAME.html"),
     ("/copy", Action::Copy, "copy the last answer, or what is selected"),
     ("/cost", Action::Popup("costs"), "show usage: tokens, cost, budgets, calls"),

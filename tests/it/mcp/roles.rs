@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use super::crew::{results, run};
 use super::server_script;
+use super::turns::{open, wait_for_file};
 use crate::common::project::Project;
 
 const RULES: &str = r"rules:
@@ -126,4 +127,51 @@ fn own_role_needs_no_approval_and_a_taken_name_is_reported() {
         "{}",
         ran.err()
     );
+}
+
+#[test]
+fn list_of_given_texts_names_the_source_of_each_text() {
+    let rules = r"
+  - agent: bob
+    when: go
+    calls: [{ tool: write_file, input: { path: bob.txt, content: x } }]
+  - agent: lead
+    when: begin
+    calls: [{ tool: spawn_teammate, input: { name: bob, role: auditor, prompt: go } }]
+  - say: done
+    times: 0
+";
+    let project = super::crew::project(true, &["--instructions", "Ask for help."], rules);
+    project.write("AGENTS.md", "Use tabs.\n");
+    let role = "---\nname: auditor\ndescription: Audits\n---\nAudit it.\n";
+    project.write(".claude/agents/auditor.md", role);
+    let hook = json!({"type": "command", "command": "echo from the hook"});
+    let hooks = json!({"hooks": {"SessionStart": [{"hooks": [hook]}]}});
+    project.write(".config/crewdeck/hooks.json", &hooks.to_string());
+    let mut screen = open(&project, &["--tool", "auto"]);
+    screen.send("begin\r");
+    wait_for_file(&project.file("bob.txt"));
+
+    let text = screen.send_and_wait_for("/memory\r", "Given to lead");
+    for row in [
+        "AGENTS.md",
+        "instructions of MCP server s",
+        "output of SessionStart hooks",
+    ] {
+        assert!(text.contains(row), "no {row}: {text}");
+    }
+    assert!(!text.contains("role auditor"), "{text}");
+    screen.send_until_gone("\u{1b}", "Given to lead");
+
+    let text = screen.send_and_wait_for("/memory bob\r", "Given to bob");
+    for row in [
+        "role auditor (.claude/agents/auditor.md)",
+        "AGENTS.md",
+        "instructions of MCP server s",
+    ] {
+        assert!(text.contains(row), "no {row}: {text}");
+    }
+    assert!(!text.contains("output of"), "{text}");
+    // The role is the first text of the list.
+    screen.send_and_wait_for("\r", "Audit it.");
 }

@@ -1,10 +1,10 @@
-//! The popup with the project memory that agents were given: a list of files. Enter opens the text of the selected
-//! file.
+//! The popup with the texts that an agent was given: project memory, role, instructions of MCP servers, output of
+//! hooks. Enter opens the selected text.
 
 use ratatui::layout::Rect;
 use ratatui::text::Line;
 
-use crate::domain::memory::{GivenFile, MemoryReport};
+use crate::domain::memory::{GivenSource, GivenText, MemoryReport};
 use crate::domain::text::{escape_control_chars, one_line};
 use crate::ui::app::App;
 use crate::ui::app::effect::Effect;
@@ -16,15 +16,15 @@ use crate::ui::theme::Theme;
 
 const ROWS_MAX: u16 = 16;
 
-/// The content of the list: the files of the project memory.
+/// The content of the list: the texts of one agent.
 #[derive(Debug)]
 pub struct MemoryChoices(MemoryReport);
 
-/// The page with the text of a file of the project memory, as agents were given it.
+/// The page with a text, as the agent was given it.
 #[derive(Debug)]
-pub struct MemoryPage(GivenFile);
+pub struct MemoryPage(GivenText);
 
-/// Opens the list of the files in `report`.
+/// Opens the list of the texts in `report`.
 pub fn open(app: &mut App, report: &MemoryReport) {
     open_once(app, Picker::new(MemoryChoices(report.clone()), 0));
 }
@@ -33,16 +33,21 @@ fn clean(text: &str) -> String {
     one_line(&escape_control_chars(text))
 }
 
-/// Returns the path of a file, followed by the path of the file that imports it, if any.
-fn named(file: &GivenFile) -> String {
-    match &file.imported_by {
-        Some(by) => format!("{} (from {})", clean(&file.path), clean(by)),
-        None => clean(&file.path),
+/// Returns the source of a text. A file is followed by the path of the file that imports it, if any.
+fn named(text: &GivenText) -> String {
+    let path = clean(&text.path);
+    match (text.source, &text.imported_by) {
+        (GivenSource::File, Some(by)) => format!("{path} (from {})", clean(by)),
+        (GivenSource::File, None) => path,
+        (GivenSource::Role, _) => format!("role {path}"),
+        (GivenSource::Skill, _) => format!("skill {path} of the role"),
+        (GivenSource::Server, _) => format!("instructions of MCP server {path}"),
+        (GivenSource::Hook, _) => format!("output of {path} hooks"),
     }
 }
 
-/// Returns the size of a file and how much of it agents are given.
-fn given(file: &GivenFile) -> String {
+/// Returns the size of a text and how much of it the agent was given.
+fn given(file: &GivenText) -> String {
     if file.given < file.size {
         format!("{}, cut to {}", bytes(file.size), bytes(file.given))
     } else {
@@ -51,13 +56,14 @@ fn given(file: &GivenFile) -> String {
 }
 
 impl Choices for MemoryChoices {
-    /// An index into the files that were read, followed by the files that were not read.
+    /// An index into the texts, followed by the files that were not read.
     type Item = usize;
 
-    const TIP: &'static str = "What all agents read about the project, in this order";
+    const TIP: &'static str = "What the agent reads besides messages and results, in this order";
 
     fn title(&self, _app: &App) -> String {
-        "Project memory that all agents share".into()
+        let agent = self.0.agent.as_ref();
+        agent.map_or("Given texts".into(), |agent| format!("Given to {agent}"))
     }
 
     fn rows(&self, _app: &App) -> Vec<PickerRow<usize>> {
@@ -90,7 +96,7 @@ impl Choices for MemoryChoices {
 
     fn none_matches(&self, _app: &App, typed: &str) -> String {
         if typed.is_empty() {
-            "No agent was given project memory. /init writes an AGENTS.md.".into()
+            "There is no project memory. /init writes an AGENTS.md.".into()
         } else {
             "No matches.".into()
         }
@@ -98,7 +104,7 @@ impl Choices for MemoryChoices {
 }
 
 impl Page for MemoryPage {
-    const TIP: &'static str = "A file as agents were given it";
+    const TIP: &'static str = "A text as the agent was given it";
 
     fn title(&self, _app: &App) -> String {
         format!("{} · {}", named(&self.0), given(&self.0))
@@ -127,18 +133,26 @@ mod tests {
     use pretty_assertions::assert_eq;
 
     use super::*;
+    use crate::domain::ids::Name;
     use crate::protocol::{Command, CrewEvent, EventKind};
-    use crate::ui::fixture::{apply_events, memory, picture, press, started, top_popup};
+    use crate::ui::fixture::{
+        apply_events, busy, memory, name, picture, press, started, top_popup,
+    };
 
     #[test]
     fn list_shows_what_was_given_and_enter_opens_the_text() {
         let mut state = started(120, 35);
         let sent = press(&mut state, "\"/memory\" enter");
-        assert_eq!(sent, [Effect::Command(Command::ShowMemory)]);
+        let agent = Name::lead();
+        assert_eq!(sent, [Effect::Command(Command::ShowMemory { agent })]);
         let event = EventKind::Crew(CrewEvent::MemoryShown(memory()));
         apply_events(&mut state, vec![event.clone()]);
         let shown = picture(&state);
         for part in [
+            "Given to bob",
+            "role auditor (.claude/agents/auditor.md)",
+            "instructions of MCP server git",
+            "output of SessionStart hooks",
             "CLAUDE.md",
             "812 B, whole",
             "39 KiB, cut to 31 KiB",
@@ -147,7 +161,7 @@ mod tests {
         ] {
             assert!(shown.contains(part), "no {part}:\n{shown}");
         }
-        press(&mut state, "down enter");
+        press(&mut state, "down down enter");
         let shown = picture(&state);
         assert!(shown.contains("Run `make` first.␛[2J"), "{shown}");
         // Closing the text of a file leads back to the list. A file that was not read has no text to open.
@@ -158,5 +172,15 @@ mod tests {
         apply_events(&mut state, vec![event.clone(), event]);
         press(&mut state, "esc");
         assert_eq!(top_popup(&state), "", "it is open once");
+    }
+    #[test]
+    fn memory_of_another_agent_is_asked_for_by_its_name() {
+        let mut state = busy(120, 35);
+        let sent = press(&mut state, "\"/memory @Alice\" enter");
+        let agent = name("alice");
+        assert_eq!(sent, [Effect::Command(Command::ShowMemory { agent })]);
+        assert_eq!(press(&mut state, "\"/memory zzz\" enter"), []);
+        let said = state.status.as_ref().map(|message| message.text.as_str());
+        assert_eq!(said, Some("There is no agent zzz."));
     }
 }

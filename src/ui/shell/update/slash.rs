@@ -2,6 +2,7 @@
 
 use crate::domain::ids::Name;
 use crate::domain::slash_command;
+use crate::domain::text::clip;
 use crate::protocol::Command;
 use crate::protocol::event::SessionInfo;
 use crate::ui::app::effect::Effect;
@@ -99,6 +100,7 @@ fn takes_text(action: Action) -> bool {
         action,
         Action::Compact
             | Action::Export
+            | Action::Memory
             | Action::Models
             | Action::Sessions
             | Action::Focus(Pane::Team)
@@ -137,7 +139,7 @@ pub fn act(app: &mut App, action: Action, argument: &str, out: &mut Vec<Effect>)
         Action::Sessions if argument.is_empty() => sessions::open(app, out),
         Action::Sessions => start_session::start(app, Some(argument.into()), out),
         Action::Init => init(app, out),
-        Action::Memory => out.push(Effect::Command(Command::ShowMemory)),
+        Action::Memory => show_memory(app, argument, out),
         Action::Focus(Pane::Team) => {
             let preset = argument.to_string();
             out.push(Effect::Command(Command::StartTeam { preset }));
@@ -182,6 +184,22 @@ fn clear(app: &mut App, out: &mut Vec<Effect>) {
         open_popup(app, Confirmation(ClearConversation(agent)));
     } else {
         out.push(Effect::Command(Command::Clear { agent }));
+    }
+}
+
+/// Asks for the texts that the agent called `name` was given. If `name` is empty, this is the shown agent.
+fn show_memory(app: &mut App, name: &str, out: &mut Vec<Effect>) {
+    let agent = match name.trim_start_matches('@') {
+        "" => Some(app.shown.clone()),
+        name => {
+            let mut known = app.model.agents.all();
+            let found = known.find(|(known, _)| known.as_str().eq_ignore_ascii_case(name));
+            found.map(|(known, _)| known.clone())
+        }
+    };
+    match agent {
+        Some(agent) => out.push(Effect::Command(Command::ShowMemory { agent })),
+        None => app.warn(format!("There is no agent {}.", clip(name, 40))),
     }
 }
 

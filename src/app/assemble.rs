@@ -10,8 +10,10 @@ use anyhow::{Result, anyhow, bail};
 use super::journal::JournalWriter;
 use super::lock::{self, CrewLock, FreedLock, Holder, LockAttempt};
 use super::model_setup::{self, Probe, connect_model, name_of_model};
-use super::{demo, jitter, new_id, now, resume, root, secrets, settings, supervisor, team_size};
-use crate::agent::compact::COMPACT_AT;
+use super::{
+    demo, describe_error, jitter, new_id, now, resume, root, secrets, settings, supervisor,
+    team_size,
+};
 use crate::agent::driver::ModelConfig;
 use crate::cli::GlobalOptions;
 use crate::config::extensions::{Extensions, ListedState};

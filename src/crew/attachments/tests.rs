@@ -235,7 +235,7 @@ fn jpeg_quality_is_lowered_until_the_image_fits() {
         super::image::as_jpeg(&picture, least - 1).unwrap_err(),
         format!(
             "it is larger than {} even when scaled down",
-            bytes(least as u64 - 1)
+            super::content::bytes(least as u64 - 1)
         )
     );
 }

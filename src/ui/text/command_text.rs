@@ -32,7 +32,7 @@ pub struct RenderedCommand {
 }
 
 /// Renders the body of a request. The command starts at the first line that begins with `$ `. Only comments in the
-/// command are folded, and only up to the first quote or construct of [`OPENINGS`], because a `#` after it may be part
+/// command are folded, and only up to the first quote or construct of `OPENINGS`, because a `#` after it may be part
 /// of the command.
 pub fn render_command(text: &str) -> RenderedCommand {
     let mut out = RenderedCommand {

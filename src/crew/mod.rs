@@ -47,6 +47,8 @@ mod lead;
 mod lead_inbox;
 mod merge_report;
 mod merge_service;
+#[cfg(test)]
+mod merge_tests;
 mod message_delivery;
 mod models;
 mod offers;

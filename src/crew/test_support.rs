@@ -14,10 +14,12 @@ use tokio_util::task::TaskTracker;
 use super::approvers::Approvers;
 use super::board_followup::BoardFollowup;
 use super::board_view::{BoardObserver, BoardView};
+use super::branch_status::BranchStatus;
 use super::context::CrewContext;
 use super::decision_followup::DecisionFollowup;
 use super::file_errors::FileErrors;
 use super::lead_inbox::LeadInbox;
+use super::merge_service::MergeService;
 use super::message_delivery::MessageDelivery;
 use super::models::ModelSwitch;
 use super::registry::{AgentHandle, AgentRegistry};
@@ -31,6 +33,7 @@ use crate::domain::ids::{Name, TaskId};
 use crate::domain::request::Approver;
 use crate::domain::timestamp::Timestamp;
 use crate::domain::usage::Price;
+use crate::domain::worktree::MergePolicy;
 use crate::model::{Delta, Model, ModelError, ModelRequest};
 use crate::protocol::EventReceiver;
 use crate::protocol::bus::bus;
@@ -130,6 +133,24 @@ impl TestCrew {
             Board::open(self.dir.path()),
             TaskGraph::default(),
             observer,
+        ))
+    }
+
+    /// Returns the merge service; without `worktrees`, that of a crew in which worktrees are not in use.
+    pub fn merges(
+        &self,
+        board: &Arc<BoardView>,
+        worktrees: Option<Worktrees>,
+    ) -> Arc<MergeService> {
+        let (context, errors) = (self.context.clone(), self.errors.clone());
+        let branches = BranchStatus::new(context.clone(), errors, board.clone(), worktrees.clone());
+        Arc::new(MergeService::new(
+            context,
+            board.clone(),
+            Arc::new(branches),
+            self.lead.clone(),
+            worktrees,
+            MergePolicy::Asked,
         ))
     }
 

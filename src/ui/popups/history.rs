@@ -10,7 +10,7 @@ use crate::ui::app::popup::{Next, open_once};
 use crate::ui::keymap::Context;
 use crate::ui::keymap::pane::Focus;
 use crate::ui::popups::picker::{Choices, Picker, PickerRow, low_area};
-use crate::ui::text::fuzzy::FuzzyMatch;
+use crate::ui::text::fuzzy::{FuzzyMatch, TextSearch};
 
 const ROWS_MAX: u16 = 12;
 
@@ -43,7 +43,7 @@ impl Choices for HistoryChoices {
 
     /// Returns a function that finds `typed` as a substring, without fuzzy matching. All matches get the same score, so that the newest message
     /// stays first.
-    fn search(&self, typed: &str) -> Box<dyn FnMut(&str) -> Option<FuzzyMatch>> {
+    fn search(&self, typed: &str) -> TextSearch {
         let lower = |text: &str| -> Vec<char> {
             let lower = |c: char| c.to_lowercase().next().unwrap_or(c);
             text.chars().map(lower).collect()

@@ -19,6 +19,9 @@ pub struct FuzzyMatch {
     pub positions: Vec<usize>,
 }
 
+/// A function that matches the texts of a list one after another.
+pub type TextSearch = Box<dyn FnMut(&str) -> Option<FuzzyMatch>>;
+
 /// A pattern that is matched against the texts of a list. Creating it allocates the memory of all its matches.
 pub struct FuzzyPattern {
     pattern: Pattern,

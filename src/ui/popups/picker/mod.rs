@@ -15,7 +15,7 @@ use crate::ui::app::effect::Effect;
 use crate::ui::app::popup::{Next, Popup, Targets, TextCursor, TextInput};
 pub use crate::ui::frame::pick::PickerRow;
 use crate::ui::keymap::{Action, Context};
-use crate::ui::text::fuzzy::{FuzzyMatch, FuzzyPattern};
+use crate::ui::text::fuzzy::{FuzzyPattern, TextSearch};
 use crate::ui::theme::Theme;
 use crate::ui::widgets::area::{PopupListLayout, centered, inside, whole_or};
 use crate::ui::widgets::line_input::LineInput;
@@ -47,7 +47,7 @@ pub trait Choices: Debug + 'static {
 
     /// Returns the function that matches the texts of rows against the search text `typed`. Rows with a higher score are
     /// shown first; rows with equal scores keep their order.
-    fn search(&self, typed: &str) -> Box<dyn FnMut(&str) -> Option<FuzzyMatch>> {
+    fn search(&self, typed: &str) -> TextSearch {
         let mut pattern = FuzzyPattern::new(typed);
         Box::new(move |text| pattern.find(text))
     }

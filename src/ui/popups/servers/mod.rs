@@ -151,12 +151,8 @@ mod tests {
             ("enter", sent("git", ServerAction::Show)),
             ("r", sent("git", ServerAction::Restart)),
             ("d", sent("git", ServerAction::Disable)),
-            // The server needs no login.
-            ("L", vec![]),
             ("j L", sent("docs", ServerAction::LogIn)),
             ("j r", sent("memory", ServerAction::Restart)),
-            // A program has no login, although it has failed.
-            ("L", vec![]),
             ("G d", sent("web", ServerAction::Disable)),
             ("g o", sent("git", ServerAction::Show)),
         ] {

@@ -132,8 +132,8 @@ impl Extensions {
         }
         let blocking = match waiting.iter().filter(|item| item.change.is_some()).count() {
             0 => String::new(),
-            1 => "; 1 hook was approved earlier and has changed or is missing, so it blocks what it guards".into(),
-            n => format!("; {n} hooks were approved earlier and have changed or are missing, so they block what they guard"),
+            1 => "; 1 approved hook has changed or is gone and blocks".into(),
+            n => format!("; {n} approved hooks have changed or are gone and block"),
         };
         let how = match (parts.len(), waiting.len()) {
             (0, _) => return None,

@@ -325,7 +325,7 @@ fn approved_hook_that_changed_between_sessions_blocks() {
         changed
             .waiting_notice()
             .unwrap()
-            .contains("1 hook was approved earlier and has changed"),
+            .contains("1 approved hook has changed or is gone and blocks"),
         "{:?}",
         changed.waiting_notice()
     );

@@ -65,6 +65,7 @@ fn keys_move_the_focus() {
 fn keys_send_commands_to_crew() {
     let shutdown = |who: &str| Effect::Command(Command::AskShutdown { member: name(who) });
     let models = || Effect::Command(Command::ListModels);
+    let team = |preset| Effect::Command(Command::StartTeam { preset });
     let nudge = |who: &str| Effect::Command(Command::Nudge { member: name(who) });
     let yes = Verdict::Approve;
     let no = Verdict::Reject;
@@ -145,13 +146,7 @@ fn keys_send_commands_to_crew() {
             })],
         ),
         ("\"/model\" enter", vec![models()]),
-        (
-            "\"/team web\" enter",
-            vec![Effect::Command(Command::StartTeam {
-                preset: "web".into(),
-            })],
-        ),
-        ("\"/team\" enter", vec![]),
+        ("\"/team web\" enter", vec![team("web".into())]),
         (
             "esc 1 alt+m \"gpt-x\" enter",
             vec![

@@ -70,7 +70,7 @@ fn open(project: &Project, more: &[&str]) -> Screen {
 /// Continues without what waits for approval.
 fn open_without(project: &Project, more: &[&str]) -> Screen {
     let mut screen = open(project, more);
-    screen.wait_for("continue without it this time");
+    screen.wait_for("continue without");
     // A page that has just appeared ignores keys.
     std::thread::sleep(crewdeck::ui::SETTLE * 2);
     screen.send("w");

@@ -199,7 +199,7 @@ fn edited_hook_blocks_in_later_sessions_until_the_user_decides() {
                 && result.contains("has changed since its approval, so it does not run"),
             "{more:?}: {result}"
         );
-        let told = "1 hook was approved earlier and has changed or is missing, so it blocks what it guards";
+        let told = "1 approved hook has changed or is gone and blocks";
         assert!(err.contains(told), "{err}");
     }
     project.write("tools/guard.txt", script);

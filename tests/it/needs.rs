@@ -452,7 +452,7 @@ fn filler_in_a_permission_is_folded_and_marked() {
             && t.contains("more characters of a comment")
     });
     screen.send_and_wait_for(ALT_W, "a approve");
-    screen.send_and_wait_for("a", "characters of comments are folded");
+    screen.send_and_wait_for("a", "characters of the command's comments are hidden");
     assert_eq!(requests(home.path())[0][1], "pending");
     // A double press counts as one key; a later press is the answer.
     let until = std::time::Instant::now() + std::time::Duration::from_secs(30);

@@ -84,7 +84,7 @@ fn errors_name_the_line_and_the_fix() {
         ("---\nname: 'a\n---\nDo", "line 3: "),
         (
             "\n---\nname: a/b\n---\nDo",
-            "line 3: \"a/b\" is not a valid name: set name: to 1 to 64 letters",
+            "line 3: \"a/b\" is not a valid name: set `name` to 1 to 64 letters",
         ),
         ("---\ndescription: x\nname: ../../etc\n---\nDo", "line 3: "),
         (
@@ -116,7 +116,7 @@ fn errors_name_the_line_and_the_fix() {
     }
     let why = SkillFile::parse("Do", "-odd-").unwrap_err().to_string();
     assert!(
-        why.starts_with("line 1: \"-odd-\" is not a valid name: set name: "),
+        why.starts_with("line 1: \"-odd-\" is not a valid name: set `name` "),
         "{why}"
     );
 }

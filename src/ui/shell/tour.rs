@@ -221,7 +221,7 @@ fn stage(state: &UiState) -> String {
             }
             Focus::Pane(_) => {
                 let compose = app.prefs.keymap.key(Context::Panes, Action::Compose);
-                format!("The lead is idle: {compose} writes to it")
+                format!("The lead is idle: press {compose} to write to it")
             }
         };
     }

@@ -54,7 +54,7 @@ fn truncated_permission_needs_second_press() {
     let mut state = waiting(160, 45, vec![asked.clone()]);
     assert_eq!(press(&mut state, "alt+w end a"), []);
     let text = picture(&state);
-    assert!(text.contains("bytes in the middle are cut"), "{text}");
+    assert!(text.contains("bytes in the middle are hidden"), "{text}");
     let yes = decision(&asked, Verdict::Approve, "");
     assert_eq!(press(&mut state, "a"), [yes]);
 }
@@ -77,14 +77,20 @@ fn double_press_keeps_notice_of_folded_text() {
         let at = crate::domain::timestamp::Timestamp(now.0 + after);
         assert_eq!(update(&mut state, Msg::Key(key, at)), []);
         let text = picture(&state);
-        assert!(text.contains("of comments are folded"), "{text}");
+        assert!(
+            text.contains("of the command's comments are hidden"),
+            "{text}"
+        );
         assert!(!text.contains("request from"), "{text}");
     }
     let yes = decision(&asked, Verdict::Approve, "");
     assert_eq!(press(&mut state, "a"), [yes]);
     // The warning about folded comments is gone, because it asked for this key press.
     let text = picture(&state);
-    assert!(!text.contains("of comments are folded"), "{text}");
+    assert!(
+        !text.contains("of the command's comments are hidden"),
+        "{text}"
+    );
 }
 
 #[test]

@@ -47,7 +47,7 @@ pub fn send(app: &mut App, out: &mut Vec<Effect>) -> Option<Action> {
     if app.onboarding_page().map(|p| p.severity) == Some(PageSeverity::Missing) {
         let keys = onboarding::keys_line(app);
         app.say_while(
-            format!("No crew is running yet, so your text was not sent; it stays in the composer. {keys}"),
+            format!("No crew is running yet, so your text stays in the composer. {keys}"),
             |app| app.onboarding_page().map(|p| p.severity) == Some(PageSeverity::Missing),
         );
         return None;

@@ -57,7 +57,7 @@ impl Signals {
 }
 
 /// Reports the loss of the terminal. The kernel sends SIGHUP only to the session that the terminal controls: a crewdeck
-/// that was started in a session of its own gets none, and the key reader would then read the end of input for ever.
+/// that was started in a session of its own gets none, and the key reader would then read the end of input forever.
 struct Terminal(Option<AsyncFd<OwnedFd>>);
 
 impl Terminal {

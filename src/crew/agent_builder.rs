@@ -190,6 +190,13 @@ impl AgentBuilder {
         agent.parent().is_none().then(|| Arc::new(queue()))
     }
 
+    /// Returns the definitions of `tools` for the model.
+    fn tool_specs(&self, tools: &[&'static Tool]) -> Vec<ToolSpec> {
+        let text = |tool| table::text(tool, tools, self.settings.tool_timeout);
+        let spec = |tool: &&'static Tool| ToolSpec::new(tool.name, text(tool), &(tool.schema)());
+        tools.iter().map(spec).collect()
+    }
+
     /// Builds an agent. When the agent calls tools, these call the crew through `host`.
     pub fn build(&self, spec: AgentSpec<'_>, host: Arc<dyn Host>) -> Agent {
         let hooks = self.hooks_of(&spec);
@@ -221,17 +228,7 @@ impl AgentBuilder {
             .filter(|t| matches!(t.access, Access::Read | Access::Delegate))
             .map(|t| t.name.into())
             .collect();
-        let specs: Vec<ToolSpec> = tools
-            .iter()
-            .map(|t| {
-                ToolSpec::new(
-                    t.name,
-                    table::text(t, &tools, self.settings.tool_timeout),
-                    &(t.schema)(),
-                )
-            })
-            .collect();
-        let specs = Arc::new(specs);
+        let specs = Arc::new(self.tool_specs(&tools));
         let servers = host.servers().and_then(|servers| {
             let only = self.settings.tools.as_deref();
             let owner = role.map(|r| r.role.name.as_str());

@@ -350,10 +350,13 @@ fn text_typed_in_the_composer_answers_the_question() {
 ";
     let mut screen = start_scripted(home.path(), rules, &[]);
     screen.send("ask me\r");
-    screen.wait("the composer shows what Enter does", |t| {
-        t.contains(" answer to lead: Which colour?") && t.contains("1 red · 2 green")
+    screen.wait("the question with its choices above the composer", |t| {
+        t.contains(" answer to lead ") && t.contains("  Which colour?") && t.contains("  2  green")
     });
-    screen.send_and_wait_for("2\r", " answer to lead: How green?");
+    screen.send("2\r");
+    screen.wait("the second question", |t| {
+        t.contains(" answer to lead ") && t.contains("  How green?")
+    });
     // With the lead's name it is a message, and the question stays open.
     screen.send_and_wait_for(
         "@lead one moment\r",

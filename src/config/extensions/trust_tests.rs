@@ -354,7 +354,7 @@ fn approved_hook_that_changed_between_sessions_blocks() {
     );
     for gone in ["{}", r#"{"disableAllHooks": true}"#, "{not json"] {
         files.write(".crewdeck/hooks.json", gone);
-        assert_eq!(states(), [blocking.clone()], "{gone}");
+        assert_eq!(states(), std::slice::from_ref(&blocking), "{gone}");
     }
     fs::remove_file(files.root.path().join(".crewdeck/hooks.json")).unwrap();
     assert_eq!(states(), [blocking]);

@@ -59,7 +59,7 @@ mod tests {
 
     fn role(name: &str, lines: &str, source: RoleSource) -> AgentRole {
         let text = format!("---\nname: {name}\ndescription: x\n{lines}\n---\nDo it.");
-        let file = RoleFile::parse(&text, name, &crate::tools::table::names()).unwrap();
+        let file = RoleFile::parse(&text, name, &["bash"]).unwrap();
         file.into_role(source, format!("agents/{name}.md"))
     }
 

@@ -3,6 +3,7 @@
 
 pub(in crate::ui) mod ages;
 pub(in crate::ui) mod contexts;
+pub(in crate::ui) mod demo_step;
 pub(in crate::ui) mod hints;
 pub(in crate::ui) mod hit_test;
 pub(in crate::ui) mod layout;

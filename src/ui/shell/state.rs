@@ -16,8 +16,8 @@ use crate::ui::model::requests::RequestBook;
 use crate::ui::notifier::Notifier;
 use crate::ui::panes::Panes;
 use crate::ui::panes::feature::{PaneFeature, SelectedItem};
+use crate::ui::shell::demo_step::DemoStep;
 use crate::ui::shell::peek::Peek;
-use crate::ui::shell::tour::DemoStep;
 
 #[derive(Debug)]
 pub struct UiState {

@@ -14,6 +14,7 @@ use crate::ui::keys;
 use crate::ui::model::CrewModel;
 use crate::ui::model::board::{branches, index};
 use crate::ui::panes::board::view_state::Shape;
+use crate::ui::shell::demo_step::DemoStep;
 use crate::ui::shell::state::UiState;
 use crate::ui::text::width;
 
@@ -26,16 +27,6 @@ const NAME_MAX: usize = 16;
 const MARGIN: usize = 11;
 
 pub const MARK: &str = " ▸ ";
-
-/// What a tip tells the user to do while the team works. The tips are shown one after the other, each until the user has
-/// followed it, however long the user reads.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum DemoStep {
-    WatchTeammate,
-    ChangeBoard,
-    ReadMessages,
-    OpenLog,
-}
 
 /// Records what the user looks at now, so that the tips about it are not shown again.
 pub fn record_followed(state: &mut UiState) {

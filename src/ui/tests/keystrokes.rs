@@ -67,19 +67,14 @@ fn keys_send_commands_to_crew() {
     let models = || Effect::Command(Command::ListModels);
     let team = |preset| Effect::Command(Command::StartTeam { preset });
     let nudge = |who: &str| Effect::Command(Command::Nudge { member: name(who) });
+    let two_lines = || vec![prompt("lead", "one\ntwo")];
     let yes = Verdict::Approve;
     let no = Verdict::Reject;
     let by = |verdict, comment| decision("r1", RequestKind::Plan, "bob", verdict, comment);
     let cases: Vec<(&str, Vec<Effect>)> = vec![
         ("\"do it\" enter", vec![prompt("lead", "do it")]),
-        (
-            "\"one\" ctrl+j \"two\" enter",
-            vec![prompt("lead", "one\ntwo")],
-        ),
-        (
-            "\"one\" alt+enter \"two\" enter",
-            vec![prompt("lead", "one\ntwo")],
-        ),
+        ("\"one\" ctrl+j \"two\" enter", two_lines()),
+        ("\"one\" alt+enter \"two\" enter", two_lines()),
         ("\"  \" enter", vec![]),
         ("\"@BOB, look\" enter", vec![prompt("bob", "look")]),
         ("\"@lead look\" enter", vec![prompt("lead", "look")]),
@@ -416,11 +411,8 @@ fn status_message_leaves_hints_and_clears_on_key_once_read() {
     let mut state = busy(160, 45);
     press(&mut state, "esc y");
     let last = |state: &UiState| {
-        picture(state)
-            .lines()
-            .last()
-            .unwrap_or_default()
-            .to_string()
+        let shown = picture(state);
+        shown.lines().last().unwrap_or_default().to_string()
     };
     let line = last(&state);
     assert!(line.contains("Copied") && line.contains("? help"), "{line}");
@@ -444,9 +436,8 @@ fn filter_of_an_empty_pane_does_not_overlap_its_placeholder() {
             let mut state = started(80, 24);
             press(&mut state, &format!("{keys}{typed}"));
             let drawn = picture(&state);
-            let row = drawn
-                .lines()
-                .find(|line| line.contains(" / ") || line.contains("│/ "));
+            let is_filter = |line: &&str| line.contains(" / ") || line.contains("│/ ");
+            let row = drawn.lines().find(is_filter);
             let row = row.unwrap_or_else(|| panic!("{pane}: no filter in {drawn}"));
             assert!(!row.contains("yet"), "{pane}: {row}");
         }

@@ -385,8 +385,16 @@ mod tests {
                 assert_eq!(settings.provider_options(spec.name)[name], *value);
             }
         }
+    }
+
+    #[test]
+    fn documented_defaults_are_those_of_the_code() {
         let documented = Settings::default().model_timeout();
         assert_eq!(documented, crate::model::provider::READ_TIMEOUT);
+        let mut settings = config::SECTIONS.iter().flat_map(|s| s.settings);
+        let window = settings.find(|setting| setting.name == "window").unwrap();
+        assert!(window.default.ends_with("else 100,000"));
+        assert_eq!(crate::agent::compact::WINDOW_ASSUMED, 100_000);
     }
 
     #[test]

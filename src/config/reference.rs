@@ -54,7 +54,9 @@ mod tests {
 
     use super::*;
     use crate::config::Settings;
-    use crate::config::settings::all;
+    use crate::config::settings::{all, find};
+    use crate::domain::sandbox::CommandLimits;
+    use crate::domain::team::default_agents_max;
 
     const BEGIN: &str = "<!-- The tables below are written by `UPDATE_DOCS=1 cargo test --lib config::reference`. -->\n\n";
     const END: &str = "<!-- End of the tables. -->";
@@ -106,6 +108,52 @@ mod tests {
             ..Settings::default()
         };
         assert_eq!(documented.unwrap(), effective);
+    }
+
+    #[test]
+    fn documented_defaults_of_the_machine_are_those_of_the_code() {
+        for (name, documented) in [
+            (
+                "agents_max",
+                "8 per CPU core, but at most one per 512 MiB of memory and at least 4",
+            ),
+            ("processes_max", "256 per CPU core (512 to 4096)"),
+            (
+                "memory_max_mb",
+                "half of the machine's memory, at least 512 MiB",
+            ),
+        ] {
+            assert_eq!(find(name).unwrap().default, documented);
+        }
+        let agents = |cores, mib| default_agents_max(cores, Some(mib));
+        assert_eq!(
+            [agents(2, 1 << 20), agents(2, 512 * 10), agents(2, 512)],
+            [16, 10, 4]
+        );
+        let limits = |cores, mib| {
+            let limits = CommandLimits::new(None, None, cores, Some(mib));
+            (limits.processes.unwrap(), limits.memory_mb.unwrap())
+        };
+        assert_eq!(
+            [limits(1, 600), limits(4, 4096), limits(64, 4096)],
+            [(512, 512), (1024, 2048), (4096, 2048)]
+        );
+    }
+
+    #[test]
+    fn documented_limits_for_projects_are_those_of_the_check() {
+        let page = include_str!("../../docs/settings.md").replace('\n', " ");
+        for (name, highest, documented) in [
+            ("max_tokens", 32_768, "`max_tokens` up to 32,768"),
+            ("tool_timeout_s", 3600, "`tool_timeout_s` up to 3600"),
+        ] {
+            let InProject::AppliesIf { is_harmless, .. } = find(name).unwrap().in_project else {
+                panic!("{name}")
+            };
+            let is_harmless = |n: i64| is_harmless(&toml::Value::Integer(n));
+            assert!(is_harmless(highest) && !is_harmless(highest + 1), "{name}");
+            assert!(page.contains(documented), "{name}");
+        }
     }
 
     #[test]

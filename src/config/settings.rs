@@ -294,7 +294,7 @@ settings! {
         }
         /// Maximum memory of one command, in MiB; 0: no limit.
         memory_max_mb: Option<u64> {
-            default: "half of the machine's memory",
+            default: "half of the machine's memory, at least 512 MiB",
             example: "8192",
             in_project: InProject::NeedsApproval { effect: "changes how much memory a command may use" },
         }
@@ -354,7 +354,7 @@ settings! {
         }
         /// Maximum number of teammates at the same time.
         agents_max: Option<usize> {
-            default: "8 per CPU core, but at most one per 512 MiB of memory",
+            default: "8 per CPU core, but at most one per 512 MiB of memory and at least 4",
             example: "100",
             in_project: InProject::NeedsApproval { effect: "decides how many agents run at the same time" },
             range: (1, AGENTS_MAX),

@@ -268,9 +268,12 @@ impl Server {
             | ServerState::NeedsLogin
             | ServerState::Failed { .. } => true,
         };
-        // If the time is over, the current state is returned.
-        let _ = tokio::time::timeout(within, state.wait_for(is_settled)).await;
-        self.state()
+        // By now, another agent may have started the server again: what counts is the state that ended the wait. If the
+        // time is over, it is the current state.
+        match tokio::time::timeout(within, state.wait_for(is_settled)).await {
+            Ok(Ok(settled)) => settled.clone(),
+            Ok(Err(_)) | Err(_) => self.state(),
+        }
     }
 
     /// Runs the server and restarts it after crashes, until it is ended, fails, or waits for an approval or a login.

@@ -2,12 +2,13 @@
 //! removed.
 
 use std::process::{Child, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
 use crate::common::project::{Project, RunResult, git};
 use crate::common::pty::Screen;
+use crate::common::wait::wait_until;
 
 /// Creates a repository with one commit and a script as the model, so that the model check passes.
 fn repository() -> Project {
@@ -42,15 +43,6 @@ fn problem_lines(findings: &[Value]) -> Vec<String> {
         )
     };
     findings.iter().filter(is_problem).map(line).collect()
-}
-
-/// Waits until `is_so` returns true; panics after 30 s. `what` describes the condition in the panic message.
-fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
-    let until = Instant::now() + Duration::from_secs(30);
-    while !is_so() {
-        assert!(Instant::now() < until, "timed out: {what}");
-        std::thread::sleep(Duration::from_millis(20));
-    }
 }
 
 /// Starts a crew and kills it when alice works on a task and bob's plan waits for approval.

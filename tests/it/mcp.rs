@@ -145,24 +145,18 @@ pub fn starts(pids: &Path) -> usize {
     text.lines().count()
 }
 
-/// Waits until no process has the folder `dir` in its command line, and fails after 60 s.
+/// Waits until no process has the folder `dir` in its command line.
 pub fn wait_until_none_uses(dir: &Path) {
-    let until = Instant::now() + Duration::from_secs(60);
     let name = dir.to_str().unwrap();
     let is_left = |pid: &String| {
         std::fs::read(format!("/proc/{pid}/cmdline"))
             .is_ok_and(|line| String::from_utf8_lossy(&line).contains(name))
     };
-    loop {
+    crate::common::wait::wait_until(&format!("no process uses {name}"), || {
         let all = std::fs::read_dir("/proc").unwrap().flatten();
-        let names = all.filter_map(|entry| entry.file_name().into_string().ok());
-        let left: Vec<String> = names.filter(is_left).collect();
-        if left.is_empty() {
-            return;
-        }
-        assert!(Instant::now() < until, "{left:?} are left");
-        std::thread::yield_now();
-    }
+        let mut names = all.filter_map(|entry| entry.file_name().into_string().ok());
+        !names.any(|pid| is_left(&pid))
+    });
 }
 
 #[tokio::test]

@@ -4,11 +4,11 @@
 mod demo;
 
 use std::path::Path;
-use std::time::{Duration, Instant};
 
 use crate::common::project::{Project, git};
 use crate::common::pty::Screen;
 use crate::common::repository;
+use crate::common::wait::wait_until;
 use crewdeck::domain::graph::{Claimer, NewTask};
 use crewdeck::domain::ids::{Name, TaskId};
 use crewdeck::domain::timestamp::Timestamp;
@@ -231,11 +231,7 @@ fn slow_merge_hook_does_not_block_the_dashboard() {
     let hook = project.write(".git/hooks/pre-merge-commit", hook);
     std::fs::set_permissions(hook, std::fs::Permissions::from_mode(0o755)).unwrap();
     let mut screen = start_merge_all(&project);
-    let until = Instant::now() + Duration::from_secs(60);
-    while !project.file(".git/asked").exists() {
-        assert!(Instant::now() < until, "the hook never ran");
-        std::thread::sleep(Duration::from_millis(5));
-    }
+    wait_until("the hook", || project.file(".git/asked").exists());
     screen.send("iagain\r");
     screen.wait_for("I hear you.");
     project.write(".git/go-on", "");

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use crate::common::project::Project;
 use crate::common::supervised::{Sleep, job, kill, parent_of, run, unconfined_supervisor};
+use crate::common::wait::{wait_for, wait_until};
 use crewdeck::process::{self, JobExit};
 use tokio_util::sync::CancellationToken;
 
@@ -113,14 +114,11 @@ fn killed_supervisor_leaves_no_processes() {
     let job = job(&unconfined_supervisor(), Path::new("/"), &command);
     let running =
         runtime.spawn(async move { process::run(&job, &CancellationToken::new(), |_| {}).await });
-    let shell = loop {
+    // The shell may have replaced itself with the last one.
+    let shell = wait_for("two processes that sleep", || {
         let all = sleep.sleepers();
-        // Both sleep. The shell may have replaced itself with the last one.
-        if all.len() >= 2 {
-            break all[0];
-        }
-        std::thread::yield_now();
-    };
+        (all.len() >= 2).then(|| all[0])
+    });
     let mut supervisor = parent_of(shell);
     while !std::fs::read(format!("/proc/{supervisor}/cmdline"))
         .unwrap()
@@ -170,18 +168,11 @@ fn killed_crewdeck_leaves_no_program_or_supervisor() {
     command.wait_for_none();
     job.wait_for_none();
     for supervisor in supervisors {
-        let until = std::time::Instant::now() + Duration::from_secs(60);
         let is_running = || {
             std::fs::read_to_string(format!("/proc/{supervisor}/stat"))
                 .is_ok_and(|stat| !stat.contains(") Z "))
         };
-        while is_running() {
-            assert!(
-                std::time::Instant::now() < until,
-                "supervisor {supervisor} still runs"
-            );
-            std::thread::yield_now();
-        }
+        wait_until("the end of the supervisor", || !is_running());
     }
 }
 

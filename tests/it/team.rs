@@ -5,11 +5,10 @@ mod practice;
 mod undecided_requests;
 mod worktrees;
 
-use std::time::{Duration, Instant};
-
 use serde_json::Value;
 
 use crate::common::project::{Project, RunResult};
+use crate::common::wait::wait_until;
 
 fn provider(project: &Project, script: &str) -> String {
     let file = project.write("script.yaml", script);
@@ -38,11 +37,7 @@ fn notices(events: &[Value]) -> Vec<String> {
 }
 
 fn wait_for(project: &Project, file: &str) {
-    let until = Instant::now() + Duration::from_secs(60);
-    while !project.file(file).exists() {
-        assert!(Instant::now() < until, "no {file}");
-        std::thread::sleep(Duration::from_millis(5));
-    }
+    wait_until(file, || project.file(file).exists());
 }
 
 #[test]

@@ -2,12 +2,12 @@
 //! teammate.
 
 use std::process::Command;
-use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
 use crate::common::project::{Project, git};
 use crate::common::pty::Screen;
+use crate::common::wait::{wait_for, wait_until};
 
 /// In this script, alice works on the first task until the user takes it from her, and then still tries to complete it.
 const TASKS: &str = r#"
@@ -75,15 +75,9 @@ fn task(project: &Project, id: u64) -> Value {
 
 /// Waits until `accepts` returns true for task `id`, and returns the task.
 fn wait_for_task(project: &Project, id: u64, accepts: impl Fn(&Value) -> bool) -> Value {
-    let until = Instant::now() + Duration::from_secs(20);
-    loop {
-        let task = task(project, id);
-        if accepts(&task) {
-            return task;
-        }
-        assert!(Instant::now() < until, "{task}");
-        std::thread::sleep(Duration::from_millis(20));
-    }
+    wait_for(&format!("a change of task {id}"), || {
+        Some(task(project, id)).filter(&accepts)
+    })
 }
 
 /// Quits the dashboard from any state. Panics if it fails or does not restore the terminal.
@@ -106,11 +100,7 @@ fn user_takes_a_task_from_a_working_teammate() {
     let mut screen = start_dashboard(&project, &[]);
     screen.send("go\r");
     let bed = project.file(".worktrees/task-1/bed");
-    let until = Instant::now() + Duration::from_secs(20);
-    while !bed.exists() {
-        assert!(Instant::now() < until, "alice never began");
-        std::thread::sleep(Duration::from_millis(5));
-    }
+    wait_until("the work of alice", || bed.exists());
     screen.send_and_wait_for("\x1b", "i to write");
     screen.send_and_wait_for("3gC", "#1 is owned by alice: u releases it.");
     screen.send_and_wait_for("u", "Release #1 (Dig the bed), the task of alice?");
@@ -157,11 +147,7 @@ fn release_with_force_takes_a_task_from_its_owner() {
     let mut screen = start_dashboard(&project, &[]);
     screen.send("go\r");
     let bed = project.file(".worktrees/task-1/bed");
-    let until = Instant::now() + Duration::from_secs(20);
-    while !bed.exists() {
-        assert!(Instant::now() < until, "alice never began");
-        std::thread::sleep(Duration::from_millis(5));
-    }
+    wait_until("the work of alice", || bed.exists());
     let release = ["task", "release", "1", "--as"];
     let with = |more: &[&'static str]| [&release[..], more].concat();
     let why = project.expect_refusal(&with(&["user"]));
@@ -235,11 +221,7 @@ fn claim_after_worktree_removal_creates_a_new_worktree() {
     let tree = project.file(".worktrees/task-1/.git");
     screen.send("3g");
     let exists = |expected: bool| {
-        let until = Instant::now() + Duration::from_secs(20);
-        while tree.exists() != expected {
-            assert!(Instant::now() < until, "a worktree: {}", !expected);
-            std::thread::sleep(Duration::from_millis(20));
-        }
+        wait_until("the worktree to change", || tree.exists() == expected);
     };
     for _ in 0..2 {
         screen.send("C");

@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use crate::common::project::Project;
 use crate::common::pty::Screen;
+use crate::common::wait::wait_until;
 
 const ALT_W: &str = "\x1bw";
 /// Keys that move the focus to the composer from anywhere.
@@ -381,13 +382,4 @@ fn viewer_of_a_long_session_shows_the_newest_part() {
     viewer.wait_for("All is clean.");
     quit(viewer);
     quit(crew);
-}
-
-/// Waits until `condition` returns true; panics after 20 s. `what` describes it in the panic message.
-fn wait_until(what: &str, condition: impl Fn() -> bool) {
-    let end = std::time::Instant::now() + std::time::Duration::from_secs(20);
-    while !condition() {
-        assert!(std::time::Instant::now() < end, "timed out: {what}");
-        std::thread::sleep(std::time::Duration::from_millis(10));
-    }
 }

@@ -5,7 +5,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crewdeck::domain::chat::{Message, validate};
 use crewdeck::domain::conversation::{Conversation, LogRecord};
@@ -145,15 +145,6 @@ impl CommandResult {
         let lines: Vec<&str> = self.err.lines().filter(has_all).collect();
         assert_eq!(lines.len(), 1, "{parts:?} in:\n{}", self.err);
         lines[0]
-    }
-}
-
-/// Waits until `is_so` returns true; panics after [`TIMEOUT`]. `what` describes the condition in the panic message.
-pub fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
-    let until = Instant::now() + TIMEOUT;
-    while !is_so() {
-        assert!(Instant::now() < until, "timed out: {what}");
-        std::thread::sleep(Duration::from_millis(10));
     }
 }
 

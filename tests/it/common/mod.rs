@@ -9,3 +9,4 @@ pub mod repository;
 #[cfg(target_os = "linux")]
 pub mod supervised;
 pub mod tool_fixture;
+pub mod wait;

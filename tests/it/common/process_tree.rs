@@ -1,8 +1,8 @@
 //! Kills a process together with all its descendants (Linux only).
 
 use std::process::Child;
-use std::time::{Duration, Instant};
 
+use super::wait::wait_until;
 use rustix::process::{Pid, Signal, kill_process};
 
 /// Kills a process and all its descendants, as the end of a session or container does.
@@ -36,14 +36,6 @@ fn wait_for_end(all: &[i32]) {
     wait_until("a killed process does not end", || {
         !all.iter().any(|id| is_alive(*id))
     });
-}
-
-fn wait_until(problem: &str, is_reached: impl Fn() -> bool) {
-    let until = Instant::now() + Duration::from_secs(60);
-    while !is_reached() {
-        assert!(Instant::now() < until, "{problem}");
-        std::thread::yield_now();
-    }
 }
 
 /// Returns whether each thread of a process is stopped or has ended.

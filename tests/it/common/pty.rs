@@ -230,7 +230,7 @@ impl Screen {
                 "the program did not end; the screen:\n{}",
                 self.text()
             );
-            std::thread::yield_now();
+            std::thread::sleep(Duration::from_millis(2));
         };
         let mut state = self.state.0.lock().unwrap();
         while !state.has_ended {

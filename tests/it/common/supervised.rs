@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crewdeck::domain::sandbox::{CommandLimits, NetworkRules};
 use crewdeck::process::sandbox::{GitDirs, Sandbox};
@@ -29,6 +29,7 @@ pub const NO_LIMITS: CommandLimits = CommandLimits {
     processes: None,
     memory_mb: None,
 };
+use super::wait::{wait_for, wait_until};
 
 pub fn unconfined_supervisor() -> Arc<Supervisor> {
     Arc::new(Supervisor {
@@ -97,29 +98,18 @@ impl Sleep {
             .collect()
     }
 
-    /// Waits until a process of the command runs, and returns its id. Panics after 30 s.
+    /// Waits until a process of the command runs, and returns its id.
     pub fn wait_for_one(&self) -> i32 {
-        let until = Instant::now() + Duration::from_secs(30);
-        loop {
-            if let Some(pid) = self.sleepers().first() {
-                return *pid;
-            }
-            assert!(
-                Instant::now() < until,
-                "timed out: no process sleeps {}",
-                self.0
-            );
-            std::thread::yield_now();
-        }
+        wait_for(&format!("a process that sleeps {}", self.0), || {
+            self.sleepers().first().copied()
+        })
     }
 
-    /// Waits until no process of the command runs any more. Panics after 30 s.
+    /// Waits until no process of the command runs any more.
     pub fn wait_for_none(&self) {
-        let until = Instant::now() + Duration::from_secs(30);
-        while !self.sleepers().is_empty() {
-            assert!(Instant::now() < until, "{:?} still run", self.sleepers());
-            std::thread::yield_now();
-        }
+        wait_until(&format!("no process that sleeps {}", self.0), || {
+            self.sleepers().is_empty()
+        });
     }
 }
 

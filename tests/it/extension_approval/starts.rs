@@ -80,10 +80,13 @@ fn open_without(project: &Project, more: &[&str]) -> Screen {
     screen
 }
 
+/// Sends the prompt and waits for the end of the turn. A resumed crew also shows the answers of earlier turns.
 fn prompt(screen: &mut Screen) {
+    let answers = |text: &str| text.matches("all finished").count();
+    let before = answers(&screen.text());
     screen.send("begin\r");
     screen.wait("the end of the turns", |text| {
-        text.contains("all finished") && !text.contains("working")
+        answers(text) > before && !text.contains("working")
     });
 }
 

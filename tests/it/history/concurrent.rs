@@ -1,6 +1,7 @@
 //! While a command runs, no other operation transfers its commits or restores the files it changes.
 
 use super::*;
+use crate::common::wait::wait_until;
 
 /// Runs `command` in `dir` and calls `action` while the command waits at the word `hold` in it. Returns the note in the
 /// command's result.
@@ -13,9 +14,9 @@ fn run_during(crew: &Crew, dir: &Path, command: &str, action: impl FnOnce()) -> 
     let command = command.replace("hold", &hold);
     std::thread::scope(|scope| {
         let running = scope.spawn(|| expect_success(&supervisor, dir, &command).note);
-        while !temp.join("started").exists() && !running.is_finished() {
-            std::thread::yield_now();
-        }
+        wait_until("the start of the command", || {
+            temp.join("started").exists() || running.is_finished()
+        });
         let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(action));
         std::fs::write(temp.join("go"), "").unwrap();
         let note = running.join().unwrap();

@@ -1,6 +1,7 @@
 //! Refused changes of refs are named in the result, and their commits are kept.
 
 use super::*;
+use crate::common::wait::wait_until;
 
 /// Extracts from a note the ref under which refused commits are kept.
 fn kept_ref(note: &str) -> &str {
@@ -273,9 +274,9 @@ fn commits_on_a_branch_moved_by_the_user_are_kept() {
                 .note
                 .unwrap()
         });
-        while !crew.root().join("started").exists() && !command.is_finished() {
-            std::thread::yield_now();
-        }
+        wait_until("the start of the command", || {
+            crew.root().join("started").exists() || command.is_finished()
+        });
         let user_commit =
             crew.repository
                 .git(&["commit-tree", "-m", "theirs", "-p", "main", "main^{tree}"]);

@@ -1,7 +1,5 @@
 //! Hooks in the dashboard: what the user sees and decides.
 
-use std::time::{Duration, Instant};
-
 use pretty_assertions::assert_eq;
 use serde_json::json;
 
@@ -9,6 +7,7 @@ use super::{answers, project, received, specific, unapproved};
 use crate::common::project::Project;
 use crate::common::pty::Screen;
 use crate::common::supervised::Sleep;
+use crate::common::wait::wait_until;
 
 const ALT_W: &str = "\x1bw";
 
@@ -21,14 +20,6 @@ fn quit(mut screen: Screen) {
     screen.send("\x03\x03\x03");
     let (status, is_clean) = screen.wait_for_exit();
     assert!(status.success() && is_clean, "{status:?} {is_clean}");
-}
-
-fn wait_until(is_true: impl Fn() -> bool) {
-    let until = Instant::now() + Duration::from_secs(30);
-    while !is_true() {
-        assert!(Instant::now() < until, "timed out");
-        std::thread::yield_now();
-    }
 }
 
 const RULES: &str = r#"
@@ -123,7 +114,9 @@ fn hook_runs_before_a_worktree_is_removed() {
     screen.send_and_wait_for("u", "W remove worktree");
     screen.send_and_wait_for("W", "Remove .worktrees/task-1");
     screen.send("y");
-    wait_until(|| !project.file(".worktrees/task-1").exists());
+    wait_until("the worktree is removed", || {
+        !project.file(".worktrees/task-1").exists()
+    });
     quit(screen);
     let removed = received(&project, "WorktreeRemove");
     assert_eq!(removed.len(), 1);
@@ -143,7 +136,9 @@ fn viewer_runs_no_hooks() {
     let project = project(&hooks, RULES);
     let crew = start(&project);
     crew.wait_for("script");
-    wait_until(|| !received(&project, "SessionStart").is_empty());
+    wait_until("the hook has run", || {
+        !received(&project, "SessionStart").is_empty()
+    });
     let viewer = start(&project);
     viewer.wait_for("script");
     quit(viewer);
@@ -302,7 +297,7 @@ fn message_to_a_teammate_is_a_prompt_for_hooks() {
     assert!(!said().contains("s3cret"));
     screen.wait_for("draft to bob");
     screen.send("@bob go on\r");
-    wait_until(|| said().contains("bob knows it"));
+    wait_until("the answer of bob", || said().contains("bob knows it"));
     quit(screen);
     let prompts = received(&project, "UserPromptSubmit");
     let names: Vec<_> = prompts
@@ -334,6 +329,8 @@ fn user_is_asked_about_a_hook_that_always_blocks_a_new_task() {
     screen.wait_for("blocked the same action 3 times");
     screen.send(ALT_W);
     screen.send_and_wait_for("1", "Water it");
-    wait_until(|| project.json(&["task", "list"]).as_array().unwrap().len() == 1);
+    wait_until("one task", || {
+        project.json(&["task", "list"]).as_array().unwrap().len() == 1
+    });
     quit(screen);
 }

@@ -1,7 +1,6 @@
 //! Hooks that are not waited for, and those of the session end, which always are.
 
 use std::path::Path;
-use std::time::{Duration, Instant};
 
 use crewdeck::domain::hook::{HookInput, HookOutcome, SessionEndReason};
 use serde_json::{Value, json};
@@ -9,6 +8,7 @@ use serde_json::{Value, json};
 use super::{Setup, stop};
 use crate::common::project::Project;
 use crate::common::supervised::Sleep;
+use crate::common::wait::wait_until;
 
 #[test]
 fn asynchronous_hook_is_not_waited_for() {
@@ -71,12 +71,4 @@ fn hooks_of_the_session_end_are_waited_for() {
 
 fn wait_for(path: &Path) {
     wait_until(&path.display().to_string(), || path.exists());
-}
-
-fn wait_until(what: &str, is_true: impl Fn() -> bool) {
-    let until = Instant::now() + Duration::from_secs(30);
-    while !is_true() {
-        assert!(Instant::now() < until, "timed out: {what}");
-        std::thread::sleep(Duration::from_millis(5));
-    }
 }

@@ -1,6 +1,7 @@
 //! Messages sent while an agent works: they are shown as queued, sent after its answer or an interrupt, and survive a kill. The
 //! running answer hangs until the test stops it.
 
+use crate::common::wait::wait_until;
 use crate::keys::dashboard::{CTRL_C, DOWN, Dashboard, ENTER, ESC, UP, has_line, start};
 
 const SECOND: &str = "the second message";
@@ -120,11 +121,7 @@ fn kill_and_resume(dashboard: Dashboard, name: &str, text: &str) -> Dashboard {
         let mut texts = all.filter_map(|s| std::fs::read_to_string(s.path().join(name)).ok());
         texts.any(|written| written.contains(text))
     };
-    let until = std::time::Instant::now() + std::time::Duration::from_secs(60);
-    while !is_written() {
-        assert!(std::time::Instant::now() < until, "{name} has no {text}");
-        std::thread::yield_now();
-    }
+    wait_until(&format!("{text} in {name}"), is_written);
     let killed = std::process::Command::new("kill")
         .args(["-KILL", &screen.pid().to_string()])
         .status();

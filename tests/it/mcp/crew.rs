@@ -2,7 +2,7 @@
 //! is left.
 
 use std::process::Stdio;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use super::{server_script, wait_until_none_uses};
 use crate::common::project::{Project, RunResult};
 use crate::common::supervised::Sleep;
+use crate::common::wait::wait_until;
 
 /// Returns a project with the server `s`, which runs `mcp/server.py` and writes its process id to `pids`. It is
 /// configured by the user (`is_users`), or else by the project and not approved. `rules` are those of the scripted
@@ -209,21 +210,15 @@ fn killed_crew_leaves_no_server() {
         .stderr(Stdio::null())
         .spawn()
         .unwrap();
-    let until = Instant::now() + Duration::from_secs(60);
-    while starts(&project).is_empty() {
-        assert!(Instant::now() < until, "the server does not start");
-        std::thread::sleep(Duration::from_millis(10));
-    }
+    wait_until("the start of the server", || !starts(&project).is_empty());
     helper.wait_for_one();
     child.kill().unwrap();
     child.wait().unwrap();
     helper.wait_for_none();
     let pids = starts(&project);
-    let until = Instant::now() + Duration::from_secs(60);
-    while pids.iter().any(|pid| is_running(pid)) {
-        assert!(Instant::now() < until, "{pids:?} still run");
-        std::thread::sleep(Duration::from_millis(10));
-    }
+    wait_until("the end of the servers", || {
+        !pids.iter().any(|pid| is_running(pid))
+    });
 }
 
 /// Kills a crew whose three servers run. With `CREWDECK_ROUNDS`, kills further crews at different moments after their
@@ -265,11 +260,9 @@ fn kill_crew(round: u64) {
         .spawn()
         .unwrap();
     if round == 0 {
-        let until = Instant::now() + Duration::from_secs(60);
-        while names.iter().any(|name| super::starts(&pids(name)) == 0) {
-            assert!(Instant::now() < until, "the servers do not start");
-            std::thread::sleep(Duration::from_millis(10));
-        }
+        wait_until("the start of the servers", || {
+            names.iter().all(|name| super::starts(&pids(name)) > 0)
+        });
     } else {
         std::thread::sleep(Duration::from_millis(round * 13 % 1500));
     }

@@ -6,7 +6,7 @@ use std::io::Write;
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use crewdeck::domain::mcp::{
     OAuthClient, ServerConfig, ServerSource, ServerState, ServerTransport,
@@ -15,6 +15,7 @@ use crewdeck::mcp::ElicitationAnswer;
 use serde_json::{Value, json};
 
 use super::{TestPool, program_config};
+use crate::common::wait::wait_until;
 
 /// The environment variable with the folder of the installed servers.
 const SERVERS: &str = "CREWDECK_MCP_SERVERS";
@@ -110,11 +111,9 @@ fn over_http(mut command: Command, port: u16, mut server: ThirdParty) -> ThirdPa
         .stdout(Stdio::null())
         .stderr(Stdio::null());
     server.process = Some(child.spawn().unwrap());
-    let until = Instant::now() + Duration::from_secs(60);
-    while std::net::TcpStream::connect(("127.0.0.1", port)).is_err() {
-        assert!(Instant::now() < until, "no server on port {port}");
-        std::thread::sleep(Duration::from_millis(50));
-    }
+    wait_until(&format!("a server on port {port}"), || {
+        std::net::TcpStream::connect(("127.0.0.1", port)).is_ok()
+    });
     server.config = ServerConfig {
         source: ServerSource::User,
         transport: ServerTransport::Http {

@@ -10,6 +10,7 @@ use wiremock::{Mock, MockServer, Request, Respond, ResponseTemplate};
 use super::crew::project;
 use crate::common::project::Project;
 use crate::common::pty::Screen;
+use crate::common::wait::wait_until;
 use crate::vendors::rules::{Wire, violations};
 
 pub fn open(project: &Project, more: &[&str]) -> Screen {
@@ -22,11 +23,7 @@ pub fn open(project: &Project, more: &[&str]) -> Screen {
 }
 
 pub fn wait_for_file(path: &std::path::Path) {
-    let until = Instant::now() + Duration::from_secs(30);
-    while !path.exists() {
-        assert!(Instant::now() < until, "{} does not appear", path.display());
-        std::thread::sleep(Duration::from_millis(20));
-    }
+    wait_until(&path.display().to_string(), || path.exists());
 }
 
 #[test]

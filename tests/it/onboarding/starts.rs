@@ -2,10 +2,11 @@
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crate::common::project::Project;
 use crate::common::pty::Screen;
+use crate::common::wait::{wait_for, wait_until};
 use crate::onboarding::{
     git, home, press_page_key, quit, repository, start_dashboard, unused_address,
 };
@@ -28,15 +29,10 @@ fn slow_git(project: &Project) -> String {
 
 /// Waits until the program of [`slow_git`] has been asked to commit, and returns its process id.
 fn wait_for_commit(git_folder: &Project) -> String {
-    let until = Instant::now() + Duration::from_secs(30);
-    loop {
-        let pid = std::fs::read_to_string(git_folder.file("asked")).unwrap_or_default();
-        if pid.ends_with('\n') {
-            return pid.trim().into();
-        }
-        assert!(Instant::now() < until, "git was never asked to commit");
-        std::thread::sleep(Duration::from_millis(5));
-    }
+    wait_for("a commit by git", || {
+        let pid = std::fs::read_to_string(git_folder.file("asked")).ok()?;
+        pid.strip_suffix('\n').map(String::from)
+    })
 }
 
 fn signal(name: &str, pid: u32) {
@@ -85,11 +81,9 @@ fn slow_git_does_not_block_keys() {
 fn slow_git_is_stopped_by_key_and_on_exit() {
     let (project, git_folder, _home, mut screen) = start_first_commit();
     let wait_for_exit = |pid: &str| {
-        let until = Instant::now() + Duration::from_secs(30);
-        while Path::new(&format!("/proc/{pid}")).exists() {
-            assert!(Instant::now() < until, "git {pid} did not exit");
-            std::thread::sleep(Duration::from_millis(5));
-        }
+        wait_until("the end of git", || {
+            !Path::new(&format!("/proc/{pid}")).exists()
+        });
     };
     let pid = wait_for_commit(&git_folder);
     screen.send_and_wait_for("r", "This git repository has no commit yet.");

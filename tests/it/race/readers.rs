@@ -10,6 +10,7 @@ use crewdeck::domain::mail::{MailKind, MailMessage};
 use crewdeck::store::Mailbox;
 
 use crate::common::project::{Project, RunResult};
+use crate::common::wait::wait_until;
 use crate::race::{NOW, rounds};
 
 /// Number of messages that are sent while the crew and `mail read` read them.
@@ -155,11 +156,7 @@ fn crew_does_not_wait_for_a_blocked_mail_reader() {
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
-    let until = Instant::now() + DEADLINE;
-    while !post.is_being_read(&lead) {
-        assert!(Instant::now() < until, "mail read did not start to read");
-        std::thread::sleep(Duration::from_millis(2));
-    }
+    wait_until("mail read starts to read", || post.is_being_read(&lead));
     let who = format!("another program (process {})", reader.id());
     let ran = RunResult(crew_command(&project, &["go"]).output().unwrap());
     let refused = project.expect_refusal(&["mail", "read", "lead"]);

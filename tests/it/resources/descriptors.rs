@@ -6,8 +6,9 @@ use std::process::Command;
 
 use crate::common::limited_resources::{
     CommandResult, RUN_ARGS, conversation, crewdeck, crewdeck_through, run_to_end, start, subjects,
-    wait_for_end, wait_until, write_script,
+    wait_for_end, write_script,
 };
+use crate::common::wait::wait_until;
 
 fn crewdeck_with_file_limit(files: u32, dir: &Path, args: &[&str]) -> Command {
     let limit = format!("ulimit -n {files} && exec \"$@\"");

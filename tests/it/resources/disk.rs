@@ -4,13 +4,13 @@
 use std::fs;
 use std::path::Path;
 use std::process::Stdio;
-use std::time::{Duration, Instant};
 
 use crate::common::limited_resources::{
     CommandResult, RUN_ARGS, SmallDisk, conversation, crewdeck_through, files, run_to_end, start,
-    subjects, wait_for_end, wait_until, write_script,
+    subjects, wait_for_end, write_script,
 };
 use crate::common::pty::Screen;
+use crate::common::wait::wait_until;
 use crate::resources::environment::wait_for_crew;
 use crewdeck::domain::chat::Message;
 
@@ -314,10 +314,7 @@ fn dashboard_reports_a_full_disk_and_recovers() {
     screen.wait_for("That did.");
     assert_eq!(subjects(&disk.outside_path), ["two"]);
     // Texts appear on screen before they are on disk.
-    let until = Instant::now() + Duration::from_secs(40);
-    while lead_texts(&disk).len() < 4 && Instant::now() < until {
-        std::thread::yield_now();
-    }
+    wait_until("four texts on disk", || lead_texts(&disk).len() >= 4);
     let texts = lead_texts(&disk);
     assert_eq!(
         texts,

@@ -3,8 +3,9 @@
 use std::path::Path;
 use std::process::Command;
 
-use crate::common::limited_resources::{RUN_ARGS, crewdeck, run_to_end, wait_until, write_script};
+use crate::common::limited_resources::{RUN_ARGS, crewdeck, run_to_end, write_script};
 use crate::common::pty::Screen;
+use crate::common::wait::wait_until;
 
 const ANSWER: &str = "  - say: Done.\n    times: 0\n";
 

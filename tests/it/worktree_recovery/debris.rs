@@ -17,6 +17,7 @@ use super::paused_repository::{
     PausedRepository, Step, assert_clean, make_locks_old, set_lock_times, status,
 };
 use crate::common::repository::{NOW, Repository, git, git_output, name};
+use crate::common::wait::wait_until;
 
 #[test]
 fn repair_does_not_change_a_clean_repository() {
@@ -81,11 +82,7 @@ fn lock_of_a_running_git_is_kept() {
         .stdout(Stdio::null())
         .spawn()
         .unwrap();
-    let until = Instant::now() + Duration::from_secs(60);
-    while !paused.started.exists() {
-        assert!(Instant::now() < until, "the editor did not start");
-        std::thread::yield_now();
-    }
+    wait_until("the start of the editor", || paused.started.exists());
     make_locks_old(&paused.r.root().join(".git"));
     let was_locked = paused.exists("index.lock");
     let (found, repairs) = (

@@ -1,11 +1,12 @@
 //! Processes that were killed at any step, or that still run.
 
 use std::fs;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, SystemTime};
 
 use super::paused_repository::{PausedRepository, Step, assert_clean, status};
 use super::start_process;
 use crate::common::repository::{self, NOW, Repository, commit, git, git_output, name};
+use crate::common::wait::wait_until;
 use crewdeck::domain::ids::TaskId;
 use crewdeck::domain::worktree::{Merge, RemovalMode};
 use pretty_assertions::assert_eq;
@@ -189,11 +190,7 @@ fn git_that_outlives_its_parent_is_waited_for() {
     r.git(&["config", "filter.slow.clean", "cat"]);
     r.commit(".gitattributes", "*.txt filter=slow\n");
     let mut child = start_process(&r, 0);
-    let until = Instant::now() + Duration::from_secs(60);
-    while !started.exists() {
-        assert!(Instant::now() < until, "git never wrote a file");
-        std::thread::yield_now();
-    }
+    wait_until("the first file that git writes", || started.exists());
     child.kill().unwrap();
     child.wait().unwrap();
     let lock = fs::File::open(r.root().join(".worktrees/.lock")).unwrap();

@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Child;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, SystemTime};
 
 use crewdeck::domain::ids::TaskId;
 use crewdeck::domain::worktree::RemovalMode;
@@ -14,6 +14,7 @@ use pretty_assertions::assert_eq;
 use super::start_process_as;
 use crate::common::process_tree::{kill_children, kill_tree};
 use crate::common::repository::{NOW, Repository, commit, git, name};
+use crate::common::wait::wait_until;
 
 /// What a process does before it is killed.
 #[derive(Debug, Clone, Copy)]
@@ -141,11 +142,7 @@ impl PausedRepository {
     }
 
     fn wait_for_pause(&self) {
-        let until = Instant::now() + Duration::from_secs(60);
-        while !self.started.exists() {
-            assert!(Instant::now() < until, "git did not reach the step");
-            std::thread::yield_now();
-        }
+        wait_until("git at the step", || self.started.exists());
     }
 
     pub fn exists(&self, file: &str) -> bool {

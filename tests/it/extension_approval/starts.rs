@@ -77,6 +77,8 @@ fn open_without(project: &Project, more: &[&str]) -> Screen {
     screen.wait(" to lead ", |text| {
         text.contains(" to lead ") && text.contains("script")
     });
+    // So does a composer that has just become active.
+    std::thread::sleep(crewdeck::ui::SETTLE * 2);
     screen
 }
 

@@ -10,7 +10,7 @@ const LOCAL: &str = "/etc/localtime";
 /// Maximum number of bytes to read from [`LOCAL`]. Even the largest time zone files have only a few thousand bytes.
 const LOCAL_MAX: u64 = 64 * 1024;
 
-/// Returns the local time zone, which is read from [`LOCAL`]. If `TZ` is set or this file cannot be read, the zone is
+/// Returns the local time zone, which is read from `/etc/localtime`. If `TZ` is set or this file cannot be read, the zone is
 /// looked up by name. That lookup reads the whole folder of time zones, which takes milliseconds.
 pub fn local_time_zone() -> TimeZone {
     let named = std::env::var_os("TZ").is_some();

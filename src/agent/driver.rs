@@ -52,7 +52,7 @@ pub struct Driver {
     pub budget_gate: Arc<dyn BudgetGate>,
     pub publisher: EventSender,
     /// The store of messages between agents; `None` for subagents.
-    pub post: Option<Mailbox>,
+    pub mailbox: Option<Mailbox>,
     /// The queue of the user's prompts; `None` except for the lead.
     pub prompts: Option<Arc<PromptQueue>>,
     /// The store of approval requests. Inbox messages refer to the requests by id.

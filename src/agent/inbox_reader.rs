@@ -52,12 +52,12 @@ impl Driver {
                     .await;
             }
         }
-        let Some(post) = self.post.clone() else {
+        let Some(mailbox) = self.mailbox.clone() else {
             return blocks;
         };
         // Messages that were taken but not saved, because the turn was interrupted, must not be taken twice.
         if self.state.pending_inbox.is_none() && self.state.unacknowledged_inbox.is_none() {
-            match self.read_unread(&post).await {
+            match self.read_unread(&mailbox).await {
                 Ok(pending) => {
                     for notice in pending.notices() {
                         self.publish(EventKind::notice(NoticeLevel::Warn, notice))
@@ -123,15 +123,15 @@ impl Driver {
     }
 
     /// Returns the unread messages of the inbox. If there are any, the inbox stays locked until they are acknowledged.
-    async fn read_unread(&self, post: &Mailbox) -> Result<UnreadMessages, StoreError> {
-        let (post, name) = (post.clone(), self.name.clone());
+    async fn read_unread(&self, mailbox: &Mailbox) -> Result<UnreadMessages, StoreError> {
+        let (mailbox, name) = (mailbox.clone(), self.name.clone());
         let (reader, pending) = blocking(move || {
             // Most checks of the inbox find no message and need no lock.
-            let seen = post.peek(&name)?;
+            let seen = mailbox.peek(&name)?;
             if !seen.needs_reader() {
                 return Ok((None, seen));
             }
-            let reader = post.reader(&name, READER_WAIT)?;
+            let reader = mailbox.reader(&name, READER_WAIT)?;
             let pending = reader.pending()?;
             Ok((Some(Arc::new(reader)), pending))
         })
@@ -143,12 +143,12 @@ impl Driver {
     }
 
     /// Returns the inbox reader that is open, or opens one.
-    async fn reader(&self, post: Mailbox) -> Result<Arc<InboxReader>, StoreError> {
+    async fn reader(&self, mailbox: Mailbox) -> Result<Arc<InboxReader>, StoreError> {
         if let Some(reader) = self.tool_runner.mailbox.reader() {
             return Ok(reader);
         }
         let name = self.name.clone();
-        blocking(move || post.reader(&name, READER_WAIT).map(Arc::new)).await
+        blocking(move || mailbox.reader(&name, READER_WAIT).map(Arc::new)).await
     }
 
     /// Records in the inbox that the pending messages are about to be written to this agent's log. Called before the
@@ -167,13 +167,13 @@ impl Driver {
     /// If the inbox contains only an approved shutdown request, takes the request and returns true. Leaving needs no
     /// model call, so the request does not go into the conversation.
     pub async fn take_shutdown(&mut self) -> bool {
-        let Some(post) = self.post.clone() else {
+        let Some(mailbox) = self.mailbox.clone() else {
             return false;
         };
         if self.state.pending_inbox.is_some() || self.state.unacknowledged_inbox.is_some() {
             return false;
         }
-        let Ok(pending) = self.read_unread(&post).await else {
+        let Ok(pending) = self.read_unread(&mailbox).await else {
             return false;
         };
         self.look_for_shutdown(&pending.messages).await;
@@ -214,12 +214,12 @@ impl Driver {
         if self.state.log_completeness == LogCompleteness::Incomplete {
             return;
         }
-        let (Some(post), Some(cursor)) =
-            (self.post.clone(), self.state.unacknowledged_inbox.take())
+        let (Some(mailbox), Some(cursor)) =
+            (self.mailbox.clone(), self.state.unacknowledged_inbox.take())
         else {
             return;
         };
-        let done = match self.reader(post).await {
+        let done = match self.reader(mailbox).await {
             Ok(reader) => blocking(move || reader.acknowledge(&cursor)).await,
             Err(error) => Err(error),
         };

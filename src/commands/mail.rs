@@ -16,7 +16,7 @@ use crate::store::{Mailbox, Roster};
 const READER_WAIT: Duration = Duration::from_secs(5);
 
 pub fn run(verb: &MailVerb, context: &CommandContext<'_>) -> Result<CommandOutcome> {
-    let post = Mailbox::open(context.root);
+    let mailbox = Mailbox::open(context.root);
     match verb {
         MailVerb::Send {
             to,
@@ -31,24 +31,24 @@ pub fn run(verb: &MailVerb, context: &CommandContext<'_>) -> Result<CommandOutco
             let kind = parse_kind(kind)?;
             let id = MessageId((context.new_id)());
             let message = MailMessage::new(id, kind, &parse_name(from)?, &to, text, context.now);
-            post.send(&message)?;
+            mailbox.send(&message)?;
             context.print(&message, || format!("sent to {to}"))?;
             Ok(CommandOutcome::Done)
         }
         MailVerb::List { name: None } => {
-            let inboxes = inboxes(&post, context)?;
+            let inboxes = inboxes(&mailbox, context)?;
             context.print(&inboxes, || table(&inboxes))?;
             Ok(CommandOutcome::Done)
         }
         MailVerb::List { name: Some(name) } => {
-            let waiting = post.peek(&recipient(name, context)?)?;
+            let waiting = mailbox.peek(&recipient(name, context)?)?;
             CommandContext::warn(&waiting.notices());
             context.print(&waiting.messages, || message_lines(&waiting.messages))?;
             Ok(CommandOutcome::Done)
         }
         MailVerb::Read { name } => {
             let name = recipient(name, context)?;
-            let reader = post.reader(&name, READER_WAIT)?;
+            let reader = mailbox.reader(&name, READER_WAIT)?;
             let pending = reader.pending()?;
             CommandContext::warn(&pending.notices());
             context.print(&pending.messages, || message_lines(&pending.messages))?;
@@ -71,8 +71,8 @@ struct InboxSummary {
 }
 
 /// Returns the inboxes of the lead, the user and all team members, and those of other names with unread messages.
-fn inboxes(post: &Mailbox, context: &CommandContext<'_>) -> Result<Vec<InboxSummary>> {
-    let waiting = post.waiting()?;
+fn inboxes(mailbox: &Mailbox, context: &CommandContext<'_>) -> Result<Vec<InboxSummary>> {
+    let waiting = mailbox.waiting()?;
     let team = Roster::open(context.root).read()?;
     let mut names = vec![Name::lead(), Name::user()];
     let members = team.members.iter().map(|m| &m.name);

@@ -118,10 +118,10 @@ fn take_from_owner(
     } else {
         Name::party(&owner)?
     };
-    let (roster, post) = (Roster::open(context.root), Mailbox::open(context.root));
+    let (roster, mailbox) = (Roster::open(context.root), Mailbox::open(context.root));
     let message_id = MessageId((context.new_id)());
     Ok(take_task(
-        (board, &roster, &post),
+        (board, &roster, &mailbox),
         id,
         &from,
         message_id,

@@ -112,7 +112,7 @@ pub struct AgentSettings {
 
 pub struct AgentStores {
     pub board: Board,
-    pub post: Mailbox,
+    pub mailbox: Mailbox,
     pub requests: Requests,
     /// The user's prompts that wait for the lead.
     pub prompts: Arc<PromptQueue>,
@@ -265,11 +265,11 @@ impl AgentBuilder {
             budget_gate: Arc::clone(&self.budget_gate),
             publisher: self.context.publisher.clone(),
             // Subagents receive no messages.
-            post: spec
+            mailbox: spec
                 .name
                 .parent()
                 .is_none()
-                .then(|| self.stores.post.clone()),
+                .then(|| self.stores.mailbox.clone()),
             prompts: spec
                 .name
                 .is_lead()

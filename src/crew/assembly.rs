@@ -92,7 +92,7 @@ struct BaseComponents {
     delivery: Arc<MessageDelivery>,
     team: Arc<TeamRoster>,
     prompts: Arc<PromptQueue>,
-    post: Mailbox,
+    mailbox: Mailbox,
     requests: Requests,
 }
 
@@ -101,7 +101,7 @@ impl BaseComponents {
         let context = Arc::new(context);
         let (root, redactor) = (&context.root, context.publisher.redactor());
         let prompts = Arc::new(PromptQueue::open(root, &context.session, redactor));
-        let (post, roster) = (Mailbox::open(root), Roster::open(root));
+        let (mailbox, roster) = (Mailbox::open(root), Roster::open(root));
         let requests = Requests::open(root);
         let signals = Arc::new(CrewSignals::default());
         let errors = Arc::new(FileErrors::new(context.clone()));
@@ -111,7 +111,7 @@ impl BaseComponents {
             context.clone(),
             signals.clone(),
             registry.clone(),
-            post.clone(),
+            mailbox.clone(),
         );
         let team = TeamRoster::new(context.clone(), errors.clone(), roster);
         BaseComponents {
@@ -123,7 +123,7 @@ impl BaseComponents {
             errors,
             registry,
             prompts,
-            post,
+            mailbox,
             requests,
         }
     }
@@ -263,7 +263,7 @@ pub fn assemble(mut parts: CrewParts, found: StartChecks) -> Components {
         delivery,
         team,
         prompts,
-        post,
+        mailbox,
         requests,
     } = base;
     let models = Arc::new(ModelSwitch::new(
@@ -324,7 +324,7 @@ pub fn assemble(mut parts: CrewParts, found: StartChecks) -> Components {
         },
         AgentStores {
             board: board.store().clone(),
-            post: post.clone(),
+            mailbox: mailbox.clone(),
             requests: requests.clone(),
             prompts,
         },
@@ -376,7 +376,7 @@ pub fn assemble(mut parts: CrewParts, found: StartChecks) -> Components {
             branches: branches.clone(),
             merges: merges.clone(),
             skills: skills.clone(),
-            post: post.clone(),
+            mailbox: mailbox.clone(),
         },
         recovery: Arc::new(Recovery {
             context: context.clone(),
@@ -414,7 +414,7 @@ pub fn assemble(mut parts: CrewParts, found: StartChecks) -> Components {
                 signals.clone(),
                 board.clone(),
                 team.store().clone(),
-                post,
+                mailbox,
                 store,
             ),
             removal: WorktreeRemoval::new(context.clone(), board, branches, merges.clone()),

@@ -330,8 +330,8 @@ async fn fresh_start_closes_the_members_and_requests_of_an_ended_crew() {
 async fn action_of_the_user_is_published_before_its_change_of_the_board() {
     let mut crew = TestCrew::new();
     let (context, signals, board) = (crew.context.clone(), crew.signals.clone(), crew.board());
-    let (roster, post) = (crew.team.store().clone(), Mailbox::open(crew.dir.path()));
-    let actions = UserActions::new(context, signals, board, roster, post, None);
+    let (roster, mailbox) = (crew.team.store().clone(), Mailbox::open(crew.dir.path()));
+    let actions = UserActions::new(context, signals, board, roster, mailbox, None);
     let new = task("one");
     actions
         .act(TaskCommand::Add { new }, None, None)

@@ -31,7 +31,7 @@ pub struct MessageDelivery {
     context: Arc<CrewContext>,
     signals: Arc<CrewSignals>,
     registry: Arc<AgentRegistry>,
-    post: Mailbox,
+    mailbox: Mailbox,
     /// The agents whose inbox another program is reading.
     awaited: Mutex<BTreeSet<Name>>,
     /// The agents whose inbox could not be read at the last attempt. The error was reported, and is not reported again
@@ -44,13 +44,13 @@ impl MessageDelivery {
         context: Arc<CrewContext>,
         signals: Arc<CrewSignals>,
         registry: Arc<AgentRegistry>,
-        post: Mailbox,
+        mailbox: Mailbox,
     ) -> MessageDelivery {
         MessageDelivery {
             context,
             signals,
             registry,
-            post,
+            mailbox,
             awaited: Mutex::default(),
             refused: Mutex::default(),
         }
@@ -69,8 +69,8 @@ impl MessageDelivery {
     ) -> Result<(), StoreError> {
         let message = from_user(to, text, self.context.new_id(), self.context.now())
             .with_attachments(attachments);
-        let (roster, post) = (team.clone(), self.post.clone());
-        blocking(move || send_to_member(&roster, &post, &message)).await?;
+        let (roster, mailbox) = (team.clone(), self.mailbox.clone());
+        blocking(move || send_to_member(&roster, &mailbox, &message)).await?;
         self.signals.files_changed();
         Ok(())
     }
@@ -81,8 +81,8 @@ impl MessageDelivery {
     /// Fails if the message cannot be written.
     pub async fn send_to_running(&self, to: &Name, text: &str) -> Result<(), StoreError> {
         let message = from_user(to, text, self.context.new_id(), self.context.now());
-        let post = self.post.clone();
-        blocking(move || post.send(&message)).await?;
+        let mailbox = self.mailbox.clone();
+        blocking(move || mailbox.send(&message)).await?;
         self.signals.files_changed();
         Ok(())
     }
@@ -121,8 +121,8 @@ impl MessageDelivery {
 
     /// Sends a message, unless it was sent before. An error is published as a notice that begins with `what`.
     async fn send_once(&self, message: MailMessage, what: &str) {
-        let post = self.post.clone();
-        if let Err(error) = blocking(move || post.send_once(&message)).await {
+        let mailbox = self.mailbox.clone();
+        if let Err(error) = blocking(move || mailbox.send_once(&message)).await {
             let text = format!("{what} could not be sent: {error}");
             self.context.notice(NoticeLevel::Error, text).await;
         }
@@ -155,12 +155,12 @@ impl MessageDelivery {
         if (handle.as_ref()).is_some_and(|h| h.mailbox.ignores_messages()) {
             return false;
         }
-        let (post, whose) = (self.post.clone(), name.clone());
+        let (mailbox, whose) = (self.mailbox.clone(), name.clone());
         let waiting = blocking(move || {
-            let seen = post.peek(&whose)?;
+            let seen = mailbox.peek(&whose)?;
             // Invalid lines and a truncated file need cleaning up, which is done here without waking an agent.
             if seen.messages.is_empty() && seen.needs_reader() {
-                post.reader(&whose, LOOK_WAIT)?.pending()
+                mailbox.reader(&whose, LOOK_WAIT)?.pending()
             } else {
                 Ok(seen)
             }
@@ -182,8 +182,8 @@ impl MessageDelivery {
     /// Returns whether the agent `name` can read its inbox now. Otherwise the agent must not be woken, since it would
     /// try to read again and again.
     async fn can_take(self: &Arc<Self>, name: &Name) -> bool {
-        let (post, whose) = (self.post.clone(), name.clone());
-        let reader = blocking(move || post.reader(&whose, LOOK_WAIT)).await;
+        let (mailbox, whose) = (self.mailbox.clone(), name.clone());
+        let reader = blocking(move || mailbox.reader(&whose, LOOK_WAIT)).await;
         match reader {
             Ok(_) => {
                 lock(&self.refused).remove(name);
@@ -236,8 +236,8 @@ impl MessageDelivery {
     async fn reader_ends(&self, name: &Name) {
         loop {
             tokio::time::sleep(LOOK_AGAIN).await;
-            let (post, name) = (self.post.clone(), name.clone());
-            if let Ok(false) = blocking(move || Ok(post.is_being_read(&name))).await {
+            let (mailbox, name) = (self.mailbox.clone(), name.clone());
+            if let Ok(false) = blocking(move || Ok(mailbox.is_being_read(&name))).await {
                 return;
             }
         }
@@ -255,7 +255,7 @@ pub fn from_user(to: &Name, text: &str, id: String, now: Timestamp) -> MailMessa
 /// Fails if no member with that name is present, since no agent would read the message.
 pub fn send_to_member(
     roster: &Roster,
-    post: &Mailbox,
+    mailbox: &Mailbox,
     message: &MailMessage,
 ) -> Result<(), StoreError> {
     let team = roster.read()?;
@@ -265,5 +265,5 @@ pub fn send_to_member(
     {
         return Err(team.unknown(&message.to).into());
     }
-    post.send(message)
+    mailbox.send(message)
 }

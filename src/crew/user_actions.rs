@@ -29,7 +29,7 @@ pub struct ActionStores {
     pub root: PathBuf,
     pub board: Board,
     pub roster: Roster,
-    pub post: Mailbox,
+    pub mailbox: Mailbox,
     /// `None` if worktrees are not in use.
     pub worktrees: Option<Worktrees>,
     pub now: Timestamp,
@@ -110,7 +110,7 @@ impl ActionStores {
                 )
             }
             TaskCommand::Release { task, from } => {
-                let doors = (board, &self.roster, &self.post);
+                let doors = (board, &self.roster, &self.mailbox);
                 let message = MessageId((self.new_id)());
                 let task = take_task(doors, task, &from, message, now)?;
                 (task, UserAction::Released { from })
@@ -132,7 +132,7 @@ pub struct UserActions {
     signals: Arc<CrewSignals>,
     board: Arc<BoardView>,
     roster: Roster,
-    post: Mailbox,
+    mailbox: Mailbox,
     /// `None` if worktrees are not in use.
     worktrees: Option<Worktrees>,
 }
@@ -143,7 +143,7 @@ impl UserActions {
         signals: Arc<CrewSignals>,
         board: Arc<BoardView>,
         roster: Roster,
-        post: Mailbox,
+        mailbox: Mailbox,
         worktrees: Option<Worktrees>,
     ) -> UserActions {
         UserActions {
@@ -151,7 +151,7 @@ impl UserActions {
             signals,
             board,
             roster,
-            post,
+            mailbox,
             worktrees,
         }
     }
@@ -225,7 +225,7 @@ impl UserActions {
             root: self.context.root.clone(),
             board: self.board.store().clone(),
             roster: self.roster.clone(),
-            post: self.post.clone(),
+            mailbox: self.mailbox.clone(),
             worktrees: self.worktrees.clone(),
             now: self.context.now(),
             new_id: self.context.new_id,

@@ -64,7 +64,7 @@ impl Viewer {
         let (commands, inbox) = mpsc::channel(COMMANDS_MAX);
         let files = Arc::new(ViewerStores {
             board: Board::open(&parts.root),
-            post: Mailbox::open(&parts.root),
+            mailbox: Mailbox::open(&parts.root),
             requests: Requests::open(&parts.root),
             roster: Roster::open(&parts.root),
             worktrees: Worktrees::open(&parts.root),
@@ -108,7 +108,7 @@ impl Viewer {
 struct ViewerStores {
     root: PathBuf,
     board: Board,
-    post: Mailbox,
+    mailbox: Mailbox,
     requests: Requests,
     roster: Roster,
     worktrees: Worktrees,
@@ -200,13 +200,13 @@ impl ViewerStores {
             attachments::read(&self.root, attachments, redactor, Err(RESOURCES_ELSEWHERE)).await?;
         let message =
             from_user(to, text, (self.new_id)(), self.now()).with_attachments(&attachments);
-        let (roster, post, sent) = (self.roster.clone(), self.post.clone(), message.clone());
+        let (roster, mailbox, sent) = (self.roster.clone(), self.mailbox.clone(), message.clone());
         let to_lead = to.is_lead();
         let done = blocking(move || {
             if to_lead {
-                post.send(&sent)
+                mailbox.send(&sent)
             } else {
-                send_to_member(&roster, &post, &sent)
+                send_to_member(&roster, &mailbox, &sent)
             }
         });
         done.await.map_err(|e| e.to_string())?;
@@ -266,7 +266,7 @@ impl ViewerStores {
             root: self.root.clone(),
             board: self.board.clone(),
             roster: self.roster.clone(),
-            post: self.post.clone(),
+            mailbox: self.mailbox.clone(),
             worktrees: Some(self.worktrees.clone()),
             now: self.now(),
             new_id: self.new_id,
@@ -368,14 +368,14 @@ impl ViewerStores {
 
     async fn publish_files(&self) -> Result<(), StoreError> {
         let (board, roster) = (self.board.clone(), self.roster.clone());
-        let (requests, post) = (self.requests.clone(), self.post.clone());
+        let (requests, mailbox) = (self.requests.clone(), self.mailbox.clone());
         let read = move || {
             let (graph, team) = (board.read()?.graph, roster.read()?);
             Ok((
                 graph,
                 team,
                 requests.read_all()?,
-                post.recent(RECENT_MESSAGES_MAX)?,
+                mailbox.recent(RECENT_MESSAGES_MAX)?,
             ))
         };
         let (graph, team, requests, messages) = blocking(read).await?;

@@ -43,7 +43,7 @@ pub struct Watcher {
     pub branches: Arc<BranchStatus>,
     pub merges: Arc<MergeService>,
     pub skills: Arc<SkillWatch>,
-    pub post: Mailbox,
+    pub mailbox: Mailbox,
 }
 
 impl Watcher {
@@ -135,8 +135,8 @@ struct PublishedMessages {
 impl PublishedMessages {
     /// Publishes the messages that were sent or received since the last call.
     async fn read(&mut self, watcher: &Watcher) {
-        let post = watcher.post.clone();
-        let recent = blocking(move || post.recent(RECENT_MESSAGES_MAX)).await;
+        let mailbox = watcher.mailbox.clone();
+        let recent = blocking(move || mailbox.recent(RECENT_MESSAGES_MAX)).await;
         let Some(recent) = watcher.errors.check("The messages", recent).await else {
             return;
         };

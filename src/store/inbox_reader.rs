@@ -45,11 +45,11 @@ struct ReaderNote {
 impl InboxReader {
     /// Implements [`Mailbox::reader`].
     pub(super) fn acquire(
-        post: &Mailbox,
+        mailbox: &Mailbox,
         name: &Name,
         within: Duration,
     ) -> Result<InboxReader, StoreError> {
-        let path = post.reader_path(name);
+        let path = mailbox.reader_path(name);
         let Some(lock) = Lock::take_within(&path, within)? else {
             let process = regular_file::open(&path).map_or(0, |file| read_note(&file).process);
             let by = match process {
@@ -60,7 +60,7 @@ impl InboxReader {
             return Err(StoreError::BeingRead { name, by });
         };
         let reader = InboxReader {
-            mailbox: post.clone(),
+            mailbox: mailbox.clone(),
             name: name.clone(),
             lock,
         };
@@ -115,15 +115,15 @@ impl InboxReader {
     /// # Errors
     /// When the inbox cannot be read.
     pub fn pending(&self) -> Result<UnreadMessages, StoreError> {
-        let (post, name) = (&self.mailbox, &self.name);
-        let known = post.cursor(name)?;
-        if !known.matches_file(&post.path(name))? {
+        let (mailbox, name) = (&self.mailbox, &self.name);
+        let known = mailbox.cursor(name)?;
+        if !known.matches_file(&mailbox.path(name))? {
             // Another program has truncated the inbox.
-            post.set_cursor(name, Cursor::default())?;
+            mailbox.set_cursor(name, Cursor::default())?;
         }
-        let (mut pending, bad) = post.unread(name)?;
+        let (mut pending, bad) = mailbox.unread(name)?;
         if !bad.is_empty() {
-            post.set_aside(name, &bad)?;
+            mailbox.set_aside(name, &bad)?;
             pending.is_bad_set_aside = true;
             if pending.messages.is_empty() {
                 self.acknowledge(&pending.upto)?;
@@ -138,14 +138,14 @@ impl InboxReader {
     /// # Errors
     /// When the position cannot be saved. The same messages are then returned again.
     pub fn acknowledge(&self, cursor: &Cursor) -> Result<(), StoreError> {
-        let (post, name) = (&self.mailbox, &self.name);
-        let path = post.path(name);
-        let known = post.cursor(name)?;
+        let (mailbox, name) = (&self.mailbox, &self.name);
+        let path = mailbox.path(name);
+        let known = mailbox.cursor(name)?;
         // A cursor without a mark may come from the time before the inbox was truncated. Only a comparison with the
         // saved offset can show that.
         let known_to = match cursor.mark {
             None => known.offset,
-            Some(_) => post.valid_cursor(name)?.offset,
+            Some(_) => mailbox.valid_cursor(name)?.offset,
         };
         if cursor.offset <= known_to || !cursor.matches_file(&path)? {
             return Ok(());
@@ -158,7 +158,7 @@ impl InboxReader {
                 Cursor::at(&mut file, cursor.offset).map_err(at())?
             }
         };
-        post.set_cursor(name, marked)?;
+        mailbox.set_cursor(name, marked)?;
         // Clears the note, so that the next reader need not search the log. A remaining note does no harm.
         let _ = self.write_note(String::new(), &Cursor::default());
         Ok(())
@@ -199,17 +199,17 @@ mod tests {
 
     const NO_WAIT: Duration = Duration::ZERO;
 
-    fn post_with(messages: &[&str]) -> (tempfile::TempDir, Mailbox, Name) {
+    fn mailbox_with(messages: &[&str]) -> (tempfile::TempDir, Mailbox, Name) {
         let dir = tempfile::tempdir().unwrap();
         crate::store::prepare(dir.path()).unwrap();
-        let (post, bob) = (Mailbox::open(dir.path()), Name::member("bob").unwrap());
+        let (mailbox, bob) = (Mailbox::open(dir.path()), Name::member("bob").unwrap());
         for text in messages {
-            send(&post, text);
+            send(&mailbox, text);
         }
-        (dir, post, bob)
+        (dir, mailbox, bob)
     }
 
-    fn send(post: &Mailbox, text: &str) {
+    fn send(mailbox: &Mailbox, text: &str) {
         let bob = Name::member("bob").unwrap();
         let id = MessageId(text.into());
         let message = MailMessage::new(
@@ -220,7 +220,7 @@ mod tests {
             text,
             Timestamp(1.0),
         );
-        post.send(&message).unwrap();
+        mailbox.send(&message).unwrap();
     }
 
     fn texts_of(pending: &UnreadMessages) -> Vec<&str> {
@@ -233,10 +233,10 @@ mod tests {
 
     #[test]
     fn second_reader_gets_the_process_of_the_first() {
-        let (_dir, post, bob) = post_with(&["one"]);
-        let reader = post.reader(&bob, NO_WAIT).unwrap();
-        assert!(post.is_being_read(&bob));
-        let error = post.reader(&bob, NO_WAIT).unwrap_err().to_string();
+        let (_dir, mailbox, bob) = mailbox_with(&["one"]);
+        let reader = mailbox.reader(&bob, NO_WAIT).unwrap();
+        assert!(mailbox.is_being_read(&bob));
+        let error = mailbox.reader(&bob, NO_WAIT).unwrap_err().to_string();
         let process = std::process::id();
         assert_eq!(
             error,
@@ -248,8 +248,8 @@ mod tests {
         assert_eq!(texts_of(&pending), ["one"]);
         reader.acknowledge(&pending.upto).unwrap();
         drop(reader);
-        assert!(!post.is_being_read(&bob));
-        let reader = post.reader(&bob, NO_WAIT).unwrap();
+        assert!(!mailbox.is_being_read(&bob));
+        let reader = mailbox.reader(&bob, NO_WAIT).unwrap();
         assert_eq!(texts_of(&reader.pending().unwrap()), Vec::<&str>::new());
         // Acknowledging an earlier position changes nothing.
         let (offset, mark) = (1, None);
@@ -260,9 +260,9 @@ mod tests {
     #[test]
     fn messages_in_the_log_of_a_killed_reader_are_not_read_again() {
         for is_logged in [false, true] {
-            let (dir, post, bob) = post_with(&["one"]);
+            let (dir, mailbox, bob) = mailbox_with(&["one"]);
             let log = TranscriptFile::open(dir.path(), "session", &bob);
-            let reader = post.reader(&bob, NO_WAIT).unwrap();
+            let reader = mailbox.reader(&bob, NO_WAIT).unwrap();
             let upto = reader.pending().unwrap().upto;
             reader.announce(&log, &upto).unwrap();
             if is_logged {
@@ -276,8 +276,8 @@ mod tests {
             }
             // The reader is killed here.
             drop(reader);
-            send(&post, "two");
-            let reader = post.reader(&bob, NO_WAIT).unwrap();
+            send(&mailbox, "two");
+            let reader = mailbox.reader(&bob, NO_WAIT).unwrap();
             let pending = reader.pending().unwrap();
             let expected: &[&str] = if is_logged { &["two"] } else { &["one", "two"] };
             assert_eq!(texts_of(&pending), expected);
@@ -286,12 +286,12 @@ mod tests {
 
     #[test]
     fn acknowledge_clears_the_note() {
-        let (dir, post, bob) = post_with(&["one"]);
+        let (dir, mailbox, bob) = mailbox_with(&["one"]);
         let log = TranscriptFile::open(dir.path(), "session", &bob);
-        let reader = post.reader(&bob, NO_WAIT).unwrap();
+        let reader = mailbox.reader(&bob, NO_WAIT).unwrap();
         let upto = reader.pending().unwrap().upto;
         reader.announce(&log, &upto).unwrap();
-        let left = || read_note(&std::fs::File::open(post.reader_path(&bob)).unwrap());
+        let left = || read_note(&std::fs::File::open(mailbox.reader_path(&bob)).unwrap());
         let expected = |log: &str, upto: Cursor| ReaderNote {
             process: std::process::id(),
             log: log.into(),
@@ -305,19 +305,19 @@ mod tests {
 
     #[test]
     fn inbox_truncated_and_refilled_loses_no_message() {
-        let (dir, post, bob) = post_with(&["one", "two", "three"]);
-        let reader = post.reader(&bob, NO_WAIT).unwrap();
+        let (dir, mailbox, bob) = mailbox_with(&["one", "two", "three"]);
+        let reader = mailbox.reader(&bob, NO_WAIT).unwrap();
         let upto = reader.pending().unwrap().upto;
         reader.acknowledge(&upto).unwrap();
-        assert!(!post.peek(&bob).unwrap().needs_reader());
+        assert!(!mailbox.peek(&bob).unwrap().needs_reader());
         // Empties the inbox, as the readers of learn-claude-code do.
         std::fs::write(dir.path().join(".team/inbox/bob.jsonl"), "").unwrap();
         // A reader is needed to reset the cursor, although no message waits.
-        assert!(post.peek(&bob).unwrap().needs_reader());
+        assert!(mailbox.peek(&bob).unwrap().needs_reader());
         assert_eq!(texts_of(&reader.pending().unwrap()), Vec::<&str>::new());
-        assert!(!post.peek(&bob).unwrap().needs_reader());
+        assert!(!mailbox.peek(&bob).unwrap().needs_reader());
         for text in ["four", "five", "six", "seven"] {
-            send(&post, text);
+            send(&mailbox, text);
         }
         let pending = reader.pending().unwrap();
         assert_eq!(texts_of(&pending), ["four", "five", "six", "seven"]);
@@ -327,21 +327,21 @@ mod tests {
     fn inbox_truncated_and_refilled_unnoticed_loses_no_message() {
         // The refilled inbox is longer than the old one, so the old offset lies within it.
         for last in ["ten", "ten and more"] {
-            let (dir, post, bob) = post_with(&["one", "two", "six"]);
-            let reader = post.reader(&bob, NO_WAIT).unwrap();
+            let (dir, mailbox, bob) = mailbox_with(&["one", "two", "six"]);
+            let reader = mailbox.reader(&bob, NO_WAIT).unwrap();
             let upto = reader.pending().unwrap().upto;
             reader.acknowledge(&upto).unwrap();
             drop(reader);
             std::fs::write(dir.path().join(".team/inbox/bob.jsonl"), "").unwrap();
             let new = ["a", "seven", "eight", last];
             for text in new {
-                send(&post, text);
+                send(&mailbox, text);
             }
-            let all = post.recent(9).unwrap().messages;
+            let all = mailbox.recent(9).unwrap().messages;
             assert!(all.iter().all(|(_, step)| *step == DeliveryState::Sent));
-            assert_eq!(post.waiting().unwrap()[0].count, 4);
-            assert_eq!(texts_of(&post.peek(&bob).unwrap()), new);
-            let reader = post.reader(&bob, NO_WAIT).unwrap();
+            assert_eq!(mailbox.waiting().unwrap()[0].count, 4);
+            assert_eq!(texts_of(&mailbox.peek(&bob).unwrap()), new);
+            let reader = mailbox.reader(&bob, NO_WAIT).unwrap();
             // A position without a mark comes from the log and belongs to the old inbox. It is ignored.
             let offset = upto.offset;
             reader.acknowledge(&Cursor { offset, mark: None }).unwrap();
@@ -354,17 +354,17 @@ mod tests {
 
     #[test]
     fn inbox_truncated_before_acknowledge_loses_no_new_message() {
-        let (dir, post, bob) = post_with(&["one"]);
-        let reader = post.reader(&bob, NO_WAIT).unwrap();
+        let (dir, mailbox, bob) = mailbox_with(&["one"]);
+        let reader = mailbox.reader(&bob, NO_WAIT).unwrap();
         let upto = reader.pending().unwrap().upto;
         reader.acknowledge(&upto).unwrap();
         for text in ["two", "three"] {
-            send(&post, text);
+            send(&mailbox, text);
         }
         let upto = reader.pending().unwrap().upto;
         std::fs::write(dir.path().join(".team/inbox/bob.jsonl"), "").unwrap();
         for text in ["four", "five"] {
-            send(&post, text);
+            send(&mailbox, text);
         }
         reader.acknowledge(&upto).unwrap();
         assert_eq!(texts_of(&reader.pending().unwrap()), ["four", "five"]);

@@ -80,9 +80,9 @@ mod tests {
         use std::sync::atomic::{AtomicBool, Ordering};
         let dir = tempfile::tempdir().unwrap();
         fs::create_dir_all(dir.path().join(".team/inbox")).unwrap();
-        let post = Mailbox::open(dir.path());
+        let mailbox = Mailbox::open(dir.path());
         let (lead, over) = (Name::lead(), AtomicBool::new(false));
-        let path = post.path(&lead);
+        let path = mailbox.path(&lead);
         std::thread::scope(|threads| {
             threads.spawn(|| {
                 while !over.load(Ordering::SeqCst) {
@@ -96,7 +96,7 @@ mod tests {
                 let kind: MailKind = serde_json::from_value("message".into()).unwrap();
                 let message =
                     MailMessage::new(id, kind, &Name::user(), &lead, "well", Timestamp(1.0));
-                let sent = post.send(&message);
+                let sent = mailbox.send(&message);
                 if sent.is_err() {
                     over.store(true, Ordering::SeqCst);
                 }

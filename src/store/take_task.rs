@@ -14,7 +14,7 @@ use crate::domain::timestamp::Timestamp;
 /// # Errors
 /// When `from` does not own the task, or a file cannot be read or written.
 pub fn take_task(
-    (board, roster, post): (&Board, &Roster, &Mailbox),
+    (board, roster, mailbox): (&Board, &Roster, &Mailbox),
     id: TaskId,
     from: &Name,
     message: MessageId,
@@ -27,7 +27,7 @@ pub fn take_task(
     let task = board.take(id, from, now)?;
     let text = notification(&task);
     let kind = MailKind::Message;
-    post.send(&MailMessage::new(
+    mailbox.send(&MailMessage::new(
         message,
         kind,
         &Name::user(),

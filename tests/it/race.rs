@@ -265,14 +265,14 @@ fn blockers_completed_concurrently_unblock_the_task() {
 fn inbox_writers_without_a_lock_lose_no_message() {
     let dir = tempfile::tempdir().unwrap();
     prepare(dir.path()).unwrap();
-    let (post, bob) = (Mailbox::open(dir.path()), Name::member("bob").unwrap());
+    let (mailbox, bob) = (Mailbox::open(dir.path()), Name::member("bob").unwrap());
     let mut children: Vec<Child> = (0..8)
         .map(|n| start_process("append", dir.path(), n))
         .collect();
     let mut received: BTreeMap<String, Vec<u64>> = BTreeMap::new();
     loop {
         let all_exited = children.iter_mut().all(|c| c.try_wait().unwrap().is_some());
-        let reader = post.reader(&bob, Duration::ZERO).unwrap();
+        let reader = mailbox.reader(&bob, Duration::ZERO).unwrap();
         let pending = reader.pending().unwrap();
         assert_eq!(pending.bad, 0);
         for message in &pending.messages {

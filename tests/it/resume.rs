@@ -211,13 +211,13 @@ fn resume_wakes_the_lead_for_completion_it_missed() {
 fn message_already_in_the_conversation_is_not_redelivered() {
     let crew = KilledCrew::new(Project::new());
     let (lead, bob) = (Name::lead(), Name::member("bob").unwrap());
-    let post = Mailbox::open(crew.project.path());
+    let mailbox = Mailbox::open(crew.project.path());
     for (id, text) in [("l1", "the first"), ("l2", "the second")] {
         let id = MessageId(id.into());
         let message = MailMessage::new(id, MailKind::Message, &bob, &lead, text, NOW);
-        post.send(&message).unwrap();
+        mailbox.send(&message).unwrap();
         if text == "the first" {
-            let upto = post.peek(&lead).unwrap().upto;
+            let upto = mailbox.peek(&lead).unwrap().upto;
             // Killed before the message was acknowledged.
             crew.append_log(
                 "lead",
@@ -239,7 +239,7 @@ fn message_already_in_the_conversation_is_not_redelivered() {
             "{conversation_text}"
         );
     }
-    assert_eq!(post.peek(&lead).unwrap().messages, vec![]);
+    assert_eq!(mailbox.peek(&lead).unwrap().messages, vec![]);
 }
 
 #[test]
@@ -344,7 +344,7 @@ fn approved_shutdown_completes_with_one_response() {
         let crew = KilledCrew::new(Project::new());
         crew.enter(member("bob"));
         let (lead, bob) = (Name::lead(), Name::member("bob").unwrap());
-        let (requests, post) = (
+        let (requests, mailbox) = (
             Requests::open(crew.project.path()),
             Mailbox::open(crew.project.path()),
         );
@@ -359,12 +359,12 @@ fn approved_shutdown_completes_with_one_response() {
             let mut message = MailMessage::new(id, kind, from, to, "I go.", NOW);
             message.extra.insert("request_id".into(), "r1".into());
             message.extra.insert("approve".into(), true.into());
-            post.send(&message).unwrap();
+            mailbox.send(&message).unwrap();
         };
         if delivered {
             send(MailKind::ShutdownRequest, &lead, &bob);
-            let upto = post.peek(&bob).unwrap().upto;
-            let reader = post.reader(&bob, Duration::ZERO).unwrap();
+            let upto = mailbox.peek(&bob).unwrap().upto;
+            let reader = mailbox.reader(&bob, Duration::ZERO).unwrap();
             reader.acknowledge(&upto).unwrap();
         }
         if answered_before {

@@ -96,7 +96,7 @@ pub fn page(changes: &Changes, columns: usize, theme: &Theme) -> Vec<PageRow> {
     let look = DiffParams {
         columns,
         theme,
-        place: DiffPlacement::Page,
+        placement: DiffPlacement::Page,
         digits: digits(&lines),
     };
     let mut out = Vec::new();

@@ -37,7 +37,7 @@ pub enum DiffPlacement {
 pub struct DiffParams<'a> {
     pub columns: usize,
     pub theme: &'a Theme,
-    pub place: DiffPlacement,
+    pub placement: DiffPlacement,
     /// The width of the column for line numbers, in digits. [`digits`] computes it.
     pub digits: usize,
 }
@@ -45,7 +45,7 @@ pub struct DiffParams<'a> {
 impl DiffParams<'_> {
     /// Returns the blanks before each row: two in a conversation, none on the diff page.
     pub(super) fn indent(&self) -> &'static str {
-        match self.place {
+        match self.placement {
             DiffPlacement::Conversation => "  ",
             DiffPlacement::Page => "",
         }
@@ -199,7 +199,7 @@ impl<'a> DiffPainter<'a> {
         self.begin(file);
         let look = self.look;
         let theme = look.theme;
-        if look.place == DiffPlacement::Conversation {
+        if look.placement == DiffPlacement::Conversation {
             return Vec::new();
         }
         let mut spans = vec![Span::styled(one_line(&file.path), theme.heading)];

@@ -15,7 +15,7 @@ fn rows(columns: usize, theme: &Theme) -> Vec<Row> {
     let mut painter = DiffPainter::new(DiffParams {
         columns,
         theme,
-        place: DiffPlacement::Conversation,
+        placement: DiffPlacement::Conversation,
         digits: digits(&lines),
     });
     painter.rows(&lines, &mut 0)
@@ -84,7 +84,7 @@ fn new_file_takes_the_whole_width() {
     let look = DiffParams {
         columns: 120,
         theme: &theme,
-        place: DiffPlacement::Conversation,
+        placement: DiffPlacement::Conversation,
         digits: 1,
     };
     let rows = DiffPainter::new(look).rows(&lines, &mut 0);
@@ -99,7 +99,7 @@ fn offsets_rise_and_do_not_depend_on_the_width() {
         let look = DiffParams {
             columns,
             theme: &Theme::default(),
-            place: DiffPlacement::Conversation,
+            placement: DiffPlacement::Conversation,
             digits: 2,
         };
         let rows = DiffPainter::new(look).rows(&lines, &mut end);

@@ -179,7 +179,7 @@ mod tests {
             let look = DiffParams {
                 columns,
                 theme: &Theme::default(),
-                place: DiffPlacement::Conversation,
+                placement: DiffPlacement::Conversation,
                 digits: 2,
             };
             let rows = DiffPainter::new(look).rows(&lines, &mut 0);

@@ -100,7 +100,7 @@ fn diff_rows(diff: &str, page: LayoutParams<'_>, text_offset: &mut usize) -> Vec
     let mut painter = DiffPainter::new(diff::DiffParams {
         columns: page.columns,
         theme: page.theme,
-        place: diff::DiffPlacement::Conversation,
+        placement: diff::DiffPlacement::Conversation,
         digits: diff::digits(&lines),
     });
     let Some(omitted) = lines.len().checked_sub(LINES_MAX).filter(|n| *n > 0) else {

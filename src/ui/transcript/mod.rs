@@ -68,7 +68,7 @@ pub struct Transcript {
     origin: u64,
     /// The running calls, oldest first, each with the number of its cell.
     running: VecDeque<(CallId, u64)>,
-    place: ScrollAnchor,
+    anchor: ScrollAnchor,
     /// Time zone for displayed times; `None` means UTC.
     zone: Option<TimeZone>,
     search: Option<Box<Search>>,
@@ -135,7 +135,7 @@ impl Transcript {
         self.log.clear();
         self.open = None;
         self.running.clear();
-        self.place = ScrollAnchor::Following;
+        self.anchor = ScrollAnchor::Following;
         self.scratch = LayoutCache::default();
     }
 
@@ -151,39 +151,39 @@ impl Transcript {
             // The view is already at the newest row, so scrolling down does nothing.
             return;
         }
-        self.with_layouts(viewport, |place, log, layouts, rows| {
-            place.scroll(by, log, layouts, rows);
+        self.with_layouts(viewport, |anchor, log, layouts, rows| {
+            anchor.scroll(by, log, layouts, rows);
         });
     }
 
     /// Returns the position of the scrollbar for a view with the size `viewport`; `None` if the transcript is empty.
     pub fn scroll_state(&self, viewport: Viewport) -> Option<ScrollPosition> {
-        self.scroll_state_at(&self.place, viewport)
+        self.scroll_state_at(&self.anchor, viewport)
     }
 
-    /// Like [`Transcript::scroll_state`], but for the scroll position `place` instead of the transcript's.
+    /// Like [`Transcript::scroll_state`], but for the scroll position `anchor` instead of the transcript's.
     pub fn scroll_state_at(
         &self,
-        place: &ScrollAnchor,
+        anchor: &ScrollAnchor,
         viewport: Viewport,
     ) -> Option<ScrollPosition> {
         let mut layouts = LayoutCache::default();
         layouts.begin(viewport, &Theme::default());
-        place.scrolled(&self.log, &mut layouts, viewport.rows())
+        anchor.scrolled(&self.log, &mut layouts, viewport.rows())
     }
 
-    /// Returns the scroll position after scrolling from `place` by `by`. Does not change the scroll position of the
+    /// Returns the scroll position after scrolling from `anchor` by `by`. Does not change the scroll position of the
     /// transcript.
     pub fn scroll_from(
         &self,
-        mut place: ScrollAnchor,
+        mut anchor: ScrollAnchor,
         by: Scroll,
         viewport: Viewport,
     ) -> ScrollAnchor {
         let mut layouts = LayoutCache::default();
         layouts.begin(viewport, &Theme::default());
-        place.scroll(by, &self.log, &mut layouts, viewport.rows());
-        place
+        anchor.scroll(by, &self.log, &mut layouts, viewport.rows());
+        anchor
     }
 
     /// Returns the scroll position at which `above` scrollbar units of the conversation are above the view. A unit is
@@ -191,27 +191,27 @@ impl Transcript {
     pub fn anchor_at_offset(&self, above: usize, viewport: Viewport) -> ScrollAnchor {
         let mut layouts = LayoutCache::default();
         layouts.begin(viewport, &Theme::default());
-        let mut place = ScrollAnchor::Following;
-        place.jump(above, &self.log, &mut layouts, viewport.rows());
-        place
+        let mut anchor = ScrollAnchor::Following;
+        anchor.jump(above, &self.log, &mut layouts, viewport.rows());
+        anchor
     }
 
     /// Scrolls so that `above` scrollbar units of the conversation are above the view. A unit is 1/1000 cell, as in
     /// [`Transcript::scroll_state`].
     pub fn jump(&mut self, above: usize, viewport: Viewport) {
-        self.with_layouts(viewport, |place, log, layouts, rows| {
-            place.jump(above, log, layouts, rows);
+        self.with_layouts(viewport, |anchor, log, layouts, rows| {
+            anchor.jump(above, log, layouts, rows);
         });
     }
 
     /// Returns whether the view always shows the newest row.
     pub fn is_following(&self) -> bool {
-        self.place == ScrollAnchor::Following
+        self.anchor == ScrollAnchor::Following
     }
 
     /// Returns the number of entries below the view that were never visible.
     pub fn unread_below(&self) -> usize {
-        self.place.unread(&self.log)
+        self.anchor.unread(&self.log)
     }
 
     /// Selects the previous cell that can be folded, such as a tool call or an answer with thinking. If no cell is
@@ -266,8 +266,8 @@ impl Transcript {
     /// least its first row visible.
     pub fn reveal_selected(&mut self, viewport: Viewport) {
         if let Some(at) = self.log.selected.and_then(|n| self.log.index(n)) {
-            self.with_layouts(viewport, |place, log, layouts, rows| {
-                place.reveal(at, log, layouts, rows);
+            self.with_layouts(viewport, |anchor, log, layouts, rows| {
+                anchor.reveal(at, log, layouts, rows);
             });
         }
     }
@@ -304,7 +304,7 @@ impl Transcript {
         // The default theme can be used here, because a theme changes only styles, never the number of rows.
         self.scratch.begin(viewport, &Theme::default());
         act(
-            &mut self.place,
+            &mut self.anchor,
             &self.log,
             &mut self.scratch,
             viewport.rows(),

@@ -60,7 +60,7 @@ impl Transcript {
     pub fn begin_search(&mut self) {
         let mut search = self.search.take().unwrap_or_default();
         search.is_typing = true;
-        search.origin = self.place;
+        search.origin = self.anchor;
         search.selected = self.log.selected;
         self.search = Some(search);
     }
@@ -77,7 +77,7 @@ impl Transcript {
             return;
         }
         search.here = None;
-        self.place = search.origin;
+        self.anchor = search.origin;
         self.log.selected = search.selected;
         let needle = Needle::new(search.words.text());
         self.refold(None);
@@ -103,7 +103,7 @@ impl Transcript {
             self.refold(None);
         }
         if let Some(search) = self.search.take().filter(|_| was_typing) {
-            self.place = search.origin;
+            self.anchor = search.origin;
             self.log.selected = search.selected;
         }
         self.log.search(None);
@@ -166,7 +166,7 @@ impl Transcript {
     fn go_to_nearest(&mut self, viewport: Viewport) -> MatchStep {
         self.scratch.begin(viewport, &Theme::default());
         let rows = viewport.rows();
-        let Some(top) = self.place.top(&self.log, &mut self.scratch, rows) else {
+        let Some(top) = self.anchor.top(&self.log, &mut self.scratch, rows) else {
             return MatchStep::NoMatch;
         };
         if self.log.cell(top.at).found > 0 {
@@ -213,7 +213,7 @@ impl Transcript {
         let line = hits.get(nth).or(hits.last()).map_or(0, line_of);
         let position = RowPosition { at, line };
         let rows = viewport.rows();
-        self.place
+        self.anchor
             .reveal_row(position, &self.log, &mut self.scratch, rows);
         if self.is_following() {
             self.scratch = LayoutCache::default();
@@ -265,7 +265,9 @@ impl Transcript {
     pub fn go_to_prompt(&mut self, way: Way, viewport: Viewport) -> bool {
         let rows = viewport.rows();
         self.scratch.begin(viewport, &Theme::default());
-        let Some((first, last)) = self.place.visible_cells(&self.log, &mut self.scratch, rows)
+        let Some((first, last)) = self
+            .anchor
+            .visible_cells(&self.log, &mut self.scratch, rows)
         else {
             return false;
         };
@@ -287,7 +289,7 @@ impl Transcript {
         self.log.selected = Some(number);
         if let Some(at) = self.log.index(number) {
             let (log, layouts) = (&self.log, &mut self.scratch);
-            self.place.anchor_cell(at, log, layouts, rows);
+            self.anchor.anchor_cell(at, log, layouts, rows);
         }
         true
     }

@@ -54,13 +54,13 @@ impl Transcript {
         area: Rect,
         buffer: &mut Buffer,
     ) -> Option<ScrollPosition> {
-        self.view_at(&self.place, cache, theme, area, buffer)
+        self.view_at(&self.anchor, cache, theme, area, buffer)
     }
 
-    /// Like [`Transcript::view`], but at the scroll position `place` instead of the transcript's.
+    /// Like [`Transcript::view`], but at the scroll position `anchor` instead of the transcript's.
     pub fn view_at(
         &self,
-        place: &ScrollAnchor,
+        anchor: &ScrollAnchor,
         cache: &mut TranscriptCache,
         theme: &Theme,
         area: Rect,
@@ -77,8 +77,8 @@ impl Transcript {
         };
         layouts.begin(viewport, theme);
         let height = usize::from(area.height);
-        let top = place.top(&self.log, layouts, height)?;
-        let scrolled = place.scrolled(&self.log, layouts, height);
+        let top = anchor.top(&self.log, layouts, height)?;
+        let scrolled = anchor.scrolled(&self.log, layouts, height);
         let mut lines = area.y..area.bottom();
         let mut skip = top.line;
         let here = self.here();

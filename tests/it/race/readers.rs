@@ -29,11 +29,11 @@ rules:
     calls: [{ tool: bash, input: { command: "sleep 0.02; date +%N; if [ -e stop ]; then echo stop-now; fi" } }]
 "#;
 
-fn send(post: &Mailbox, text: &str) {
+fn send(mailbox: &Mailbox, text: &str) {
     let bob = Name::member("bob").unwrap();
     let id = MessageId(text.into());
     let message = MailMessage::new(id, MailKind::Message, &bob, &Name::lead(), text, NOW);
-    post.send(&message).unwrap();
+    mailbox.send(&message).unwrap();
 }
 
 fn crew_command(project: &Project, args: &[&str]) -> Command {
@@ -94,7 +94,7 @@ fn read_concurrently(kills: usize) {
     let project = Project::new();
     project.write("rules.yaml", BUSY_LEAD);
     let mut child = start(&project);
-    let post = Mailbox::open(project.path());
+    let mailbox = Mailbox::open(project.path());
     let mut read = Vec::new();
     let mut read_mail = || {
         let messages = project.json(&["mail", "read", "lead"]);
@@ -102,7 +102,7 @@ fn read_concurrently(kills: usize) {
         read.extend(messages.map(|m| m["content"].as_str().unwrap().to_string()));
     };
     for n in 0..MESSAGES {
-        send(&post, &format!("message-{n}."));
+        send(&mailbox, &format!("message-{n}."));
         if n % 2 == 1 {
             read_mail();
         }
@@ -146,17 +146,17 @@ fn crew_does_not_wait_for_a_blocked_mail_reader() {
     let project = Project::new();
     project.write("rules.yaml", "rules: [{ when: ., times: 0, say: I see. }]");
     project.json(&["mail", "list", "lead"]);
-    let (post, lead) = (Mailbox::open(project.path()), Name::lead());
+    let (mailbox, lead) = (Mailbox::open(project.path()), Name::lead());
     // More than a pipe can buffer: without a reader the command blocks with its messages printed in part.
     for n in 0..4 {
-        send(&post, &format!("message-{n}. {}", "x".repeat(20_000)));
+        send(&mailbox, &format!("message-{n}. {}", "x".repeat(20_000)));
     }
     let mut reader = project
         .command(&["mail", "read", "lead"])
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
-    wait_until("mail read starts to read", || post.is_being_read(&lead));
+    wait_until("mail read starts to read", || mailbox.is_being_read(&lead));
     let who = format!("another program (process {})", reader.id());
     let ran = RunResult(crew_command(&project, &["go"]).output().unwrap());
     let refused = project.expect_refusal(&["mail", "read", "lead"]);
@@ -189,7 +189,7 @@ fn truncated_inbox_loses_no_later_message() {
     let project = Project::new();
     project.write("rules.yaml", BUSY_LEAD);
     let mut child = start(&project);
-    let (post, inbox) = (
+    let (mailbox, inbox) = (
         Mailbox::open(project.path()),
         project.file(".team/inbox/lead.jsonl"),
     );
@@ -204,7 +204,7 @@ fn truncated_inbox_loses_no_later_message() {
         }
     };
     let is_received = |text: &str| lead_log(&project).unwrap().contains(text);
-    send(&post, "message-1.");
+    send(&mailbox, "message-1.");
     wait(&|| is_received("message-1."));
     let cursor = || std::fs::read_to_string(project.file(".team/inbox/.lead.cursor")).unwrap();
     wait(&|| project.file(".team/inbox/.lead.cursor").exists());
@@ -213,8 +213,8 @@ fn truncated_inbox_loses_no_later_message() {
     std::fs::write(&inbox, "").unwrap();
     wait(&|| cursor() != before);
     // The inbox becomes longer than before.
-    send(&post, "message-2.");
-    send(&post, "message-3.");
+    send(&mailbox, "message-2.");
+    send(&mailbox, "message-3.");
     wait(&|| is_received("message-2.") && is_received("message-3."));
     project.write("stop", "");
     wait(&|| project.json(&["mail", "list", "lead"]) == serde_json::json!([]));

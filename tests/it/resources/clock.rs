@@ -140,7 +140,7 @@ fn crew_works_and_idles_correctly_while_the_clock_jumps() {
 fn messages_keep_their_order_despite_clock_jumps() {
     let dir = tempfile::tempdir().unwrap();
     prepare(dir.path()).unwrap();
-    let post = Mailbox::open(dir.path());
+    let mailbox = Mailbox::open(dir.path());
     let bob = Name::member("bob").unwrap();
     for (at, text) in [
         (5000.0, "first"),
@@ -156,13 +156,13 @@ fn messages_keep_their_order_despite_clock_jumps() {
             text,
             Timestamp(at),
         );
-        post.send(&message).unwrap();
+        mailbox.send(&message).unwrap();
     }
     let order = ["first", "second", "third", "fourth"];
-    let pending = post.peek(&bob).unwrap().messages;
+    let pending = mailbox.peek(&bob).unwrap().messages;
     let read: Vec<&str> = pending.iter().map(|l| l.content.as_str()).collect();
     assert_eq!(read, order);
-    let recent = post.recent(10).unwrap().messages;
+    let recent = mailbox.recent(10).unwrap().messages;
     let shown: Vec<&str> = recent.iter().map(|(l, _)| l.content.as_str()).collect();
     assert_eq!(shown, order);
 }

@@ -171,7 +171,7 @@ pub fn scrollbar(state: &UiState, area: Rect) -> Option<Scrollbar> {
     let viewport = frame_layout::viewport(conversation_area);
     let scrolled = agent
         .transcript
-        .scroll_state_at(&scroll_position.place, viewport)?;
+        .scroll_state_at(&scroll_position.anchor, viewport)?;
     Scrollbar::new(area, conversation_area, scrolled)
 }
 
@@ -207,8 +207,8 @@ pub fn scroll_position_after(state: &UiState, area: Rect, to: ScrollTo) -> Optio
     let transcript = &state.model.agents.get(name)?.transcript;
     if !conversation_area.is_empty() {
         let viewport = frame_layout::viewport(conversation_area);
-        scroll_position.place = match to {
-            ScrollTo::By(by) => transcript.scroll_from(scroll_position.place, by, viewport),
+        scroll_position.anchor = match to {
+            ScrollTo::By(by) => transcript.scroll_from(scroll_position.anchor, by, viewport),
             ScrollTo::To(above) => transcript.anchor_at_offset(above, viewport),
         };
     }

@@ -69,7 +69,7 @@ pub struct PreviewScroll {
     /// Number of lines scrolled off the top; `None` for the item's default position, [`Preview::begin`].
     pub(super) first: Option<usize>,
     /// The scroll position in the conversation. Used only if the item is an agent.
-    pub(super) place: ScrollAnchor,
+    pub(super) anchor: ScrollAnchor,
 }
 
 impl PreviewScroll {
@@ -81,7 +81,7 @@ impl PreviewScroll {
 
     /// Returns the scroll position in the conversation of the previewed agent. Used only if the previewed item is an
     /// agent.
-    pub fn place(&self) -> &ScrollAnchor {
-        &self.place
+    pub fn anchor(&self) -> &ScrollAnchor {
+        &self.anchor
     }
 }

@@ -50,8 +50,8 @@ pub fn draw(
     match state.model.agents.get(name).filter(|a| a.has_entries) {
         Some(agent) => {
             let cache = cache.peeked(name);
-            let place = reading.place();
-            agent.transcript.view_at(place, cache, theme, talk, buffer);
+            let anchor = reading.anchor();
+            agent.transcript.view_at(anchor, cache, theme, talk, buffer);
         }
         None => Line::styled("No activity yet.", theme.dim).render(talk, buffer),
     }

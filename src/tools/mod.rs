@@ -47,6 +47,7 @@ mod task_get;
 mod task_list;
 mod task_ref;
 mod task_update;
+mod team_size;
 mod todo;
 mod tool;
 pub mod tool_search;
@@ -84,6 +85,7 @@ pub static TABLE: &[&Tool] = &[
     &merge_worktree::TOOL,
     &spawn_teammate::TOOL,
     &list_teammates::TOOL,
+    &team_size::TOOL,
     &send_message::TOOL,
     &broadcast::TOOL,
     &read_inbox::TOOL,

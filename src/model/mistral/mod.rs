@@ -1,0 +1,117 @@
+//! The Chat Completions API of Mistral:
+//! <https://docs.mistral.ai/api>.
+
+mod decode;
+mod request;
+
+use std::sync::Arc;
+
+use futures::future::BoxFuture;
+use futures::stream::BoxStream;
+use futures::{FutureExt, StreamExt, TryStreamExt};
+use secrecy::ExposeSecret;
+
+use super::http::{Http, response_deltas};
+use super::provider::{ModelServerConfig, ProviderOption, ProviderSpec, RefusalHints};
+use super::{ContextWindow, Delta, Model, ModelError, ModelRequest};
+
+/// The name of the request field that limits the tokens of a response, on most servers. Newer `OpenAI` models accept
+/// only [`MAX_COMPLETION_TOKENS`].
+const MAX_TOKENS: &str = "max_tokens";
+const MAX_COMPLETION_TOKENS: &str = "max_completion_tokens";
+
+/// The provider `mistral`. Its address must include `/v1` if the server's paths start with `/v1`.
+pub static SPEC: ProviderSpec = ProviderSpec {
+    name: "mistral",
+    api: "Chat Completions",
+    key_var: "MISTRAL_API_KEY",
+    url_var: "MISTRAL_BASE_URL",
+    vendor_url: "https://api.mistral.ai/v1",
+    options: &[ProviderOption {
+        name: "max_tokens_field",
+        values: &[MAX_TOKENS, MAX_COMPLETION_TOKENS],
+    }],
+    local_servers: &[],
+    windows: &[
+        ("gpt-3.5-turbo", 16_385),
+        ("gpt-4", 8_192),
+        ("gpt-4-turbo", 128_000),
+        ("gpt-4.1", 1_047_576),
+        ("gpt-4o", 128_000),
+        ("gpt-5", 400_000),
+        ("gpt-5-chat", 128_000),
+        ("o1", 200_000),
+        ("o1-mini", 128_000),
+        ("o1-preview", 128_000),
+        ("o3", 200_000),
+        ("o4-mini", 200_000),
+    ],
+    refusal_hints,
+    decoder: || Box::new(decode::Decoder::default()),
+    connect: |config| Ok(Arc::new(Mistral::new(config)?)),
+};
+
+fn refusal_hints(_code: u16, lower: &str) -> RefusalHints {
+    let names_field = lower.contains(MAX_COMPLETION_TOKENS) || lower.contains(MAX_TOKENS);
+    RefusalHints {
+        request: if names_field {
+            "Set [openai] max_tokens_field (max_tokens or max_completion_tokens) or a smaller max_tokens at the top of the settings."
+        } else {
+            ""
+        },
+        ..RefusalHints::default()
+    }
+}
+
+/// A model on a server that offers the Chat Completions API.
+#[derive(Debug, Clone)]
+pub struct Mistral {
+    http: Http,
+    max_tokens: &'static str,
+}
+
+impl Mistral {
+    /// Creates the client. Sends no request yet.
+    ///
+    /// # Errors
+    /// Fails if the address or a header value is invalid.
+    pub fn new(config: &ModelServerConfig) -> Result<Mistral, ModelError> {
+        let mut headers = Vec::new();
+        if let Some(key) = &config.key {
+            headers.push(("authorization", format!("Bearer {}", key.expose_secret())));
+        }
+        let is_official = config.base_url.trim_end_matches('/') == SPEC.vendor_url;
+        let max_tokens = match config.option("max_tokens_field") {
+            Some(MAX_COMPLETION_TOKENS) => MAX_COMPLETION_TOKENS,
+            None if is_official => MAX_COMPLETION_TOKENS,
+            _ => MAX_TOKENS,
+        };
+        Ok(Mistral {
+            http: Http::new(&config.base_url, headers, config.spec, config.read_timeout)?,
+            max_tokens,
+        })
+    }
+}
+
+impl Model for Mistral {
+    fn call(&self, request: ModelRequest) -> BoxStream<'static, Result<Delta, ModelError>> {
+        let (http, field) = (self.http.clone(), self.max_tokens);
+        async move {
+            let body = request::body(&request, field);
+            let body = http.post("/chat/completions", body).await?;
+            response_deltas(body, decode::Decoder::default(), decode::parse_completion)
+        }
+        .into_stream()
+        .try_flatten()
+        .boxed()
+    }
+
+    fn list(&self) -> BoxFuture<'static, Result<Vec<String>, ModelError>> {
+        let http = self.http.clone();
+        async move { http.models("/models").await }.boxed()
+    }
+
+    fn listed_window(&self, name: &str) -> Option<ContextWindow> {
+        self.http.windows.get(name)
+    }
+}

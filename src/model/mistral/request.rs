@@ -1,0 +1,105 @@
+//! Builds requests for the OpenAI Chat Completions API. Does no I/O.
+
+use serde_json::{Value, json};
+
+use crate::domain::chat::{Block, Message, Role, valid_tool_name};
+use crate::domain::role::RoleEffort;
+use crate::domain::text::clip;
+use crate::model::ModelRequest;
+use crate::model::images::{SentImage, SentImages};
+
+/// Maximum length of a tool's description, in characters. OpenAI and servers with the same API refuse longer ones.
+const DESCRIPTION_MAX: usize = 1024;
+
+/// Returns the JSON body of a Chat Completions request. `max_tokens` is the name of the field with the token limit.
+/// Fields and messages always have the same order, because servers cache the prefix of a conversation.
+pub fn body(request: &ModelRequest, max_tokens: &str) -> Value {
+    let images = SentImages::of(request);
+    let mut messages = vec![json!({"role": "system", "content": request.system})];
+    for message in request.messages.iter() {
+        match message.role {
+            Role::User => user(message, &images, &mut messages),
+            Role::Assistant => messages.push(assistant(message)),
+        }
+    }
+    let mut body = json!({
+        "model": request.model,
+        "messages": messages,
+        "stream": true,
+        "stream_options": {"include_usage": true},
+    });
+    body[max_tokens] = request.max_tokens.into();
+    if !request.tools.is_empty() {
+        let tool = |t: &crate::model::ToolSpec| {
+            json!({"type": "function", "function": {
+                "name": t.name, "description": clip(&t.text, DESCRIPTION_MAX), "parameters": t.schema()}})
+        };
+        body["tools"] = request.tools.iter().map(tool).collect();
+    }
+    if let Some(effort) = request.effort {
+        // `xhigh` is the highest effort in this API.
+        let word = match effort {
+            RoleEffort::Max => RoleEffort::Xhigh.word(),
+            other => other.word(),
+        };
+        body["reasoning_effort"] = word.into();
+    }
+    body
+}
+
+/// Appends a user message in the form of the API. First, each tool result becomes a message of its own, because results
+/// must directly follow the calls. Then one message contains the text and the images.
+fn user(message: &Message, images: &SentImages<'_>, out: &mut Vec<Value>) {
+    for block in &message.blocks {
+        if let Block::ToolResult { call, content, .. } = block {
+            let content = if content.is_empty() {
+                "(no output)"
+            } else {
+                content
+            };
+            out.push(json!({"role": "tool", "tool_call_id": call, "content": content}));
+        }
+    }
+    let is_image = |block: &Block| matches!(block, Block::Image(_));
+    if message.blocks.iter().any(is_image) {
+        let parts = message.blocks.iter().filter_map(|b| part(b, images));
+        let parts: Vec<Value> = parts.collect();
+        out.push(json!({"role": "user", "content": parts}));
+        return;
+    }
+    // The content is a plain string, because servers that cannot read images often accept no list of parts.
+    let text = message.text();
+    if !text.is_empty() {
+        out.push(json!({"role": "user", "content": text}));
+    }
+}
+
+/// Converts a text or an image to an item of a message's `content` list. Returns `None` for all other blocks.
+fn part(block: &Block, images: &SentImages<'_>) -> Option<Value> {
+    match block {
+        Block::Text { text } => Some(json!({"type": "text", "text": text})),
+        Block::Image(image) => Some(match images.form(image) {
+            SentImage::Data(media_type, data) => json!({"type": "image_url",
+                "image_url": {"url": format!("data:{media_type};base64,{data}")}}),
+            SentImage::Text(text) => json!({"type": "text", "text": text}),
+        }),
+        Block::Thinking { .. } | Block::ToolCall(_) | Block::ToolResult { .. } => None,
+    }
+}
+
+fn assistant(message: &Message) -> Value {
+    let text = message.text();
+    let calls: Vec<Value> = message
+        .calls()
+        .map(|call| {
+            json!({"id": call.id, "type": "function", "function": {
+                "name": valid_tool_name(&call.name), "arguments": call.input.to_string()}})
+        })
+        .collect();
+    // Some servers reject a null or missing content, others an empty list of calls.
+    let mut out = json!({"role": "assistant", "content": text});
+    if !calls.is_empty() {
+        out["tool_calls"] = Value::Array(calls);
+    }
+    out
+}

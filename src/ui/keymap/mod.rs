@@ -169,7 +169,6 @@ pub const TABLE: &[Binding] = &[
     bind(Context::Composer, &["alt+4", "ctrl+x 4"], Action::Focus(Pane::Team), "go to the team", ""),
     bind(Context::Composer, &["alt+5", "ctrl+x 5"], Action::Focus(Pane::Inbox), "go to the inbox", ""),
     bind(Context::Composer, &["alt+6", "ctrl+x 6"], Action::Focus(Pane::Needs), "go to \"Needs you\"", ""),
-    bind(Context::Composer, &["alt+7", "ctrl+x 7"], Action::Focus(Pane::Jobs), "go to the jobs", ""),
     bind(Context::Composer, &["alt+m", "ctrl+x m"], Action::Models, "choose another model", ""),
     bind(Context::Composer, &["tab"], Action::NextPane, "go to the next pane", ""),
     bind(Context::Composer, &["shift+tab"], Action::PrevPane, "go to the previous pane", ""),
@@ -226,7 +225,6 @@ pub const TABLE: &[Binding] = &[
     bind(Context::In(Pane::Lead), &["e"], Action::ReadInEditor, "read the conversation in $EDITOR", ""),
     bind(Context::In(Pane::Lead), &["f", "end"], Action::Follow, "follow the newest output", "follow"),
 
-    bind(Context::In(Pane::Jobs), &["enter"], Action::Open, "show the jobs", "read"),
     bind(Context::In(Pane::Todo), &["enter"], Action::Open, "read the whole item", "read"),
 
     bind(Context::In(Pane::Board), &["enter"], Action::Open, "show the task", "open"),
@@ -275,7 +273,6 @@ pub const TABLE: &[Binding] = &[
     bind(Context::Panes, &["4", "alt+4", "ctrl+x 4"], Action::Focus(Pane::Team), "go to the team; again for full screen", ""),
     bind(Context::Panes, &["5", "alt+5", "ctrl+x 5"], Action::Focus(Pane::Inbox), "go to the inbox; again for full screen", ""),
     bind(Context::Panes, &["6", "alt+6", "ctrl+x 6"], Action::Focus(Pane::Needs), "go to \"Needs you\"; again for full screen", ""),
-    bind(Context::Panes, &["7", "alt+7", "ctrl+x 7"], Action::Focus(Pane::Jobs), "go to the jobs; again for full screen", ""),
     bind(Context::Panes, &["j", "down"], Action::Move(Scroll::LineDown), "down", ""),
     bind(Context::Panes, &["k", "up"], Action::Move(Scroll::LineUp), "up", ""),
     bind(Context::Panes, &["ctrl+d"], Action::Move(Scroll::HalfDown), "half a page down", ""),

@@ -290,9 +290,6 @@ pub enum FileVerb {
     /// Show, merge and remove the git worktrees of tasks
     #[command(subcommand, after_help = worktree::EXAMPLES)]
     Worktree(WorktreeVerb),
-    /// Print the version, also as JSON
-    #[command(after_help = "Examples:\n  crewdeck about --json")]
-    About,
 }
 
 #[cfg(test)]

@@ -1,6 +1,5 @@
 //! The subcommands that read and write the state files: `task`, `mail`, `agents`, `team` and `worktree`.
 
-mod about;
 mod agents;
 mod mail;
 mod task;
@@ -58,7 +57,6 @@ pub fn run(verb: &FileVerb, context: &CommandContext<'_>) -> Result<CommandOutco
         FileVerb::Agents(verb) => agents::run(verb, context),
         FileVerb::Team(verb) => team::run(verb, context),
         FileVerb::Worktree(verb) => worktree::run(verb, context),
-        FileVerb::About => about::run(context),
     }
 }
 

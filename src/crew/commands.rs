@@ -264,8 +264,6 @@ impl Commands {
         teammates
             .start_all(preset.members, Arc::clone(&self.host))
             .await;
-        let started = CrewEvent::PresetStarted { preset: name };
-        self.publish(EventKind::Crew(started)).await;
         Ok(())
     }
 

@@ -43,8 +43,6 @@ pub enum CrewEvent {
     OffersListed(ServerOffers),
     /// The texts that an agent was given, such as the project memory. Answers [`crate::protocol::Command::ShowMemory`].
     MemoryShown(MemoryReport),
-    /// The members of a team preset were started.
-    PresetStarted { preset: String },
     /// A background job began or ended. Also answers [`crate::protocol::Command::KillJob`].
     JobChanged { job: Job },
     /// Output of a background job, as it arrives. May be merged or dropped.

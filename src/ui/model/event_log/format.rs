@@ -108,9 +108,6 @@ fn crew_event(model: &CrewModel, event: &CrewEvent) -> Option<NewLogLine> {
     match event {
         CrewEvent::Ready(setup) => Some(ready(model.setup.as_ref(), setup)),
         CrewEvent::JobChanged { job } => job_changed(model, job),
-        CrewEvent::PresetStarted { preset } => {
-            Some(NewLogLine::new(Topic::Team, format!("{preset} has started")).by("user"))
-        }
         CrewEvent::SkillsChanged(skills) => skills_changed(&model.skills, skills),
         CrewEvent::Notice { level, agent, text } => {
             Some(notice(model, *level, agent.as_ref(), text))

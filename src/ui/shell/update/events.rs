@@ -103,7 +103,6 @@ fn crew_event(app: &mut App, event: &CrewEvent) {
         }
         CrewEvent::ServerShown { server, log } => app.model.servers.log(server, log),
         CrewEvent::OffersListed(offers) => app.model.servers.offers(offers),
-        CrewEvent::PresetStarted { preset } => app.say(format!("{preset} has started.")),
         CrewEvent::MemoryShown(report) => memory::open(app, report),
         CrewEvent::SkillsChanged(skills) => {
             let hidden = skills.commands.iter().find(|c| slash::is_built_in(&c.name));

@@ -34,7 +34,6 @@ use crate::domain::request::{Decision, NewRequest, RequestKind, Verdict};
 use crate::domain::team_preset::LeadMode;
 use crate::protocol::event::{CrewEvent, EventKind, NoticeLevel};
 use crate::protocol::{Command, TaskCommand};
-use crate::store::Roster;
 use crate::store::{PROMPTS_MAX, QueuedPrompt, team_preset};
 use crate::tools::host::Host;
 
@@ -127,14 +126,6 @@ impl CommandHandler for Commands {
             }
             Command::StartTeam { preset } => self.start_team(preset).await,
             Command::ListModels => self.models.list().await,
-            Command::CountTeammates => {
-                let root = self.context.root.clone();
-                let team = blocking(move || Roster::open(&root).read()).await;
-                let count = team.map_err(|error| error.to_string())?.members.len();
-                let text = format!("Teammates: {count}");
-                self.context.notice(NoticeLevel::Info, text).await;
-                Ok(())
-            }
             Command::UseModel { name } => {
                 self.models.switch_to(name).await;
                 self.budget.warn_unknown_price().await;

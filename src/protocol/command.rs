@@ -122,8 +122,6 @@ pub enum Command {
     StartTeam { preset: String },
     /// Asks for the names of the models that the server offers. Answered by `ModelsListed`.
     ListModels,
-    /// Counts the teammates. Answered by a `Notice`.
-    CountTeammates,
     /// Acts on an MCP server. Answered by `ServersChanged`; `Show` also by `ServerShown`, `LogIn` by a `Notice` with the
     /// address of the login page and one with the result.
     Server { name: String, action: ServerAction },

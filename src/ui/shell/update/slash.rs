@@ -140,9 +140,6 @@ pub fn act(app: &mut App, action: Action, argument: &str, out: &mut Vec<Effect>)
         Action::Sessions => start_session::start(app, Some(argument.into()), out),
         Action::Init => init(app, out),
         Action::Memory => show_memory(app, argument, out),
-        Action::Focus(Pane::Team) if argument == "count" => {
-            out.push(Effect::Command(Command::CountTeammates));
-        }
         Action::Focus(Pane::Team) => {
             let preset = argument.to_string();
             out.push(Effect::Command(Command::StartTeam { preset }));

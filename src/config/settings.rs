@@ -213,13 +213,6 @@ settings! {
             in_project: InProject::Applies,
             range: (10, 95),
         }
-        /// How many lines of each conversation the exported file has at most.
-        export_lines: Option<u64> {
-            value: 100000,
-            example: "5000",
-            in_project: InProject::Applies,
-            range: (10, 1000000),
-        }
         /// Seconds without data from the model server after which a model call fails.
         model_timeout_s: Option<u64> {
             value: 300,

@@ -1,6 +1,5 @@
 //! The popups, one folder or file for each. A popup that a key opens directly is registered in [`BY_NAME`].
 
-pub(in crate::ui) mod about;
 pub(in crate::ui) mod buttons;
 pub(in crate::ui) mod comment;
 pub(in crate::ui) mod confirm;
@@ -61,7 +60,6 @@ impl NamedPopup {
 /// The popups that a key opens directly, without data such as a task or a request. To make a popup available to a key,
 /// add it to this table.
 const BY_NAME: &[NamedPopup] = &[
-    named("about", about::open),
     named("costs", costs::open),
     named("event_log", event_log::open),
     named("jobs", jobs::open).shown_if(|app| jobs::is_any_running(app)),

@@ -47,7 +47,6 @@ mod task_get;
 mod task_list;
 mod task_ref;
 mod task_update;
-mod team_size;
 mod todo;
 mod tool;
 pub mod tool_search;
@@ -85,7 +84,6 @@ pub static TABLE: &[&Tool] = &[
     &merge_worktree::TOOL,
     &spawn_teammate::TOOL,
     &list_teammates::TOOL,
-    &team_size::TOOL,
     &send_message::TOOL,
     &broadcast::TOOL,
     &read_inbox::TOOL,

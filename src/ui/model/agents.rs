@@ -318,10 +318,15 @@ impl Agents {
     }
 
     /// Returns what the agent `name` is doing. Before the first event about its activity, derives it from the agent's
-    /// status in the team.
+    /// status in the team. An agent is never idle while it is in a turn, so that the status on the screen, the hint to
+    /// stop the agent, and the question before quitting agree.
     pub fn activity(&self, name: &Name, team: &Team) -> Activity {
-        if let Some(activity) = self.get(name).and_then(|a| a.activity.clone()) {
-            return activity;
+        let agent = self.get(name);
+        if let Some(activity) = agent.and_then(|a| a.activity.clone()) {
+            return match activity {
+                Activity::Idle if agent.is_some_and(|a| a.in_turn) => Activity::Thinking,
+                activity => activity,
+            };
         }
         match team.find(name).map(|m| m.status) {
             Some(MemberStatus::Working) => Activity::Thinking,

@@ -5,8 +5,9 @@ use pretty_assertions::assert_eq;
 
 use crate::domain::ids::{JobId, Name};
 use crate::domain::job::Job;
+use crate::domain::team::Activity;
 use crate::domain::timestamp::Timestamp;
-use crate::protocol::{CrewEvent, Event, EventKind};
+use crate::protocol::{AgentEvent, CrewEvent, Event, EventKind};
 use crate::ui::app::QUIT_WINDOW;
 use crate::ui::fixture::{NOON, apply_events, blank, busy, busy_events, picture, press, started};
 use crate::ui::keymap::KeyMap;
@@ -164,5 +165,25 @@ fn quit_dialog_names_what_it_stops() {
             again.is_some_and(|t| t.contains("background job")),
             "{first}"
         );
+    }
+}
+
+#[test]
+fn quit_asks_from_the_first_event_of_a_turn_to_its_last() {
+    let activity = |activity| AgentEvent::ActivityChanged { activity }.of(Name::lead());
+    let idle = || activity(Activity::Idle);
+    let began = || AgentEvent::TurnStarted.of(Name::lead());
+    let mut state = started(160, 45);
+    for events in [
+        vec![idle(), began()],
+        vec![activity(Activity::Thinking)],
+        vec![idle()],
+    ] {
+        apply_events(&mut state, events);
+        assert_eq!(press(&mut state, "esc q"), []);
+        let asked = picture(&state);
+        assert!(asked.contains("One agent is still working"), "{asked}");
+        assert!(!asked.contains("○ idle"), "{asked}");
+        press(&mut state, "n");
     }
 }

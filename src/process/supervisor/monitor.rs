@@ -108,7 +108,10 @@ impl Monitor {
             inodes: open.keys().map(|(_, inode)| *inode).collect(),
             has_shared_memory: self.has_shared_memory,
         };
-        let used: u64 = all.iter().map(|pid| proportional(*pid, &counted)).sum();
+        let used: u64 = all
+            .iter()
+            .map(|pid| proportional(&counted, |name| proc_file(*pid, name)))
+            .sum();
         (used + files > most).then(|| {
             format!(
                 "the command used more than {} MiB of memory, the limit for one command (setting memory_max_mb)",
@@ -222,23 +225,33 @@ fn shared_memory_used() -> u64 {
 
 /// Returns the resident anonymous and shared memory of a process, in bytes. Shared pages count fully for each process.
 fn resident(pid: Pid) -> u64 {
-    let path = format!("/proc/{}/status", pid.as_raw_nonzero());
-    let text = fs::read_to_string(path).unwrap_or_default();
-    kilobytes(&text, "RssAnon:") + kilobytes(&text, "RssShmem:")
+    resident_in(&proc_file(pid, "status").unwrap_or_default())
+}
+
+fn resident_in(status: &str) -> u64 {
+    kilobytes(status, "RssAnon:") + kilobytes(status, "RssShmem:")
 }
 
 /// Like [`resident`], but shared pages are divided among the processes that share them, and pages of `counted` files are
-/// left out.
-fn proportional(pid: Pid, counted: &CountedFiles) -> u64 {
-    let file = |name: &str| fs::read_to_string(format!("/proc/{}/{name}", pid.as_raw_nonzero()));
-    let Ok(all) = file("smaps_rollup") else {
-        return resident(pid);
+/// left out. `read` returns a file of the process in `/proc`, or `None` if it cannot be read.
+fn proportional(counted: &CountedFiles, read: impl Fn(&str) -> Option<String>) -> u64 {
+    // Read before the total: if the process ends between the two, the total is 0. In the other order, the pages of
+    // counted files would be counted twice.
+    let mapped = if counted.inodes.is_empty() && !counted.has_shared_memory {
+        0
+    } else {
+        mapped(&read("smaps").unwrap_or_default(), counted)
     };
-    let all = kilobytes(&all, "Pss_Anon:") + kilobytes(&all, "Pss_Shmem:");
-    if counted.inodes.is_empty() && !counted.has_shared_memory {
-        return all;
-    }
-    all.saturating_sub(mapped(&file("smaps").unwrap_or_default(), counted))
+    let all = match read("smaps_rollup") {
+        Some(all) => kilobytes(&all, "Pss_Anon:") + kilobytes(&all, "Pss_Shmem:"),
+        None => resident_in(&read("status").unwrap_or_default()),
+    };
+    all.saturating_sub(mapped)
+}
+
+/// Returns the text of a file of the process in `/proc`; `None` if the process has ended.
+fn proc_file(pid: Pid, name: &str) -> Option<String> {
+    fs::read_to_string(format!("/proc/{}/{name}", pid.as_raw_nonzero())).ok()
 }
 
 /// Returns how many bytes of `counted` files are mapped according to `smaps`, the text of `/proc/PID/smaps`.
@@ -306,5 +319,29 @@ Pss:    64 kB
         };
         assert_eq!(mapped(smaps, &counted(false)), 8 * 1024);
         assert_eq!(mapped(smaps, &counted(true)), 40 * 1024);
+    }
+
+    #[test]
+    fn process_that_ends_during_a_scan_is_not_counted_twice() {
+        let counted = CountedFiles {
+            inodes: [7].into(),
+            has_shared_memory: false,
+        };
+        let smaps = "7f00-7f01 rw-s 00000000 00:01 7 /memfd:a (deleted)\nPss:    160 kB\n";
+        let rollup = "Pss_Anon:    10 kB\nPss_Shmem:    160 kB\n";
+        // The number of files that can be read before the process ends.
+        for (readable, expected) in [(0, 0), (1, 0), (2, 10 * 1024)] {
+            let reads = std::cell::Cell::new(0);
+            let used = proportional(&counted, |name| {
+                reads.set(reads.get() + 1);
+                let text = match name {
+                    "smaps" => smaps,
+                    "smaps_rollup" => rollup,
+                    _ => "RssAnon:    10 kB\nRssShmem:    160 kB\n",
+                };
+                (reads.get() <= readable).then(|| text.to_owned())
+            });
+            assert_eq!(used, expected, "{readable} readable files");
+        }
     }
 }

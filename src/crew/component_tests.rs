@@ -13,7 +13,7 @@ use super::jobs::JobRunner;
 use super::recovery::Recovery;
 use super::registry::AgentState;
 use super::request_reminders::RequestReminders;
-use super::test_support::{LEAD_DECIDES, TestCrew, bob};
+use super::test_support::{LEAD_DECIDES, TestCrew, bob, git, repository};
 use super::user_actions::UserActions;
 use super::worktrees::TaskWorktrees;
 use crate::agent::driver::Control;
@@ -25,7 +25,7 @@ use crate::domain::team::{Member, MemberStatus};
 use crate::domain::timestamp::Timestamp;
 use crate::protocol::TaskCommand;
 use crate::protocol::event::{BoardEvent, CrewEvent, EventKind, TeamEvent, UserAction};
-use crate::store::{Mailbox, TaskSet};
+use crate::store::{Mailbox, TaskSet, Worktrees};
 use crate::tools::host::JobSpec;
 
 const NOW: Timestamp = Timestamp(1.0);
@@ -106,6 +106,46 @@ fn followup(crew: &TestCrew) -> Arc<BoardFollowup> {
             crew.merges(&board, None),
         )
     })
+}
+
+#[tokio::test]
+async fn completion_commits_a_task_that_is_not_published_yet() {
+    let crew = TestCrew::new();
+    let root = &crew.context.root;
+    repository(root, &[]);
+    let (board, store) = (crew.board(), Worktrees::open(root));
+    let worktrees = TaskWorktrees::new(
+        crew.context.clone(),
+        crew.registry.clone(),
+        board.clone(),
+        Some(store),
+    );
+    for subject in ["one", "two"] {
+        let created = board.store().create(task(subject), NOW).unwrap();
+        let claimed = board
+            .store()
+            .claim(Some(created.id), &claimer(), NOW)
+            .unwrap();
+        let owner = bob();
+        let workspace = worktrees.workspace_for(claimed.as_ref().unwrap(), &owner, None);
+        let dir = workspace.await.unwrap().unwrap().dir;
+        std::fs::write(dir.join("new"), subject).unwrap();
+        // The published board still shows what the task before it was.
+        if subject == "two" {
+            board.store().release(created.id, &bob(), NOW).unwrap();
+            board.read(TaskSet::All).await;
+            board
+                .store()
+                .claim(Some(created.id), &claimer(), NOW)
+                .unwrap();
+        }
+        worktrees.commit_leftovers(&bob()).await.unwrap();
+        assert_eq!(
+            git(&dir, &["log", "-1", "--format=%s"]),
+            format!("task {}: {subject}", created.id)
+        );
+        board.store().complete(created.id, &bob(), NOW).unwrap();
+    }
 }
 
 #[tokio::test]

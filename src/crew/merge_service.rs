@@ -144,9 +144,16 @@ impl MergeService {
         Ok(text)
     }
 
+    /// Reads the task again before it returns the board: the change that made the task mergeable may not be published yet.
+    async fn current_graph(&self, id: TaskId) -> Arc<TaskGraph> {
+        let read = self.board.read(TaskSet::These([id].into())).await;
+        read.unwrap_or_else(|| self.board.graph())
+    }
+
     pub async fn try_merge(&self, id: TaskId) -> Result<MergeResult, String> {
         let store = self.worktrees()?;
-        let (task, name) = mergeable(&self.board.graph(), id)?;
+        let graph = self.current_graph(id).await;
+        let (task, name) = mergeable(&graph, id)?;
         let (store, now, tree) = (store.clone(), self.context.now(), name.clone());
         let merged = blocking(move || store.merge(&tree, now)).await;
         let branch = name.branch();
@@ -208,7 +215,8 @@ impl MergeService {
     /// Fails if worktrees are not in use or the diff cannot be read.
     pub async fn show_diff(&self, id: TaskId) -> Result<(), String> {
         let store = self.worktrees()?;
-        let shown = diff_of(store.clone(), &self.board.graph(), id).await?;
+        let graph = self.current_graph(id).await;
+        let shown = diff_of(store.clone(), &graph, id).await?;
         self.context.publish(shown).await;
         Ok(())
     }

@@ -247,9 +247,11 @@ impl TaskWorktrees {
     }
 
     /// Commits the uncommitted files in the worktree of `agent`'s open task, so that dependent tasks can build on them.
+    /// Reads the task from the board's files: what was published last may be an earlier task of the agent.
     pub async fn commit_leftovers(&self, agent: &Name) -> Result<(), String> {
-        let graph = self.board.graph();
-        let Some(task) = graph.open_task_of(agent).cloned() else {
+        let (board, owner) = (self.board.store().clone(), agent.clone());
+        let own = blocking(move || board.query(|graph| graph.open_task_of(&owner).cloned())).await;
+        let Some(task) = own.map_err(|e| e.to_string())? else {
             return Ok(());
         };
         let (Some(store), Some(_)) = (&self.store, self.dir_of(&task)) else {

@@ -9,6 +9,16 @@ pub struct Project {
     dir: tempfile::TempDir,
 }
 
+impl Drop for Project {
+    /// Keeps the files of a failed test, so that its cause can be found.
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.dir.disable_cleanup(true);
+            eprintln!("the project is kept in {}", self.dir.path().display());
+        }
+    }
+}
+
 impl Project {
     /// Creates an empty folder.
     pub fn new() -> Project {

@@ -205,9 +205,11 @@ fn viewer_shows_a_notice_instead_of_the_page() {
         ".mcp.json",
         r#"{"mcpServers": {"git": {"command": "touch", "args": ["ran"]}}}"#,
     );
-    let viewer = start_dashboard(&project, home.path(), &environment);
-    viewer.wait_for("This project brings the MCP server git");
+    let mut viewer = start_dashboard(&project, home.path(), &environment);
     viewer.wait_for("big-1");
+    // The event log keeps the notice, which the next notice removes from the status line.
+    viewer.send_and_wait_for("\x1b", "i to write");
+    viewer.send_and_wait_for("@", "This project brings the MCP server git");
     assert!(!project.file("ran").exists());
     quit(viewer);
     quit(crew);

@@ -210,6 +210,7 @@ fn viewer_shows_a_notice_instead_of_the_page() {
     // The event log keeps the notice, which the next notice removes from the status line.
     viewer.send_and_wait_for("\x1b", "i to write");
     viewer.send_and_wait_for("@", "This project brings the MCP server git");
+    viewer.send_until_gone("\x1b", "╭ Event log");
     assert!(!project.file("ran").exists());
     quit(viewer);
     quit(crew);

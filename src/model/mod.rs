@@ -10,6 +10,7 @@ mod fields;
 pub mod governor;
 pub mod http;
 pub mod images;
+mod mistral;
 mod openai;
 pub mod provider;
 pub mod providers;
@@ -32,7 +33,8 @@ pub use window::ContextWindow;
 
 /// All providers. If the environment contains the API keys of several providers, the first of them in this list is
 /// used.
-pub static PROVIDERS: &[&provider::ProviderSpec] = &[&anthropic::SPEC, &openai::SPEC];
+pub static PROVIDERS: &[&provider::ProviderSpec] =
+    &[&anthropic::SPEC, &openai::SPEC, &mistral::SPEC];
 
 #[cfg(test)]
 mod tests;

@@ -10,7 +10,6 @@ mod fields;
 pub mod governor;
 pub mod http;
 pub mod images;
-mod mistral;
 mod openai;
 pub mod provider;
 pub mod providers;
@@ -33,8 +32,7 @@ pub use window::ContextWindow;
 
 /// All providers. If the environment contains the API keys of several providers, the first of them in this list is
 /// used.
-pub static PROVIDERS: &[&provider::ProviderSpec] =
-    &[&anthropic::SPEC, &openai::SPEC, &mistral::SPEC];
+pub static PROVIDERS: &[&provider::ProviderSpec] = &[&anthropic::SPEC, &openai::SPEC];
 
 #[cfg(test)]
 mod tests;

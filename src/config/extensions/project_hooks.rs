@@ -6,7 +6,7 @@ use super::servers;
 use super::trust::NewItem;
 use super::trust_item::ItemKind;
 use super::{Decisions, Loader};
-use crate::domain::hook::{BlockEffect, HookHandler, HookSpec};
+use crate::domain::hook::{HookHandler, HookSpec};
 use crate::domain::text::{escape_control_chars, one_line};
 
 // The texts that tell the user what a hook can do once it is approved.
@@ -85,7 +85,7 @@ impl<F: Fn() -> Decisions> Loader<'_, F> {
 
 /// Returns whether a hook can prevent something, so that it must not be switched off by a change of its files.
 fn guards(hook: &HookSpec) -> bool {
-    hook.event.block_effect() == BlockEffect::Refuses && !hook.is_async
+    hook.event.block_effect().prevents() && !hook.is_async
 }
 
 /// Returns a text for the user's review of a hook: its command, or its URL with the headers.

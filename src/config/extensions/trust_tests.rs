@@ -371,7 +371,7 @@ fn hook_blocks_after_no_other_decision_than_an_approval() {
     let files = Files::new();
     let declare = |command: &str| {
         let hooks = format!(
-            r#"{{"PreToolUse": [{{"hooks": [{{"command": "{command}"}}]}}], "Stop": [{{"hooks": [{{"command": "{command}"}}]}}]}}"#
+            r#"{{"PreToolUse": [{{"hooks": [{{"command": "{command}"}}]}}], "PostToolUse": [{{"hooks": [{{"command": "{command}"}}]}}]}}"#
         );
         files.write(".crewdeck/hooks.json", &format!(r#"{{"hooks": {hooks}}}"#));
     };

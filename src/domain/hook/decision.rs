@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::event::{BlockEffect, HookEvent};
+use super::event::HookEvent;
 use super::spec::HookSpec;
 use crate::domain::text::{clip, escape_control_chars, one_line};
 
@@ -131,11 +131,11 @@ pub fn decide(hook: &HookSpec, result: HookResult) -> HookDecision {
 }
 
 /// Returns the decision of a hook that is not run because its files have changed since the user approved it. The hook
-/// then blocks with the reason `why`, if a block of its event prevents anything. Otherwise, an agent could switch a hook off by editing its
-/// files.
+/// then blocks with the reason `why`, if a block of its event prevents anything. Otherwise, an agent could switch a hook
+/// off by editing its files.
 pub fn decide_changed(hook: &HookSpec, why: &str) -> HookDecision {
     let mut out = HookDecision::default();
-    if hook.event.block_effect() == BlockEffect::Refuses {
+    if hook.event.block_effect().prevents() {
         out.block(hook.event, format!("[{}]: {why}", hook.runs()));
     }
     out

@@ -37,8 +37,8 @@ fn changed_hook_blocks_what_a_block_prevents() {
             reason
         });
         let reason = decision.block.or(denied);
-        let refuses = event.block_effect() == BlockEffect::Refuses;
-        assert_eq!(reason.is_some(), refuses, "{event:?}");
+        let prevents = event.block_effect().prevents();
+        assert_eq!(reason.is_some(), prevents, "{event:?}");
         assert!(reason.is_none_or(|why| why.contains("its files changed")));
     }
 }

@@ -41,6 +41,13 @@ pub enum BlockEffect {
     TellsUser,
 }
 
+impl BlockEffect {
+    /// Returns whether a block prevents what the hook was asked about: an action, or the end of the agent's work.
+    pub fn prevents(self) -> bool {
+        matches!(self, BlockEffect::Refuses | BlockEffect::Continues)
+    }
+}
+
 /// Why a session ends. Claude Code has two more reasons, `logout` and `bypass_permissions_disabled`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SessionEndReason {

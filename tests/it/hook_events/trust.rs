@@ -120,6 +120,33 @@ fn agent_that_edits_a_hook_is_blocked_by_it() {
 }
 
 #[test]
+fn agent_that_edits_a_stop_hook_is_held_by_it() {
+    let rules = r#"
+  - when: begin
+    calls: [{ tool: bash, input: { command: "echo 'exit 0' > tools/guard.txt" } }]
+  - when: 'has changed since its approval'
+    say: I was held.
+    times: 0
+  - say: done
+    times: 0
+"#;
+    let command = answers(0, "").replace(".claude/hook.sh", "tools/guard.txt");
+    let project = unapproved(&[("Stop", "", format!("sh {command}"))], rules);
+    let script = std::fs::read_to_string(project.file(".claude/hook.sh")).unwrap();
+    project.write("tools/guard.txt", &script);
+    assert_eq!(project.run(&["trust", "--yes"]).code(), 0);
+    let held = |events: &[serde_json::Value]| {
+        let texts = events.iter().filter(|e| e["type"] == "text_delta");
+        let said: String = texts.filter_map(|e| e["text"].as_str()).collect();
+        said.contains("I was held.")
+    };
+    assert!(held(&run(&project, &["--tool", "auto"])));
+    // Later sessions are held too, until the user decides.
+    assert!(held(&run(&project, &["--tool", "auto"])));
+    assert_eq!(received(&project, "Stop").len(), 0);
+}
+
+#[test]
 fn agents_cannot_write_approved_hooks() {
     let rules = r#"
   - when: begin

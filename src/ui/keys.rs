@@ -48,8 +48,9 @@ pub fn name_of(key: KeyEvent) -> Option<String> {
             modifiers.remove(KeyModifiers::SHIFT);
             if modifiers.contains(KeyModifiers::CONTROL) {
                 match c {
-                    // Terminals send the same byte for Ctrl+7, Ctrl+/ and Ctrl+_.
-                    '7' => "_".into(),
+                    // Terminals send the same byte for Ctrl+7, Ctrl+/ and Ctrl+_, or with the kitty protocol the key
+                    // without Shift.
+                    '7' | '/' | '-' => "_".into(),
                     _ => c.to_lowercase().to_string(),
                 }
             } else {
@@ -194,6 +195,12 @@ mod tests {
                 Some("ctrl+c"),
             ),
             (KeyCode::Char('7'), KeyModifiers::CONTROL, Some("ctrl+_")),
+            (KeyCode::Char('/'), KeyModifiers::CONTROL, Some("ctrl+_")),
+            (
+                KeyCode::Char('-'),
+                KeyModifiers::CONTROL.union(KeyModifiers::SHIFT),
+                Some("ctrl+_"),
+            ),
             (KeyCode::BackTab, KeyModifiers::NONE, Some("shift+tab")),
             (KeyCode::BackTab, KeyModifiers::SHIFT, Some("shift+tab")),
             (KeyCode::Char('a'), KeyModifiers::SUPER, None),

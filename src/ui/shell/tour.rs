@@ -227,32 +227,48 @@ fn stage(state: &UiState) -> String {
             go(Pane::Board)
         );
     }
+    let left = unfollowed(state, &go, &open, &turn);
     if done == all {
-        return all_done(app, &go(Pane::Board), is_lead_busy);
+        return all_done(app, &go(Pane::Board), is_lead_busy, left);
     }
-    let is_open = |step| !state.followed_tips.contains(&step);
-    if is_open(DemoStep::WatchTeammate) && app.model.team.present().next().is_some() {
-        return format!("{}, then {open}: watch a teammate, live", go(Pane::Team));
-    }
-    let board = format!(
-        "{}, then {turn}: the board as graph or list",
-        go(Pane::Board)
-    );
-    if is_open(DemoStep::ChangeBoard) {
-        return board;
-    }
-    if is_open(DemoStep::ReadMessages) && app.model.messages.len() > 1 {
-        return format!("{}: the messages between agents", go(Pane::Inbox));
-    }
-    if is_open(DemoStep::OpenLog) {
-        let log = key_or_command(app, Action::Popup("event_log"));
-        return format!("{log}: what happened so far, and why");
-    }
-    board
+    left.unwrap_or_else(|| board_tip(&go(Pane::Board), &turn))
 }
 
-/// Returns the tip for a board on which all tasks are completed. `board` is the key that focuses the board.
-fn all_done(app: &App, board: &str, is_lead_busy: bool) -> String {
+fn board_tip(board: &str, turn: &str) -> String {
+    format!("{board}, then {turn}: the board as graph or list")
+}
+
+/// Returns the tip for the first step of the demo that the user has not followed and that is possible now. `go` returns
+/// the key that focuses a pane; `open` opens the selected agent, and `turn` switches the form of the board.
+fn unfollowed(
+    state: &UiState,
+    go: &impl Fn(Pane) -> String,
+    open: &str,
+    turn: &str,
+) -> Option<String> {
+    let app = &state.app;
+    let is_open = |step| !state.followed_tips.contains(&step);
+    if is_open(DemoStep::WatchTeammate) && app.model.team.present().next().is_some() {
+        return Some(format!(
+            "{}, then {open}: watch a teammate, live",
+            go(Pane::Team)
+        ));
+    }
+    if is_open(DemoStep::ChangeBoard) {
+        return Some(board_tip(&go(Pane::Board), turn));
+    }
+    if is_open(DemoStep::ReadMessages) && app.model.messages.len() > 1 {
+        return Some(format!("{}: the messages between agents", go(Pane::Inbox)));
+    }
+    is_open(DemoStep::OpenLog).then(|| {
+        let log = key_or_command(app, Action::Popup("event_log"));
+        format!("{log}: what happened so far, and why")
+    })
+}
+
+/// Returns the tip for a board on which all tasks are completed. `board` is the key that focuses the board. `left` is the
+/// tip for a step that the user has not followed yet.
+fn all_done(app: &App, board: &str, is_lead_busy: bool, left: Option<String>) -> String {
     let unmerged = branches::unmerged(app).len();
     if unmerged > 0 && is_lead_busy {
         return format!("All done: the lead merges; {board} shows the branches");
@@ -267,6 +283,14 @@ fn all_done(app: &App, board: &str, is_lead_busy: bool) -> String {
         return format!("All merged: the {who} finishes; {usage} shows usage");
     }
     let quit = key_or_command(app, Action::Close);
+    if let Some(left) = left {
+        let whole = format!("The demo is over; {quit} leaves. Not seen yet: {left}");
+        return if width(&whole) <= room(app) {
+            whole
+        } else {
+            left
+        };
+    }
     let help = app.prefs.keymap.key(Context::Everywhere, Action::Help);
     let whole = format!(
         "The demo is over. Look around ({help} lists the keys), or leave with {quit} and run crewdeck in your own project"

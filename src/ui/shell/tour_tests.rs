@@ -87,7 +87,7 @@ fn has_team() -> EventKind {
     })
 }
 
-fn at_rest() -> EventKind {
+fn all_idle() -> EventKind {
     let mut team = team();
     for member in &mut team.members {
         member.status = MemberStatus::Idle;

@@ -170,15 +170,22 @@ pub fn tips() -> Vec<Tip> {
             "All merged: the team finishes; $ shows usage",
         )
         .does("$", |state, _| top_popup(state) == "CostsPopup"),
+        // Steps that the user has not followed are offered before the end.
         tip(
-            with(branches(&[]), vec![idle_lead(), at_rest()]),
+            with(branches(&[]), vec![idle_lead(), all_idle()]),
             "",
+            "Alt+4, then Enter: watch a teammate, live",
+        )
+        .does("alt+4 enter", |state, _| !state.shown.is_lead()),
+        tip(
+            with(branches(&[]), vec![idle_lead(), all_idle()]),
+            "alt+4 enter esc 3 v @ esc i",
             "Next: /quit, then run crewdeck in your own project",
         )
         .does("\"/quit\" enter", |_, done| done == [Effect::Quit]),
         tip(
-            with(branches(&[]), vec![idle_lead(), at_rest()]),
-            "esc",
+            with(branches(&[]), vec![idle_lead(), all_idle()]),
+            "alt+4 enter esc 3 v @ esc 1",
             "Next: q, then run crewdeck in your own project",
         )
         .does("q", |_, done| done == [Effect::Quit]),

@@ -19,7 +19,7 @@ pub fn run(app: &mut App, command: &str, out: &mut Vec<Effect>) {
         let text = "A command is still running here: wait for its end or stop it.";
         app.warn(text);
     } else {
-        app.input.composer.take();
+        app.input.clear_sent();
         out.push(Effect::Command(Command::RunShell { agent, command }));
     }
 }

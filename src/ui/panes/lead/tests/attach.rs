@@ -276,6 +276,8 @@ fn draft_with_an_exclamation_mark_is_a_command() {
     };
     assert_eq!(press(&mut state, "enter"), [Effect::Command(run)]);
     assert!(state.input.composer.is_empty());
+    // Later sessions find it in their history.
+    assert_eq!(state.app.take_sent().as_deref(), Some("!git status @"));
     press(&mut state, "\"#1 is text\"");
     assert!(!picture(&state).contains("shell command"));
 }

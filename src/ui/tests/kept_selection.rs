@@ -39,7 +39,7 @@ fn team_selection_follows_agent_that_moves_down() {
             Some((2, name("alice")))
         );
         // The key does not act on the agent that is now in the row where the selected agent was.
-        let asked = press(&mut state, "n");
+        let asked = press(&mut state, "!");
         let is_bobs = |d: &Effect| matches!(d, Effect::Command(Command::Nudge { member }) if *member == name("bob"));
         assert!(!asked.iter().any(is_bobs), "{asked:?}");
     }

@@ -238,8 +238,8 @@ fn teammate_is_idle_after_its_slow_hook() {
   - say: done
     times: 0
 ";
-    // Longer than the time after which hooks are shown.
-    let project = project(&[("TeammateIdle", "", "sleep 1".into())], rules);
+    // Much longer than the time after which hooks are shown.
+    let project = project(&[("TeammateIdle", "", "sleep 3".into())], rules);
     let events = run(&project, &[]);
     let is_own = |e: &&serde_json::Value| e["type"] == "activity_changed" && e["agent"] == "bob";
     let mut all = events.iter().filter(is_own).map(|e| &e["activity"]);
@@ -297,7 +297,7 @@ fn notification_hook_gets_what_notifies_the_user() {
 
 #[test]
 fn context_of_a_stop_hook_reaches_the_model_with_its_next_message() {
-    let rules = r"
+    let rules = r#"
   - agent: lead
     when: begin
     calls: [{ tool: spawn_teammate, input: { name: bob, role: tester, prompt: go } }]
@@ -306,14 +306,16 @@ fn context_of_a_stop_hook_reaches_the_model_with_its_next_message() {
     say: knows it
   - agent: bob
     when: ^go$
-    delay_ms: 2000
+    calls: [{ tool: bash, input: { command: "until grep -q 'Stop' events.jsonl; do sleep 0.05; done; sleep 1" } }]
+  - agent: bob
+    when: '(no output)'
     calls: [{ tool: send_message, input: { to: lead, content: finished } }]
   - agent: bob
     when: 'Hook TeammateIdle'
     say: wrong
   - say: done
     times: 0
-";
+"#;
     let context = |event| specific(event, json!({"additionalContext": "the build is red"}));
     let hooks = [("Stop", "", context("Stop"))];
     let project = project(&hooks, rules);

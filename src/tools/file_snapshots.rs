@@ -2,7 +2,6 @@
 //! others.
 
 use std::collections::VecDeque;
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -157,10 +156,11 @@ fn push(files: &mut VecDeque<Snapshot>, snapshot: Snapshot) {
     }
 }
 
+/// Returns a hash of the content. It is stored in logs, so it must be the same in all releases.
 fn hash(content: &[u8]) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    content.hash(&mut hasher);
-    hasher.finish()
+    let digest = ring::digest::digest(&ring::digest::SHA256, content);
+    let first = digest.as_ref().first_chunk().copied();
+    u64::from_be_bytes(first.unwrap_or_default())
 }
 
 #[cfg(test)]

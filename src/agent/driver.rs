@@ -94,8 +94,9 @@ impl Default for TurnProgress {
 }
 
 impl Driver {
-    /// Runs a turn. `start` is new text or a request for a compaction. If the text is empty, the turn answers only what
-    /// waits in the inbox.
+    /// Runs a turn, and another one if inputs arrive while hooks run after its end. Returns how the last turn ended.
+    /// `start` is new text or a request for a compaction. If the text is empty, the turn answers only what
+    /// [`Driver::gather_mail`] takes.
     pub async fn turn(
         &mut self,
         start: TurnInput,

@@ -283,7 +283,8 @@ impl HookCaller {
         stop.get_or_insert(clip(&one_line(&escape_control_chars(reason)), MESSAGE_MAX));
     }
 
-    /// Returns why a hook of the session start stops the lead, once.
+    /// Takes the reason for which a hook of the session start stops the lead. `None` if there is none or it was already
+    /// taken.
     pub fn take_session_stop(&self) -> Option<String> {
         self.lock_session_stop().take()
     }

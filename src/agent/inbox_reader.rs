@@ -19,9 +19,9 @@ use crate::store::{InboxReader, Mailbox, StoreError, UnreadMessages};
 const READER_WAIT: Duration = Duration::from_secs(1);
 
 impl Driver {
-    /// Takes the prompts, user commands, crew notes, job results and inbox messages that wait for the agent. Returns
-    /// them as blocks for the next conversation message. Prompts and inbox messages are acknowledged once that message
-    /// is saved.
+    /// Takes what waits for the agent: added texts such as the instructions of MCP servers, user commands, prompts,
+    /// crew notes, job results and inbox messages. Returns it as blocks for the next conversation message. User
+    /// commands, prompts, job results and inbox messages are acknowledged once that conversation message is saved.
     pub async fn gather_mail(&mut self) -> Vec<Block> {
         let prompts = self.prompts.as_ref().map(|queue| queue.take());
         let prompts = prompts.unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Layer 4: a single agent. The turn and the idle cycle are pure state machines; the driver executes their effects.
+//! A single agent. The turn and the idle cycle are pure state machines; the driver executes their effects.
 
 mod attachments;
 pub mod budget_gate;

@@ -35,7 +35,8 @@ pub enum McpVerb {
         /// Address of a server that is reached by HTTP, instead of a program
         #[arg(long, value_name = "URL", conflicts_with = "command")]
         url: Option<String>,
-        /// Header that is sent with each request to the server; ${NAME} in VALUE is an environment variable
+        /// Header that is sent with each request to the server; ${VAR} in VALUE is replaced by your environment
+        /// variable VAR
         #[arg(long = "header", value_name = "NAME=VALUE", conflicts_with = "command", value_parser = parse_pair)]
         headers: Vec<(String, String)>,
         /// Environment variable of the program; ${NAME} in VALUE is a variable of your environment

@@ -12,7 +12,8 @@ pub const MEMORY_MAX: usize = 32 * 1024;
 /// Maximum number of files in each of the two lists that [`ProjectMemory::report`] returns: files that were read, and
 /// files that were skipped.
 const LISTED_MAX: usize = 64;
-/// Maximum size of a text in a report, in bytes, if it is not a file. Longer texts are cut for the report.
+/// Maximum number of bytes of a text that [`GivenText::whole`] keeps for the report to the user. The middle of a longer
+/// text is cut out.
 const SHOWN_MAX: usize = 64 * 1024;
 
 /// An instruction file.

@@ -105,8 +105,8 @@ pub struct ResourceContent {
     pub text: Option<String>,
     /// The images of the resource, at most 8.
     pub images: Vec<McpImage>,
-    /// One line for each part of the resource that is not used: it is neither text nor an image, is too large or is
-    /// damaged.
+    /// One line for each part of the resource that is not used, with the reason: it is neither text nor an image, is
+    /// too large, is damaged, is not UTF-8, or is an image after the first 8.
     pub refused: Vec<String>,
 }
 

@@ -1,5 +1,4 @@
-//! Layer 1: runs one child process with bounded output and a timeout, then kills everything that the child process has
-//! started.
+//! Runs one child process with bounded output and a timeout, then kills everything that the child process has started.
 //!
 //! Agents' commands run under a [supervisor](supervisor::Supervisor), which also kills processes that left their
 //! process group, and in a [sandbox]. Without a supervisor, only the process group is killed.

@@ -1,4 +1,4 @@
-//! Layer 3: the agents' tools, one file per tool. [`TABLE`] lists them. To add a tool, add its file, its `mod` line and
+//! The agents' tools, one file per tool. [`TABLE`] lists them. To add a tool, add its file, its `mod` line and
 //! its line in the table.
 
 #![allow(

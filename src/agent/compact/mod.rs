@@ -1,9 +1,10 @@
 //! Compaction: decides when a conversation is shortened, and builds what replaces it. Pure.
 //!
-//! When the model's window is nearly full, a *small* compaction (prune) replaces old tool results with placeholders,
-//! if that frees enough. Otherwise a *whole* compaction replaces the conversation with a summary by the model.
-//! `/compact` and the tool `compact` also request a whole compaction. The whole conversation is saved to disk before
-//! anything is replaced.
+//! When the model's window is nearly full, a *small* compaction (prune) replaces old tool results with placeholders, if
+//! that frees enough. Otherwise a *whole* compaction replaces the conversation with a summary by the model. `/compact`,
+//! the tool `compact`, and a server that refuses the conversation as too long also cause a whole compaction. Before a
+//! whole compaction replaces anything, the conversation is copied to an archive file. A small compaction makes no copy;
+//! it leaves the log on disk unchanged.
 //!
 //! Every compaction changes the beginning of the request, so the server's prompt cache is lost once.
 //! learn-claude-code compacts before every call and so never has a valid cache. Here a compaction happens as rarely

@@ -21,7 +21,8 @@ const LIST_MAX: u64 = 256 * 1024 * 1024;
 /// Prefixes of the refs that commands can create. Commands cannot create other refs, such as those in `refs/replace/`,
 /// which change how git shows the history.
 const CREATABLE: &[&str] = &["refs/heads/", "refs/tags/", "refs/notes/", "refs/remotes/"];
-/// Refs that exist separately in each work directory. They are not transferred.
+/// Refs that each work directory has for itself, such as its stash. Changes to them are not transferred to the
+/// repository. An entry that ends with `/` is a prefix.
 const PRIVATE: &[&str] = &[
     "refs/stash",
     "refs/bisect/",

@@ -1,5 +1,5 @@
-//! Edits as models really send them, with the expected results. Most are edits with which small models fail in other
-//! tools.
+//! Edits in the forms in which models send them, with the expected results. In most of them, the old text does not
+//! match the file exactly, so an edit tool that requires an exact match would reject them.
 
 pub const PY: &str = "class A:\n    def f(self):\n        x = 1\n        return x\n\n    def g(self):\n        return 2\n";
 const GO: &str = "func f() {\n\tif ok {\n\t\trun(\"a\")\n\t}\n}\n";

@@ -1,4 +1,5 @@
-//! Parts shared by all panes: border with titles, selected row, placeholder, filter, scrollbar.
+//! Parts that panes and popups share: borders with titles, rows, placeholders, filters, scrollbars and buttons; also
+//! the layout of the screen, focus navigation, and the caches for drawing.
 
 pub(in crate::ui) mod buttons;
 pub(in crate::ui) mod elsewhere;

@@ -17,8 +17,8 @@ pub enum Spacing {
     Loose,
 }
 
-/// The error of [`route`] when the order constraints of the lines form a cycle, so that detours over empty rows are
-/// needed.
+/// The error of [`route`] with [`Spacing::Tight`]: the constraints on the left-to-right order of the lines form a
+/// cycle, and there are no empty rows for the detours that would resolve it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Tangled;
 

@@ -33,7 +33,8 @@ pub struct RequestBook {
 }
 
 impl RequestBook {
-    /// Adds or updates a request. Removes a request that is no longer open.
+    /// Adds or updates a request. If the request is no longer open or the user has nothing to decide, removes it
+    /// instead.
     pub fn changed(&mut self, request: &Request) {
         let place = self.waiting.iter().position(|r| r.id == request.id);
         if !request.is_pending() || needs_no_user(request) {

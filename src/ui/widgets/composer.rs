@@ -189,7 +189,8 @@ impl Composer {
         }
     }
 
-    /// Deletes the grapheme cluster before the cursor, or joins the line with the previous one.
+    /// Deletes the grapheme cluster or chip before the cursor. At the start of a line, joins the line with the previous
+    /// one.
     fn delete_cluster_before(&mut self) {
         let (row, at) = self.cursor();
         if at == 0 {

@@ -13,7 +13,8 @@ use crate::ui::theme::Theme;
 use crate::ui::widgets::line_input::LineInput;
 use crate::ui::{keymap, keys};
 
-/// Returns the contexts whose keys the help lists, in display order.
+/// Returns the contexts that the help always lists, in display order. The contexts in which the help was opened are
+/// listed before them.
 fn listed_contexts() -> impl Iterator<Item = Context> {
     let beside_panes = [
         Context::Choices,

@@ -79,8 +79,8 @@ pub trait Page: Debug + 'static {
         None
     }
 
-    /// Returns the number of the part, such as a file of a diff, to which a click on this row scrolls. `None` if a
-    /// click on the row has no effect.
+    /// Returns the index, from 0, of the section to which a click on this row scrolls. `None` if a click on the row has
+    /// no effect.
     fn part(&self, _row: &PagerRow) -> Option<usize> {
         None
     }

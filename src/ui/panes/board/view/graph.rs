@@ -100,8 +100,8 @@ fn pointed_at(pane: &BoardPane, app: &App, index: &Index) -> Option<usize> {
 }
 
 /// Returns the label on the border for what the view does not show: the number of nodes beyond each side of the visible
-/// part, and the number of edges that are not drawn because they close a cycle. A node that the left or right side cuts
-/// off counts as beyond that side.
+/// part, and the number of edges that are not drawn because they close a cycle. A node that the left, right or top side
+/// cuts off counts as beyond that side; below, only nodes that are not visible at all are counted.
 pub fn beyond(
     pane: &BoardPane,
     model: &CrewModel,

@@ -306,7 +306,7 @@ fn context_of_a_stop_hook_reaches_the_model_with_its_next_message() {
     say: knows it
   - agent: bob
     when: ^go$
-    calls: [{ tool: bash, input: { command: "until grep -q 'Stop' events.jsonl; do sleep 0.05; done; sleep 1" } }]
+    calls: [{ tool: bash, input: { command: "until grep -qs Stop events.jsonl; do sleep 0.05; done; sleep 1" } }]
   - agent: bob
     when: '(no output)'
     calls: [{ tool: send_message, input: { to: lead, content: finished } }]

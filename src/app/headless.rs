@@ -281,6 +281,11 @@ fn agent_progress(agent: &Name, event: &AgentEvent, at: Timestamp) -> Option<Str
     })
 }
 
+/// Says on standard error that the key in the environment variable `key` is sent to `address`.
+pub(super) fn eprint_key_address(key: &str, address: &str) {
+    eprint_line(&format!("crewdeck: the key in {key} goes to {address}"));
+}
+
 /// Prints a progress line to standard error. Write errors are ignored.
 pub(super) fn eprint_line(text: &str) {
     let text = clip(&one_line(text), LINE_MAX);

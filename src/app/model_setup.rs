@@ -216,14 +216,19 @@ pub fn base_url(blueprint: &Blueprint) -> Option<String> {
     Some(config.base_url)
 }
 
-/// Checks whether a key from the environment would be sent to a server that does not belong to the provider's vendor.
-/// If so, returns the name of the environment variable and the address of the server.
+/// Like [`foreign_key_address`], for the configured server. `None` if no server is configured.
 pub fn key_address(blueprint: &Blueprint) -> Option<(&'static str, String)> {
     let spec = selected(blueprint.choice.as_ref())?;
-    let url = base_url(blueprint)?;
-    let is_sent = variable(spec.key_var).is_some() && origin(&url) != origin(spec.vendor_url);
-    let shown = Redactor::default().text(&url).into_owned();
-    is_sent.then_some((spec.key_var, shown))
+    foreign_key_address(&server(spec, &blueprint.settings, None).ok()?)
+}
+
+/// Checks whether a key from the environment would be sent to a server that does not belong to the provider's vendor.
+/// If so, returns the name of the environment variable and the address of the server.
+pub fn foreign_key_address(config: &ModelServerConfig) -> Option<(&'static str, String)> {
+    let url = &config.base_url;
+    let is_sent = config.key.is_some() && origin(url) != origin(config.spec.vendor_url);
+    let shown = Redactor::default().text(url).into_owned();
+    is_sent.then_some((config.spec.key_var, shown))
 }
 
 /// Returns the value of an environment variable; `None` if it is unset or blank.

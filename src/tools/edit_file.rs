@@ -120,7 +120,9 @@ fn run(context: &ToolContext, input: Input) -> ToolResult {
     if let Some(why) = redaction_guard::overwrites_secret(&context.redactor, &before, &after) {
         return Err(failed(why));
     }
-    space.write(&path, &after).map_err(ToolOutput::error)?;
+    space
+        .replace(&path, &before, &after)
+        .map_err(ToolOutput::error)?;
     context.snapshots.record(key, after.as_bytes());
     Ok(ToolOutput {
         diff: diff::unified(&path, &before, &after),

@@ -160,6 +160,30 @@ impl Workspace {
     /// # Errors
     /// Returns text for the model. An existing file is then unchanged.
     pub fn write(&self, path: &str, content: &str) -> Result<(), String> {
+        self.write_if(path, content, || Ok(()))
+    }
+
+    /// Replaces the text `before` of a file by `after`. Compares the file with `before` again as the last step before
+    /// the rename, because the check of an edit, the edit itself and the flush to the disk take time.
+    ///
+    /// # Errors
+    /// Returns text for the model, also if the file no longer contains `before`. The file is then unchanged.
+    pub fn replace(&self, path: &str, before: &str, after: &str) -> Result<(), String> {
+        self.write_if(path, after, || match self.text(path)? {
+            Some(now) if now == before => Ok(()),
+            Some(_) | None => Err(format!(
+                "Error: {path} changed while it was being edited, so nothing was written. Read it again with read_file."
+            )),
+        })
+    }
+
+    /// Like [`Workspace::write`], but writes only if `check` succeeds immediately before the rename.
+    fn write_if(
+        &self,
+        path: &str,
+        content: &str,
+        check: impl FnOnce() -> Result<(), String>,
+    ) -> Result<(), String> {
         let (folder, name) = self.open_parent(path)?;
         let old = folder.symlink_metadata(&name).ok();
         if old.as_ref().is_some_and(cap_std::fs::Metadata::is_dir) {
@@ -178,13 +202,16 @@ impl Workspace {
             if let Some(old) = old.as_ref().filter(|o| o.is_file()) {
                 file.set_permissions(old.permissions())?;
             }
-            file.sync_all()?;
-            folder.rename(&temp, &folder, &name)
+            file.sync_all()
         })();
-        written.map_err(|e| {
+        let error = |e| error_text(path, &e);
+        let renamed = written.map_err(error).and_then(|()| {
+            check()?;
+            folder.rename(&temp, &folder, &name).map_err(error)
+        });
+        renamed.inspect_err(|_| {
             // Ignore this error: the temporary file may not exist, and only the first error matters.
             let _ = folder.remove_file(&temp);
-            error_text(path, &e)
         })
     }
 
@@ -426,6 +453,26 @@ mod tests {
             "made"
         );
         assert!(root.join("a/b/link").is_symlink());
+    }
+
+    #[test]
+    fn file_that_changes_during_an_edit_is_not_replaced() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("a.txt");
+        let space = Workspace::open(dir.path()).unwrap();
+        std::fs::write(&file, "by another program").unwrap();
+        let why = space.replace("a.txt", "as read", "edited").unwrap_err();
+        assert!(why.contains("a.txt changed while"), "{why}");
+        let text = || std::fs::read_to_string(&file).unwrap();
+        assert_eq!(text(), "by another program");
+        space
+            .replace("a.txt", "by another program", "edited")
+            .unwrap();
+        assert_eq!(text(), "edited");
+        // The file was deleted in the meantime.
+        std::fs::remove_file(&file).unwrap();
+        space.replace("a.txt", "edited", "again").unwrap_err();
+        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);
     }
 
     #[test]

@@ -48,15 +48,19 @@ fn run(context: &ToolContext, input: Input) -> ToolResult {
             input.path
         )));
     }
+    let is_known = there.is_some();
     let before = there.unwrap_or_default();
     if let Some(why) =
         redaction_guard::overwrites_secret(&context.redactor, &before, &input.content)
     {
         return Err(failed(why));
     }
-    space
-        .write(&input.path, &input.content)
-        .map_err(ToolOutput::error)?;
+    let written = if is_known {
+        space.replace(&input.path, &before, &input.content)
+    } else {
+        space.write(&input.path, &input.content)
+    };
+    written.map_err(ToolOutput::error)?;
     context.snapshots.record(key, input.content.as_bytes());
     let bytes = input.content.len();
     Ok(ToolOutput {

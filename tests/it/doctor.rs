@@ -116,6 +116,20 @@ fn debris_of_killed_git_processes_is_found_and_repaired() {
         let then = std::time::SystemTime::now() - std::time::Duration::from_secs(60);
         file.set_modified(then).unwrap();
     }
+    // As git leaves a worktree if it is killed while it writes the files.
+    git(
+        &project,
+        &[
+            "worktree",
+            "add",
+            "--quiet",
+            "-b",
+            "wt/task-9",
+            ".worktrees/task-9",
+        ],
+    );
+    project.write(".git/worktrees/task-9/locked", "initializing\n");
+    std::fs::remove_file(project.file(".worktrees/task-9/a.txt")).unwrap();
     let leftovers = |args: &[&str]| -> Vec<String> {
         let found = problem_lines(&findings_as_json(&project, args));
         let is_leftover = |line: &String| line.starts_with("leftovers:");
@@ -126,6 +140,7 @@ fn debris_of_killed_git_processes_is_found_and_repaired() {
         "packed-refs.lock",
         "task-1/index.lock",
         "merge of wt/task-1",
+        ".worktrees/task-9 is incomplete",
     ] {
         assert!(
             found.iter().any(|t| t.contains(words)),
@@ -134,6 +149,9 @@ fn debris_of_killed_git_processes_is_found_and_repaired() {
     }
     assert_eq!(leftovers(&["--mend", "--yes"]), Vec::<String>::new());
     assert!(!project.file(".git/packed-refs.lock").exists());
+    assert!(!project.file(".worktrees/task-9").exists());
+    let listed = git(&project, &["worktree", "list"]);
+    assert!(!listed.contains("task-9"), "{listed}");
 }
 
 #[test]

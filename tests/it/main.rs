@@ -34,7 +34,10 @@ mod long_sessions;
 #[cfg(target_os = "linux")]
 mod mcp;
 mod merging;
+mod model_server;
 mod needs;
+#[cfg(target_os = "linux")]
+mod network_by_role;
 mod onboarding;
 mod pictures;
 mod practice;

@@ -1,10 +1,11 @@
 //! The model check of `crewdeck doctor`: determines which model a crew would use here, and whether its server
-//! answers. The key is sent only to that server.
+//! answers. The key is sent only to that server, whose address is printed first if it is not the vendor's.
 
 use std::time::Duration;
 
 use anyhow::Result;
 
+use crate::app::headless;
 use crate::app::local_server;
 use crate::app::model_setup::{self, ModelUnavailable, variable};
 use crate::cli::GlobalOptions;
@@ -79,6 +80,9 @@ async fn offer(global: &GlobalOptions, settings: &Settings) -> Result<ModelFacts
             None => return Err(model_setup::no_model().into()),
         },
     };
+    if let Some((key, address)) = model_setup::foreign_key_address(&config) {
+        headless::eprint_key_address(key, &address);
+    }
     let key = config.spec.key_var;
     Ok(ModelFacts::Server(ModelServer {
         provider: config.spec.name,

@@ -1,4 +1,4 @@
-//! The address to which `crewdeck run` sends a key.
+//! The address to which `crewdeck run` and `crewdeck doctor` send a key.
 
 use std::io::Read;
 use std::net::TcpListener;
@@ -10,11 +10,26 @@ use super::{crewdeck, text};
 
 #[test]
 fn foreign_address_is_printed_before_the_first_request() {
+    for args in [
+        &["run", "go", "--model", "big-1"][..],
+        &["doctor"],
+        &["doctor", "--json"],
+    ] {
+        let (printed, address) = printed_before_the_first_request(args);
+        let line = format!("crewdeck: the key in ANTHROPIC_API_KEY goes to {address}\n");
+        assert!(printed.contains(&line), "{args:?}: {printed}");
+    }
+}
+
+/// Runs crewdeck with a key and a foreign server. Returns what it has printed to stderr when it connects to the server,
+/// and the address of the server.
+fn printed_before_the_first_request(args: &[&str]) -> (String, String) {
     let dir = tempfile::tempdir().unwrap();
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = format!("http://{}", listener.local_addr().unwrap());
     let mut child = crewdeck(dir.path())
-        .args(["run", "go", "--provider", "anthropic", "--model", "big-1"])
+        .args(args)
+        .args(["--provider", "anthropic"])
         .env("ANTHROPIC_API_KEY", "a-key")
         .env("ANTHROPIC_BASE_URL", &address)
         .stdout(Stdio::null())
@@ -34,7 +49,5 @@ fn foreign_address_is_printed_before_the_first_request() {
     child.kill().unwrap();
     child.wait().unwrap();
     assert_eq!(connections, Ok(1), "no request in time");
-    let printed = text(&printed);
-    let line = format!("crewdeck: the key in ANTHROPIC_API_KEY goes to {address}\n");
-    assert!(printed.contains(&line), "{printed}");
+    (text(&printed), address)
 }

@@ -25,7 +25,7 @@ rules:
   - when: pytest==8
     say: "pytest, version 8 (requirements.txt, line 1)"
   - when: Write (\w+).txt, then wait for (\w+).txt
-    calls: [{ tool: bash, input: { command: "touch {{1}}.txt; while [ ! -e {{2}}.txt ]; do sleep 0.01; done; echo both", timeout_s: 20 } }]
+    calls: [{ tool: bash, input: { command: "touch {{1}}.txt; while [ ! -e {{2}}.txt ]; do sleep 0.01; done; echo both", timeout_s: 120 } }]
   - when: ^both
     say: We met.
 "#;

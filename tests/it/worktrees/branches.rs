@@ -265,7 +265,7 @@ fn random_step(r: &Repository, what: u64, task: &str, fresh: &str) -> String {
 }
 
 /// Seeds of the sequences of random steps. One sequence takes seconds, because it starts hundreds of git processes.
-const SEEDS: [u64; 1] = [1];
+const SEEDS: [u64; 2] = [1, 2];
 
 #[test]
 fn board_worktree_list_and_git_agree_after_every_step() {

@@ -50,7 +50,7 @@ pub struct Driver {
     pub model: SharedModelConfig,
     pub tool_runner: ToolRunner,
     pub budget_gate: Arc<dyn BudgetGate>,
-    pub publisher: EventSender,
+    pub event_sender: EventSender,
     /// The store of messages between agents; `None` for subagents.
     pub mailbox: Option<Mailbox>,
     /// The queue of the user's prompts; `None` except for the lead.
@@ -261,7 +261,7 @@ impl Driver {
     }
 
     pub async fn publish(&self, kind: EventKind) {
-        self.publisher.publish(kind).await;
+        self.event_sender.publish(kind).await;
     }
 
     /// Reports to the user that a state file could not be read or written. Each error is reported once per turn.

@@ -55,7 +55,7 @@ pub trait HookService: Send + Sync {
 /// Runs the hooks of a crew for all its agents. Exists only if a hook is configured.
 pub struct HookCaller {
     runner: Box<dyn HookService>,
-    publisher: EventSender,
+    event_sender: EventSender,
     session: String,
     team: String,
     /// Whether a hook may approve tool calls. False if the settings deny every call that needs approval.
@@ -97,14 +97,14 @@ pub enum EndDecision {
 impl HookCaller {
     pub fn new(
         runner: Box<dyn HookService>,
-        publisher: EventSender,
+        event_sender: EventSender,
         session: String,
         team: String,
         can_approve: bool,
     ) -> HookCaller {
         HookCaller {
             runner,
-            publisher,
+            event_sender,
             session,
             team,
             can_approve,
@@ -174,7 +174,7 @@ impl HookCaller {
             on: one_line(&escape_control_chars(&first_names(&names))),
         };
         let changed = AgentEvent::ActivityChanged { activity };
-        self.publisher
+        self.event_sender
             .publish(changed.of(subject.agent.clone()))
             .await;
     }
@@ -206,7 +206,7 @@ impl HookCaller {
     }
 
     pub async fn publish(&self, event: EventKind) {
-        self.publisher.publish(event).await;
+        self.event_sender.publish(event).await;
     }
 
     /// If a hook has blocked the same action so often that `outcome` contains a question, asks the user whether to
@@ -230,7 +230,7 @@ impl HookCaller {
             "It does not happen.".to_string()
         };
         let choices = if text.contains('\n') { SEVERAL } else { ONE };
-        let question = self.publisher.redactor().text(&text).into_owned();
+        let question = self.event_sender.redactor().text(&text).into_owned();
         let asking = NewRequest {
             choices: choices.map(String::from).to_vec(),
             ..NewRequest::new(

@@ -232,13 +232,13 @@ impl Driver {
         self.tool_runner.mailbox.drop_reader();
         for message in self.state.unacknowledged_messages.drain(..) {
             let step = DeliveryState::Delivered;
-            self.publisher
+            self.event_sender
                 .publish(EventKind::Team(TeamEvent::MessageMoved {
                     message: message.clone(),
                     step,
                 }))
                 .await;
-            self.publisher.publish(entry(&self.name, &message)).await;
+            self.event_sender.publish(entry(&self.name, &message)).await;
             self.state.unanswered.push(message);
         }
     }

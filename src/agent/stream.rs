@@ -62,8 +62,8 @@ impl Driver {
         .await;
     }
 
-    /// Returns whether the images of the conversation are sent to the model. They are not once the model has refused
-    /// images.
+    /// Returns whether the images of the conversation are sent to the model. They are left out after this model has
+    /// refused images.
     pub(super) fn image_input(&self, model_config: &ModelConfig) -> ImageInput {
         if self.state.refused.images.as_ref() == Some(&model_config.name) {
             ImageInput::LeftOut
@@ -149,7 +149,7 @@ impl Driver {
         });
         let agent = &self.name;
         let (mut text, mut thinking) = (String::new(), String::new());
-        let redactor = self.publisher.redactor();
+        let redactor = self.event_sender.redactor();
         let (mut said, mut thought) = (redactor.stream(), redactor.stream());
         let mut due: Option<Instant> = None;
         let mut thinks_since: Option<Instant> = None;
@@ -162,12 +162,12 @@ impl Driver {
         let flush = |text: &mut String, thinking: &mut String| {
             if !thinking.is_empty() {
                 let text = std::mem::take(thinking);
-                self.publisher
+                self.event_sender
                     .offer(AgentEvent::ThinkingDelta { text }.of(agent.clone()));
             }
             if !text.is_empty() {
                 let text = std::mem::take(text);
-                self.publisher
+                self.event_sender
                     .offer(AgentEvent::TextDelta { text }.of(agent.clone()));
             }
         };

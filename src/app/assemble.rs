@@ -29,8 +29,8 @@ use crate::domain::request::Approver;
 use crate::domain::team_preset::TeamPreset;
 use crate::domain::trust::ApprovalCheck;
 use crate::mcp;
-use crate::model::governor::Governor;
 use crate::model::providers::ProviderChoice;
+use crate::model::rate_limiter::RateLimiter;
 use crate::process::environment;
 use crate::protocol::EventSender;
 use crate::protocol::event::{EventKind, NoticeLevel, SessionInfo};
@@ -172,15 +172,15 @@ pub enum Built {
 /// # Errors
 /// Fails with [`ModelUnavailable`](super::model_setup::ModelUnavailable) if no model is available. Any other error says
 /// why the crew cannot start.
-pub async fn build(blueprint: &Blueprint, publisher: EventSender) -> Result<Built> {
+pub async fn build(blueprint: &Blueprint, event_sender: EventSender) -> Result<Built> {
     let root = &blueprint.root;
     let notices = store::prepare(root)?;
     let resumes = blueprint.resume.is_some();
     let session = blueprint.resume.clone().unwrap_or_else(new_id);
     match lock::take(root, &session)? {
         LockAttempt::Acquired(lock) => {
-            publish_notices(&publisher, notices).await;
-            start_crew(blueprint, lock, session, resumes, publisher).await
+            publish_notices(&event_sender, notices).await;
+            start_crew(blueprint, lock, session, resumes, event_sender).await
         }
         LockAttempt::Held(holder) => Ok(Built::RunsElsewhere(holder)),
     }
@@ -195,11 +195,11 @@ pub async fn take_over(
     blueprint: &Blueprint,
     freed: FreedLock,
     session: String,
-    publisher: EventSender,
+    event_sender: EventSender,
 ) -> Result<Built> {
     let lock = freed.take(&session)?;
     let resumes = true;
-    start_crew(blueprint, lock, session, resumes, publisher).await
+    start_crew(blueprint, lock, session, resumes, event_sender).await
 }
 
 /// Returns whether the project `root` has earlier sessions. Returns false if the sessions cannot be read.
@@ -212,24 +212,24 @@ async fn start_crew(
     lock: CrewLock,
     session: String,
     resumes: bool,
-    publisher: EventSender,
+    event_sender: EventSender,
 ) -> Result<Built> {
     let root = &blueprint.root;
     let settings = &blueprint.settings;
     let servers = &blueprint.extensions.servers;
-    let publisher = if servers.is_empty() {
-        publisher
+    let event_sender = if servers.is_empty() {
+        event_sender
     } else {
         let logins = prepare_logins(servers);
         let secrets = secrets::of_servers(servers).into_iter().chain(logins);
-        let redactor = publisher.redactor().with(secrets);
-        publisher.with_redactor(redactor)
+        let redactor = event_sender.redactor().with(secrets);
+        event_sender.with_redactor(redactor)
     };
     let approved = blueprint.extensions.trust.approved_files();
     environment::set_allowed(settings.pass_env.iter().flatten().cloned());
     let connection = connect_model(blueprint).await?;
     let journal = JournalWriter::open(root, &session);
-    let model = name_of_model(settings, &connection, &publisher).await?;
+    let model = name_of_model(settings, &connection, &event_sender).await?;
     let probe = Probe::of(settings, &connection);
     let calls_max = settings.calls_max();
     let model_config = ModelConfig {
@@ -237,7 +237,7 @@ async fn start_crew(
         price: settings.prices.get(&model).copied(),
         max_tokens: settings.max_tokens(),
         name: model.clone(),
-        model: Arc::new(Governor::new(connection.model, calls_max, jitter)),
+        model: Arc::new(RateLimiter::new(connection.model, calls_max, jitter)),
     };
     let tools = match &settings.tools {
         Some(names) => table::narrow(names).map_err(|why| anyhow!(why))?,
@@ -283,22 +283,22 @@ async fn start_crew(
         compact_at: settings.compact_at(),
         resumes,
         instructions: InstructionParts {
-            memory: Arc::new(memory(root, &blueprint.dir, &publisher)),
+            memory: Arc::new(memory(root, &blueprint.dir, &event_sender)),
             skills,
             roles: roles(root),
         },
         preset: blueprint.preset.clone(),
         extensions: ExtensionParts {
             servers: server_parts(&blueprint.extensions),
-            hooks: hook_parts(blueprint, &publisher).await,
+            hooks: hook_parts(blueprint, &event_sender).await,
         },
-        publisher: publisher.clone(),
+        event_sender: event_sender.clone(),
         clock: now,
         new_id,
         jitter,
     })
     .await?;
-    supervisor::warn_about_missing_sandbox(settings, publisher);
+    supervisor::warn_about_missing_sandbox(settings, event_sender);
     Ok(Built::Crew(Box::new(Assembly {
         crew,
         journal,
@@ -354,7 +354,7 @@ fn server_parts(extensions: &Arc<Extensions>) -> Option<ServerParts> {
 
 /// Returns what the crew needs to run the approved hooks; `None` if no hook is approved. A hook that the user approves
 /// later runs only after the next start. An approved hook that has changed is returned too: it blocks what it guards.
-async fn hook_parts(blueprint: &Blueprint, publisher: &EventSender) -> Option<HookParts> {
+async fn hook_parts(blueprint: &Blueprint, event_sender: &EventSender) -> Option<HookParts> {
     let (extensions, root) = (&blueprint.extensions, &blueprint.root);
     let runs = |hook: &&HookSpec| match extensions.check_hook(hook, root) {
         Ok(()) => true,
@@ -362,13 +362,13 @@ async fn hook_parts(blueprint: &Blueprint, publisher: &EventSender) -> Option<Ho
     };
     let specs: Vec<HookSpec> = extensions.hooks.iter().filter(runs).cloned().collect();
     match extensions.trust.remember_approved() {
-        Ok(notice) => publish_notices(publisher, notice.into_iter().collect()).await,
+        Ok(notice) => publish_notices(event_sender, notice.into_iter().collect()).await,
         Err(why) => {
             let text = format!(
                 "The approved hooks could not be stored, so a later session may not notice that one has changed: {}",
                 describe_error(&why)
             );
-            publish_notices(publisher, vec![text]).await;
+            publish_notices(event_sender, vec![text]).await;
         }
     }
     if specs.is_empty() {
@@ -384,18 +384,18 @@ async fn hook_parts(blueprint: &Blueprint, publisher: &EventSender) -> Option<Ho
     })
 }
 
-async fn publish_notices(publisher: &EventSender, notices: Vec<String>) {
+async fn publish_notices(event_sender: &EventSender, notices: Vec<String>) {
     for text in notices {
         let notice = EventKind::notice(NoticeLevel::Warn, text);
-        publisher.publish(notice).await;
+        event_sender.publish(notice).await;
     }
 }
 
 /// Reads the project's instruction files and redacts secrets in them.
-fn memory(root: &Path, dir: &Path, publisher: &EventSender) -> ProjectMemory {
+fn memory(root: &Path, dir: &Path, event_sender: &EventSender) -> ProjectMemory {
     let mut memory = store::project_memory(root, dir);
     for file in &mut memory.files {
-        file.text = publisher.redactor().text(&file.text).into_owned();
+        file.text = event_sender.redactor().text(&file.text).into_owned();
     }
     memory
 }

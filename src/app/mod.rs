@@ -141,14 +141,14 @@ fn run(global: &GlobalOptions, prompt: Option<String>, form: OutputFormat) -> Re
         headless::eprint_key_address(key, &address);
     }
     block_on(async {
-        let (publisher, mut events) = bus::bus(now);
-        let publisher = publisher.with_redactor(secrets::redactor());
+        let (event_sender, mut events) = bus::bus(now);
+        let event_sender = event_sender.with_redactor(secrets::redactor());
         let Assembly {
             crew,
             mut journal,
             lock,
             probe: _,
-        } = match assemble::build(&blueprint, publisher).await? {
+        } = match assemble::build(&blueprint, event_sender).await? {
             Built::Crew(assembly) => *assembly,
             Built::RunsElsewhere(holder) => bail!(
                 "a crew already runs in {}{}: send it a message with crewdeck mail send lead \"…\", watch it with crewdeck, or choose another directory with --dir",

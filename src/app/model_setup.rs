@@ -280,7 +280,7 @@ fn key(name: &str, base_url: &str) -> Result<Option<SecretString>> {
 pub async fn name_of_model(
     settings: &Settings,
     wire: &ModelConnection,
-    publisher: &EventSender,
+    event_sender: &EventSender,
 ) -> Result<String> {
     if let Some(name) = settings.model.clone().or_else(|| wire.name.clone()) {
         return Ok(name);
@@ -299,7 +299,7 @@ pub async fn name_of_model(
             "No model is configured: using '{first}', the first of {} that the server offers. Change it with /model.",
             offered.len()
         );
-        publisher
+        event_sender
             .publish(EventKind::notice(NoticeLevel::Info, text))
             .await;
     }

@@ -92,7 +92,7 @@ pub fn demo_sandbox(settings: &Settings) -> Option<SandboxMode> {
 
 /// Tests in the background which sandbox features work, so that the start is not delayed. If a feature is missing,
 /// publishes a notice.
-pub fn warn_about_missing_sandbox(settings: &Settings, publisher: EventSender) {
+pub fn warn_about_missing_sandbox(settings: &Settings, event_sender: EventSender) {
     if settings.sandbox == Some(SandboxMode::Off) {
         return;
     }
@@ -109,7 +109,7 @@ pub fn warn_about_missing_sandbox(settings: &Settings, publisher: EventSender) {
         });
         if let Some(text) = text {
             let notice = EventKind::notice(NoticeLevel::Warn, text);
-            publisher.publish(notice).await;
+            event_sender.publish(notice).await;
         }
     });
 }

@@ -52,9 +52,9 @@ impl ViewerSession {
     ///
     /// # Errors
     /// Fails if a thread cannot be started.
-    pub fn start(root: &Path, holder: Holder, publisher: EventSender) -> Result<ViewerSession> {
+    pub fn start(root: &Path, holder: Holder, event_sender: EventSender) -> Result<ViewerSession> {
         let runner = Runner::Process(holder.process);
-        let mut viewing = ViewerSession::open(root, holder, runner, publisher)?;
+        let mut viewing = ViewerSession::open(root, holder, runner, event_sender)?;
         viewing.wait()?;
         Ok(viewing)
     }
@@ -66,9 +66,10 @@ impl ViewerSession {
     pub fn start_abandoned(
         root: &Path,
         session: String,
-        publisher: EventSender,
+        event_sender: EventSender,
     ) -> Result<ViewerSession> {
-        let mut viewing = ViewerSession::open(root, lock::holder(root), Runner::None, publisher)?;
+        let mut viewing =
+            ViewerSession::open(root, lock::holder(root), Runner::None, event_sender)?;
         viewing.failed_session = Some(session);
         Ok(viewing)
     }
@@ -77,13 +78,13 @@ impl ViewerSession {
         root: &Path,
         holder: Holder,
         runner: Runner,
-        publisher: EventSender,
+        event_sender: EventSender,
     ) -> Result<ViewerSession> {
         Ok(ViewerSession {
             viewer: Viewer::start(ViewerParts {
                 root: root.to_path_buf(),
                 runner,
-                publisher,
+                event_sender,
                 clock: now,
                 new_id,
             }),

@@ -185,7 +185,7 @@ impl AgentBuilder {
     /// Returns the queue of the commands that the user runs in the conversation of `agent`; `None` for a subagent.
     fn user_commands(&self, agent: &Name) -> Option<Arc<PromptQueue>> {
         let (root, session) = (&self.context.root, &self.context.session);
-        let redactor = self.context.publisher.redactor();
+        let redactor = self.context.event_sender.redactor();
         let queue = || PromptQueue::of_commands(root, session, agent, redactor);
         agent.parent().is_none().then(|| Arc::new(queue()))
     }
@@ -255,7 +255,7 @@ impl AgentBuilder {
                 board: self.stores.board.clone(),
                 workdir: self.context.root.clone(),
                 timeout: self.settings.tool_timeout,
-                redactor: self.context.publisher.redactor().clone(),
+                redactor: self.context.event_sender.redactor().clone(),
                 supervisor: self.settings.supervisor.clone(),
                 snapshots: Arc::default(),
                 servers: servers.map(Arc::new),
@@ -263,7 +263,7 @@ impl AgentBuilder {
                 clock: self.context.clock,
             },
             budget_gate: Arc::clone(&self.budget_gate),
-            publisher: self.context.publisher.clone(),
+            event_sender: self.context.event_sender.clone(),
             // Subagents receive no messages.
             mailbox: spec
                 .name

@@ -99,7 +99,7 @@ struct BaseComponents {
 impl BaseComponents {
     fn new(context: CrewContext) -> BaseComponents {
         let context = Arc::new(context);
-        let (root, redactor) = (&context.root, context.publisher.redactor());
+        let (root, redactor) = (&context.root, context.event_sender.redactor());
         let prompts = Arc::new(PromptQueue::open(root, &context.session, redactor));
         let (mailbox, roster) = (Mailbox::open(root), Roster::open(root));
         let requests = Requests::open(root);
@@ -235,7 +235,7 @@ pub fn assemble(mut parts: CrewParts, found: StartChecks) -> Components {
     let base = BaseComponents::new(CrewContext {
         root: parts.root,
         session: parts.setup.session.clone(),
-        publisher: parts.publisher,
+        event_sender: parts.event_sender,
         hooks,
         clock: parts.clock,
         new_id: parts.new_id,

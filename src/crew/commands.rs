@@ -227,7 +227,7 @@ impl Commands {
         text: &str,
         mentions: Vec<Mention>,
     ) -> Result<Vec<Attachment>, String> {
-        let (root, redactor) = (&self.context.root, self.context.publisher.redactor());
+        let (root, redactor) = (&self.context.root, self.context.event_sender.redactor());
         let pool = self.servers.as_ref().map(|servers| servers.pool());
         let mut all = match pool {
             Some(pool) if calls_prompt(self.teammates.builder.skills(), text).await => {

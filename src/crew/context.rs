@@ -18,7 +18,7 @@ use crate::store::TranscriptFile;
 pub struct CrewContext {
     pub root: PathBuf,
     pub session: String,
-    pub publisher: EventSender,
+    pub event_sender: EventSender,
     pub clock: fn() -> Timestamp,
     pub new_id: fn() -> String,
     /// The time at which the crew started, on the monotonic clock.
@@ -32,7 +32,7 @@ pub struct CrewContext {
 
 impl CrewContext {
     pub async fn publish(&self, kind: EventKind) {
-        self.publisher.publish(kind).await;
+        self.event_sender.publish(kind).await;
     }
 
     pub async fn notice(&self, level: NoticeLevel, text: impl Into<String>) {
@@ -60,7 +60,7 @@ impl CrewContext {
     /// transcript.
     pub fn transcript(&self, agent: &Name) -> TranscriptFile {
         TranscriptFile::open(&self.root, &self.session, agent)
-            .with_redactor(self.publisher.redactor())
+            .with_redactor(self.event_sender.redactor())
     }
 }
 

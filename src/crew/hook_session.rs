@@ -23,7 +23,7 @@ pub fn create(parts: &mut CrewParts) -> Option<Arc<CrewHooks>> {
         hooks,
         (&parts.root, &parts.setup.session),
         parts.supervisor.as_deref(),
-        &mut parts.publisher,
+        &mut parts.event_sender,
     )))
 }
 
@@ -54,7 +54,7 @@ pub fn start(context: &Arc<CrewContext>, lead: AgentHandle, resumes: bool, model
                 if let Some(why) = &outcome.stop {
                     own.caller.stop_session(why);
                 }
-                let redactor = context.publisher.redactor();
+                let redactor = context.event_sender.redactor();
                 let lines = context_lines(HookEvent::SessionStart, &outcome).into_iter();
                 let lines: Vec<String> = lines
                     .map(|line| redactor.text(&line).into_owned())
@@ -150,7 +150,7 @@ pub async fn check_prompt(
             "The message was not sent: UserPromptSubmit hook: {reason}"
         ))),
         None => {
-            let redactor = context.publisher.redactor();
+            let redactor = context.event_sender.redactor();
             let texts = outcome.context.iter();
             Ok(texts.map(|text| redactor.text(text).into_owned()).collect())
         }

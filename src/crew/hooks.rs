@@ -79,15 +79,15 @@ impl HookService for HookRunner {
 
 impl CrewHooks {
     /// Creates the hooks of a crew whose project directory is `root`. They run under `supervisor`, outside of its
-    /// sandbox. If there are notification hooks, `publisher` is changed so that it also sends their events to this
+    /// sandbox. If there are notification hooks, `event_sender` is changed so that it also sends their events to this
     /// object.
     pub fn new(
         hooks: HookParts,
         (root, session): (&PathBuf, &String),
         supervisor: Option<&Supervisor>,
-        publisher: &mut EventSender,
+        event_sender: &mut EventSender,
     ) -> CrewHooks {
-        let (stop, late) = (CancellationToken::new(), publisher.clone());
+        let (stop, late) = (CancellationToken::new(), event_sender.clone());
         let host = HookHost {
             project: root.clone(),
             supervisor: supervisor.map(|supervisor| {
@@ -108,15 +108,15 @@ impl CrewHooks {
         };
         let caller = HookCaller::new(
             Box::new(HookRunner::new(hooks.specs, hooks.trust, host)),
-            publisher.clone(),
+            event_sender.clone(),
             session.clone(),
             Team::default().team_name,
             hooks.can_approve,
         );
         let notifications = caller.has_hooks(HookEvent::Notification).then(|| {
             let (sender, receiver) = mpsc::channel(NOTIFICATIONS_MAX);
-            let all = publisher.clone();
-            *publisher = all.with_listener(|event| notification(event).is_some(), sender);
+            let all = event_sender.clone();
+            *event_sender = all.with_listener(|event| notification(event).is_some(), sender);
             receiver
         });
         CrewHooks {

@@ -108,7 +108,7 @@ impl Host for CrewHost {
 
     fn output(&self, agent: &Name, call: &CallId, chunk: String) {
         let chunk = crate::domain::text::head_and_tail(&chunk, CHUNK_MAX);
-        self.context.publisher.offer(
+        self.context.event_sender.offer(
             AgentEvent::ToolOutput {
                 call: call.clone(),
                 chunk,

@@ -4,8 +4,8 @@ use crate::domain::request::{Decision, Request};
 use crate::domain::timestamp::Timestamp;
 use crate::store::{Requests, StoreError};
 
-/// Decides the request that `decision` names, and all pending requests that are identical to it, on disk. Returns the
-/// request that `decision` names.
+/// Writes the decision to disk: for the request that `decision` names, and for every pending request that is identical
+/// to that request. Returns the request that `decision` names.
 pub fn decide_with_like(
     requests: &Requests,
     decision: &Decision,

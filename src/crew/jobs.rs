@@ -203,7 +203,7 @@ impl JobRunner {
             supervisor: self.supervisor.clone(),
         };
         let mut part: Vec<u8> = Vec::new();
-        let mut clean = self.context.publisher.redactor().stream();
+        let mut clean = self.context.event_sender.redactor().stream();
         let live = |bytes: &[u8]| {
             let bytes = &clean.push(bytes)[..];
             part.extend_from_slice(bytes);
@@ -214,7 +214,7 @@ impl JobRunner {
                 entry.job.put(&chunk);
             });
             self.context
-                .publisher
+                .event_sender
                 .offer(EventKind::Crew(CrewEvent::JobOutput {
                     job: id.clone(),
                     chunk: head_and_tail(&chunk, CHUNK_MAX),

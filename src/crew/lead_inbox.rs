@@ -9,14 +9,15 @@ use crate::domain::chat::Block;
 use crate::domain::ids::Name;
 use crate::store::{PromptQueue, QueuedPrompt, StoreError};
 
-/// The prompts, texts from the crew, and news items that wait for the lead. A prompt or text starts a turn of the lead.
-/// News starts a turn only when the crew becomes idle.
+/// What waits for the lead: prompts of the user, texts from the crew, and news (changes that the lead should know of,
+/// such as completed tasks). A prompt or a text starts a turn of the lead; news starts one only when the crew becomes
+/// idle.
 pub struct LeadInbox {
     registry: Arc<AgentRegistry>,
     prompts: Arc<PromptQueue>,
     /// Number of texts from the crew that are queued for the lead.
     queued: AtomicUsize,
-    /// Number of news items since the lead was last woken for news.
+    /// Number of changes since the last turn of the lead that was started because of news.
     news: AtomicUsize,
 }
 

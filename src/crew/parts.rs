@@ -86,7 +86,7 @@ pub struct CrewParts {
     /// The policy that says what triggers merges. With `None`, worktrees are not used and all agents work in the
     /// project directory.
     pub worktrees: Option<MergePolicy>,
-    pub publisher: EventSender,
+    pub event_sender: EventSender,
     pub clock: fn() -> Timestamp,
     pub new_id: fn() -> String,
     /// Returns a random number from 0 to 1. It varies the delays before retries of model calls, so that agents do not

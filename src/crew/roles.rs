@@ -64,7 +64,7 @@ impl RoleBook {
             self.context.notice(NoticeLevel::Warn, text).await;
         }
         self.context
-            .publisher
+            .event_sender
             .redactor()
             .text(&catalog.prompt_list())
             .into_owned()
@@ -144,7 +144,7 @@ impl RoleBook {
 
     async fn with_skills(&self, role: AgentRole) -> AppliedRole {
         self.publish_notices(&role).await;
-        let redactor = self.context.publisher.redactor();
+        let redactor = self.context.event_sender.redactor();
         let mut given = Vec::new();
         let mut parts = Vec::new();
         if !role.prompt.is_empty() {

@@ -113,7 +113,7 @@ impl ServerEvents {
                 let calls: BTreeMap<String, u64> =
                     all.into_iter().map(|s| (s.name, s.calls)).collect();
                 let event = CrewEvent::ServersCalled { calls };
-                context.publisher.offer(EventKind::Crew(event));
+                context.event_sender.offer(EventKind::Crew(event));
             } else {
                 self.publish(context, pool).await;
             }

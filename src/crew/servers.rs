@@ -186,10 +186,15 @@ impl CrewServers {
             chunk.push_str(&format!(" {}", progress.message));
         }
         chunk.push('\n');
-        let chunk = self.context.publisher.redactor().text(&chunk).into_owned();
+        let chunk = self
+            .context
+            .event_sender
+            .redactor()
+            .text(&chunk)
+            .into_owned();
         let call = call.id.clone();
         let event = AgentEvent::ToolOutput { call, chunk };
-        self.context.publisher.offer(event.of(agent.clone()));
+        self.context.event_sender.offer(event.of(agent.clone()));
     }
 }
 
@@ -208,7 +213,7 @@ impl ServerHost for CrewServers {
 
     fn instructions(&self, server: &str) -> Option<String> {
         let info = self.pool.server_info(server)?;
-        let redactor = self.context.publisher.redactor();
+        let redactor = self.context.event_sender.redactor();
         Some(redactor.text(&info.instructions).into_owned())
     }
 

@@ -106,8 +106,8 @@ pub async fn finish_git_check(asked: Option<GitCheck>) -> GitCheckResult {
 
 /// Publishes the session information and the board, before slower steps of the start. Returns the published board.
 pub async fn publish_first(parts: &CrewParts, board: &Board) -> TaskGraph {
-    let publisher = &parts.publisher;
-    publisher
+    let event_sender = &parts.event_sender;
+    event_sender
         .publish(EventKind::Crew(CrewEvent::Ready(parts.setup.clone())))
         .await;
     let board = board.clone();
@@ -117,12 +117,12 @@ pub async fn publish_first(parts: &CrewParts, board: &Board) -> TaskGraph {
     if let Ok(news) = looked {
         graph.apply(&news.delta.changed, &news.delta.removed);
         for text in news.notices {
-            publisher
+            event_sender
                 .publish(EventKind::notice(NoticeLevel::Warn, text))
                 .await;
         }
         for BoardDelta { changed, removed } in news.delta.pieces() {
-            publisher
+            event_sender
                 .publish(EventKind::Board(BoardEvent::BoardChanged {
                     changed,
                     removed,

@@ -74,11 +74,11 @@ impl TestCrew {
         static IDS: AtomicU64 = AtomicU64::new(1);
         let dir = tempfile::tempdir().unwrap();
         prepare(dir.path()).unwrap();
-        let (publisher, events) = bus(|| Timestamp(1.0));
+        let (event_sender, events) = bus(|| Timestamp(1.0));
         let context = Arc::new(CrewContext {
             root: dir.path().to_path_buf(),
             session: "session".into(),
-            publisher,
+            event_sender,
             clock: || Timestamp(9.0),
             new_id: || format!("id-{}", IDS.fetch_add(1, Ordering::SeqCst)),
             started: tokio::time::Instant::now(),
@@ -89,7 +89,7 @@ impl TestCrew {
         let signals = Arc::new(CrewSignals::default());
         let errors = Arc::new(FileErrors::new(context.clone()));
         let registry = Arc::new(AgentRegistry::new(signals.clone()));
-        let redactor = context.publisher.redactor();
+        let redactor = context.event_sender.redactor();
         let prompts = PromptQueue::open(dir.path(), &context.session, redactor);
         let lead = LeadInbox::new(registry.clone(), Arc::new(prompts));
         let delivery = MessageDelivery::new(

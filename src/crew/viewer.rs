@@ -46,7 +46,7 @@ pub struct ViewerParts {
     pub root: PathBuf,
     pub runner: Runner,
     /// Publishes events to the viewer's own screen. The crew does not receive them.
-    pub publisher: EventSender,
+    pub event_sender: EventSender,
     pub clock: fn() -> Timestamp,
     pub new_id: fn() -> String,
 }
@@ -71,7 +71,7 @@ impl Viewer {
             root: parts.root,
             merge_turn: tokio::sync::Mutex::default(),
             runner: Mutex::new(parts.runner),
-            publisher: parts.publisher,
+            event_sender: parts.event_sender,
             clock: parts.clock,
             new_id: parts.new_id,
         });
@@ -90,7 +90,7 @@ impl Viewer {
             if let Err(error) = files.publish_files().await {
                 let text = format!("The state files cannot be read: {error}");
                 let event = EventKind::notice(NoticeLevel::Error, text);
-                files.publisher.publish(event).await;
+                files.event_sender.publish(event).await;
             }
         });
     }
@@ -115,7 +115,7 @@ struct ViewerStores {
     /// Locked during a merge or worktree removal of this viewer, so that these run one at a time.
     merge_turn: tokio::sync::Mutex<()>,
     runner: Mutex<Runner>,
-    publisher: EventSender,
+    event_sender: EventSender,
     clock: fn() -> Timestamp,
     new_id: fn() -> String,
 }
@@ -144,7 +144,7 @@ impl CommandHandler for ViewerStores {
     }
 
     async fn publish(&self, event: EventKind) {
-        self.publisher.publish(event).await;
+        self.event_sender.publish(event).await;
     }
 
     fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) {
@@ -195,7 +195,7 @@ impl ViewerStores {
         if calls_prompt(&Skills::open(&self.root, None), text).await {
             return Err(PROMPTS_ELSEWHERE.into());
         }
-        let redactor = self.publisher.redactor();
+        let redactor = self.event_sender.redactor();
         let attachments =
             attachments::read(&self.root, attachments, redactor, Err(RESOURCES_ELSEWHERE)).await?;
         let message =
@@ -211,7 +211,7 @@ impl ViewerStores {
         });
         done.await.map_err(|e| e.to_string())?;
         let step = DeliveryState::Sent;
-        self.publisher
+        self.event_sender
             .publish(EventKind::Team(TeamEvent::MessageMoved { message, step }))
             .await;
         Ok(())
@@ -276,7 +276,7 @@ impl ViewerStores {
             stores.act(command, None)
         });
         let acted = done.await.map_err(|e| e.to_string())?;
-        self.publisher.publish(acted.to_event()).await;
+        self.event_sender.publish(acted.to_event()).await;
         let runner = self.runner();
         let crew_creates = matches!(runner, Runner::Process(_));
         if let Some(text) = acted.workspace_text(&self.root, crew_creates) {
@@ -318,7 +318,7 @@ impl ViewerStores {
 
     async fn notice(&self, text: String) {
         let event = EventKind::notice(NoticeLevel::Info, text);
-        self.publisher.publish(event).await;
+        self.event_sender.publish(event).await;
     }
 
     /// Publishes the merge status of all branches, and which tasks' worktrees no longer exist. Does nothing outside of
@@ -336,7 +336,7 @@ impl ViewerStores {
                 return;
             };
             for event in branch_events(&changed) {
-                self.publisher.publish(event).await;
+                self.event_sender.publish(event).await;
             }
             known = Some(seen).filter(BranchSnapshot::is_partial);
         }
@@ -385,19 +385,19 @@ impl ViewerStores {
         };
         for BoardDelta { changed, removed } in whole.pieces() {
             let event = EventKind::Board(BoardEvent::BoardChanged { changed, removed });
-            self.publisher.publish(event).await;
+            self.event_sender.publish(event).await;
         }
         let team = Arc::new(team);
-        self.publisher
+        self.event_sender
             .publish(EventKind::Team(TeamEvent::RosterChanged { team }))
             .await;
         for request in requests.requests.into_iter().filter(Request::is_pending) {
             let event = EventKind::Team(TeamEvent::RequestChanged { request });
-            self.publisher.publish(event).await;
+            self.event_sender.publish(event).await;
         }
         for (message, step) in messages.messages {
             let event = EventKind::Team(TeamEvent::MessageMoved { message, step });
-            self.publisher.publish(event).await;
+            self.event_sender.publish(event).await;
         }
         self.publish_branches().await;
         Ok(())
@@ -408,7 +408,7 @@ impl ViewerStores {
         let judged =
             blocking(move || Ok(worktree_removal::losses_event(&board, &worktrees, id))).await;
         let event = judged.map_err(|e: StoreError| e.to_string())??;
-        self.publisher.publish(event).await;
+        self.event_sender.publish(event).await;
         Ok(())
     }
 
@@ -432,7 +432,7 @@ impl ViewerStores {
         let reading = blocking(move || board.read()).await;
         let graph = reading.map_err(|e| e.to_string())?.graph;
         let shown = diff_of(self.worktrees.clone(), &graph, id).await?;
-        self.publisher.publish(shown).await;
+        self.event_sender.publish(shown).await;
         Ok(())
     }
 }

@@ -27,11 +27,11 @@ fn fixture() -> ViewerFixture {
     prepare(dir.path()).unwrap();
     let bob = Member::new(bob(), "coder");
     Roster::open(dir.path()).add_member(bob, 16).unwrap();
-    let (publisher, events) = bus(|| Timestamp(1.0));
+    let (event_sender, events) = bus(|| Timestamp(1.0));
     let viewer = Viewer::start(ViewerParts {
         root: dir.path().to_path_buf(),
         runner: Runner::Process(Some(4711)),
-        publisher,
+        event_sender,
         clock: || Timestamp(9.0),
         new_id: || "id-1".into(),
     });

@@ -183,7 +183,7 @@ impl Team {
     /// Adds a member. A member of the same name that has shut down is replaced.
     ///
     /// # Errors
-    /// Fails if a member of that name has not shut down, or if already `most` members have not shut down.
+    /// Fails if a member of that name has not shut down, or if the team has `most` members that have not shut down.
     pub fn add_member(&mut self, member: Member, most: usize) -> Result<(), TeamError> {
         let is_full = self.present().count() >= most;
         if let Some(existing) = self.members.iter_mut().find(|m| m.name.same(&member.name)) {

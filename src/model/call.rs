@@ -76,7 +76,7 @@ pub enum ImageInput {
 /// One item of the stream of a model call.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Delta {
-    /// The call waits for a slot or for the end of the back-off. Only the [`governor`](super::governor) sends this.
+    /// The call waits for a slot or for the end of the back-off. Only the [rate limiter](super::rate_limiter) sends this.
     Waiting(CallWait),
     /// The next piece of the answer's text.
     Text(String),
@@ -192,12 +192,12 @@ pub struct ModelError {
     pub message: String,
     /// What the user can do, in one line; may be empty.
     pub hint: String,
-    /// The wait before the next try, if the server asked for one or the shared back-off of the [`governor`](super::governor) applies.
+    /// The wait before the next try, if the server asked for one or the shared back-off of the [rate limiter](super::rate_limiter) applies.
     pub wait: Option<Duration>,
     /// Whether the server wants the call to be retried (header `x-should-retry`). Overrides the rule for `kind`. `None`
     /// if the header is missing.
     pub retry: Option<bool>,
-    /// Whether the server has sent data at least once; set by the [`governor`](super::governor). If not, the address, the key or the
+    /// Whether the server has sent data at least once; set by the [rate limiter](super::rate_limiter). If not, the address, the key or the
     /// provider may be wrong; otherwise a failure is probably transient.
     pub server_has_answered: bool,
 }

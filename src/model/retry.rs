@@ -60,7 +60,7 @@ pub fn wait(error: &ModelError, failed: &FailedTries, jitter: f64) -> Option<Dur
     }
     let pause = pause(error, failed.count(), jitter)?;
     let wait = match error.wait {
-        // This is the shared back-off of the governor. It already takes earlier failures into account.
+        // This is the shared back-off of the rate limiter. It already takes earlier failures into account.
         Some(shared) if is_server_wide(error) && !shared.is_zero() => shared,
         Some(_) | None => pause,
     };

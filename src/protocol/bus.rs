@@ -143,15 +143,16 @@ mod tests {
 
     #[tokio::test]
     async fn full_bus_drops_only_deltas() {
-        let (publisher, mut events) = bus(|| Timestamp(1.0));
+        let (event_sender, mut events) = bus(|| Timestamp(1.0));
         let delta = || AgentEvent::TextDelta { text: "x".into() }.of(Name::lead());
         for _ in 0..BUS_CAPACITY + 10 {
-            publisher.publish(delta()).await;
+            event_sender.publish(delta()).await;
         }
-        let last =
-            tokio::spawn(
-                async move { publisher.publish(EventKind::Crew(CrewEvent::AllIdle)).await },
-            );
+        let last = tokio::spawn(async move {
+            event_sender
+                .publish(EventKind::Crew(CrewEvent::AllIdle))
+                .await
+        });
         let mut seen = Vec::new();
         while let Some(event) = events.next().await {
             seen.push(event);
@@ -166,16 +167,18 @@ mod tests {
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
     async fn numbers_increase_with_concurrent_senders() {
-        let (publisher, mut events) = bus(|| Timestamp(1.0));
+        let (event_sender, mut events) = bus(|| Timestamp(1.0));
         for _ in 0..4 {
-            let publisher = publisher.clone();
+            let event_sender = event_sender.clone();
             tokio::spawn(async move {
                 for _ in 0..2000 {
-                    publisher.publish(EventKind::Crew(CrewEvent::AllIdle)).await;
+                    event_sender
+                        .publish(EventKind::Crew(CrewEvent::AllIdle))
+                        .await;
                 }
             });
         }
-        drop(publisher);
+        drop(event_sender);
         let mut numbers = Vec::new();
         while let Some(event) = events.next().await {
             numbers.push(event.seq);

@@ -62,7 +62,7 @@ const PURE: &[&str] = &[
     "model/provider.rs",
     "model/providers.rs",
     "model/retry.rs",
-    "model/governor/call_queue.rs",
+    "model/rate_limiter/call_queue.rs",
     "mcp/content.rs",
     "mcp/schema.rs",
     "mcp/tools.rs",

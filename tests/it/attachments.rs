@@ -62,12 +62,12 @@ impl Running {
     async fn start(root: &Path, error: Option<ModelError>, session: Option<&str>) -> Running {
         prepare(root).unwrap();
         let clock = || Timestamp(1.0);
-        let (publisher, events) = bus::bus(clock);
+        let (event_sender, events) = bus::bus(clock);
         let model = Arc::new(Recorder {
             error,
             ..Recorder::default()
         });
-        let mut parts: CrewParts = crew_parts(root, publisher, clock, model.clone());
+        let mut parts: CrewParts = crew_parts(root, event_sender, clock, model.clone());
         parts.setup.session = "0190aaaabbbbcccc".into();
         parts.resumes = session.is_some();
         let crew = Crew::start(parts).await.unwrap();

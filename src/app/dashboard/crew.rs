@@ -155,7 +155,7 @@ impl Dashboard {
             }
             Ok(Built::RunsElsewhere(holder)) => {
                 let viewing =
-                    ViewerSession::start(&blueprint.root, holder, self.publisher.clone())?;
+                    ViewerSession::start(&blueprint.root, holder, self.event_sender.clone())?;
                 self.state.forget_crew();
                 self.state.set_role(viewing.role());
                 self.crew = CrewState::Remote(Box::new(viewing));
@@ -176,8 +176,11 @@ impl Dashboard {
                     }
                     Some(PreviousRun { session, .. }) => {
                         let root = &blueprint.root;
-                        let viewing =
-                            ViewerSession::start_abandoned(root, session, self.publisher.clone())?;
+                        let viewing = ViewerSession::start_abandoned(
+                            root,
+                            session,
+                            self.event_sender.clone(),
+                        )?;
                         self.state.set_role(viewing.role());
                         self.crew = CrewState::Remote(Box::new(viewing));
                         let text = format!("The crew cannot be taken over: {}", missing.reason);
@@ -275,7 +278,7 @@ impl Dashboard {
             blueprint,
             freed,
             session,
-            self.publisher.clone(),
+            self.event_sender.clone(),
         ))
     }
 }

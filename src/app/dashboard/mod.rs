@@ -52,7 +52,7 @@ struct Dashboard {
     cache: ViewCache,
     depth: ColorDepth,
     state: UiState,
-    publisher: EventSender,
+    event_sender: EventSender,
     events: EventReceiver,
     crew: CrewState,
     checks: StartupChecks,
@@ -79,8 +79,8 @@ impl Dashboard {
         mut kept: RestartState,
     ) -> Result<Dashboard> {
         let keymap = keys::keymap(&blueprint.settings)?;
-        let (publisher, events) = bus::bus(now);
-        let publisher = publisher.with_redactor(secrets::redactor());
+        let (event_sender, events) = bus::bus(now);
+        let event_sender = event_sender.with_redactor(secrets::redactor());
         let signals = match kept.signals.take() {
             Some(signals) => signals,
             None => Signals::listen()?,
@@ -134,7 +134,7 @@ impl Dashboard {
             cache: ViewCache::default(),
             depth,
             state,
-            publisher,
+            event_sender,
             events,
             crew: CrewState::Starting(StartQueue::with(early)),
             checks: StartupChecks::default(),
@@ -192,7 +192,7 @@ impl Dashboard {
         self.ask_for_approval(blueprint);
         let mut keys = EventStream::new();
         let mut building: Building<'_> =
-            Box::pin(assemble::build(blueprint, self.publisher.clone()));
+            Box::pin(assemble::build(blueprint, self.event_sender.clone()));
         loop {
             let wake = self.next_wake();
             let mut cause = FrameCause::Event;
@@ -432,7 +432,7 @@ impl Dashboard {
         };
         if is_rejected {
             let why = "The crew could not accept the command: try again in a moment.";
-            self.publisher.offer(EventKind::rejected(id, why));
+            self.event_sender.offer(EventKind::rejected(id, why));
         }
     }
 
@@ -441,7 +441,7 @@ impl Dashboard {
     }
 
     fn publish(&self, level: NoticeLevel, text: &str) {
-        self.publisher.offer(EventKind::notice(level, text));
+        self.event_sender.offer(EventKind::notice(level, text));
     }
 }
 

@@ -174,13 +174,13 @@ impl UserShell {
             supervisor: self.supervisor.clone(),
         };
         // Secrets are redacted before the output is shortened, because a shortened secret would not be recognized.
-        let mut clean = self.context.publisher.redactor().stream();
+        let mut clean = self.context.event_sender.redactor().stream();
         let mut keep = HeadTailBuffer::new(OUTPUT_MAX);
         let publish = |bytes: &[u8]| {
             let chunk = String::from_utf8_lossy(bytes).into_owned();
             let call = call.clone();
             self.context
-                .publisher
+                .event_sender
                 .offer(AgentEvent::ToolOutput { call, chunk }.of(agent.clone()));
         };
         let live = |bytes: &[u8]| {

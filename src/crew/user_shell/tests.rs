@@ -71,7 +71,7 @@ async fn waiting_commands_survive_the_session_and_are_bounded() {
     let mut crew = TestCrew::new();
     let lead = Name::lead();
     let queue = || {
-        let redactor = crew.context.publisher.redactor();
+        let redactor = crew.context.event_sender.redactor();
         PromptQueue::of_commands(crew.dir.path(), &crew.context.session, &lead, redactor)
     };
     let after_restart = || {

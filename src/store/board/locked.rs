@@ -138,9 +138,9 @@ impl LockedBoard<'_> {
             .try_for_each(|id| self.cache.task(*id).map(|_| ()))
     }
 
-    /// Writes the changed tasks. The first is the task that the change is about; the others change as a consequence. A
-    /// crash after only some of the files were written blocks no task by mistake, because a task is blocked only if one
-    /// of its blockers is not completed.
+    /// Writes the changed tasks. The first is the task that the change is about; the others change as a consequence. If a
+    /// crash leaves the others unwritten, no task stays blocked by mistake: whether a task is blocked follows from the
+    /// status of its blockers, which is in their own files.
     ///
     /// # Errors
     /// When a file cannot be written. The cache is then updated from the files.

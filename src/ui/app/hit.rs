@@ -68,7 +68,7 @@ pub enum Hit {
     PopupPart(usize),
     /// A part of the topmost popup that ignores clicks.
     Popup,
-    /// A part of the screen beside the open popup.
+    /// A place outside the open popup. A click there closes the popup.
     BesidePopup,
 }
 

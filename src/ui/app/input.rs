@@ -14,7 +14,7 @@ use crate::ui::widgets::composer::Composer;
 pub struct UserInput {
     /// The composer, which holds the draft to the agent whose conversation is open.
     pub composer: Composer,
-    /// The drafts to the other agents, and for each draft the question that it answers, if any.
+    /// The drafts to all agents whose conversation is not open, and for each draft the question that it answers, if any.
     pub drafts: Drafts,
     pub sent_commands: SentCommands,
     pub mentions: Mentions,

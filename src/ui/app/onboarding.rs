@@ -22,7 +22,7 @@ const WORDS_MAX: usize = 2000;
 /// is not kept.
 const PROMPT_MAX: usize = 256 * 1024;
 
-/// The content of a setup page.
+/// The content of a setup page, which is shown in place of the conversation while something prevents the first prompt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OnboardingPage {
     /// How severe the problem is. There is at most one page of each severity; a new one replaces the old one.

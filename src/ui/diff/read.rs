@@ -30,8 +30,8 @@ pub struct DiffFile<'a> {
     pub change: FileChange<'a>,
     /// Whether the content is binary data, which is not shown.
     pub is_binary: bool,
-    /// The file modes before and after the change. A mode is empty if it is unknown, and for a new file with the usual
-    /// mode 100644.
+    /// The file modes before and after the change, such as `100755`. A mode that the diff does not give is empty. Both
+    /// are empty for a new file with the usual mode 100644.
     pub modes: (&'a str, &'a str),
     pub added: usize,
     pub removed: usize,

@@ -10,7 +10,7 @@ use crate::ui::model::plan_pages::PlanPages;
 /// Maximum number of open requests in memory. The crew allows far fewer.
 pub const WAITING_MAX: usize = 200;
 
-/// Maximum number of choices of a question. There are keys for no more; further choices are dropped.
+/// Maximum number of choices of a question. Only this many choices have a key, so further choices are dropped.
 const CHOICES_MAX: usize = 6;
 /// Maximum length of a choice, in characters. A longer choice is cut.
 const CHOICE_MAX: usize = 400;

@@ -21,7 +21,7 @@ use crewdeck::tools::policy::PermissionRules;
 /// approved, but questions and larger budgets are denied.
 pub fn crew_parts(
     root: &Path,
-    publisher: EventSender,
+    event_sender: EventSender,
     clock: fn() -> Timestamp,
     model: Arc<dyn Model>,
 ) -> CrewParts {
@@ -75,7 +75,7 @@ pub fn crew_parts(
         preset: None,
         extensions: ExtensionParts::default(),
         worktrees: None,
-        publisher,
+        event_sender,
         clock,
         new_id,
         jitter: || 0.5,

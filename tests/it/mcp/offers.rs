@@ -227,11 +227,11 @@ async fn offers_are_listed_when_asked_for_and_again_when_they_change() {
     prepare(dir.path()).unwrap();
     let pids = dir.path().join("pids");
     let clock = || Timestamp(1.0);
-    let (publisher, mut events) = bus::bus(clock);
+    let (event_sender, mut events) = bus::bus(clock);
     let rules = "rules:\n  - when: add a prompt\n    calls: [{ tool: mcp__s__add_prompt, input: { name: extra } }]\n  \
                  - say: done\n    times: 0\n";
     let model = Arc::new(Script::parse(rules, 1.0).unwrap());
-    let mut parts = crew_parts(dir.path(), publisher, clock, model);
+    let mut parts = crew_parts(dir.path(), event_sender, clock, model);
     let options = ["--templates", "--pids", pids.to_str().unwrap()];
     parts.extensions.servers = Some(ServerParts {
         configs: vec![

@@ -55,9 +55,9 @@ rules:
 
 /// Runs the crew until bob has left, and returns all events.
 async fn run_crew(root: &Path) -> Vec<Event> {
-    let (publisher, mut receiver) = bus::bus(jumping_clock);
+    let (event_sender, mut receiver) = bus::bus(jumping_clock);
     let model = Arc::new(Script::parse(SCRIPT, 1.0).unwrap());
-    let parts = crew_parts(root, publisher, jumping_clock, model);
+    let parts = crew_parts(root, event_sender, jumping_clock, model);
     let crew = Crew::start(parts).await.unwrap();
     let prompt = Command::prompt(Name::lead(), "go");
     crew.submit(CommandIds::default().assign(prompt)).unwrap();

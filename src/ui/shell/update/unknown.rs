@@ -84,8 +84,8 @@ pub fn is_chord(name: &str) -> bool {
 }
 
 /// On a Mac, Option may type a symbol instead of sending an Alt key. If `name` is such a symbol and the Alt key would
-/// have an effect now, shows a message with another key or command for that effect, only the first time. Returns
-/// whether the message was shown.
+/// have an effect now, shows a message with another key or command for that effect. Shows at most one such message in a
+/// session. Returns whether the message was shown.
 pub fn explain_option(state: &mut UiState, contexts: &[Context], name: &str) -> bool {
     let symbol = |(symbol, _): &&(char, char)| name.chars().eq([*symbol]);
     let Some((symbol, base)) = OPTION_SYMBOLS.iter().find(symbol) else {

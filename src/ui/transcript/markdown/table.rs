@@ -145,8 +145,8 @@ impl Table {
         natural_widths
     }
 
-    /// Returns the rows of the grid, and whether rules must separate them because a measured row takes several lines on
-    /// the screen.
+    /// Returns the rows of the grid, and whether horizontal lines must separate them. They must if one of the rows that
+    /// the column widths were computed from takes several lines on the screen.
     fn grid(
         &self,
         widths: &[usize],

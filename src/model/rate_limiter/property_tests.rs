@@ -1,4 +1,4 @@
-//! Property test of the governor with random sequences of answers, failures and requested waits.
+//! Property test of the rate limiter with random sequences of answers, failures and requested waits.
 //!
 //! No call may start during a back-off. After a failure that affects all calls to the server, a single call goes first.
 
@@ -139,10 +139,10 @@ fn behaviors() -> impl Strategy<Value = Vec<Behavior>> {
 
 /// Repeats a call until it succeeds, as an agent does. Fails unless each wait is reported immediately and with its
 /// cause.
-async fn call_until_done(governor: Arc<Governor>, start: Instant) -> Result<(), String> {
+async fn call_until_done(rate_limiter: Arc<RateLimiter>, start: Instant) -> Result<(), String> {
     loop {
         let asked = start.elapsed();
-        let mut stream = governor.call(ModelRequest {
+        let mut stream = rate_limiter.call(ModelRequest {
             agent: Name::lead(),
             model: "fake".into(),
             system: String::new(),
@@ -183,14 +183,14 @@ async fn call_until_done(governor: Arc<Governor>, start: Instant) -> Result<(), 
     }
 }
 
-/// Whether calls may start. The test computes this from the events alone and compares it with what the governor does.
+/// Whether calls may start. The test computes this from the events alone and compares it with what the rate limiter does.
 enum Gate {
     Open,
     Shut,
     Probing(usize),
 }
 
-/// Checks that the events obey the rules of the governor; fails with a description of the first violation.
+/// Checks that the events obey the rules of the rate limiter; fails with a description of the first violation.
 fn check_events(events: &[(Duration, CallEvent)], max: usize) -> Result<(), String> {
     let (mut gate, mut until, mut running) = (Gate::Open, Duration::ZERO, 0);
     let mut known = false;
@@ -271,10 +271,10 @@ proptest! {
                 calls: Mutex::default(),
                 start,
             };
-            let governor = Arc::new(Governor::new(Arc::new(fake), max, jitter));
+            let rate_limiter = Arc::new(RateLimiter::new(Arc::new(fake), max, jitter));
             let mut set = JoinSet::new();
             for _ in 0..agents {
-                set.spawn(call_until_done(Arc::clone(&governor), start));
+                set.spawn(call_until_done(Arc::clone(&rate_limiter), start));
             }
             let reported: Result<Vec<()>, String> = set.join_all().await.into_iter().collect();
             let events = events.lock().unwrap().clone();

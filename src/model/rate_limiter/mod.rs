@@ -1,6 +1,6 @@
 //! The rate limiter of the whole team: limits concurrent model calls and applies one shared back-off.
 //!
-//! The governor wraps a model and is a model itself. A call is queued when it is made, and frees its slot when its
+//! The rate limiter wraps a model and is a model itself. A call is queued when it is made, and frees its slot when its
 //! stream ends or is dropped. While a call waits, its stream reports the reason ([`CallWait`]), so that the UI can show
 //! it. The rules are in `call_queue.rs`.
 //!
@@ -22,12 +22,12 @@ use super::{CallWait, ContextWindow, Delta, Model, ModelError, ModelRequest};
 use call_queue::{Admission, CallNumber, CallQueue};
 
 /// Wraps a model and sends all its calls through one queue.
-pub struct Governor {
+pub struct RateLimiter {
     model: Arc<dyn Model>,
-    shared: Arc<GovernorState>,
+    shared: Arc<RateLimiterState>,
 }
 
-struct GovernorState {
+struct RateLimiterState {
     queue: Mutex<CallQueue>,
     /// Notified whenever the queue changes. Each waiting call then checks whether it may start.
     changed: watch::Sender<()>,
@@ -36,13 +36,13 @@ struct GovernorState {
     jitter: fn() -> f64,
 }
 
-impl Governor {
-    /// Creates a governor that allows at most `max` concurrent calls to `model`. `jitter` returns random numbers in
+impl RateLimiter {
+    /// Creates a rate limiter that allows at most `max` concurrent calls to `model`. `jitter` returns random numbers in
     /// 0..1, which vary the length of a back-off.
-    pub fn new(model: Arc<dyn Model>, max: usize, jitter: fn() -> f64) -> Governor {
-        Governor {
+    pub fn new(model: Arc<dyn Model>, max: usize, jitter: fn() -> f64) -> RateLimiter {
+        RateLimiter {
             model,
-            shared: Arc::new(GovernorState {
+            shared: Arc::new(RateLimiterState {
                 queue: Mutex::new(CallQueue::new(max)),
                 changed: watch::Sender::new(()),
                 start: Instant::now(),
@@ -52,7 +52,7 @@ impl Governor {
     }
 }
 
-impl Model for Governor {
+impl Model for RateLimiter {
     fn call(&self, request: ModelRequest) -> BoxStream<'static, Result<Delta, ModelError>> {
         let ticket = Ticket {
             number: self.shared.queue().enqueue(),
@@ -77,7 +77,7 @@ impl Model for Governor {
     }
 }
 
-impl GovernorState {
+impl RateLimiterState {
     fn queue(&self) -> MutexGuard<'_, CallQueue> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -89,7 +89,7 @@ impl GovernorState {
 
 /// The entry of a call in the [`CallQueue`]. Dropping the ticket removes the call and lets the next one start.
 struct Ticket {
-    shared: Arc<GovernorState>,
+    shared: Arc<RateLimiterState>,
     number: CallNumber,
 }
 

@@ -1,4 +1,4 @@
-//! Tests of the governor with a fake model and a paused clock: which call starts when, to the millisecond.
+//! Tests of the rate limiter with a fake model and a paused clock: which call starts when, to the millisecond.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -99,7 +99,7 @@ fn rate_limited(wait: Option<u64>) -> ModelError {
     }
 }
 
-fn governor_of(max: usize, behaviors: Vec<Behavior>) -> (Arc<Governor>, Arc<FakeModel>) {
+fn rate_limiter_of(max: usize, behaviors: Vec<Behavior>) -> (Arc<RateLimiter>, Arc<FakeModel>) {
     let fake = Arc::new(FakeModel {
         behaviors,
         started: Mutex::default(),
@@ -108,7 +108,7 @@ fn governor_of(max: usize, behaviors: Vec<Behavior>) -> (Arc<Governor>, Arc<Fake
         start: Instant::now(),
     });
     let model = Arc::clone(&fake) as Arc<dyn Model>;
-    (Arc::new(Governor::new(model, max, || 1.0)), fake)
+    (Arc::new(RateLimiter::new(model, max, || 1.0)), fake)
 }
 
 fn request(agent: &str) -> ModelRequest {
@@ -125,9 +125,9 @@ fn request(agent: &str) -> ModelRequest {
 }
 
 /// Repeats a call until it succeeds, as an agent does, and waits as long as each error says.
-async fn call_until_done(governor: Arc<Governor>, agent: String) {
+async fn call_until_done(rate_limiter: Arc<RateLimiter>, agent: String) {
     loop {
-        let items: Vec<Item> = governor.call(request(&agent)).collect().await;
+        let items: Vec<Item> = rate_limiter.call(request(&agent)).collect().await;
         match items.last() {
             Some(Ok(Delta::Done(_))) => return,
             Some(Err(error)) => tokio::time::sleep(error.wait.unwrap()).await,
@@ -138,13 +138,13 @@ async fn call_until_done(governor: Arc<Governor>, agent: String) {
 
 /// Lets `agents` call the model concurrently, in this order. Returns when each call started, in milliseconds.
 async fn call_all(
-    governor: &Arc<Governor>,
+    rate_limiter: &Arc<RateLimiter>,
     fake: &FakeModel,
     agents: impl IntoIterator<Item = String>,
 ) -> Vec<(String, u128)> {
     let mut set = JoinSet::new();
     for agent in agents {
-        set.spawn(call_until_done(Arc::clone(governor), agent));
+        set.spawn(call_until_done(Arc::clone(rate_limiter), agent));
     }
     while let Some(done) = set.join_next().await {
         done.unwrap();
@@ -169,8 +169,8 @@ fn starts(calls: &[(&str, u128)]) -> Vec<(String, u128)> {
 
 #[tokio::test(start_paused = true)]
 async fn calls_of_many_agents_respect_limit_and_order() {
-    let (governor, fake) = governor_of(4, vec![Behavior::Answer(ms(10), ms(90))]);
-    let calls = call_all(&governor, &fake, agents(16)).await;
+    let (rate_limiter, fake) = rate_limiter_of(4, vec![Behavior::Answer(ms(10), ms(90))]);
+    let calls = call_all(&rate_limiter, &fake, agents(16)).await;
     assert_eq!(fake.max_running.load(Ordering::SeqCst), 4);
     let expected: Vec<_> = agents(16)
         .enumerate()
@@ -183,8 +183,8 @@ async fn calls_of_many_agents_respect_limit_and_order() {
 async fn rate_limit_pauses_all_calls_and_one_goes_first() {
     let answer = Behavior::Answer(ms(40), ms(60));
     let behaviors = vec![Behavior::Fail(ms(20), rate_limited(Some(2500))), answer];
-    let (governor, fake) = governor_of(1, behaviors);
-    let calls = call_all(&governor, &fake, agents(3)).await;
+    let (rate_limiter, fake) = rate_limiter_of(1, behaviors);
+    let calls = call_all(&rate_limiter, &fake, agents(3)).await;
     // Agent a1 is rate limited at 20 ms and goes to the end of the queue.
     assert_eq!(
         calls,
@@ -194,7 +194,7 @@ async fn rate_limit_pauses_all_calls_and_one_goes_first() {
 
 #[tokio::test(start_paused = true)]
 async fn other_calls_start_when_the_probe_is_answered() {
-    let (governor, fake) = governor_of(
+    let (rate_limiter, fake) = rate_limiter_of(
         4,
         vec![
             Behavior::Fail(ms(20), rate_limited(Some(2500))),
@@ -204,7 +204,7 @@ async fn other_calls_start_when_the_probe_is_answered() {
             Behavior::Answer(ms(40), ms(1000)),
         ],
     );
-    let calls = call_all(&governor, &fake, agents(6)).await;
+    let calls = call_all(&rate_limiter, &fake, agents(6)).await;
     let at: Vec<u128> = calls.iter().map(|(_, at)| *at).collect();
     assert_eq!(calls[4].0, "a5", "the first call that was not rate limited");
     assert_eq!(
@@ -218,7 +218,7 @@ async fn other_calls_start_when_the_probe_is_answered() {
 #[tokio::test(start_paused = true)]
 async fn own_backoff_grows_until_a_success() {
     let fail = Behavior::Fail(ms(0), rate_limited(None));
-    let (governor, fake) = governor_of(
+    let (rate_limiter, fake) = rate_limiter_of(
         4,
         vec![
             fail.clone(),
@@ -229,21 +229,22 @@ async fn own_backoff_grows_until_a_success() {
             Behavior::Answer(ms(0), ms(0)),
         ],
     );
-    call_all(&governor, &fake, agents(1)).await;
-    let calls = call_all(&governor, &fake, agents(1)).await;
+    call_all(&rate_limiter, &fake, agents(1)).await;
+    let calls = call_all(&rate_limiter, &fake, agents(1)).await;
     let at: Vec<u128> = calls.iter().map(|(_, at)| *at).collect();
     assert_eq!(at, [0, 500, 2000, 6500, 6500, 7000]);
 }
 
 #[tokio::test(start_paused = true)]
 async fn dropped_stream_frees_its_place() {
-    let (governor, fake) = governor_of(1, vec![Behavior::Hang, Behavior::Answer(ms(0), ms(0))]);
-    let mut hanging = governor.call(request("a1"));
+    let (rate_limiter, fake) =
+        rate_limiter_of(1, vec![Behavior::Hang, Behavior::Answer(ms(0), ms(0))]);
+    let mut hanging = rate_limiter.call(request("a1"));
     assert!(hanging.next().now_or_never().is_none());
-    let mut canceled = governor.call(request("a2"));
+    let mut canceled = rate_limiter.call(request("a2"));
     let place = |place| Some(Some(Ok(Delta::Waiting(CallWait::Queued { place }))));
     assert_eq!(canceled.next().now_or_never(), place(1));
-    let mut waiting = governor.call(request("a3"));
+    let mut waiting = rate_limiter.call(request("a3"));
     assert_eq!(waiting.next().now_or_never(), place(2));
     assert_eq!(waiting.next().now_or_never(), None, "reported once");
     drop(canceled);
@@ -259,7 +260,7 @@ async fn dropped_stream_frees_its_place() {
         ]
     );
     assert_eq!(fake.running.load(Ordering::SeqCst), 0);
-    assert_eq!(governor.shared.queue().running_count(), 0);
+    assert_eq!(rate_limiter.shared.queue().running_count(), 0);
 }
 
 #[tokio::test(start_paused = true)]
@@ -269,9 +270,9 @@ async fn waiting_and_failed_calls_report_the_shared_backoff() {
         Behavior::Fail(ms(600), rate_limited(Some(50))),
         Behavior::Answer(ms(0), ms(0)),
     ];
-    let (governor, _fake) = governor_of(2, behaviors);
-    let first = governor.call(request("a1")).collect::<Vec<Item>>();
-    let second = governor.call(request("a2")).collect::<Vec<Item>>();
+    let (rate_limiter, _fake) = rate_limiter_of(2, behaviors);
+    let first = rate_limiter.call(request("a1")).collect::<Vec<Item>>();
+    let second = rate_limiter.call(request("a2")).collect::<Vec<Item>>();
     let (first, second) = futures::join!(first, second);
     let wait = |items: &[Item]| match items {
         [Err(error)] => error.wait,
@@ -282,7 +283,7 @@ async fn waiting_and_failed_calls_report_the_shared_backoff() {
         (wait(&first), wait(&second)),
         (Some(ms(2500)), Some(ms(2000)))
     );
-    let third: Vec<Item> = governor.call(request("a3")).collect().await;
+    let third: Vec<Item> = rate_limiter.call(request("a3")).collect().await;
     let held = CallWait::Paused {
         left: ms(2000),
         cause: "slow down".into(),

@@ -233,7 +233,7 @@ impl Pane {
         })));
         for n in 0..cells as u64 {
             match n % 4 {
-                0 => pane.apply(AgentEvent::prompted(format!("what about file {n}?")).of(Name::lead())),
+                0 => pane.apply(AgentEvent::prompt(format!("what about file {n}?")).of(Name::lead())),
                 1 => pane.apply(AgentEvent::AnswerFinished { text: format!(
                         "I look at **file {n}**:\n\n- one\n- two\n\n```rust\nfn f() -> u64 {{ {n} }}\n```\n\nThat is all that there is to say of it."
                     ), thinking: String::new(), thought_ms: 0 }.of(Name::lead())),

@@ -41,7 +41,7 @@ fn block(store: &AttachmentStore, attachment: &Attachment) -> Block {
 }
 
 /// Returns the event that shows a prompt with its attachments.
-pub fn prompted(text: String, attachments: &[Attachment]) -> AgentEvent {
+pub fn prompt_event(text: String, attachments: &[Attachment]) -> AgentEvent {
     let image = |(label, attachment): (usize, &Attachment)| {
         let ImageSize { width, height, .. } = attachment.image.as_ref()?;
         Some(PromptImage {

@@ -215,7 +215,7 @@ impl Driver {
                         self.replace().await;
                         self.restart_after_summary(control, inputs).await;
                     }
-                    TurnEffect::Compacted(compaction) => self.compacted(compaction).await,
+                    TurnEffect::Compacted(compaction) => self.publish_compaction(compaction).await,
                     // The conversation is cleared after the turn, so that the archive contains the end of the turn.
                     TurnEffect::Clear => progress.is_cleared = true,
                     TurnEffect::Wait {
@@ -355,14 +355,14 @@ impl Driver {
         control: &mut mpsc::Receiver<Control>,
         inputs: &mut VecDeque<TurnInput>,
     ) {
-        for event in self.state.announced.started(&self.name, &calls) {
+        for event in self.state.announced.record_starts(&self.name, &calls) {
             self.publish(event).await;
         }
         if let Some(call) = calls.first() {
             let tool = call.name.clone();
             self.activity(Activity::Tool {
                 tool,
-                on: super::published_calls::shown(call),
+                on: super::published_calls::summarise_call(call),
             })
             .await;
         }
@@ -385,7 +385,7 @@ impl Driver {
             let finished = self
                 .state
                 .announced
-                .finished(&self.name, &call, &output, took);
+                .record_finish(&self.name, &call, &output, took);
             self.publish(finished).await;
             if !output.images.is_empty() {
                 let images = output.images.into_iter().map(Block::Image);
@@ -442,7 +442,7 @@ pub(super) async fn until_interrupt<T>(
 }
 
 /// Runs `work`, which accesses files, on a thread for blocking work. A panic in `work` becomes an error.
-pub async fn blocking<T: Send + 'static>(
+pub async fn run_blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, crate::store::StoreError> + Send + 'static,
 ) -> Result<T, crate::store::StoreError> {
     match tokio::task::spawn_blocking(work).await {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::attachments;
-use super::driver::{Driver, LogCompleteness, blocking};
+use super::driver::{Driver, LogCompleteness, run_blocking};
 use super::driver_state::TakenEntry;
 use super::mail;
 use crate::domain::attachment::Attachment;
@@ -33,8 +33,8 @@ impl Driver {
         }
         for prompt in &prompts {
             blocks.push(Block::text(&prompt.text));
-            blocks.extend(self.expanded(&prompt.text).await);
-            blocks.extend(self.attached(prompt.attachments.clone()).await);
+            blocks.extend(self.expand_command(&prompt.text).await);
+            blocks.extend(self.read_attachments(prompt.attachments.clone()).await);
             let hooked = prompt.context.iter();
             blocks.extend(hooked.map(|text| Block::text(format!("<hook>\n{text}\n</hook>"))));
         }
@@ -68,9 +68,9 @@ impl Driver {
                         blocks.push(mail::block(&pending.messages));
                         for message in &pending.messages {
                             if message.from == Name::user().to_string() {
-                                blocks.extend(self.expanded(&message.content).await);
+                                blocks.extend(self.expand_command(&message.content).await);
                             }
-                            blocks.extend(self.attached(message.attachments()).await);
+                            blocks.extend(self.read_attachments(message.attachments()).await);
                         }
                         self.state.unacknowledged_messages = pending.messages;
                         self.state.pending_inbox = Some(pending.upto);
@@ -86,12 +86,14 @@ impl Driver {
     }
 
     /// If `text` is a slash command that a file or skill defines, returns the text of that command; else `None`.
-    async fn expanded(&self, text: &str) -> Option<Block> {
+    async fn expand_command(&self, text: &str) -> Option<Block> {
         if !text.starts_with('/') {
             return None;
         }
         let (skills, text) = (self.tool_runner.skills.clone(), text.to_string());
-        let found = blocking(move || Ok(skills.expand(&text))).await.ok()??;
+        let found = run_blocking(move || Ok(skills.expand(&text)))
+            .await
+            .ok()??;
         if found.expansion.has_commands {
             let text = format!(
                 "The command /{} contains shell commands (!`…`). crewdeck does not run them: the model reads them as text.",
@@ -113,26 +115,26 @@ impl Driver {
 
     /// Returns the attachments as blocks of a conversation message. Reads them on a thread for blocking work; returns
     /// nothing if that thread panics.
-    async fn attached(&self, attachments: Vec<Attachment>) -> Vec<Block> {
+    async fn read_attachments(&self, attachments: Vec<Attachment>) -> Vec<Block> {
         if attachments.is_empty() {
             return Vec::new();
         }
         let store = self.transcript.attachments();
-        let blocks = blocking(move || Ok(attachments::blocks(&store, &attachments)));
+        let blocks = run_blocking(move || Ok(attachments::blocks(&store, &attachments)));
         blocks.await.unwrap_or_default()
     }
 
     /// Returns the unread messages of the inbox. If there are any, the inbox stays locked until they are acknowledged.
     async fn read_unread(&self, mailbox: &Mailbox) -> Result<UnreadMessages, StoreError> {
         let (mailbox, name) = (mailbox.clone(), self.name.clone());
-        let (reader, pending) = blocking(move || {
+        let (reader, pending) = run_blocking(move || {
             // Most checks of the inbox find no message and need no lock.
             let seen = mailbox.peek(&name)?;
             if !seen.needs_reader() {
                 return Ok((None, seen));
             }
             let reader = mailbox.reader(&name, READER_WAIT)?;
-            let pending = reader.pending()?;
+            let pending = reader.read_pending()?;
             Ok((Some(Arc::new(reader)), pending))
         })
         .await?;
@@ -148,7 +150,7 @@ impl Driver {
             return Ok(reader);
         }
         let name = self.name.clone();
-        blocking(move || mailbox.reader(&name, READER_WAIT).map(Arc::new)).await
+        run_blocking(move || mailbox.reader(&name, READER_WAIT).map(Arc::new)).await
     }
 
     /// Records in the inbox that the pending messages are about to be written to this agent's log. Called before the
@@ -161,7 +163,7 @@ impl Driver {
         };
         let log = self.transcript.clone();
         // If this fails, a restart of the agent still finds in the agent's log which messages were delivered.
-        let _ = blocking(move || reader.announce(&log, &cursor)).await;
+        let _ = run_blocking(move || reader.announce(&log, &cursor)).await;
     }
 
     /// If the inbox contains only an approved shutdown request, takes the request and returns true. Leaving needs no
@@ -202,7 +204,7 @@ impl Driver {
                 continue;
             };
             let requests = self.requests.clone();
-            let request = blocking(move || requests.get(&id)).await.ok().flatten();
+            let request = run_blocking(move || requests.get(&id)).await.ok().flatten();
             if mail::is_approved_shutdown(message, &self.name, request.as_ref()) {
                 self.state.approved_shutdown = Some(message.clone());
             }
@@ -220,7 +222,7 @@ impl Driver {
             return;
         };
         let done = match self.reader(mailbox).await {
-            Ok(reader) => blocking(move || reader.acknowledge(&cursor)).await,
+            Ok(reader) => run_blocking(move || reader.acknowledge(&cursor)).await,
             Err(error) => Err(error),
         };
         if let Err(error) = done {
@@ -251,7 +253,7 @@ fn entry(agent: &Name, message: &MailMessage) -> EventKind {
     // The user talks to the lead directly, so a message to the lead that names the user as sender is shown as a
     // message.
     if is_users && !agent.is_lead() {
-        return attachments::prompted(text, &message.attachments()).of(agent);
+        return attachments::prompt_event(text, &message.attachments()).of(agent);
     }
     let what = match message.kind {
         MailKind::Message => format!("message from {}", message.from),

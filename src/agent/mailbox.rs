@@ -95,7 +95,7 @@ impl AgentMailbox {
     }
 
     /// Returns the recorded texts.
-    pub fn given(&self) -> Vec<GivenText> {
+    pub fn given_texts(&self) -> Vec<GivenText> {
         lock(&self.given).iter().cloned().collect()
     }
 

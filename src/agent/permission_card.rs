@@ -47,7 +47,7 @@ pub fn body(name: &str, input: &Value, why: &str, parts: &[String]) -> String {
 
 /// Returns the input shortened to about [`SHOWN_MAX`] bytes: first cuts each long text, then, if that is not enough,
 /// the whole JSON text.
-pub(super) fn bounded(input: &Value) -> Value {
+pub(super) fn shorten_input(input: &Value) -> Value {
     let whole = input.to_string();
     if whole.len() <= SHOWN_MAX {
         return input.clone();

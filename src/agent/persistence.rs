@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::attachments;
-use super::driver::{Driver, LogCompleteness, ModelConfig, blocking};
+use super::driver::{Driver, LogCompleteness, ModelConfig, run_blocking};
 use super::driver_state::TakenEntry;
 use super::turn::{Turn, TurnInput};
 use crate::domain::chat::{Block, Message, Role};
@@ -67,7 +67,7 @@ impl Driver {
                 continue;
             };
             let agent = self.name.clone();
-            let prompted = attachments::prompted(prompt.text, &prompt.attachments);
+            let prompted = attachments::prompt_event(prompt.text, &prompt.attachments);
             self.publish(prompted.of(agent)).await;
         }
         if let Some((text, thinking)) = said {
@@ -128,7 +128,7 @@ impl Driver {
         }
         for queue in self.queues() {
             let ids = held.clone();
-            if let Err(error) = blocking(move || queue.remove(&ids)).await {
+            if let Err(error) = run_blocking(move || queue.remove(&ids)).await {
                 self.report_file_error("The queue of messages cannot be written", &error)
                     .await;
                 self.state.unacknowledged_prompts.clone_from(&held);
@@ -142,7 +142,7 @@ impl Driver {
             return;
         }
         let transcript = self.transcript.clone();
-        let added = blocking(move || transcript.append(&record)).await;
+        let added = run_blocking(move || transcript.append(&record)).await;
         self.state.log_completeness = match (added, self.state.log_completeness) {
             (Ok(AppendResult::Created), LogCompleteness::Complete) => LogCompleteness::Incomplete,
             (
@@ -197,12 +197,12 @@ impl Driver {
             // Inbox messages that are not acknowledged yet are already in the conversation.
             inbox: self.state.unacknowledged_inbox.map(|c| c.offset),
             prompts: self.state.unacknowledged_prompts.clone(),
-            files: self.tool_runner.snapshots.seen(),
+            files: self.tool_runner.snapshots.seen_files(),
             turn: TurnState::Open,
         };
         let transcript = self.transcript.clone();
         let records = TranscriptFile::records(&conversation);
-        let done = blocking(move || transcript.replace(&records)).await;
+        let done = run_blocking(move || transcript.replace(&records)).await;
         self.state.log_completeness = match done {
             Ok(()) => LogCompleteness::Complete,
             Err(_) => LogCompleteness::Incomplete,
@@ -312,7 +312,7 @@ impl Driver {
     async fn recall_prompts(&mut self, held: Vec<PromptId>) {
         for queue in self.queues() {
             let held = held.clone();
-            match blocking(move || queue.load(&held)).await {
+            match run_blocking(move || queue.load(&held)).await {
                 Ok(None) => {}
                 Ok(Some(notice)) => {
                     let notice = EventKind::notice(NoticeLevel::Warn, notice);

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::{Map, Value};
 
-use super::permission_card::bounded;
+use super::permission_card::shorten_input;
 use crate::domain::chat::{Block, Message, ToolCall};
 use crate::domain::ids::{CallId, Name};
 use crate::domain::mcp::server_of;
@@ -15,10 +15,10 @@ use crate::tools::{ToolOutput, table, tool_search};
 
 /// Summarises a tool call in one line. For a tool of an MCP server, the summary is the call's arguments. For an unknown
 /// tool, it is the start and the end of the call's input.
-pub fn shown(call: &ToolCall) -> String {
+pub fn summarise_call(call: &ToolCall) -> String {
     match table::find(&call.name) {
         Some(tool) => (tool.show)(&call.input),
-        None if call.name == tool_search::NAME => tool_search::shown(&call.input),
+        None if call.name == tool_search::NAME => tool_search::format_query(&call.input),
         None => match &call.input {
             Value::Object(fields) if server_of(&call.name).is_some() => shown_arguments(fields),
             input => head_and_tail(&input.to_string(), 200),
@@ -46,7 +46,7 @@ pub struct PublishedCalls {
 
 impl PublishedCalls {
     /// Records that `calls` start, and returns one start event for each.
-    pub fn started(&mut self, agent: &Name, calls: &[ToolCall]) -> Vec<EventKind> {
+    pub fn record_starts(&mut self, agent: &Name, calls: &[ToolCall]) -> Vec<EventKind> {
         calls
             .iter()
             .map(|call| {
@@ -58,7 +58,7 @@ impl PublishedCalls {
     }
 
     /// Records that `call` finished, and returns its end event with the output and the run time.
-    pub fn finished(
+    pub fn record_finish(
         &mut self,
         agent: &Name,
         call: &ToolCall,
@@ -106,7 +106,7 @@ impl PublishedCalls {
                     diff: String::new(),
                     images: Vec::new(),
                 };
-                events.push(self.finished(agent, &known, &output, Duration::ZERO));
+                events.push(self.record_finish(agent, &known, &output, Duration::ZERO));
             }
         }
         events
@@ -118,8 +118,8 @@ pub fn started_event(agent: &Name, call: &ToolCall) -> EventKind {
     AgentEvent::ToolStarted {
         call: call.id.clone(),
         tool: call.name.clone(),
-        on: shown(call),
-        input: bounded(&call.input),
+        on: summarise_call(call),
+        input: shorten_input(&call.input),
     }
     .of(agent.clone())
 }
@@ -169,7 +169,7 @@ mod tests {
         let long = "line\n".repeat(50_000);
         let input =
             serde_json::json!({"subject": "Write it", "description": long, "blocked_by": [1]});
-        let short = bounded(&input);
+        let short = shorten_input(&input);
         assert_eq!(short["subject"], "Write it");
         assert_eq!(short["blocked_by"], serde_json::json!([1]));
         let said = short["description"].as_str().unwrap();
@@ -182,7 +182,7 @@ mod tests {
             serde_json::json!([long]),
             serde_json::json!({"a": [long]}),
         ] {
-            assert!(bounded(&input).to_string().len() < SHOWN_MAX * 2);
+            assert!(shorten_input(&input).to_string().len() < SHOWN_MAX * 2);
         }
     }
 
@@ -197,11 +197,11 @@ mod tests {
             Vec::<String>::new()
         );
         assert_eq!(
-            kinds(&announced.started(&lead, &calls[..2])),
+            kinds(&announced.record_starts(&lead, &calls[..2])),
             vec!["start done", "start interrupted"]
         );
         let output = ToolOutput::ok("fine");
-        let ended = announced.finished(&lead, &calls[0], &output, Duration::ZERO);
+        let ended = announced.record_finish(&lead, &calls[0], &output, Duration::ZERO);
         assert_eq!(kinds(&[ended]), vec!["ok done"]);
         let result = |c: &ToolCall, outcome| Block::ToolResult {
             call: c.id.clone(),

@@ -45,7 +45,10 @@ impl Driver {
             let start = tokio::time::timeout(START_WAIT, servers.host.start(&names));
             match until_interrupt(control, inputs, start).await {
                 Some(Ok(())) => {}
-                Some(Err(_)) => self.report_late_servers(&servers.starting(&names)).await,
+                Some(Err(_)) => {
+                    self.report_late_servers(&servers.starting_servers(&names))
+                        .await
+                }
                 None => inputs.push_back(TurnInput::Interrupt {
                     partial: String::new(),
                 }),
@@ -136,8 +139,9 @@ impl ToolRunner {
             let names: Vec<&str> = names.iter().map(String::as_str).collect();
             return at_once(table::unknown(&call.name, &names));
         };
-        let judge =
-            |call: &ToolCall| self.judged(|standing| servers::decide(&tool, &call.input, standing));
+        let judge = |call: &ToolCall| {
+            self.with_policy_context(|standing| servers::decide(&tool, &call.input, standing))
+        };
         let permit = match self.permit(agent, call, judge, hooked).await {
             Ok(permit) => permit,
             Err(why) => return at_once(why),
@@ -150,7 +154,7 @@ impl ToolRunner {
                 tool.server
             ));
         }
-        let call = &*self.permitted(agent, call, permit.input).await;
+        let call = &*self.permitted_call(agent, call, permit.input).await;
         let began = Instant::now();
         let output = match servers.host.call(agent, call).await {
             Ok(result) => ToolOutput {

@@ -227,7 +227,7 @@ impl ServerTools {
     }
 
     /// Returns those servers among `names` that are starting or being restarted.
-    pub fn starting(&self, names: &[String]) -> Vec<String> {
+    pub fn starting_servers(&self, names: &[String]) -> Vec<String> {
         let late = |server: &ServerStatus| {
             matches!(
                 server.state,

@@ -9,7 +9,7 @@ use futures::StreamExt;
 use tokio::sync::mpsc;
 
 use super::compact::{KeptState, LengthLimit, SummaryRequest, WINDOW_ASSUMED};
-use super::driver::{Control, Driver, LogCompleteness, ModelConfig, blocking, until_interrupt};
+use super::driver::{Control, Driver, LogCompleteness, ModelConfig, run_blocking, until_interrupt};
 use super::turn::TurnInput;
 use super::work_state::work_state;
 use crate::domain::request::{Request, RequestStatus};
@@ -114,7 +114,7 @@ impl Driver {
             };
         }
         let transcript = self.transcript.clone();
-        let path = match blocking(move || transcript.archive()).await {
+        let path = match run_blocking(move || transcript.archive()).await {
             Ok(path) => path,
             Err(error) => {
                 return TurnInput::ArchiveFailed {
@@ -123,13 +123,13 @@ impl Driver {
             }
         };
         let (board, name) = (self.board.clone(), self.name.clone());
-        let task = blocking(move || Ok(board.read()?.graph.open_task_of(&name).cloned())).await;
+        let task = run_blocking(move || Ok(board.read()?.graph.open_task_of(&name).cloned())).await;
         if let Err(error) = &task {
             self.report_file_error("The board cannot be read", error)
                 .await;
         }
         let requests = self.requests.clone();
-        let decisions = match blocking(move || requests.read_all()).await {
+        let decisions = match run_blocking(move || requests.read_all()).await {
             Ok(reading) => {
                 // Reading the requests moves damaged files aside once, so the notice about them must be published now.
                 for notice in reading.notices {
@@ -166,7 +166,7 @@ impl Driver {
         let workdir = self.tool_runner.workdir.clone();
         let since = Duration::try_from_secs_f64(self.state.began.0).unwrap_or_default();
         let since = SystemTime::UNIX_EPOCH + since;
-        blocking(move || Ok(work_state(&root, &workdir, since)))
+        run_blocking(move || Ok(work_state(&root, &workdir, since)))
             .await
             .ok()
     }
@@ -218,7 +218,7 @@ impl Driver {
         self.repair_log().await;
         let transcript = self.transcript.clone();
         let archived = match self.state.log_completeness {
-            LogCompleteness::Complete => blocking(move || transcript.archive()).await,
+            LogCompleteness::Complete => run_blocking(move || transcript.archive()).await,
             LogCompleteness::Empty | LogCompleteness::Incomplete => {
                 let why = std::io::Error::other("its log is not complete on disk");
                 Err(why.into())
@@ -256,7 +256,7 @@ impl Driver {
         }
     }
 
-    pub(super) async fn compacted(&self, compaction: Compaction) {
+    pub(super) async fn publish_compaction(&self, compaction: Compaction) {
         self.publish(AgentEvent::Compacted { compaction }.of(self.name.clone()))
             .await;
     }

@@ -6,12 +6,12 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use super::hooks::{AgentHooks, HookPermission, RequestHook, SHOWN_AFTER};
-use super::published_calls::{shown, started_event};
+use super::published_calls::{started_event, summarise_call};
 use super::tool_runner::ToolRunner;
 use crate::domain::chat::{Outcome, ToolCall};
 use crate::domain::hook::{
-    HookCall, HookEvent, HookInput, HookOutcome, PermissionVerdict, bounded, external_name,
-    external_response,
+    HookCall, HookEvent, HookInput, HookOutcome, PermissionVerdict, external_name,
+    external_response, limit_length,
 };
 use crate::domain::ids::{CallId, Name};
 use crate::domain::team::Activity;
@@ -47,7 +47,7 @@ impl Notes {
     fn text(&self) -> String {
         match &self.0[..] {
             [] => String::new(),
-            notes => bounded(&format!("\n{}", notes.join("\n"))),
+            notes => limit_length(&format!("\n{}", notes.join("\n"))),
         }
     }
 }
@@ -95,7 +95,7 @@ impl ToolRunner {
                 return stopped(why);
             }
             if let Some(changed) = outcome.updated_input.clone() {
-                call = self.changed(agent, &call, changed).await;
+                call = self.replace_input(agent, &call, changed).await;
                 notes.add_input(&call.input);
             }
             notes.add_context(HookEvent::PreToolUse, &outcome);
@@ -197,7 +197,12 @@ impl ToolRunner {
 
     /// Returns `call` with the input `input`, and publishes the new input, so that the screen shows it instead of the
     /// old one.
-    pub(super) async fn changed(&self, agent: &Name, call: &ToolCall, input: Value) -> ToolCall {
+    pub(super) async fn replace_input(
+        &self,
+        agent: &Name,
+        call: &ToolCall,
+        input: Value,
+    ) -> ToolCall {
         let call = ToolCall {
             input,
             ..call.clone()
@@ -212,7 +217,7 @@ impl ToolRunner {
     async fn show_call(&self, hooks: &AgentHooks, agent: &Name, call: &HookCall) {
         let activity = Activity::Tool {
             tool: call.name.clone(),
-            on: shown(&ToolCall {
+            on: summarise_call(&ToolCall {
                 id: CallId(call.id.clone()),
                 name: call.name.clone(),
                 input: call.input.clone(),

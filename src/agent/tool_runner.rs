@@ -72,14 +72,14 @@ pub(super) struct Permit {
 
 impl ToolRunner {
     /// Returns the call that may run: with `input` if a hook has set one, else `call` unchanged.
-    pub(super) async fn permitted<'a>(
+    pub(super) async fn permitted_call<'a>(
         &self,
         agent: &Name,
         call: &'a ToolCall,
         input: Option<Value>,
     ) -> Cow<'a, ToolCall> {
         match input {
-            Some(input) => Cow::Owned(self.changed(agent, call, input).await),
+            Some(input) => Cow::Owned(self.replace_input(agent, call, input).await),
             None => Cow::Borrowed(call),
         }
     }
@@ -96,14 +96,15 @@ impl ToolRunner {
             return self.call_server(agent, call, hooked).await;
         };
         let judge = |call: &ToolCall| {
-            let ruling = self.judged(|standing| policy::decide(tool, &call.input, standing));
+            let ruling =
+                self.with_policy_context(|standing| policy::decide(tool, &call.input, standing));
             self.asking_for_network(ruling, agent, tool, call)
         };
         let permit = match self.permit(agent, call, judge, hooked).await {
             Ok(permit) => permit,
             Err(why) => return (ToolOutput::error(why), Duration::ZERO),
         };
-        let call = &*self.permitted(agent, call, permit.input).await;
+        let call = &*self.permitted_call(agent, call, permit.input).await;
         let cancel = CancellationToken::new();
         let _ends_with_this = cancel.clone().drop_guard();
         let context = ToolContext {
@@ -168,7 +169,7 @@ impl ToolRunner {
         }
     }
 
-    pub(super) fn judged<T>(&self, judge: impl FnOnce(&PolicyContext<'_>) -> T) -> T {
+    pub(super) fn with_policy_context<T>(&self, judge: impl FnOnce(&PolicyContext<'_>) -> T) -> T {
         let rules = self.rules.read().unwrap_or_else(PoisonError::into_inner);
         judge(&PolicyContext {
             rules: &rules,
@@ -228,7 +229,9 @@ impl ToolRunner {
     ) -> Result<String, String> {
         let command = call.input.get("command").and_then(Value::as_str);
         let command = command.filter(|_| server_of(&call.name).is_none());
-        let parts = command.map_or_else(Vec::new, |c| self.judged(|s| policy::flagged(c, s)));
+        let parts = command.map_or_else(Vec::new, |c| {
+            self.with_policy_context(|s| policy::flagged_parts(c, s))
+        });
         // A cut through a secret would hide the secret from the redactor, so the parts are redacted first.
         let clean = |part: &String| self.redactor.text(part).into_owned();
         let parts: Vec<String> = parts.iter().map(clean).collect();
@@ -298,9 +301,9 @@ impl ToolRunner {
         asked.scopes = match server_of(&call.name) {
             Some(_) => {
                 let definition = self.definition_of(&call.name);
-                policy::servers::offered(&call.name, definition, &asked.input)
+                policy::servers::offered_scopes(&call.name, definition, &asked.input)
             }
-            None => self.judged(|s| pending::scopes(&asked, s)),
+            None => self.with_policy_context(|s| pending::scopes(&asked, s)),
         };
         Some(asked)
     }

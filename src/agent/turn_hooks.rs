@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use super::driver::{Control, Driver, blocking, until_interrupt};
+use super::driver::{Control, Driver, run_blocking, until_interrupt};
 use super::hooks::{AgentHooks, EndDecision, HookCaller, context_lines};
 use super::turn::TurnInput;
 use crate::domain::chat::{Message, Role};
@@ -285,7 +285,7 @@ impl Driver {
     /// Returns whether a request of the agent waits for a decision. Also returns true if the requests cannot be read.
     async fn waits_for_answer(&self) -> bool {
         let requests = self.requests.clone();
-        let Ok(reading) = blocking(move || requests.read_all()).await else {
+        let Ok(reading) = run_blocking(move || requests.read_all()).await else {
             return true;
         };
         let mut pending = reading.requests.iter().filter(|r| r.is_pending());

@@ -245,7 +245,7 @@ async fn start_crew(
     };
     let setup = SessionInfo {
         session,
-        root: shown(root),
+        root: format_path(root),
         provider: connection.provider.into(),
         model,
         scripted: connection.scripted,
@@ -401,7 +401,7 @@ fn memory(root: &Path, dir: &Path, event_sender: &EventSender) -> ProjectMemory 
 }
 
 /// Returns a path for display, with `~` for the home directory.
-pub(super) fn shown(path: &Path) -> String {
+pub(super) fn format_path(path: &Path) -> String {
     match etcetera::home_dir()
         .ok()
         .and_then(|home| path.strip_prefix(home).ok().map(PathBuf::from))

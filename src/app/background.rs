@@ -100,7 +100,7 @@ impl BackgroundQuery {
                 (Event::Key(key), QueryState::Asked(_)) => {
                     if self.take(*key, is_start, is_late) {
                         self.held.push(input);
-                        theme = self.finished().or(theme);
+                        theme = self.take_theme().or(theme);
                     } else {
                         self.text.clear();
                         out.append(&mut self.held);
@@ -148,7 +148,7 @@ impl BackgroundQuery {
 
     /// If the terminal's answer is complete, drops its keys and returns the theme that suits the background. Returns
     /// `None` if the answer is incomplete or could not be parsed.
-    fn finished(&mut self) -> Option<ThemeName> {
+    fn take_theme(&mut self) -> Option<ThemeName> {
         let QueryState::Answered(theme) = self.state else {
             return None;
         };
@@ -247,7 +247,7 @@ mod tests {
         key('\\', KeyModifiers::ALT)
     }
 
-    fn asked() -> BackgroundQuery {
+    fn begin_query() -> BackgroundQuery {
         let mut query = BackgroundQuery::default();
         assert!(query.begin(&Settings::default(), ColorDepth::True, START_TIME));
         query
@@ -268,7 +268,7 @@ mod tests {
             ("0/0", bell(), None),
         ];
         for (color, end, expected) in cases {
-            let mut query = asked();
+            let mut query = begin_query();
             let mut inputs = answer(color, end);
             inputs.insert(0, key('a', KeyModifiers::NONE));
             inputs.insert(4, Event::Resize(80, 24));
@@ -287,7 +287,7 @@ mod tests {
     #[test]
     fn answer_may_arrive_in_any_parts() {
         for size in 1..25 {
-            let mut query = asked();
+            let mut query = begin_query();
             let inputs = answer("ffff/ffff/ffff", string_terminator());
             let parts = inputs
                 .chunks(size)
@@ -300,7 +300,7 @@ mod tests {
         let mut inputs = answer("ffff/ffff/ffff", bell());
         inputs[0] = key(']', KeyModifiers::NONE);
         assert_eq!(
-            asked().filter(inputs, START_TIME),
+            begin_query().filter(inputs, START_TIME),
             (vec![], Some(ThemeName::Light))
         );
     }
@@ -312,7 +312,7 @@ mod tests {
         let typed = |text: &str| -> Vec<Event> {
             text.chars().map(|c| key(c, KeyModifiers::NONE)).collect()
         };
-        let mut query = asked();
+        let mut query = begin_query();
         for keys in [
             typed("]11;r]"),
             typed("]"),
@@ -349,7 +349,7 @@ mod tests {
     fn late_answer_is_removed_but_changes_nothing() {
         let late = Timestamp(START_TIME.0 + 2.1);
         let start = key(']', KeyModifiers::ALT);
-        let mut query = asked();
+        let mut query = begin_query();
         // A single key is no longer held back.
         let keys = vec![start.clone()];
         assert_eq!(query.filter(keys.clone(), late), (keys, None));
@@ -360,13 +360,13 @@ mod tests {
         assert_eq!(query.theme(&Settings::default()), None);
         assert!(query.is_answered());
         // The rest of the answer may arrive separately.
-        let mut query = asked();
+        let mut query = begin_query();
         let inputs = answer("0/0/0", string_terminator());
         for part in inputs.chunks(START.len() + 2) {
             assert_eq!(query.filter(part.to_vec(), late), (vec![], None));
         }
         // An answer that began in time and ended late.
-        let mut query = asked();
+        let mut query = begin_query();
         let inputs = answer("ffff/ffff/ffff", bell());
         let (first, second) = inputs.split_at(5);
         assert_eq!(query.filter(first.to_vec(), START_TIME), (vec![], None));
@@ -375,7 +375,7 @@ mod tests {
 
     #[test]
     fn asks_once_and_only_without_a_chosen_theme() {
-        let mut query = asked();
+        let mut query = begin_query();
         assert!(!query.begin(&Settings::default(), ColorDepth::True, START_TIME));
         let chosen = Settings {
             theme: Some("terminal".into()),

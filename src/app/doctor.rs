@@ -60,7 +60,7 @@ pub fn main(global: &GlobalOptions, mode: FixMode, form: OutputFormat) -> Result
     let facts = LocalFacts::gather(global, root);
     let mut place = block_on(async { Ok(facts.with_model(global).await) })?;
     let mut findings = examine(&place);
-    let mode = allowed(mode, &place.crew, &findings);
+    let mode = allowed_mode(mode, &place.crew, &findings);
     let mut fixed = Vec::new();
     if mode != FixMode::Report && findings.iter().any(|f| f.fix.is_some()) {
         if form == OutputFormat::Text && mode == FixMode::Ask {
@@ -218,7 +218,7 @@ fn warn(text: &str) {
 
 /// Returns the mode to use. If no fix can be applied now, prints a warning and returns [`FixMode::Report`]. This
 /// happens if a crew is running, or if the user must confirm fixes and there is no terminal.
-fn allowed(mode: FixMode, crew: &CrewPresence, findings: &[Finding]) -> FixMode {
+fn allowed_mode(mode: FixMode, crew: &CrewPresence, findings: &[Finding]) -> FixMode {
     let wants_fixes = mode != FixMode::Report;
     if wants_fixes && *crew != CrewPresence::None {
         warn("nothing was fixed: a crew is running in this directory. Stop it and try again");
@@ -271,7 +271,7 @@ fn confirm(question: &str) -> Result<bool> {
 }
 
 fn running_crew(root: &Path) -> CrewPresence {
-    lock::running(root).map_or(CrewPresence::None, |holder| {
+    lock::find_holder(root).map_or(CrewPresence::None, |holder| {
         CrewPresence::Runs(holder.process.map(|id| id.to_string()))
     })
 }
@@ -279,7 +279,7 @@ fn running_crew(root: &Path) -> CrewPresence {
 fn settings_facts(root: &Path) -> SettingsFacts {
     let shown = |path: &PathBuf| match path.strip_prefix(root) {
         Ok(below) => below.display().to_string(),
-        Err(_) => super::assemble::shown(path),
+        Err(_) => super::assemble::format_path(path),
     };
     let (error, warnings, project) = match config::load(root, super::check_tools) {
         Ok(loaded) => (None, theme_warnings(&loaded.settings), loaded.project),

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
 
-use super::assemble::shown;
+use super::assemble::format_path;
 use super::secrets;
 use crate::store::{StoreError, atomic};
 
@@ -23,13 +23,13 @@ pub fn write(root: &Path, path: &str, text: &str) -> Result<String> {
     };
     let text = secrets::redactor().text(text).into_owned();
     for number in 1..=NAMES_MAX {
-        let path = numbered(&wanted, number);
+        let path = insert_number(&wanted, number);
         match atomic::write_new(&path, text.as_bytes()) {
             Ok(()) => {
                 let below = path
                     .strip_prefix(root)
                     .map(|below| below.display().to_string());
-                return Ok(below.unwrap_or_else(|_| shown(&path)));
+                return Ok(below.unwrap_or_else(|_| format_path(&path)));
             }
             Err(StoreError::File { why, .. })
                 if why.kind() == std::io::ErrorKind::AlreadyExists => {}
@@ -42,7 +42,7 @@ pub fn write(root: &Path, path: &str, text: &str) -> Result<String> {
     )
 }
 
-pub fn written(path: &str) -> String {
+pub fn success_message(path: &str) -> String {
     format!("Conversation exported to {path}.")
 }
 
@@ -51,7 +51,7 @@ pub fn not_written(why: &anyhow::Error) -> String {
 }
 
 /// Returns `path` with `number` before the extension; unchanged if `number` is 1.
-fn numbered(path: &Path, number: u32) -> PathBuf {
+fn insert_number(path: &Path, number: u32) -> PathBuf {
     if number == 1 {
         return path.to_owned();
     }

@@ -68,7 +68,7 @@ impl FrameLimiter {
     }
 
     /// Counts a frame that was drawn at the time `now` against the limits.
-    pub fn drawn(&mut self, now: Duration) {
+    pub fn count_frame(&mut self, now: Duration) {
         self.left = (self.left_at(now) - 1.0).max(0.0);
         self.last = Some(now);
     }
@@ -91,7 +91,7 @@ mod tests {
         let (mut now, mut count) = (Duration::ZERO, 0);
         while now < Duration::from_secs(10) {
             now = now.max(limiter.due(cause, now));
-            limiter.drawn(now);
+            limiter.count_frame(now);
             count += 1;
         }
         count
@@ -113,7 +113,7 @@ mod tests {
 
     /// Simulates ten seconds of constant events and a key every `every` milliseconds. Returns the number of frames and
     /// the longest wait of a key.
-    fn typing(every: u64) -> (usize, Duration) {
+    fn simulate_typing(every: u64) -> (usize, Duration) {
         let mut limiter = FrameLimiter::default();
         let (mut frames, mut longest) = (0, Duration::ZERO);
         let mut typed: Option<Duration> = None;
@@ -128,7 +128,7 @@ mod tests {
                         .take()
                         .map_or(Duration::ZERO, |at| now.saturating_sub(at)),
                 );
-                limiter.drawn(now);
+                limiter.count_frame(now);
                 frames += 1;
             }
         }
@@ -150,7 +150,7 @@ mod tests {
             (20, 34),
             (5, 34),
         ] {
-            let (frames, waited) = typing(every);
+            let (frames, waited) = simulate_typing(every);
             // Thirty per second, plus the burst at the start.
             assert!(frames <= 306, "{frames} frames, a key every {every} ms");
             assert!(
@@ -168,7 +168,7 @@ mod tests {
         for now in [0, 5, 8, 12].map(at) {
             let due = limiter.due(FrameCause::Event, now).max(now);
             waits.push(due.saturating_sub(now));
-            limiter.drawn(due);
+            limiter.count_frame(due);
         }
         assert_eq!(waits, [at(0), at(0), at(0), STREAM.saturating_sub(at(4))]);
     }
@@ -179,7 +179,7 @@ mod tests {
         let mut now = Duration::ZERO;
         for _ in 0..100 {
             now = now.max(limiter.due(FrameCause::Event, now));
-            limiter.drawn(now);
+            limiter.count_frame(now);
         }
         let typed = now + Duration::from_millis(5);
         assert_eq!(limiter.due(FrameCause::Key, typed), typed);

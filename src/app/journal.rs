@@ -59,7 +59,7 @@ impl JournalWriter {
     }
 
     /// Returns the number of events that were dropped because the queue was full.
-    pub fn missed(&self) -> u64 {
+    pub fn missed_count(&self) -> u64 {
         self.missed
     }
 }
@@ -162,7 +162,7 @@ mod tests {
             at: Timestamp(1.0),
             kind: EventKind::Crew(CrewEvent::AllIdle),
         };
-        assert_eq!((journal.note(&event), journal.missed()), (None, 0));
+        assert_eq!((journal.note(&event), journal.missed_count()), (None, 0));
         drop(journal);
         assert_eq!(File::read(dir.path(), "s1").unwrap().len(), 1);
     }

@@ -40,7 +40,7 @@ pub struct Holder {
 
 impl Holder {
     /// Returns ` (process 4711)`, or an empty string if the process is unknown.
-    pub fn shown(&self) -> String {
+    pub fn format_process(&self) -> String {
         self.process
             .map_or_else(String::new, |n| format!(" (process {n})"))
     }
@@ -95,7 +95,7 @@ pub fn holder(root: &Path) -> Holder {
 
 /// Returns the process that runs a crew in `root`. Returns `None` if there is no crew, or if the lock file cannot be
 /// read. Creates no file and holds the lock only during the check.
-pub fn running(root: &Path) -> Option<Holder> {
+pub fn find_holder(root: &Path) -> Option<Holder> {
     let mut file = regular_file::open(&path(root)).ok()?;
     match file.try_lock_shared() {
         Ok(()) | Err(TryLockError::Error(_)) => None,
@@ -223,7 +223,7 @@ mod tests {
             panic!("it is free");
         };
         assert_eq!(holder(dir.path()), me(SESSION));
-        assert_eq!(running(dir.path()), Some(me(SESSION)));
+        assert_eq!(find_holder(dir.path()), Some(me(SESSION)));
         let LockAttempt::Held(other) = take(dir.path(), "0190ffff").unwrap() else {
             panic!("it is taken");
         };
@@ -231,10 +231,10 @@ mod tests {
         drop(first);
         // A process that another test is just starting holds a copy of the lock until it execs.
         let until = std::time::Instant::now() + std::time::Duration::from_secs(10);
-        while running(dir.path()).is_some() && std::time::Instant::now() < until {
+        while find_holder(dir.path()).is_some() && std::time::Instant::now() < until {
             std::thread::sleep(AGAIN);
         }
-        assert_eq!(running(dir.path()), None);
+        assert_eq!(find_holder(dir.path()), None);
         let LockAttempt::Acquired(_second) = take(dir.path(), "0190").unwrap() else {
             panic!("it is free again");
         };

@@ -153,13 +153,13 @@ fn run(global: &GlobalOptions, prompt: Option<String>, form: OutputFormat) -> Re
             Built::RunsElsewhere(holder) => bail!(
                 "a crew already runs in {}{}: send it a message with crewdeck mail send lead \"…\", watch it with crewdeck, or choose another directory with --dir",
                 blueprint.root.display(),
-                holder.shown()
+                holder.format_process()
             ),
         };
         if let Some(notice) = notice {
             headless::eprint_line(&format!("crewdeck: {notice}"));
         }
-        if prompt.is_none() && crew.resumed() == TurnState::Ended {
+        if prompt.is_none() && crew.resumed_state() == TurnState::Ended {
             crew.stop().await?;
             bail!(
                 "the session has no unfinished turn to continue: add a prompt (crewdeck run --resume \"…\")"

@@ -59,7 +59,7 @@ impl ModelUnavailable {
     }
 
     /// Creates the error for a server that refused the request for its models.
-    pub fn refused(error: &ModelError) -> ModelUnavailable {
+    pub fn from_refusal(error: &ModelError) -> ModelUnavailable {
         let problem = match error.kind {
             ErrorKind::NoKey => ModelProblem::NoKey,
             ErrorKind::Auth => ModelProblem::KeyRejected,
@@ -128,11 +128,13 @@ pub async fn connect_model(blueprint: &Blueprint) -> Result<ModelConnection> {
     match &blueprint.choice {
         Some(ProviderChoice::Demo) => script(demo::SCRIPT, "the demo's script", "demo"),
         Some(ProviderChoice::Script(file)) => script(&script_text(file)?, file, "script"),
-        Some(ProviderChoice::Server(spec)) => connected(&server(spec, settings, None)?),
+        Some(ProviderChoice::Server(spec)) => connect_server(&server(spec, settings, None)?),
         None => {
             let found = tokio::task::spawn_blocking(local_server::find).await?;
             match found {
-                Some((spec, found)) => connected(&server(spec, settings, Some(found.base_url))?),
+                Some((spec, found)) => {
+                    connect_server(&server(spec, settings, Some(found.base_url))?)
+                }
                 None => Err(no_model().into()),
             }
         }
@@ -164,21 +166,21 @@ pub fn choice(settings: &Settings) -> Result<Option<ProviderChoice>> {
 /// in settings files and is overridden by command-line options.
 pub fn address(settings: &Settings) -> Option<String> {
     // Ignore an unknown provider here: it is reported when the connection is made.
-    variable(selected(choice(settings).ok()?.as_ref())?.url_var)
+    variable(selected_provider(choice(settings).ok()?.as_ref())?.url_var)
 }
 
 /// Returns the selected provider; `None` if there is none or the model is scripted.
-fn selected(choice: Option<&ProviderChoice>) -> Option<&'static ProviderSpec> {
+fn selected_provider(choice: Option<&ProviderChoice>) -> Option<&'static ProviderSpec> {
     match choice {
         Some(ProviderChoice::Server(spec)) => Some(spec),
         Some(ProviderChoice::Demo | ProviderChoice::Script(_)) | None => None,
     }
 }
 
-fn connected(config: &ModelServerConfig) -> Result<ModelConnection> {
+fn connect_server(config: &ModelServerConfig) -> Result<ModelConnection> {
     let model = config
         .connect()
-        .map_err(|e| ModelUnavailable::refused(&e))?;
+        .map_err(|e| ModelUnavailable::from_refusal(&e))?;
     Ok(ModelConnection {
         model,
         provider: config.spec.name,
@@ -211,14 +213,14 @@ pub fn no_model() -> ModelUnavailable {
 
 /// Returns the base URL of the configured server. `None` if no server is configured, or if the model is scripted.
 pub fn base_url(blueprint: &Blueprint) -> Option<String> {
-    let spec = selected(blueprint.choice.as_ref())?;
+    let spec = selected_provider(blueprint.choice.as_ref())?;
     let config = server(spec, &blueprint.settings, None).ok()?;
     Some(config.base_url)
 }
 
 /// Like [`foreign_key_address`], for the configured server. `None` if no server is configured.
 pub fn key_address(blueprint: &Blueprint) -> Option<(&'static str, String)> {
-    let spec = selected(blueprint.choice.as_ref())?;
+    let spec = selected_provider(blueprint.choice.as_ref())?;
     foreign_key_address(&server(spec, &blueprint.settings, None).ok()?)
 }
 
@@ -343,7 +345,7 @@ impl Probe {
                 ErrorKind::NoKey
                 | ErrorKind::Auth
                 | ErrorKind::Unreachable
-                | ErrorKind::Redirected => Err(ModelUnavailable::refused(&error)),
+                | ErrorKind::Redirected => Err(ModelUnavailable::from_refusal(&error)),
                 _ => Ok(()),
             },
         }
@@ -359,7 +361,7 @@ pub fn is_listed(name: &str, names: &[String]) -> bool {
 
 fn no_list(error: &ModelError) -> anyhow::Error {
     if !error.kind.means_no_list() {
-        return ModelUnavailable::refused(error).into();
+        return ModelUnavailable::from_refusal(error).into();
     }
     let missing = ModelUnavailable {
         problem: ModelProblem::UnknownModel,

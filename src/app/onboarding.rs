@@ -76,7 +76,7 @@ fn model(missing: &ModelUnavailable, mut offers: Vec<OfferedAction>) -> Onboardi
     };
     offers.push(OfferedAction::new(
         Action::CheckAgain,
-        again(missing.problem),
+        retry_label(missing.problem),
     ));
     offers.push(OfferedAction::new(Action::StartDemo, DEMO));
     offers.push(OfferedAction::new(Action::Close, "quit"));
@@ -150,7 +150,7 @@ pub fn sentence(text: &str) -> String {
     format!("{}{}.", first.unwrap_or_default(), chars.as_str())
 }
 
-fn again(problem: ModelProblem) -> &'static str {
+fn retry_label(problem: ModelProblem) -> &'static str {
     match problem {
         ModelProblem::NotConfigured => "look for a server and settings again",
         ModelProblem::NoKey | ModelProblem::KeyRejected => "read the settings again",
@@ -163,7 +163,7 @@ fn again(problem: ModelProblem) -> &'static str {
 }
 
 /// Returns the page that is shown while git creates the first commit.
-pub fn making() -> OnboardingPage {
+pub fn first_commit_page() -> OnboardingPage {
     OnboardingPage {
         severity: PageSeverity::Advice,
         cause: "Creating the first commit…".into(),

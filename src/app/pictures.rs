@@ -24,7 +24,7 @@ const CELL_MAX: (u64, u64) = (16, 32);
 const IDS: u32 = 255;
 
 /// Returns how the terminal draws images, according to settings and environment.
-fn drawing(settings: &Settings, depth: ColorDepth) -> ImageDrawing {
+fn detect_image_drawing(settings: &Settings, depth: ColorDepth) -> ImageDrawing {
     let var = |name: &str| std::env::var(name).ok().filter(|text| !text.is_empty());
     let (term, program, kitty_window) = (var("TERM"), var("TERM_PROGRAM"), var("KITTY_WINDOW_ID"));
     let multiplexer = ["TMUX", "STY", "ZELLIJ"].into_iter().find_map(var);
@@ -71,7 +71,7 @@ impl PictureLoader {
         depth: ColorDepth,
         state: &mut UiState,
     ) -> PictureLoader {
-        let drawing = drawing(settings, depth);
+        let drawing = detect_image_drawing(settings, depth);
         state.set_image_drawing(drawing);
         PictureLoader::new(root, drawing)
     }
@@ -233,7 +233,7 @@ fn png(image: &DynamicImage, size: PictureSize) -> Result<Vec<u8>, String> {
     };
     let mut out = Cursor::new(Vec::new());
     // `scaled` returns 8 bits per colour. Terminals may not support other PNG images.
-    scaled(image, width, height)
+    scale_down(image, width, height)
         .write_to(&mut out, ImageFormat::Png)
         .map_err(|error| error.to_string())?;
     Ok(out.into_inner())
@@ -245,7 +245,7 @@ fn pixels(image: &DynamicImage, size: PictureSize) -> PixelGrid {
     let columns = u64::from(size.columns).min(width);
     let rows = (columns * height + width / 2) / width.max(1);
     let rows = rows.clamp(1, 2 * u64::from(size.rows)).min(height);
-    let grid = scaled(image, columns, rows);
+    let grid = scale_down(image, columns, rows);
     PixelGrid {
         width: u16::try_from(grid.width()).unwrap_or(size.columns),
         pixels: grid.pixels().map(|pixel| pixel.0).collect(),
@@ -253,7 +253,7 @@ fn pixels(image: &DynamicImage, size: PictureSize) -> PixelGrid {
 }
 
 /// Returns the image scaled down to `width` × `height` pixels. Each side has at least one pixel.
-fn scaled(image: &DynamicImage, width: u64, height: u64) -> RgbaImage {
+fn scale_down(image: &DynamicImage, width: u64, height: u64) -> RgbaImage {
     let side = |pixels: u64| u32::try_from(pixels.max(1)).unwrap_or(u32::MAX);
     let (width, height) = (side(width), side(height));
     let mut image = image.to_rgba8();

@@ -30,7 +30,7 @@ use crate::ui::{Effect, Msg, Theme, UiState, ViewCache, begin_replay, draw, next
 pub fn main(global: &GlobalOptions, session: Option<&str>) -> Result<u8> {
     let root = root(global)?;
     let session = resume::choose(&root, session.unwrap_or_default())?;
-    let events = resume::recorded(&root, &session)?;
+    let events = resume::read_events(&root, &session)?;
     if events.is_empty() {
         bail!("session {session} has no recorded events");
     }
@@ -66,7 +66,7 @@ async fn play(root: &Path, player: Player, settings: &Settings) -> Result<()> {
             let theme = Theme::of(&state.theme(), depth);
             screen.draw(|frame| draw(&state, &mut cache, &theme, frame))?;
             loader.request(cache.pictures());
-            limiter.drawn(elapsed);
+            limiter.count_frame(elapsed);
             stale = None;
         }
         let frame = stale.map(|cause| opened + limiter.due(cause, opened.elapsed()));
@@ -154,7 +154,7 @@ fn terminal_returned(
 /// Writes the conversation to a file and shows the path of the file, or why it could not be written.
 fn export_conversation(root: &Path, path: &str, text: &str, state: &mut UiState) {
     match export::write(root, path, text) {
-        Ok(path) => state.say(export::written(&path)),
+        Ok(path) => state.say(export::success_message(&path)),
         Err(why) => state.warn(export::not_written(&why)),
     }
 }

@@ -60,7 +60,7 @@ pub fn is_id(text: &str) -> bool {
 /// # Errors
 /// Fails if the journal cannot be read.
 pub fn show(root: &Path, session: &str, now: Timestamp, state: &mut UiState) -> Result<()> {
-    recall(state, None, &recorded(root, session)?);
+    recall(state, None, &read_events(root, session)?);
     state.end_of_session(now);
     Ok(())
 }
@@ -69,7 +69,7 @@ pub fn show(root: &Path, session: &str, now: Timestamp, state: &mut UiState) -> 
 ///
 /// # Errors
 /// Fails if the journal cannot be read.
-pub fn recorded(root: &Path, session: &str) -> Result<Vec<Event>> {
+pub fn read_events(root: &Path, session: &str) -> Result<Vec<Event>> {
     let lines = Journal::read(root, session)?;
     Ok(lines.iter().filter_map(|l| event(l)).collect())
 }
@@ -105,7 +105,7 @@ mod tests {
                 text: "+x".into(),
                 untracked: Vec::new(),
             }),
-            EventKind::rejected(CommandId(1), "no"),
+            EventKind::rejection(CommandId(1), "no"),
         ] {
             let (seq, at) = (1, Timestamp(1.0));
             let event = Event { seq, at, kind };
@@ -136,7 +136,7 @@ mod tests {
             panic!("nothing was sent");
         };
         let id = state.assign_id(command).id;
-        let (seq, kind) = (1, EventKind::rejected(id, "no"));
+        let (seq, kind) = (1, EventKind::rejection(id, "no"));
         let own = Event { seq, at, kind };
         // The crew's own window has sent a command with the same id.
         assert_eq!(event(&serde_json::to_string(&own).unwrap()), None);

@@ -109,7 +109,7 @@ pub fn resume_command(options: &GlobalOptions, root: &Path, session: &str) -> Op
     ];
     let valued = valued
         .into_iter()
-        .filter_map(|(name, value)| Some(format!("{name} {}", quoted(&value?))));
+        .filter_map(|(name, value)| Some(format!("{name} {}", quote(&value?))));
     let words: Vec<String> = ["crewdeck".to_string()]
         .into_iter()
         .chain(demo)
@@ -119,7 +119,7 @@ pub fn resume_command(options: &GlobalOptions, root: &Path, session: &str) -> Op
 }
 
 /// Quotes a word for the shell if necessary.
-fn quoted(word: &str) -> String {
+fn quote(word: &str) -> String {
     let is_plain = |c: char| c.is_alphanumeric() || "-_./:=@%+,".contains(c);
     if !word.is_empty() && word.chars().all(is_plain) {
         word.into()
@@ -156,8 +156,8 @@ mod tests {
         }
     }
 
-    fn prompted(agent: Name, text: &str) -> EventKind {
-        AgentEvent::prompted(text).of(agent)
+    fn prompt_event(agent: Name, text: &str) -> EventKind {
+        AgentEvent::prompt(text).of(agent)
     }
 
     #[test]
@@ -175,9 +175,9 @@ mod tests {
         });
         let bob = Name::party("bob").unwrap();
         let first = vec![
-            prompted(bob, "not this"),
-            prompted(Name::lead(), "Write a parser"),
-            prompted(Name::lead(), "and test it"),
+            prompt_event(bob, "not this"),
+            prompt_event(Name::lead(), "Write a parser"),
+            prompt_event(Name::lead(), "and test it"),
             board,
         ];
         // The older session was resumed later.
@@ -225,6 +225,6 @@ mod tests {
             assert_eq!(command.as_deref(), Some(expected));
             assert_eq!(resume_command(&options, dir.path(), "0190ffff"), None);
         }
-        assert_eq!(quoted("it's here"), r"'it'\''s here'");
+        assert_eq!(quote("it's here"), r"'it'\''s here'");
     }
 }

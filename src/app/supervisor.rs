@@ -104,7 +104,7 @@ pub fn warn_about_missing_sandbox(settings: &Settings, event_sender: EventSender
             if is_history_given_up {
                 Some(r.missing_without_history())
             } else {
-                r.missing().or_else(|| r.missing_network(rules))
+                r.describe_missing().or_else(|| r.missing_network(rules))
             }
         });
         if let Some(text) = text {

@@ -72,7 +72,10 @@ impl UnfinishedWork {
                 1 => "1 open task".to_string(),
                 n => format!("{n} open tasks"),
             };
-            parts.push(format!("{count}: {}", named(open.into_iter().map(task))));
+            parts.push(format!(
+                "{count}: {}",
+                join_first_names(open.into_iter().map(task))
+            ));
         }
         if !self.stuck.is_empty() {
             let stuck = self
@@ -84,7 +87,7 @@ impl UnfinishedWork {
             } else {
                 "stuck teammates"
             };
-            parts.push(format!("{what}: {}", named(stuck)));
+            parts.push(format!("{what}: {}", join_first_names(stuck)));
         }
         (!parts.is_empty()).then(|| {
             format!(
@@ -105,7 +108,7 @@ fn task(task: &Task) -> String {
 }
 
 /// Returns the first [`NAMED_MAX`] items as text. If there are more, appends the number of further items.
-fn named(all: impl Iterator<Item = String>) -> String {
+fn join_first_names(all: impl Iterator<Item = String>) -> String {
     let mut names: Vec<String> = all.collect();
     let more = names.len().saturating_sub(NAMED_MAX);
     if more > 0 {
@@ -127,11 +130,11 @@ mod tests {
         Name::party(text).unwrap()
     }
 
-    fn ended(agent: &str, end: TurnEnd) -> EventKind {
+    fn turn_end_event(agent: &str, end: TurnEnd) -> EventKind {
         AgentEvent::TurnEnded { end }.of(name(agent))
     }
 
-    fn failed() -> TurnEnd {
+    fn failed_turn() -> TurnEnd {
         TurnEnd::Failed {
             error: "the API key was refused".into(),
             hint: String::new(),
@@ -143,15 +146,15 @@ mod tests {
         let board = TaskGraph::default();
         let mut unfinished = UnfinishedWork::default();
         assert_eq!(unfinished.summary(&board), None);
-        unfinished.update(&ended("lead", failed()));
+        unfinished.update(&turn_end_event("lead", failed_turn()));
         assert_eq!(unfinished.summary(&board), None);
-        unfinished.update(&ended("bob", failed()));
+        unfinished.update(&turn_end_event("bob", failed_turn()));
         let words = unfinished.summary(&board).unwrap();
         assert!(
             words.contains("ended with stuck teammate: bob (the API key was refused)."),
             "{words}"
         );
-        unfinished.update(&ended("bob", TurnEnd::Done));
+        unfinished.update(&turn_end_event("bob", TurnEnd::Done));
         assert_eq!(unfinished.summary(&board), None);
     }
 

@@ -49,7 +49,7 @@ pub fn run(verb: &MailVerb, context: &CommandContext<'_>) -> Result<CommandOutco
         MailVerb::Read { name } => {
             let name = recipient(name, context)?;
             let reader = mailbox.reader(&name, READER_WAIT)?;
-            let pending = reader.pending()?;
+            let pending = reader.read_pending()?;
             CommandContext::warn(&pending.notices());
             context.print(&pending.messages, || message_lines(&pending.messages))?;
             // Acknowledges the messages only after they were printed, so that no message is lost (guarantee 1 in
@@ -72,7 +72,7 @@ struct InboxSummary {
 
 /// Returns the inboxes of the lead, the user and all team members, and those of other names with unread messages.
 fn inboxes(mailbox: &Mailbox, context: &CommandContext<'_>) -> Result<Vec<InboxSummary>> {
-    let waiting = mailbox.waiting()?;
+    let waiting = mailbox.count_unread()?;
     let team = Roster::open(context.root).read()?;
     let mut names = vec![Name::lead(), Name::user()];
     let members = team.members.iter().map(|m| &m.name);

@@ -12,7 +12,7 @@ use super::merge_service::MergeService;
 use super::registry::AgentRegistry;
 use super::signals::CrewSignals;
 use super::worktrees::TaskWorktrees;
-use crate::agent::driver::blocking;
+use crate::agent::driver::run_blocking;
 use crate::domain::graph::TaskGraph;
 use crate::domain::ids::{Name, TaskId};
 use crate::domain::task::{Task, TaskStatus};
@@ -79,7 +79,7 @@ impl BoardFollowup {
                 let (merges, task) = (Arc::clone(&self.merges), Arc::clone(task));
                 let busy = self.signals.busy();
                 self.context.spawn(async move {
-                    merges.completed(&task).await;
+                    merges.on_task_completed(&task).await;
                     drop(busy);
                 });
             }
@@ -159,7 +159,7 @@ impl BoardFollowup {
     /// Reads the task from disk. Returns it if the user still works on it.
     async fn works_on(&self, id: TaskId) -> Option<Arc<Task>> {
         let board = self.board.store().clone();
-        let task = blocking(move || board.get(id)).await.ok()?;
+        let task = run_blocking(move || board.get(id)).await.ok()?;
         let is_theirs =
             task.status == TaskStatus::InProgress && task.is_open_for(Name::user().as_str());
         is_theirs.then_some(task)

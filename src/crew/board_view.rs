@@ -6,7 +6,7 @@ use std::sync::{Arc, PoisonError, RwLock, Weak};
 use super::context::CrewContext;
 use super::file_errors::FileErrors;
 use super::signals::CrewSignals;
-use crate::agent::driver::blocking;
+use crate::agent::driver::run_blocking;
 use crate::domain::graph::{ATTEMPTS_MAX, BoardDelta, TaskGraph};
 use crate::domain::ids::Name;
 use crate::domain::task::Task;
@@ -71,7 +71,7 @@ impl BoardView {
         // One read at a time, so that changes are published in the order in which they were read.
         let _reading = self.reading.lock().await;
         let (board, known) = (self.board.clone(), self.graph());
-        let news = blocking(move || board.update_since(&which, &known)).await;
+        let news = run_blocking(move || board.update_since(&which, &known)).await;
         let news = self.errors.check("The board", news).await?;
         for notice in news.notices {
             self.context.notice(NoticeLevel::Warn, notice).await;
@@ -116,7 +116,7 @@ impl BoardView {
 
     pub async fn release_task_of(&self, owner: &Name) -> Result<(), StoreError> {
         let (board, name, now) = (self.board.clone(), owner.clone(), self.context.now());
-        let released = blocking(move || {
+        let released = run_blocking(move || {
             let reading = board.read()?;
             match reading.graph.open_task_of(&name) {
                 Some(task) => board.release(task.id, &name, now).map(Some),

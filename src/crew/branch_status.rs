@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::board_view::BoardView;
 use super::context::CrewContext;
 use super::file_errors::FileErrors;
-use crate::agent::driver::blocking;
+use crate::agent::driver::run_blocking;
 use crate::domain::graph::TaskGraph;
 use crate::domain::task::Task;
 use crate::domain::worktree::{self, Branch, CheckedOut, WorktreeName};
@@ -48,7 +48,7 @@ impl BranchStatus {
     pub async fn read_head(&self) {
         let root = self.context.root.clone();
         let mut published = self.head.lock().await;
-        let Ok(Some(now)) = blocking(move || Ok(checked_out(&root))).await else {
+        let Ok(Some(now)) = run_blocking(move || Ok(checked_out(&root))).await else {
             return;
         };
         if published.as_ref() != Some(&now) {
@@ -68,7 +68,7 @@ impl BranchStatus {
         while let Some(look) = how {
             let graph = self.board.graph();
             let (store, mut seen) = (store.clone(), std::mem::take(&mut *known));
-            let looked = blocking(move || {
+            let looked = run_blocking(move || {
                 let named = if seen.is_empty() {
                     worktrees_of_tasks(&graph)
                 } else {
@@ -92,7 +92,7 @@ impl BranchStatus {
 
     /// Scans the branches of the worktrees. Returns a text for the lead for each completed task whose branch is not
     /// merged yet, such as `wt/NAME (#7)`.
-    pub async fn unmerged(&self) -> Vec<String> {
+    pub async fn unmerged_branches(&self) -> Vec<String> {
         if self.worktrees.is_none() {
             return Vec::new();
         }

@@ -72,17 +72,17 @@ impl TeamBudget {
         Limits {
             calls: self.calls,
             budgets: ledger.budgets(),
-            raised: ledger.raised(),
+            raised: ledger.raised_budgets(),
         }
     }
 
     /// Returns whether `agent` may not call its model because a budget is used up.
     pub fn is_over(&self, agent: &Name) -> bool {
-        self.reached(agent).is_some()
+        self.reached_budget(agent).is_some()
     }
 
-    fn reached(&self, agent: &Name) -> Option<ReachedBudget> {
-        lock(&self.ledger).reached(agent)
+    fn reached_budget(&self, agent: &Name) -> Option<ReachedBudget> {
+        lock(&self.ledger).reached_budget(agent)
     }
 
     fn question(&self, key: &BudgetKey) -> Arc<BudgetQuestion> {
@@ -120,7 +120,7 @@ impl TeamBudget {
     /// Returns the reason if the request is not approved.
     async fn wait_for_budget(&self, agent: &Name) -> Result<(), String> {
         loop {
-            let Some(reached) = self.reached(agent) else {
+            let Some(reached) = self.reached_budget(agent) else {
                 return Ok(());
             };
             if let Some(why) = lock(&self.denied).get(&charged_agent(agent)) {
@@ -144,7 +144,7 @@ impl TeamBudget {
                 return self.deny(agent, last.clone());
             }
             // Another agent may have asked in the meantime, so that the user has already raised the budget.
-            let Some(reached) = self.reached(agent).filter(|r| r.key == reached.key) else {
+            let Some(reached) = self.reached_budget(agent).filter(|r| r.key == reached.key) else {
                 continue;
             };
             let from = charged_agent(agent);

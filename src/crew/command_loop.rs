@@ -45,7 +45,7 @@ pub trait CommandHandler: Send + Sync + 'static {
     fn spawn(&self, work: impl Future<Output = ()> + Send + 'static);
 
     /// Waits until no more commands are accepted.
-    fn stopped(&self) -> impl Future<Output = ()> + Send;
+    fn wait_for_stop(&self) -> impl Future<Output = ()> + Send;
 }
 
 /// Executes commands until all senders are dropped or `crew` has stopped. If a command is rejected, publishes its id
@@ -55,7 +55,7 @@ pub async fn run<C: CommandHandler>(crew: Arc<C>, mut inbox: mpsc::Receiver<Sent
     let mut prompts = OrderedPrompts::default();
     loop {
         let sent = tokio::select! {
-            () = crew.stopped() => return,
+            () = crew.wait_for_stop() => return,
             sent = inbox.recv() => match sent {
                 Some(sent) => sent,
                 None => return,
@@ -74,7 +74,7 @@ pub async fn run<C: CommandHandler>(crew: Arc<C>, mut inbox: mpsc::Receiver<Sent
                 drop(place);
             });
         } else {
-            crew.publish(EventKind::rejected(sent.id, FULL)).await;
+            crew.publish(EventKind::rejection(sent.id, FULL)).await;
         }
     }
 }
@@ -111,7 +111,7 @@ impl OrderedPrompts {
     /// are unfinished.
     async fn run<C: CommandHandler>(&mut self, crew: &Arc<C>, sent: SentCommand) {
         let Ok(place) = Arc::clone(&self.room).try_acquire_owned() else {
-            crew.publish(EventKind::rejected(sent.id, FULL)).await;
+            crew.publish(EventKind::rejection(sent.id, FULL)).await;
             return;
         };
         let (done, end) = oneshot::channel::<()>();
@@ -136,7 +136,7 @@ fn key(agent: &Name) -> String {
 
 async fn answer<C: CommandHandler>(crew: &Arc<C>, sent: SentCommand) {
     if let Err(why) = crew.carry_out(sent.command).await {
-        crew.publish(EventKind::rejected(sent.id, why)).await;
+        crew.publish(EventKind::rejection(sent.id, why)).await;
     }
 }
 
@@ -176,7 +176,7 @@ mod tests {
             tokio::spawn(work);
         }
 
-        async fn stopped(&self) {
+        async fn wait_for_stop(&self) {
             std::future::pending::<()>().await;
         }
     }
@@ -267,16 +267,16 @@ mod tests {
         let mut first = None;
         for command in slow_ones {
             first.get_or_insert(send(command).await);
-            let refused = EventKind::rejected(send(prompt()).await, "no");
+            let refused = EventKind::rejection(send(prompt()).await, "no");
             assert_eq!(next(&mut published).await, refused);
         }
         for _ in 7..CONCURRENT_MAX {
             send(Command::ListModels).await;
         }
-        let full = EventKind::rejected(send(Command::ShowDiff { task }).await, FULL);
+        let full = EventKind::rejection(send(Command::ShowDiff { task }).await, FULL);
         assert_eq!(next(&mut published).await, full);
         slow.go.notify_one();
-        let first = EventKind::rejected(first.unwrap(), "no");
+        let first = EventKind::rejection(first.unwrap(), "no");
         assert_eq!(next(&mut published).await, first);
     }
 }

@@ -25,7 +25,7 @@ use super::teammate::Teammates;
 use super::user_actions::UserActions;
 use super::user_shell::UserShell;
 use super::worktree_removal::WorktreeRemoval;
-use crate::agent::driver::{Control, blocking};
+use crate::agent::driver::{Control, run_blocking};
 use crate::domain::attachment::Attachment;
 use crate::domain::hook::HookEvent;
 use crate::domain::ids::{Name, PromptId};
@@ -118,7 +118,7 @@ impl CommandHandler for Commands {
                 let mailbox = self.registry.mailbox_of(&agent);
                 let given = mailbox
                     .ok_or_else(|| format!("{agent} is not running."))?
-                    .given();
+                    .given_texts();
                 let report = self.teammates.builder.memory().report(&agent, given);
                 let event = CrewEvent::MemoryShown(report);
                 self.context.publish(EventKind::Crew(event)).await;
@@ -153,7 +153,7 @@ impl CommandHandler for Commands {
         self.context.spawn(work);
     }
 
-    async fn stopped(&self) {
+    async fn wait_for_stop(&self) {
         self.context.stop.cancelled().await;
     }
 }
@@ -175,7 +175,7 @@ impl Commands {
         }
         // The crew counts as busy, so that `crewdeck run` does not end while a large image is read.
         let _busy = self.signals.busy();
-        let reading = self.attached(&text, attachments);
+        let reading = self.read_attachments(&text, attachments);
         let waits = self.waits.wait(&self.context, &self.registry, &to, reading);
         let attachments = waits.await?;
         if !to.is_lead() {
@@ -222,7 +222,7 @@ impl Commands {
     }
 
     /// Reads the files and resources that a message mentions, and the prompt of an MCP server if the message calls one.
-    async fn attached(
+    async fn read_attachments(
         &self,
         text: &str,
         mentions: Vec<Mention>,
@@ -243,7 +243,7 @@ impl Commands {
     async fn start_team(&self, name: String) -> Result<(), String> {
         let root = self.context.root.clone();
         let wanted = name.clone();
-        let read = blocking(move || Ok(team_preset(&root, &wanted))).await;
+        let read = run_blocking(move || Ok(team_preset(&root, &wanted))).await;
         let preset = read.map_err(|e| e.to_string())??;
         if preset.lead == LeadMode::Delegate {
             let text = format!(

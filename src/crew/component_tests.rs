@@ -66,7 +66,7 @@ async fn observer_gets_each_change_of_the_board_once() {
     board.read(TaskSet::All).await.unwrap();
     board.read(TaskSet::All).await.unwrap();
     assert_eq!(*lock(&recorder.0), [(0, 1), (1, 1)]);
-    let published = crew.published();
+    let published = crew.take_events();
     let changes = published
         .iter()
         .filter(|e| matches!(e, EventKind::Board(BoardEvent::BoardChanged { .. })));
@@ -208,7 +208,7 @@ async fn end_of_a_job_waits_for_its_agent() {
             .unwrap_err()
             .contains("already ended")
     );
-    let ended = crew.published().into_iter().rev().find_map(|e| match e {
+    let ended = crew.take_events().into_iter().rev().find_map(|e| match e {
         EventKind::Crew(CrewEvent::JobChanged { job }) => Some(job),
         _ => None,
     });
@@ -253,7 +253,7 @@ async fn roster_is_published_once_per_change() {
         .await
         .unwrap();
     crew.team.read().await;
-    let published = crew.published();
+    let published = crew.take_events();
     let teams = published
         .iter()
         .filter(|e| matches!(e, EventKind::Team(TeamEvent::RosterChanged { .. })));
@@ -284,7 +284,7 @@ async fn other_model_is_used_from_the_next_call_on() {
     // If the price were lost, the model's calls would no longer count towards a budget in US dollars.
     assert_eq!(models.current().price.map(|price| price.input), Some(2.0));
     models.list().await.unwrap();
-    let events = crew.published();
+    let events = crew.take_events();
     assert!(
         matches!(&events[0], EventKind::Crew(CrewEvent::Ready(setup)) if setup.model == "loud")
     );
@@ -353,12 +353,12 @@ async fn fresh_start_closes_the_members_and_requests_of_an_ended_crew() {
     let mut resumes = true;
     let (back, _) = recovery.recover(resumes).await.unwrap();
     assert_eq!(back.len(), 1);
-    assert_eq!(broker.pending().await.unwrap().len(), 1);
-    crew.published();
+    assert_eq!(broker.read_pending().await.unwrap().len(), 1);
+    crew.take_events();
     resumes = false;
     let (back, _) = recovery.recover(resumes).await.unwrap();
     assert!(back.is_empty());
-    assert_eq!(broker.pending().await.unwrap(), []);
+    assert_eq!(broker.read_pending().await.unwrap(), []);
     let team = crew.team.load().await.unwrap();
     assert_eq!(team.present().count(), 0);
     let notices = crew.notices();
@@ -382,7 +382,7 @@ async fn action_of_the_user_is_published_before_its_change_of_the_board() {
         .act(TaskCommand::Claim { task }, None, None)
         .await
         .unwrap();
-    let events = crew.published();
+    let events = crew.take_events();
     let acted = |e: &EventKind| {
         matches!(
             e,

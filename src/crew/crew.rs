@@ -63,7 +63,7 @@ impl Crew {
 
     /// Returns whether the crew has anything to continue without input: an unfinished turn, task, message or decision
     /// of the resumed session.
-    pub fn resumed(&self) -> TurnState {
+    pub fn resumed_state(&self) -> TurnState {
         self.resumed
     }
 

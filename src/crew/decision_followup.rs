@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::context::{CrewContext, lock};
 use super::message_delivery::MessageDelivery;
 use super::registry::AgentRegistry;
-use crate::agent::driver::blocking;
+use crate::agent::driver::run_blocking;
 use crate::domain::conversation::{LogRecord, PlanState};
 use crate::domain::ids::{Name, RequestId};
 use crate::domain::mail::MailKind;
@@ -123,7 +123,7 @@ impl DecisionFollowup {
     /// again.
     pub async fn finish(&self, id: &RequestId) {
         let (requests, id) = (self.requests.clone(), id.clone());
-        if let Err(error) = blocking(move || requests.finish(&id)).await {
+        if let Err(error) = run_blocking(move || requests.finish(&id)).await {
             tracing::error!("a request could not be marked as finished: {error}");
         }
     }
@@ -168,7 +168,8 @@ impl DecisionFollowup {
     async fn record_approved_plan(&self, agent: &Name) {
         let transcript = self.context.transcript(agent);
         let plan = PlanState::Approved;
-        if let Err(error) = blocking(move || transcript.append(&LogRecord::Plan { plan })).await {
+        if let Err(error) = run_blocking(move || transcript.append(&LogRecord::Plan { plan })).await
+        {
             tracing::error!("the approval of a plan could not be recorded: {error}");
         }
     }
@@ -226,7 +227,12 @@ mod tests {
     use super::*;
     use crate::domain::timestamp::Timestamp;
 
-    fn decided(kind: RequestKind, status: RequestStatus, by: &Name, comment: &str) -> Request {
+    fn decided_request(
+        kind: RequestKind,
+        status: RequestStatus,
+        by: &Name,
+        comment: &str,
+    ) -> Request {
         let (id, bob) = (RequestId("r".into()), Name::member("bob").unwrap());
         Request {
             status,
@@ -239,18 +245,19 @@ mod tests {
     #[test]
     fn automatic_comments_are_not_repeated_to_a_teammate() {
         let (kind, status) = (RequestKind::Shutdown, RequestStatus::Approved);
-        let by_policy = decided(kind, status, &Name::policy(), "the settings say so");
+        let by_policy = decided_request(kind, status, &Name::policy(), "the settings say so");
         assert_eq!(
             shutdown_text(&by_policy),
             "Please shut down: finish your current task, then end your turn."
         );
-        let by_lead = decided(kind, status, &Name::lead(), "thanks");
+        let by_lead = decided_request(kind, status, &Name::lead(), "thanks");
         assert!(shutdown_text(&by_lead).ends_with("end your turn. lead says: thanks"));
     }
 
     #[test]
     fn late_decisions_repeat_the_request() {
-        let text = |kind, status| decision_text(&decided(kind, status, &Name::user(), "fine"));
+        let text =
+            |kind, status| decision_text(&decided_request(kind, status, &Name::user(), "fine"));
         assert_eq!(
             text(RequestKind::Permission, RequestStatus::Approved).unwrap(),
             "Approved: fine. Continue with this now: ls"

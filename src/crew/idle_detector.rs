@@ -14,7 +14,7 @@ use super::registry::{AgentHandle, AgentRegistry, AgentState};
 use super::request_broker::RequestBroker;
 use super::request_reminders::RequestReminders;
 use super::signals::CrewSignals;
-use crate::agent::driver::blocking;
+use crate::agent::driver::run_blocking;
 use crate::domain::graph::{Claimer, TaskGraph};
 use crate::domain::ids::Name;
 use crate::domain::request::Request;
@@ -112,7 +112,7 @@ impl IdleDetector {
             }
         }
         let (board, idle) = (self.board.store().clone(), claimers(&agents));
-        let can_claim = blocking(move || board.query(|graph| may_claim(graph, &idle))).await;
+        let can_claim = run_blocking(move || board.query(|graph| may_claim(graph, &idle))).await;
         if can_claim.unwrap_or_default() {
             // An agent can claim a task, so the crew is not idle. This is checked first because it is cheaper than
             // reading the whole board.
@@ -130,7 +130,7 @@ impl IdleDetector {
 
     /// Wakes the lead with a text about the progress of the team. Returns false if the lead cannot be reached.
     async fn wake_lead(&self, graph: &TaskGraph) -> bool {
-        let unmerged = self.branches.unmerged().await;
+        let unmerged = self.branches.unmerged_branches().await;
         let unmerged = if unmerged.is_empty() {
             String::new()
         } else {

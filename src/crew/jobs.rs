@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 use super::context::{CrewContext, lock};
 use super::registry::AgentRegistry;
 use super::signals::CrewSignals;
-use crate::agent::driver::blocking;
+use crate::agent::driver::run_blocking;
 use crate::domain::conversation::{JobState, LogRecord};
 use crate::domain::ids::{JobId, Name};
 use crate::domain::job::{Job, JobEnd, REPORTED_MAX};
@@ -178,7 +178,7 @@ impl JobRunner {
             command: job.title(),
             state: JobState::Began,
         };
-        if let Err(error) = blocking(move || transcript.append_existing(&record)).await {
+        if let Err(error) = run_blocking(move || transcript.append_existing(&record)).await {
             tracing::error!("the start of a background job could not be recorded: {error}");
         }
     }

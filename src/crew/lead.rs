@@ -10,7 +10,7 @@ use super::message_delivery::MessageDelivery;
 use super::progress::is_news;
 use super::registry::{AgentRegistry, AgentState};
 use super::signals::CrewSignals;
-use crate::agent::driver::{Control, blocking};
+use crate::agent::driver::{Control, run_blocking};
 use crate::agent::prompt;
 use crate::agent::turn::{TurnInput, TurnLimits};
 use crate::domain::chat::Block;
@@ -169,7 +169,7 @@ async fn load(parts: &LeadParts) -> Result<Conversation, StoreError> {
     let transcript = parts.context.transcript(&Name::lead());
     let (root, session) = (parts.context.root.clone(), parts.context.session.clone());
     let (recalled, subagents) =
-        blocking(move || Ok((transcript.load()?, last_subagent(&root, &session)?))).await?;
+        run_blocking(move || Ok((transcript.load()?, last_subagent(&root, &session)?))).await?;
     let LoadedTranscript {
         conversation,
         notices,
@@ -192,7 +192,7 @@ async fn resume(
     let turn = conversation.turn;
     let board = parts.board.store().clone();
     let spoken = conversation.messages.clone();
-    if blocking(move || board.query(|graph| is_news(graph, &spoken))).await? {
+    if run_blocking(move || board.query(|graph| is_news(graph, &spoken))).await? {
         parts.inbox.add_news();
     }
     agent.driver.resume(conversation).await;

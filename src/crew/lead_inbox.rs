@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::registry::AgentRegistry;
-use crate::agent::driver::{Control, blocking};
+use crate::agent::driver::{Control, run_blocking};
 use crate::domain::chat::Block;
 use crate::domain::ids::Name;
 use crate::store::{PromptQueue, QueuedPrompt, StoreError};
@@ -90,7 +90,7 @@ impl LeadInbox {
     }
 
     pub fn prompts_waiting(&self) -> usize {
-        self.prompts.waiting()
+        self.prompts.waiting_count()
     }
 
     /// Queues a prompt of the user.
@@ -99,7 +99,7 @@ impl LeadInbox {
     /// Fails if the prompt cannot be saved to disk. The prompt is then queued in memory only.
     pub async fn add_prompt(&self, prompt: QueuedPrompt) -> Result<(), StoreError> {
         let queue = Arc::clone(&self.prompts);
-        blocking(move || queue.push(prompt)).await
+        run_blocking(move || queue.push(prompt)).await
     }
 
     /// Withdraws a queued prompt of the user by its text. Returns whether the prompt was still queued.
@@ -108,6 +108,6 @@ impl LeadInbox {
     /// Fails if the prompt cannot be removed from the disk.
     pub async fn recall_prompt(&self, text: String) -> Result<bool, StoreError> {
         let queue = Arc::clone(&self.prompts);
-        blocking(move || queue.recall(&text)).await
+        run_blocking(move || queue.recall(&text)).await
     }
 }

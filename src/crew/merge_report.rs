@@ -41,7 +41,7 @@ impl MergeProgress {
 
     /// Counts one more merged branch. `before` is the commit of the target branch before that merge; `None` if the
     /// merge did not change the target branch.
-    pub fn merged(&mut self, before: Option<String>) {
+    pub fn count_merge(&mut self, before: Option<String>) {
         self.done += 1;
         self.before = self.before.take().or(before);
     }
@@ -123,14 +123,14 @@ mod tests {
             sum.stopped_at(TaskId(1), "conflict in a."),
             "0 of 3 branches are merged; stopped at #1: conflict in a."
         );
-        sum.merged(None);
+        sum.count_merge(None);
         assert_eq!(sum.undo_hint(), "");
-        sum.merged(Some("0123456789abcdef".into()));
+        sum.count_merge(Some("0123456789abcdef".into()));
         assert_eq!(
             sum.stopped_at(TaskId(7), "conflict in a"),
             "2 of 3 branches are merged; stopped at #7: conflict in a. Undo all: git reset --keep 0123456789"
         );
-        sum.merged(Some("fedcba9876543210".into()));
+        sum.count_merge(Some("fedcba9876543210".into()));
         assert_eq!(
             sum.summary(),
             "3 of 3 branches are merged. Undo all: git reset --keep 0123456789"

@@ -9,7 +9,7 @@ use super::branch_status::BranchStatus;
 use super::context::CrewContext;
 use super::lead_inbox::LeadInbox;
 use super::merge_report::{MergeProgress, MergeResult, list_files, mergeable};
-use crate::agent::driver::blocking;
+use crate::agent::driver::run_blocking;
 use crate::domain::graph::{NewTask, TaskGraph};
 use crate::domain::ids::TaskId;
 use crate::domain::task::{Task, TaskStatus};
@@ -75,12 +75,12 @@ impl MergeService {
     }
 
     /// Records that a task with a worktree was completed. Merges its branch if the branch is merged automatically.
-    pub async fn completed(&self, task: &Task) {
+    pub async fn on_task_completed(&self, task: &Task) {
         let (Some(store), Ok(name)) = (&self.worktrees, WorktreeName::new(&task.worktree)) else {
             return;
         };
         let (log, now, tree) = (store.clone(), self.context.now(), name.clone());
-        let noted = blocking(move || log.task_completed(&tree, now)).await;
+        let noted = run_blocking(move || log.task_completed(&tree, now)).await;
         if let Err(error) = noted {
             tracing::warn!(
                 "the completion of task {} could not be logged: {error}",
@@ -91,7 +91,7 @@ impl MergeService {
         // registry does not show.
         self.branches.read(ScanMode::Always).await;
         let store = store.clone();
-        let found = blocking(move || store.find(name.as_str())).await;
+        let found = run_blocking(move || store.find(name.as_str())).await;
         if found.is_ok_and(|tree| self.merges(&tree, task.id)) {
             // The result was already published.
             let _ = self.merge_and_report(task.id).await;
@@ -102,7 +102,7 @@ impl MergeService {
     pub async fn merge_waiting(self: &Arc<Self>) {
         let Some(store) = &self.worktrees else { return };
         let store = store.clone();
-        let listed = blocking(move || store.list()).await;
+        let listed = run_blocking(move || store.list()).await;
         let standing: Vec<Worktree> = listed.map(|l| l.worktrees).unwrap_or_default();
         for tree in standing.iter().filter(|t| t.merged_at.is_none()) {
             let graph = self.board.graph();
@@ -155,7 +155,7 @@ impl MergeService {
         let graph = self.current_graph(id).await;
         let (task, name) = mergeable(&graph, id)?;
         let (store, now, tree) = (store.clone(), self.context.now(), name.clone());
-        let merged = blocking(move || store.merge(&tree, now)).await;
+        let merged = run_blocking(move || store.merge(&tree, now)).await;
         let branch = name.branch();
         match merged.map_err(|e| e.to_string())? {
             Merge::Merged { into, before, .. } => Ok(MergeResult {
@@ -199,7 +199,7 @@ impl MergeService {
             worktree: name.to_string(),
         };
         let (board, now) = (self.board.store().clone(), self.context.now());
-        let made = blocking(move || board.create(new, now))
+        let made = run_blocking(move || board.create(new, now))
             .await
             .map_err(|e| e.to_string())?;
         self.board.read(TaskSet::These([made.id].into())).await;
@@ -251,7 +251,7 @@ impl MergeService {
                 }
                 return Ok(());
             }
-            progress.merged(tried.before.take());
+            progress.count_merge(tried.before.take());
             if progress.all == 1 {
                 tried.text.push_str(&progress.undo_hint());
             }
@@ -271,7 +271,7 @@ pub async fn diff_of(store: Worktrees, graph: &TaskGraph, id: TaskId) -> Result<
     let task = graph.require(id).map_err(|e| e.to_string())?;
     let name = WorktreeName::new(&task.worktree)
         .map_err(|_| format!("task {id} has no worktree, so there is no diff to show"))?;
-    let diff = blocking(move || store.diff(&name))
+    let diff = run_blocking(move || store.diff(&name))
         .await
         .map_err(|e| e.to_string())?;
     Ok(EventKind::Board(BoardEvent::DiffShown {

@@ -20,7 +20,10 @@ async fn merges_need_worktrees() {
         why,
         "worktrees are not in use here: all agents work in the project directory"
     );
-    assert_eq!(merges.branches().unmerged().await, Vec::<String>::new());
+    assert_eq!(
+        merges.branches().unmerged_branches().await,
+        Vec::<String>::new()
+    );
 }
 
 /// Creates a repository in which each of `files` was added by the branch of a completed task.

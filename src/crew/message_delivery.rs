@@ -8,7 +8,7 @@ use std::time::Duration;
 use super::context::{CrewContext, lock};
 use super::registry::AgentRegistry;
 use super::signals::CrewSignals;
-use crate::agent::driver::blocking;
+use crate::agent::driver::run_blocking;
 use crate::domain::attachment::Attachment;
 use crate::domain::ids::{MessageId, Name};
 use crate::domain::mail::{MailKind, MailMessage};
@@ -70,7 +70,7 @@ impl MessageDelivery {
         let message = from_user(to, text, self.context.new_id(), self.context.now())
             .with_attachments(attachments);
         let (roster, mailbox) = (team.clone(), self.mailbox.clone());
-        blocking(move || send_to_member(&roster, &mailbox, &message)).await?;
+        run_blocking(move || send_to_member(&roster, &mailbox, &message)).await?;
         self.signals.files_changed();
         Ok(())
     }
@@ -82,7 +82,7 @@ impl MessageDelivery {
     pub async fn send_to_running(&self, to: &Name, text: &str) -> Result<(), StoreError> {
         let message = from_user(to, text, self.context.new_id(), self.context.now());
         let mailbox = self.mailbox.clone();
-        blocking(move || mailbox.send(&message)).await?;
+        run_blocking(move || mailbox.send(&message)).await?;
         self.signals.files_changed();
         Ok(())
     }
@@ -122,7 +122,7 @@ impl MessageDelivery {
     /// Sends a message, unless it was sent before. An error is published as a notice that begins with `what`.
     async fn send_once(&self, message: MailMessage, what: &str) {
         let mailbox = self.mailbox.clone();
-        if let Err(error) = blocking(move || mailbox.send_once(&message)).await {
+        if let Err(error) = run_blocking(move || mailbox.send_once(&message)).await {
             let text = format!("{what} could not be sent: {error}");
             self.context.notice(NoticeLevel::Error, text).await;
         }
@@ -156,11 +156,11 @@ impl MessageDelivery {
             return false;
         }
         let (mailbox, whose) = (self.mailbox.clone(), name.clone());
-        let waiting = blocking(move || {
+        let waiting = run_blocking(move || {
             let seen = mailbox.peek(&whose)?;
             // Invalid lines and a truncated file need cleaning up, which is done here without waking an agent.
             if seen.messages.is_empty() && seen.needs_reader() {
-                mailbox.reader(&whose, LOOK_WAIT)?.pending()
+                mailbox.reader(&whose, LOOK_WAIT)?.read_pending()
             } else {
                 Ok(seen)
             }
@@ -183,7 +183,7 @@ impl MessageDelivery {
     /// try to read again and again.
     async fn can_take(self: &Arc<Self>, name: &Name) -> bool {
         let (mailbox, whose) = (self.mailbox.clone(), name.clone());
-        let reader = blocking(move || mailbox.reader(&whose, LOOK_WAIT)).await;
+        let reader = run_blocking(move || mailbox.reader(&whose, LOOK_WAIT)).await;
         match reader {
             Ok(_) => {
                 lock(&self.refused).remove(name);
@@ -237,7 +237,7 @@ impl MessageDelivery {
         loop {
             tokio::time::sleep(LOOK_AGAIN).await;
             let (mailbox, name) = (self.mailbox.clone(), name.clone());
-            if let Ok(false) = blocking(move || Ok(mailbox.is_being_read(&name))).await {
+            if let Ok(false) = run_blocking(move || Ok(mailbox.is_being_read(&name))).await {
                 return;
             }
         }

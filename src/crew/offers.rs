@@ -71,7 +71,7 @@ impl OfferLists {
 
     /// Fetches the prompts and resources of `server` again, because they or its state changed. Does nothing until the
     /// user has asked for prompts or resources.
-    pub fn changed(&self, pool: &ServerPool, server: &str) {
+    pub fn refresh_server(&self, pool: &ServerPool, server: &str) {
         let mut wanted = lock(&self.wanted);
         let Some(wanted) = wanted.as_mut() else {
             return;
@@ -182,9 +182,9 @@ fn resource(found: McpResource) -> Option<OfferedResource> {
     if escape_control_chars(&found.uri) != found.uri {
         return None;
     }
-    let mut about = shown(&found.name);
+    let mut about = format_line(&found.name);
     if !found.description.is_empty() && found.description != found.name {
-        about = format!("{about}: {}", shown(&found.description));
+        about = format!("{about}: {}", format_line(&found.description));
     }
     Some(OfferedResource {
         uri: found.uri,
@@ -196,7 +196,7 @@ fn resource(found: McpResource) -> Option<OfferedResource> {
 pub fn offered_prompts(found: Vec<McpPrompt>) -> Vec<OfferedPrompt> {
     let prompts = found.into_iter().take(PROMPTS_MAX);
     let prompts = prompts.map(|prompt| OfferedPrompt {
-        description: shown(&prompt.description),
+        description: format_line(&prompt.description),
         arguments: prompt
             .arguments
             .into_iter()
@@ -210,6 +210,6 @@ pub fn offered_prompts(found: Vec<McpPrompt>) -> Vec<OfferedPrompt> {
     prompts.collect()
 }
 
-fn shown(text: &str) -> String {
+fn format_line(text: &str) -> String {
     clip(&one_line(&escape_control_chars(text)), ABOUT_MAX)
 }

@@ -131,7 +131,7 @@ mod tests {
             } => Some(activity),
             _ => None,
         };
-        crew.published().into_iter().filter_map(of).collect()
+        crew.take_events().into_iter().filter_map(of).collect()
     }
 
     #[tokio::test(start_paused = true)]

@@ -11,7 +11,7 @@ use super::registry::AgentRegistry;
 use super::request_broker::RequestBroker;
 use super::signals::CrewSignals;
 use super::team::TeamRoster;
-use crate::agent::driver::blocking;
+use crate::agent::driver::run_blocking;
 use crate::domain::crash_recovery::{self, LeadState};
 use crate::domain::ids::Name;
 use crate::domain::request::{Request, RequestKind};
@@ -79,7 +79,7 @@ impl Recovery {
         } else {
             LeadState::Gone
         };
-        let (withdrawn, notices) = blocking(move || {
+        let (withdrawn, notices) = run_blocking(move || {
             let reading = requests.read_all()?;
             let orphaned = crash_recovery::orphaned_requests(&reading.requests, &back, lead);
             for request in &orphaned {
@@ -101,7 +101,7 @@ impl Recovery {
     pub async fn record_alive(self: Arc<Self>) {
         let mut activity = self.signals.subscribe_activity();
         loop {
-            while self.working().is_empty() {
+            while self.working_teammates().is_empty() {
                 tokio::select! {
                     () = self.context.stop.cancelled() => return,
                     changed = activity.changed() => if changed.is_err() { return },
@@ -111,7 +111,7 @@ impl Recovery {
                 () = self.context.stop.cancelled() => return,
                 () = tokio::time::sleep(ALIVE_INTERVAL) => {}
             }
-            let names = self.working();
+            let names = self.working_teammates();
             if names.is_empty() {
                 continue;
             }
@@ -123,7 +123,7 @@ impl Recovery {
 
     /// Returns the teammates that are in a turn. Returns none while a request is pending, because its decision may take
     /// hours.
-    fn working(&self) -> Vec<Name> {
+    fn working_teammates(&self) -> Vec<Name> {
         if self.broker.has_pending() {
             return Vec::new();
         }

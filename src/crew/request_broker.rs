@@ -14,7 +14,7 @@ use super::identical_requests::decide_with_like;
 use super::message_delivery::MessageDelivery;
 use super::registry::AgentRegistry;
 use super::signals::{BusyGuard, CrewSignals};
-use crate::agent::driver::blocking;
+use crate::agent::driver::run_blocking;
 use crate::domain::ids::{Name, RequestId};
 use crate::domain::request::{Approver, Decision, NewRequest, Request, RequestKind, RequestStatus};
 use crate::domain::team::Activity;
@@ -185,7 +185,7 @@ impl RequestBroker {
     /// Returns a pending request with the same sender, kind and text (`body`) for which no agent waits. It was filed in
     /// an earlier run.
     async fn find_earlier(&self, from: &Name, kind: RequestKind, body: &str) -> Option<Request> {
-        let pending = self.pending().await.ok()?;
+        let pending = self.read_pending().await.ok()?;
         let waiting = lock(&self.waiting);
         pending.into_iter().find(|r| {
             r.kind == kind && r.from.same(from) && r.body == body && !waiting.contains_key(&r.id)
@@ -198,7 +198,7 @@ impl RequestBroker {
     /// Returns the reason if the request was not decided.
     pub async fn decide(self: &Arc<Self>, decision: Decision) -> Result<Request, String> {
         let (requests, now) = (self.parts.requests.clone(), self.parts.context.now());
-        let decided = blocking(move || decide_with_like(&requests, &decision, now)).await;
+        let decided = run_blocking(move || decide_with_like(&requests, &decision, now)).await;
         let request = decided.map_err(|e| e.to_string())?;
         self.read().await;
         Ok(request)
@@ -208,7 +208,7 @@ impl RequestBroker {
     pub async fn read(&self) {
         let mut has_read = self.has_read.lock().await;
         let requests = self.parts.requests.clone();
-        let reading = blocking(move || requests.read_all()).await;
+        let reading = run_blocking(move || requests.read_all()).await;
         let Some(reading) = self.parts.errors.check("The requests", reading).await else {
             return;
         };
@@ -271,9 +271,9 @@ impl RequestBroker {
     }
 
     /// Reads the pending requests from disk.
-    pub async fn pending(&self) -> Result<Vec<Request>, StoreError> {
+    pub async fn read_pending(&self) -> Result<Vec<Request>, StoreError> {
         let requests = self.parts.requests.clone();
-        let mut all = blocking(move || requests.read_all()).await?.requests;
+        let mut all = run_blocking(move || requests.read_all()).await?.requests;
         all.retain(Request::is_pending);
         Ok(all)
     }
@@ -316,7 +316,7 @@ impl RequestBroker {
 
     async fn put(&self, request: Request) -> Result<(), String> {
         let requests = self.parts.requests.clone();
-        blocking(move || requests.create(&request))
+        run_blocking(move || requests.create(&request))
             .await
             .map_err(|e| e.to_string())?;
         self.read().await;
@@ -325,7 +325,7 @@ impl RequestBroker {
 
     pub async fn get(&self, id: &RequestId) -> Result<Request, String> {
         let (requests, wanted) = (self.parts.requests.clone(), id.clone());
-        let found = blocking(move || requests.get(&wanted))
+        let found = run_blocking(move || requests.get(&wanted))
             .await
             .map_err(|e| e.to_string())?;
         found.ok_or_else(|| format!("request {id} no longer exists"))
@@ -355,7 +355,7 @@ impl RequestBroker {
     /// Hands all pending requests to their approvers again, because crewdeck may have ended after it filed a request
     /// and before it informed the approver.
     pub async fn hand_over_again(self: &Arc<Self>) {
-        let Ok(pending) = self.pending().await else {
+        let Ok(pending) = self.read_pending().await else {
             return;
         };
         for mut request in pending {
@@ -370,7 +370,7 @@ impl RequestBroker {
     /// yet.
     pub async fn has_unfinished(&self) -> bool {
         let requests = self.parts.requests.clone();
-        let all = blocking(move || requests.read_all()).await;
+        let all = run_blocking(move || requests.read_all()).await;
         let mut all = all.map(|r| r.requests).unwrap_or_default().into_iter();
         all.any(|r| {
             (r.is_pending() || r.has_open_follow_up())
@@ -394,7 +394,7 @@ impl RequestBroker {
         if !self.has_pending() {
             return waiting.is_empty().then(Vec::new);
         }
-        let pending = self.pending().await.ok()?;
+        let pending = self.read_pending().await.ok()?;
         let is_for_others = |request: &Request| match self.approver_of(request) {
             Approver::Lead | Approver::Auto | Approver::Deny => true,
             Approver::Ask => self.parts.approvers.question != Approver::Ask,
@@ -415,7 +415,7 @@ impl RequestBroker {
 
     /// Returns the agents whose pending request was passed to `give_up`.
     pub async fn agents_given_up(&self) -> Vec<Name> {
-        let pending = self.pending().await.unwrap_or_default();
+        let pending = self.read_pending().await.unwrap_or_default();
         let given_up = pending.into_iter().filter(|r| self.is_given_up(&r.id));
         given_up.map(|r| r.from).collect()
     }
@@ -444,7 +444,8 @@ impl Drop for Withdraw {
             let context = &broker.parts.context;
             let (requests, now) = (broker.parts.requests.clone(), context.now());
             let withdrawn =
-                blocking(move || requests.withdraw(&id, "the agent was interrupted", now)).await;
+                run_blocking(move || requests.withdraw(&id, "the agent was interrupted", now))
+                    .await;
             if let Err(error) = withdrawn {
                 let text = format!("A request could not be withdrawn: {error}");
                 context.notice(NoticeLevel::Warn, text).await;

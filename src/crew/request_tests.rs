@@ -27,12 +27,12 @@ fn permission(body: &str) -> NewRequest {
 }
 
 async fn only_pending(broker: &RequestBroker) -> Request {
-    let mut pending = broker.pending().await.unwrap();
+    let mut pending = broker.read_pending().await.unwrap();
     assert_eq!(pending.len(), 1);
     pending.remove(0)
 }
 
-fn decided(request: &Request, verdict: Verdict, by: Name) -> Decision {
+fn build_decision(request: &Request, verdict: Verdict, by: Name) -> Decision {
     Decision::on(request, verdict, by, "fine".into())
 }
 
@@ -46,7 +46,7 @@ async fn lead_gets_a_message_and_its_decision_wakes_the_agent() {
     assert_eq!(inbox.messages[0].content, "ls");
     let request = only_pending(&broker).await;
     assert_eq!(inbox.messages[0].request_id(), Some(request.id.clone()));
-    let by_lead = decided(&request, Verdict::Approve, Name::lead());
+    let by_lead = build_decision(&request, Verdict::Approve, Name::lead());
     broker.decide(by_lead).await.unwrap();
     let answer = ticket.decision().await.unwrap();
     assert_eq!(answer.status, RequestStatus::Approved);
@@ -76,8 +76,8 @@ async fn agent_that_no_longer_waits_withdraws_its_request() {
     drop(ticket);
     crew.tasks_end().await;
     assert!(!broker.only_waits(&bob()));
-    assert_eq!(broker.pending().await.unwrap(), []);
-    let last = crew.published().into_iter().rev().find_map(|e| match e {
+    assert_eq!(broker.read_pending().await.unwrap(), []);
+    let last = crew.take_events().into_iter().rev().find_map(|e| match e {
         EventKind::Team(TeamEvent::RequestChanged { request }) => Some(request),
         _ => None,
     });
@@ -91,7 +91,7 @@ async fn request_that_was_given_up_is_kept_for_the_next_run() {
     let crew = TestCrew::new();
     let broker = crew.broker(LEAD_DECIDES);
     let ticket = broker.ask(&bob(), permission("ls")).await.unwrap();
-    broker.give_up(&broker.pending().await.unwrap());
+    broker.give_up(&broker.read_pending().await.unwrap());
     crew.context.stop.cancel();
     drop(ticket);
     crew.tasks_end().await;
@@ -104,7 +104,7 @@ async fn permission_given_while_no_agent_waited_is_used_once() {
     let (_handle, _inbox) = crew.agent(&bob());
     let broker = crew.broker(LEAD_DECIDES);
     let filed = broker.file(&bob(), permission("ls")).await.unwrap();
-    let by_lead = decided(&filed, Verdict::Approve, Name::lead());
+    let by_lead = build_decision(&filed, Verdict::Approve, Name::lead());
     broker.decide(by_lead).await.unwrap();
     let unread = Mailbox::open(crew.dir.path()).peek(&bob()).unwrap();
     assert_eq!(
@@ -126,7 +126,7 @@ async fn permission_given_just_before_a_repeated_call_is_used() {
     let broker = crew.broker(LEAD_DECIDES);
     let filed = broker.file(&bob(), permission("ls")).await.unwrap();
     let elsewhere = Requests::open(crew.dir.path());
-    let by_lead = decided(&filed, Verdict::Approve, Name::lead());
+    let by_lead = build_decision(&filed, Verdict::Approve, Name::lead());
     elsewhere.decide(&by_lead, crew.context.now()).unwrap();
     let granted = broker.ask(&bob(), permission("ls")).await.unwrap();
     assert!(matches!(granted, RequestTicket::Decided(_)));
@@ -146,7 +146,7 @@ async fn reminders_end_with_a_warning_and_requests_given_up() {
         assert!(reminders.remind(&pending).await);
         assert!(inbox.try_recv().is_ok());
     }
-    crew.published();
+    crew.take_events();
     assert!(!reminders.remind(&pending).await);
     assert!(inbox.try_recv().is_err());
     assert_eq!(
@@ -192,7 +192,7 @@ async fn session_permission_approves_later_requests_that_it_covers() {
         command: command.into(),
     };
     permissions.allow(&first.id, scope.clone()).await.unwrap();
-    assert_eq!(broker.pending().await.unwrap(), []);
+    assert_eq!(broker.read_pending().await.unwrap(), []);
     let ann = Name::member("ann").unwrap();
     let second = broker.file(&ann, asking(&ann)).await.unwrap();
     permissions.approve_covered().await;
@@ -257,7 +257,7 @@ async fn only_an_approved_shutdown_request_can_be_answered() {
     let (name, agree) = (bob(), Verdict::Approve);
     let answer = || shutdowns.answer(&name, &request.id, agree, String::new());
     assert!(answer().await.is_err());
-    let approval = decided(&request, Verdict::Approve, Name::user());
+    let approval = build_decision(&request, Verdict::Approve, Name::user());
     broker.decide(approval).await.unwrap();
     assert_eq!(shutdowns.open(&bob()).await.len(), 1);
     assert_eq!(answer().await, Ok(()));

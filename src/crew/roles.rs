@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
 use super::context::{CrewContext, lock};
-use crate::agent::driver::blocking;
+use crate::agent::driver::run_blocking;
 use crate::domain::memory::{GivenSource, GivenText};
 use crate::domain::role::{AgentRole, ROLES_MAX, RoleCatalog, RoleNotice, ToolSelection};
 use crate::domain::team::Member;
@@ -51,7 +51,7 @@ impl RoleBook {
 
     async fn catalog(&self) -> Result<RoleCatalog, String> {
         let roles = self.roles.clone();
-        let read = blocking(move || Ok(roles.read())).await;
+        let read = run_blocking(move || Ok(roles.read())).await;
         read.map_err(|error| error.to_string())
     }
 
@@ -79,7 +79,7 @@ impl RoleBook {
         let catalog = self.catalog().await?;
         let found = catalog
             .resolve(text)
-            .map_err(|why| format!("the role '{}' cannot be used: {why}", shown(text)))?;
+            .map_err(|why| format!("the role '{}' cannot be used: {why}", format_name(text)))?;
         match found {
             Some(role) => Ok(Some(self.with_skills(role.clone()).await)),
             None => Ok(None),
@@ -102,7 +102,7 @@ impl RoleBook {
     pub async fn of_restored(&self, member: &Member) -> (Option<AppliedRole>, Vec<ToolSelection>) {
         let why = match self.find(&member.role).await {
             Ok(None) if member.role_defined => {
-                format!("the role '{}' no longer exists", shown(&member.role))
+                format!("the role '{}' no longer exists", format_name(&member.role))
             }
             Ok(role) => return (role, Vec::new()),
             Err(why) => why,
@@ -169,7 +169,7 @@ impl RoleBook {
         let loaded = if role.skills.is_empty() {
             Vec::new()
         } else {
-            blocking(load).await.unwrap_or_default()
+            run_blocking(load).await.unwrap_or_default()
         };
         let mut room = SKILLS_TEXT_MAX;
         for (skill, name) in loaded {
@@ -201,7 +201,7 @@ impl RoleBook {
     }
 }
 
-fn shown(name: &str) -> String {
+fn format_name(name: &str) -> String {
     one_line(&clip(name, 80))
 }
 
@@ -209,7 +209,7 @@ fn unknown(name: &str, catalog: &RoleCatalog) -> String {
     let names: Vec<String> = catalog.roles.iter().map(|r| r.name.clone()).collect();
     format!(
         "there is no role '{}': the roles are {}",
-        shown(name),
+        format_name(name),
         join_names(&names, NAMED_MAX, names.len())
     )
 }

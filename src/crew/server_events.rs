@@ -119,7 +119,7 @@ impl ServerEvents {
             }
         }
         for server in pending.to_list {
-            offers.changed(pool, &server);
+            offers.refresh_server(pool, &server);
         }
     }
 

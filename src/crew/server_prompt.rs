@@ -6,7 +6,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::attachments;
 use super::offers::offered_prompts;
-use crate::agent::driver::blocking;
+use crate::agent::driver::run_blocking;
 use crate::domain::attachment::Attachment;
 use crate::domain::chat::Role;
 use crate::domain::redact::Redactor;
@@ -22,7 +22,7 @@ pub async fn calls_prompt(skills: &Skills, text: &str) -> bool {
         return false;
     }
     let (skills, text) = (skills.clone(), text.to_string());
-    let from_file = blocking(move || Ok(skills.expand(&text).is_some())).await;
+    let from_file = run_blocking(move || Ok(skills.expand(&text).is_some())).await;
     !from_file.unwrap_or(false)
 }
 
@@ -41,7 +41,7 @@ pub async fn read(
     let Some((server, typed, arguments)) = split_prompt(text) else {
         return Ok(Vec::new());
     };
-    let Some(server) = pool.named(server) else {
+    let Some(server) = pool.resolve_name(server) else {
         return unknown(pool, server, typed, arguments);
     };
     let refuse = |why: &str| {
@@ -65,7 +65,7 @@ pub async fn read(
         1 => "1 message".into(),
         n => format!("{n} messages"),
     };
-    let (text, images) = joined(messages);
+    let (text, images) = join_messages(messages);
     let name = format!("/{}", command(server, &prompt.name));
     attachments::of_prompt(root, name, size, text, images, redactor).await
 }
@@ -93,7 +93,7 @@ fn unknown(
 
 /// Returns the texts and the images of all messages of a prompt. If a message is from the assistant, each text begins
 /// with its speaker.
-fn joined(messages: Vec<McpPromptMessage>) -> (String, Vec<McpImage>) {
+fn join_messages(messages: Vec<McpPromptMessage>) -> (String, Vec<McpImage>) {
     let is_dialogue = messages.iter().any(|m| m.role == Role::Assistant);
     let mut images = Vec::new();
     let mut texts = Vec::new();

@@ -12,7 +12,7 @@ use super::attachments;
 use super::context::{CrewContext, lock};
 use super::offers::OfferLists;
 use super::server_events::ServerEvents;
-use crate::agent::driver::blocking;
+use crate::agent::driver::run_blocking;
 use crate::domain::attachment::AttachedImage;
 use crate::domain::chat::ToolCall;
 use crate::domain::ids::Name;
@@ -248,7 +248,7 @@ impl ServerHost for CrewServers {
             } else {
                 let (root, name) = (self.context.root.clone(), call.name.clone());
                 let work = move || Ok(prepare(&root, &name, content.images));
-                let (images, problems) = blocking(work).await.map_err(|e| e.to_string())?;
+                let (images, problems) = run_blocking(work).await.map_err(|e| e.to_string())?;
                 text.push_str(&problems);
                 images
             };

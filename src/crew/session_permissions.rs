@@ -59,14 +59,15 @@ impl SessionPermissions {
             .as_ref()
             .filter(|_| request.kind == RequestKind::Permission)
             .ok_or("this request can only be approved once, not for the session")?;
-        let offered = self.judged(&request, |standing| pending::scopes(call, standing));
+        let offered =
+            self.with_policy_context(&request, |standing| pending::scopes(call, standing));
         if offered.is_empty() {
             return Err("this request can only be approved once, not for the session".into());
         }
         if !offered.contains(&scope) {
             return Err(format!(
                 "{} cannot be allowed for the session",
-                shown(&scope)
+                format_scope(&scope)
             ));
         }
         let number = self.add_rule(scope.clone(), &request)?;
@@ -77,7 +78,7 @@ impl SessionPermissions {
         }
         let text = format!(
             "user allowed {} for the whole team until crewdeck ends (requested by {}). Revoke it with /permissions.",
-            shown(&scope),
+            format_scope(&scope),
             request.from
         );
         self.tell_rules(text).await;
@@ -95,7 +96,7 @@ impl SessionPermissions {
         };
         let text = format!(
             "user revoked {}: it requires permission again.",
-            shown(&rule.scope)
+            format_scope(&rule.scope)
         );
         self.tell_rules(text).await;
         Ok(())
@@ -107,21 +108,25 @@ impl SessionPermissions {
         if lock(&self.given).rules.is_empty() {
             return;
         }
-        let Ok(pending) = self.broker.pending().await else {
+        let Ok(pending) = self.broker.read_pending().await else {
             return; // the next read reports the error
         };
         for request in &pending {
             let Some(call) = request.call.as_ref() else {
                 continue;
             };
-            if self.judged(request, |standing| pending::is_allowed(call, standing)) {
+            if self.with_policy_context(request, |standing| pending::is_allowed(call, standing)) {
                 // Fails if the request was decided in the meantime, which is no problem.
                 let _ = self.broker.decide(approval(request)).await;
             }
         }
     }
 
-    fn judged<T>(&self, request: &Request, judge: impl FnOnce(&PolicyContext<'_>) -> T) -> T {
+    fn with_policy_context<T>(
+        &self,
+        request: &Request,
+        judge: impl FnOnce(&PolicyContext<'_>) -> T,
+    ) -> T {
         let workdir: PathBuf = self.context.root.join(&request.workdir);
         let rules = self.rules.read().unwrap_or_else(PoisonError::into_inner);
         judge(&PolicyContext {
@@ -178,6 +183,6 @@ fn approval(request: &Request) -> Decision {
     Decision::on(request, Verdict::Approve, Name::user(), String::new())
 }
 
-fn shown(scope: &PermissionScope) -> String {
+fn format_scope(scope: &PermissionScope) -> String {
     clip(&one_line(&scope.to_string()), SHOWN_MAX)
 }

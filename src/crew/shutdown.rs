@@ -6,7 +6,7 @@ use super::context::CrewContext;
 use super::decision_followup::DecisionFollowup;
 use super::message_delivery::MessageDelivery;
 use super::registry::AgentRegistry;
-use crate::agent::driver::blocking;
+use crate::agent::driver::run_blocking;
 use crate::agent::mailbox::ShutdownAnswer;
 use crate::domain::ids::{Name, RequestId};
 use crate::domain::request::{Request, RequestKind, RequestStatus, Verdict};
@@ -88,7 +88,7 @@ impl Shutdowns {
 
     async fn find(&self, id: &RequestId) -> Result<Option<Request>, StoreError> {
         let (requests, id) = (self.requests.clone(), id.clone());
-        blocking(move || requests.get(&id)).await
+        run_blocking(move || requests.get(&id)).await
     }
 
     /// Informs the agent that filed the shutdown request `id` that the teammate `from` has shut down.
@@ -114,7 +114,7 @@ impl Shutdowns {
     /// Returns the approved shutdown requests that the teammate `member` has not answered yet.
     pub async fn open(&self, member: &Name) -> Vec<Request> {
         let requests = self.requests.clone();
-        let all = blocking(move || requests.read_all()).await;
+        let all = run_blocking(move || requests.read_all()).await;
         let mut all = all.map(|r| r.requests).unwrap_or_default();
         all.retain(|r| {
             r.kind == RequestKind::Shutdown

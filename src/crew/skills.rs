@@ -4,7 +4,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use super::context::CrewContext;
 use super::registry::AgentRegistry;
-use crate::agent::driver::blocking;
+use crate::agent::driver::run_blocking;
 use crate::agent::prompt::LOAD_SKILL;
 use crate::domain::skill::SkillCatalog;
 use crate::protocol::event::{CrewEvent, EventKind, NoticeLevel};
@@ -53,7 +53,7 @@ impl SkillWatch {
     /// cache.
     pub async fn read(&self) {
         let skills = self.store.clone();
-        let new = match blocking(move || Ok(skills.read())).await {
+        let new = match run_blocking(move || Ok(skills.read())).await {
             Ok(book) => Arc::new(book),
             Err(error) => {
                 let text = format!("The skills cannot be read: {error}");

@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::task::JoinHandle;
 
 use super::parts::CrewParts;
-use crate::agent::driver::blocking;
+use crate::agent::driver::run_blocking;
 use crate::domain::environment::Environment;
 use crate::domain::graph::{BoardDelta, TaskGraph};
 use crate::domain::timestamp::Timestamp;
@@ -40,7 +40,7 @@ pub fn start_git_check(parts: &CrewParts) -> Option<GitCheck> {
     let policy = parts.worktrees?;
     let store = Worktrees::open(&parts.root);
     let (check, now) = (store.clone(), (parts.clock)());
-    let answer = tokio::spawn(blocking(move || {
+    let answer = tokio::spawn(run_blocking(move || {
         check.check()?;
         // If the repair fails, worktrees can still be used.
         let failed = |why: StoreError| vec![format!("the repair was not completed: {why}")];
@@ -111,7 +111,8 @@ pub async fn publish_first(parts: &CrewParts, board: &Board) -> TaskGraph {
         .publish(EventKind::Crew(CrewEvent::Ready(parts.setup.clone())))
         .await;
     let board = board.clone();
-    let looked = blocking(move || board.update_since(&TaskSet::All, &TaskGraph::default())).await;
+    let looked =
+        run_blocking(move || board.update_since(&TaskSet::All, &TaskGraph::default())).await;
     let mut graph = TaskGraph::default();
     // If the board cannot be read, the watcher reports the error later.
     if let Ok(news) = looked {

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use super::context::{CrewContext, lock};
 use super::file_errors::FileErrors;
-use crate::agent::driver::blocking;
+use crate::agent::driver::run_blocking;
 use crate::domain::ids::Name;
 use crate::domain::team::{Member, MemberStatus, Team};
 use crate::protocol::event::{EventKind, NoticeLevel, TeamEvent};
@@ -35,7 +35,7 @@ impl TeamRoster {
     /// Reads the roster from disk. Publishes nothing.
     pub async fn load(&self) -> Result<Team, StoreError> {
         let roster = self.roster.clone();
-        blocking(move || roster.read()).await
+        run_blocking(move || roster.read()).await
     }
 
     /// Reads the roster from disk, and publishes the team if it has changed.
@@ -79,28 +79,28 @@ impl TeamRoster {
     /// Fails if the team already has `most` members, or if the roster cannot be written.
     pub async fn add(&self, member: Member, most: usize) -> Result<Team, StoreError> {
         let roster = self.roster.clone();
-        blocking(move || roster.add_member(member, most)).await
+        run_blocking(move || roster.add_member(member, most)).await
     }
 
     pub async fn set_status(&self, name: &Name, status: MemberStatus) -> Result<(), StoreError> {
         let (roster, name, now) = (self.roster.clone(), name.clone(), self.context.now());
-        blocking(move || roster.set_status(&name, status, now).map(drop)).await
+        run_blocking(move || roster.set_status(&name, status, now).map(drop)).await
     }
 
     /// Removes the first prompt of the member `name` from the roster. Called when the member's conversation on disk
     /// contains the prompt.
     pub async fn clear_first_prompt(&self, name: &Name) -> Result<(), StoreError> {
         let (roster, name) = (self.roster.clone(), name.clone());
-        blocking(move || roster.clear_first_instructions(&name).map(drop)).await
+        run_blocking(move || roster.clear_first_instructions(&name).map(drop)).await
     }
 
     pub async fn mark_shut_down(&self, name: &Name) -> Result<(), StoreError> {
         let (roster, name, now) = (self.roster.clone(), name.clone(), self.context.now());
-        blocking(move || roster.mark_shut_down(&name, now).map(drop)).await
+        run_blocking(move || roster.mark_shut_down(&name, now).map(drop)).await
     }
 
     pub async fn mark_alive(&self, names: Vec<Name>) -> Result<(), StoreError> {
         let (roster, now) = (self.roster.clone(), self.context.now());
-        blocking(move || roster.update_last_alive(&names, now).map(drop)).await
+        run_blocking(move || roster.update_last_alive(&names, now).map(drop)).await
     }
 }

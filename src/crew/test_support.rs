@@ -219,13 +219,13 @@ impl TestCrew {
     }
 
     /// Returns the events that were published since the last call of this function or of `notices`.
-    pub fn published(&mut self) -> Vec<EventKind> {
+    pub fn take_events(&mut self) -> Vec<EventKind> {
         std::iter::from_fn(|| self.events.try_next().map(|e| e.kind)).collect()
     }
 
     /// Returns the texts of the notices that were published since the last call of this function or of `published`.
     pub fn notices(&mut self) -> Vec<String> {
-        let events = self.published().into_iter();
+        let events = self.take_events().into_iter();
         events
             .filter_map(|e| match e {
                 EventKind::Crew(CrewEvent::Notice { text, .. }) => Some(text),

@@ -10,7 +10,7 @@ use super::hook_session;
 use super::hooks::feedback;
 use super::registry::AgentHandle;
 use super::signals::CrewSignals;
-use crate::agent::driver::blocking;
+use crate::agent::driver::run_blocking;
 use crate::domain::graph::Claimer;
 use crate::domain::hook::{HookEvent, HookInput};
 use crate::domain::ids::{MessageId, Name, TaskId};
@@ -175,7 +175,7 @@ impl UserActions {
             TaskCommand::Add { new } if hooks.has_hooks(HookEvent::TaskCreated) => {
                 let (board, copy) = (self.board.store().clone(), new.clone());
                 let now = self.context.now();
-                let id = blocking(move || board.reserve(&copy, now)).await;
+                let id = run_blocking(move || board.reserve(&copy, now)).await;
                 let id = id.map_err(|e| e.to_string())?;
                 reserved = Some(id);
                 HookInput::TaskCreated {
@@ -232,11 +232,11 @@ impl UserActions {
         };
         let reserved = self.check_hooks(&command, lead, host).await?;
         let (stores, command) =
-            blocking(move || stores.prepare(&command).map(|()| (stores, command)))
+            run_blocking(move || stores.prepare(&command).map(|()| (stores, command)))
                 .await
                 .map_err(|e| e.to_string())?;
         let change = async {
-            let acted = blocking(move || stores.act(command, reserved)).await;
+            let acted = run_blocking(move || stores.act(command, reserved)).await;
             acted.map_err(|e| e.to_string())
         };
         let acted = self.board.change(change, CompletedAction::to_event).await?;

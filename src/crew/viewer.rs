@@ -19,7 +19,7 @@ use super::shutdown::NUDGE;
 use super::user_actions::ActionStores;
 use super::watcher::RECENT_MESSAGES_MAX;
 use super::worktree_removal;
-use crate::agent::driver::blocking;
+use crate::agent::driver::run_blocking;
 use crate::domain::graph::BoardDelta;
 use crate::domain::ids::{Name, RequestId, TaskId};
 use crate::domain::mention::Mention;
@@ -152,7 +152,7 @@ impl CommandHandler for ViewerStores {
     }
 
     /// Never completes: the command loop of a viewer ends when the viewer is dropped.
-    async fn stopped(&self) {
+    async fn wait_for_stop(&self) {
         std::future::pending::<()>().await;
     }
 }
@@ -202,7 +202,7 @@ impl ViewerStores {
             from_user(to, text, (self.new_id)(), self.now()).with_attachments(&attachments);
         let (roster, mailbox, sent) = (self.roster.clone(), self.mailbox.clone(), message.clone());
         let to_lead = to.is_lead();
-        let done = blocking(move || {
+        let done = run_blocking(move || {
             if to_lead {
                 mailbox.send(&sent)
             } else {
@@ -220,7 +220,7 @@ impl ViewerStores {
     async fn decide(&self, decision: Decision) -> Result<(), String> {
         self.needs_crew()?;
         let (requests, now) = (self.requests.clone(), self.now());
-        let decided = blocking(move || decide_with_like(&requests, &decision, now)).await;
+        let decided = run_blocking(move || decide_with_like(&requests, &decision, now)).await;
         decided.map(|_| ()).map_err(|e| e.to_string())
     }
 
@@ -234,7 +234,7 @@ impl ViewerStores {
             self.requests.clone(),
         );
         let (id, member, now) = (RequestId((self.new_id)()), member.clone(), self.now());
-        let done = blocking(move || {
+        let done = run_blocking(move || {
             let team = roster.read()?;
             if !team.present().any(|m| m.name.same(&member)) {
                 return Err(team.unknown(member.as_str()).into());
@@ -271,7 +271,7 @@ impl ViewerStores {
             now: self.now(),
             new_id: self.new_id,
         };
-        let done = blocking(move || {
+        let done = run_blocking(move || {
             stores.prepare(&command)?;
             stores.act(command, None)
         });
@@ -302,7 +302,7 @@ impl ViewerStores {
                     return Err(progress.stopped_at(id, &why));
                 }
             };
-            progress.merged(before);
+            progress.count_merge(before);
             if progress.all == 1 {
                 text.push_str(&progress.undo_hint());
             }
@@ -327,7 +327,7 @@ impl ViewerStores {
         let mut known = Some(BranchSnapshot::default());
         while let Some(mut seen) = known.take() {
             let (worktrees, board) = (self.worktrees.clone(), self.board.clone());
-            let looked = blocking(move || {
+            let looked = run_blocking(move || {
                 let named = board.query(worktrees_of_tasks)?;
                 let changed = worktrees.branches(&mut seen, ScanMode::IfChanged, &named)?;
                 Ok((seen, changed))
@@ -347,10 +347,10 @@ impl ViewerStores {
     /// changes nothing: unlike a crew, a viewer does not create a task to resolve it.
     async fn merge(&self, id: TaskId) -> Result<(String, Option<String>), String> {
         let (board, worktrees, now) = (self.board.clone(), self.worktrees.clone(), self.now());
-        let reading = blocking(move || board.read()).await;
+        let reading = run_blocking(move || board.read()).await;
         let (_, name) = mergeable(&reading.map_err(|e| e.to_string())?.graph, id)?;
         let tree = name.clone();
-        let merged = blocking(move || worktrees.merge(&tree, now)).await;
+        let merged = run_blocking(move || worktrees.merge(&tree, now)).await;
         let branch = name.branch();
         match merged.map_err(|e| e.to_string())? {
             Merge::Merged { into, before, .. } => {
@@ -378,7 +378,7 @@ impl ViewerStores {
                 mailbox.recent(RECENT_MESSAGES_MAX)?,
             ))
         };
-        let (graph, team, requests, messages) = blocking(read).await?;
+        let (graph, team, requests, messages) = run_blocking(read).await?;
         let whole = BoardDelta {
             changed: graph.tasks().cloned().map(Arc::new).collect(),
             removed: Vec::new(),
@@ -406,7 +406,7 @@ impl ViewerStores {
     async fn judge_worktree(&self, id: TaskId) -> Result<(), String> {
         let (board, worktrees) = (self.board.clone(), self.worktrees.clone());
         let judged =
-            blocking(move || Ok(worktree_removal::losses_event(&board, &worktrees, id))).await;
+            run_blocking(move || Ok(worktree_removal::losses_event(&board, &worktrees, id))).await;
         let event = judged.map_err(|e: StoreError| e.to_string())??;
         self.event_sender.publish(event).await;
         Ok(())
@@ -415,7 +415,7 @@ impl ViewerStores {
     async fn remove_worktree(&self, id: TaskId, confirmed: Losses) -> Result<(), String> {
         let _turn = self.merge_turn.lock().await;
         let (board, worktrees, now) = (self.board.clone(), self.worktrees.clone(), self.now());
-        let removed = blocking(move || {
+        let removed = run_blocking(move || {
             Ok(worktree_removal::remove(
                 &board, &worktrees, id, &confirmed, now,
             ))
@@ -429,7 +429,7 @@ impl ViewerStores {
 
     async fn show_diff(&self, id: TaskId) -> Result<(), String> {
         let board = self.board.clone();
-        let reading = blocking(move || board.read()).await;
+        let reading = run_blocking(move || board.read()).await;
         let graph = reading.map_err(|e| e.to_string())?.graph;
         let shown = diff_of(self.worktrees.clone(), &graph, id).await?;
         self.event_sender.publish(shown).await;

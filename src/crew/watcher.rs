@@ -17,7 +17,7 @@ use super::request_broker::RequestBroker;
 use super::signals::CrewSignals;
 use super::skills::SkillWatch;
 use super::team::TeamRoster;
-use crate::agent::driver::blocking;
+use crate::agent::driver::run_blocking;
 use crate::domain::ids::MessageId;
 use crate::protocol::event::{DeliveryState, EventKind, NoticeLevel, TeamEvent};
 use crate::store::watch::{self, Dirty, WatchMode};
@@ -136,7 +136,7 @@ impl PublishedMessages {
     /// Publishes the messages that were sent or received since the last call.
     async fn read(&mut self, watcher: &Watcher) {
         let mailbox = watcher.mailbox.clone();
-        let recent = blocking(move || mailbox.recent(RECENT_MESSAGES_MAX)).await;
+        let recent = run_blocking(move || mailbox.recent(RECENT_MESSAGES_MAX)).await;
         let Some(recent) = watcher.errors.check("The messages", recent).await else {
             return;
         };

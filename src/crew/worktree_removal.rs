@@ -9,7 +9,7 @@ use super::context::CrewContext;
 use super::hook_session;
 use super::merge_service::MergeService;
 use super::registry::AgentHandle;
-use crate::agent::driver::blocking;
+use crate::agent::driver::run_blocking;
 use crate::domain::hook::{HookEvent, HookInput};
 use crate::domain::ids::{Name, TaskId};
 use crate::domain::timestamp::Timestamp;
@@ -104,7 +104,7 @@ impl WorktreeRemoval {
     /// Publishes what would be lost by the removal of a task's worktree. Removes nothing.
     pub async fn publish_losses(&self, id: TaskId) -> Result<(), String> {
         let (board, trees) = (self.board.store().clone(), self.merges.worktrees()?.clone());
-        let judged = blocking(move || Ok(losses_event(&board, &trees, id))).await;
+        let judged = run_blocking(move || Ok(losses_event(&board, &trees, id))).await;
         let event = judged.map_err(|e: StoreError| e.to_string())??;
         self.context.publish(event).await;
         Ok(())
@@ -129,7 +129,7 @@ impl WorktreeRemoval {
         let hooks = self.context.hooks.as_deref();
         if let Some(hooks) = hooks.filter(|hooks| hooks.has_hooks(HookEvent::WorktreeRemove)) {
             let (board, trees) = (board.clone(), trees.clone());
-            let tree = blocking(move || Ok(unused_worktree(&board, &trees, id))).await;
+            let tree = run_blocking(move || Ok(unused_worktree(&board, &trees, id))).await;
             let tree = tree.map_err(|e: StoreError| e.to_string())??;
             let input = HookInput::WorktreeRemove { path: tree.path };
             hook_session::run_for_user(&self.context, hooks, (&Name::lead(), lead), &input, None)
@@ -142,7 +142,7 @@ impl WorktreeRemoval {
                 })?;
         }
         let now = self.context.now();
-        let removed = blocking(move || Ok(remove(&board, &trees, id, &confirmed, now))).await;
+        let removed = run_blocking(move || Ok(remove(&board, &trees, id, &confirmed, now))).await;
         let text = removed.map_err(|e: StoreError| e.to_string())??;
         self.context.notice(NoticeLevel::Info, text).await;
         self.branches.read(ScanMode::Always).await;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::board_view::BoardView;
 use super::context::CrewContext;
 use super::registry::AgentRegistry;
-use crate::agent::driver::blocking;
+use crate::agent::driver::run_blocking;
 use crate::agent::prompt;
 use crate::domain::graph::TaskGraph;
 use crate::domain::hook::HookEvent;
@@ -87,9 +87,9 @@ impl TaskWorktrees {
             made: None,
         };
         let made = self.made_by_hook(task, owner, host).await?;
-        let created = blocking(move || store.create(&NewWorktree { made, ..new }, now)).await?;
+        let created = run_blocking(move || store.create(&NewWorktree { made, ..new }, now)).await?;
         let (board, name) = (self.board.store().clone(), created.worktree.name.clone());
-        blocking(move || board.bind(id, &name, now)).await?;
+        run_blocking(move || board.bind(id, &name, now)).await?;
         self.board.read(TaskSet::These([id].into())).await;
         let dir = self
             .context
@@ -115,7 +115,7 @@ impl TaskWorktrees {
             return Ok(None);
         }
         let (store, id) = (store.clone(), task.id);
-        let name = blocking(move || store.next_name(id)).await?;
+        let name = run_blocking(move || store.next_name(id)).await?;
         let made = hooks.create_worktree(owner, name.as_str(), host).await;
         made.map_err(|why| WorktreeError::Hook(why).into())
     }
@@ -147,7 +147,7 @@ impl TaskWorktrees {
                     task.id,
                     self.context.now(),
                 );
-                let released = blocking(move || board.release(id, &name, now)).await;
+                let released = run_blocking(move || board.release(id, &name, now)).await;
                 let rest = match released {
                     Ok(_) => "the task is back on the board".to_string(),
                     Err(why) => format!("the task could not be put back on the board: {why}"),
@@ -171,7 +171,7 @@ impl TaskWorktrees {
                 return task;
             };
             let store = store.clone();
-            if let Err(error) = blocking(move || store.unlock(&name)).await {
+            if let Err(error) = run_blocking(move || store.unlock(&name)).await {
                 tracing::warn!(
                     "git lock files may be left in the worktree of task {}: {error}",
                     task.id
@@ -185,7 +185,7 @@ impl TaskWorktrees {
             task.id,
             self.context.now(),
         );
-        let found = blocking(move || match store.find_for(id)? {
+        let found = run_blocking(move || match store.find_for(id)? {
             Some(tree) => board.bind(id, &tree.name, now).map(Some),
             None => Ok(None),
         });
@@ -204,7 +204,7 @@ impl TaskWorktrees {
             });
             names.collect()
         };
-        blocking(move || board.query(branches)).await
+        run_blocking(move || board.query(branches)).await
     }
 
     /// Merges the branches of the task's blockers into its worktree, which already exists. Returns a text for the model
@@ -223,7 +223,7 @@ impl TaskWorktrees {
         // More blockers may have been completed since the worktree was created. `merge_branches` fails if the worktree
         // has uncommitted files.
         let branches = needs.clone();
-        let looked = blocking(move || {
+        let looked = run_blocking(move || {
             let state = store.state(&tree)?;
             Ok((state, store.merge_branches(&tree, &needs, now)))
         });
@@ -250,7 +250,8 @@ impl TaskWorktrees {
     /// Reads the task from the board's files: what was published last may be an earlier task of the agent.
     pub async fn commit_leftovers(&self, agent: &Name) -> Result<(), String> {
         let (board, owner) = (self.board.store().clone(), agent.clone());
-        let own = blocking(move || board.query(|graph| graph.open_task_of(&owner).cloned())).await;
+        let own =
+            run_blocking(move || board.query(|graph| graph.open_task_of(&owner).cloned())).await;
         let Some(task) = own.map_err(|e| e.to_string())? else {
             return Ok(());
         };
@@ -260,7 +261,7 @@ impl TaskWorktrees {
         let name = WorktreeName::new(&task.worktree).map_err(|e| e.to_string())?;
         let message = format!("task {}: {}", task.id, task.subject);
         let store = store.clone();
-        let done = blocking(move || store.commit_leftovers(&name, &message)).await;
+        let done = run_blocking(move || store.commit_leftovers(&name, &message)).await;
         done.map(drop).map_err(|error| {
             format!("the uncommitted files in your worktree cannot be committed: {error}")
         })

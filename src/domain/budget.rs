@@ -211,7 +211,7 @@ impl Ledger {
 
     /// Returns the first used-up budget, in the order of [`UsageBudget::ALL`], that blocks model calls of `agent`;
     /// `None` if there is none.
-    pub fn reached(&self, agent: &Name) -> Option<ReachedBudget> {
+    pub fn reached_budget(&self, agent: &Name) -> Option<ReachedBudget> {
         let payer = charged_agent(agent);
         let own = self.agents.get(&payer).copied().unwrap_or_default();
         UsageBudget::ALL.into_iter().find_map(|budget| {
@@ -228,12 +228,12 @@ impl Ledger {
                 key,
                 used,
                 allowed,
-                raised: raised(base, used),
+                raised: raise_limit(base, used),
             })
         })
     }
 
-    pub fn raised(&self) -> Vec<RaisedBudget> {
+    pub fn raised_budgets(&self) -> Vec<RaisedBudget> {
         let all = self.raised.iter();
         all.map(|((budget, whose), allowed)| RaisedBudget {
             budget: *budget,
@@ -255,7 +255,7 @@ pub fn charged_agent(agent: &Name) -> Name {
 }
 
 /// Returns the lowest multiple of `base` above `used`.
-fn raised(base: f64, used: f64) -> f64 {
+fn raise_limit(base: f64, used: f64) -> f64 {
     base * ((used / base).floor() + 1.0)
 }
 
@@ -332,14 +332,14 @@ mod tests {
             for (agent, used, cost) in *spent {
                 ledger.add_usage(&name(agent), tokens(*used), Some(*cost));
             }
-            let reached = ledger.reached(&name(who));
+            let reached = ledger.reached_budget(&name(who));
             let setting = reached.map(|r| r.key.0.setting());
             assert_eq!(setting, *expected, "{who} after {spent:?}");
         }
         let mut free = Ledger::new(UsageBudgets::default());
         free.add_usage(&name("bob"), tokens(u64::MAX), None);
         free.add_usage(&name("bob"), tokens(u64::MAX), Some(1e9));
-        assert_eq!(free.reached(&name("bob")), None);
+        assert_eq!(free.reached_budget(&name("bob")), None);
     }
 
     #[test]
@@ -354,7 +354,7 @@ mod tests {
             (1700, 2500.0, 1200.0, 2800.0),
         ] {
             ledger.add_usage(&name("bob"), tokens(more), None);
-            let reached = ledger.reached(&name("bob")).unwrap();
+            let reached = ledger.reached_budget(&name("bob")).unwrap();
             let expected = ReachedBudget {
                 key: (UsageBudget::AgentTokens, Some(name("bob"))),
                 used,
@@ -363,7 +363,7 @@ mod tests {
             };
             assert_eq!(reached, expected);
             ledger.raise(&reached);
-            assert_eq!(ledger.reached(&name("bob")), None);
+            assert_eq!(ledger.reached_budget(&name("bob")), None);
         }
     }
 
@@ -371,7 +371,7 @@ mod tests {
     fn question_states_usage_budget_and_consequences() {
         let mut ledger = Ledger::new(ALL);
         ledger.add_usage(&name("bob"), tokens(100), Some(2.5));
-        let own = ledger.reached(&name("bob")).unwrap();
+        let own = ledger.reached_budget(&name("bob")).unwrap();
         assert_eq!(
             own.question(&name("bob")),
             "bob has used $2.50, but the budget is $2.00 (setting budget.agent_cost).\n\
@@ -379,7 +379,7 @@ mod tests {
              Approve raises the budget to $4.00 until crewdeck ends. Reject ends its turn."
         );
         ledger.add_usage(&name("ann"), tokens(12_345), None);
-        let team = ledger.reached(&name("bob")).unwrap();
+        let team = ledger.reached_budget(&name("bob")).unwrap();
         assert_eq!(
             team.question(&name("bob")),
             "The team has used 12.4k tokens, but the budget is 1.0k tokens (setting budget.team_tokens).\n\

@@ -259,11 +259,11 @@ mod tests {
         LogRecord::Message(Message::user(vec![Block::text(text)]))
     }
 
-    fn answered(text: &str) -> LogRecord {
+    fn answer_record(text: &str) -> LogRecord {
         LogRecord::Message(Message::assistant(vec![Block::text(text)]))
     }
 
-    fn asked(ids: &[&str]) -> LogRecord {
+    fn call_record(ids: &[&str]) -> LogRecord {
         let call = |id: &&str| {
             Block::ToolCall(ToolCall {
                 id: CallId((*id).into()),
@@ -289,7 +289,7 @@ mod tests {
 
     #[test]
     fn interrupted_calls_get_results_and_leave_turn_open() {
-        let all = Conversation::from_records([said("go"), asked(&["a", "b"])]);
+        let all = Conversation::from_records([said("go"), call_record(&["a", "b"])]);
         assert_eq!(validate(&all.messages), Ok(()));
         let last = all.messages.last().unwrap();
         assert_eq!(last.result_ids().count(), 2);
@@ -302,17 +302,17 @@ mod tests {
             (vec![], TurnState::Ended),
             (vec![said("go")], TurnState::Open),
             (vec![said("go"), ENDED], TurnState::Ended),
-            (vec![said("go"), answered("done")], TurnState::Ended),
+            (vec![said("go"), answer_record("done")], TurnState::Ended),
             (
-                vec![said("go"), asked(&["a"]), result("a")],
+                vec![said("go"), call_record(&["a"]), result("a")],
                 TurnState::Open,
             ),
             (
-                vec![said("go"), asked(&["a"]), result("a"), ENDED],
+                vec![said("go"), call_record(&["a"]), result("a"), ENDED],
                 TurnState::Ended,
             ),
             (
-                vec![said("go"), answered("x"), ENDED, said("on")],
+                vec![said("go"), answer_record("x"), ENDED, said("on")],
                 TurnState::Open,
             ),
         ];
@@ -364,7 +364,7 @@ mod tests {
     fn records_survive_a_json_round_trip() {
         let all = [
             said("a"),
-            asked(&["x"]),
+            call_record(&["x"]),
             LogRecord::Delivery {
                 message: Message::user(vec![Block::text("<inbox>")]),
                 inbox: Some(7),
@@ -400,8 +400,8 @@ mod tests {
         fn rebuilt_conversation_is_always_valid(kinds in proptest::collection::vec((0u8..5, 0u8..3), 0..30)) {
             let records = kinds.iter().enumerate().map(|(at, (kind, n))| match kind {
                 0 => said("words"),
-                1 => answered("words"),
-                2 => asked(&[format!("c{n}").as_str(), format!("d{at}").as_str()]),
+                1 => answer_record("words"),
+                2 => call_record(&[format!("c{n}").as_str(), format!("d{at}").as_str()]),
                 3 => result(&format!("c{n}")),
                 _ => ENDED,
             });

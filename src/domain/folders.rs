@@ -9,10 +9,10 @@ pub const STATE: [&str; 5] = [".tasks", ".team", TRANSCRIPTS, ".crewdeck", ".wor
 const GIT: &str = ".git";
 
 /// Returns the names of the top-level folders that agents must not write to directly: those of crewdeck and of git.
-pub fn reserved() -> impl Iterator<Item = &'static str> {
+pub fn reserved_names() -> impl Iterator<Item = &'static str> {
     STATE.into_iter().chain([GIT])
 }
 
 pub fn is_reserved(name: &str) -> bool {
-    reserved().any(|reserved| reserved == name)
+    reserved_names().any(|reserved| reserved == name)
 }

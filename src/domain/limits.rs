@@ -22,7 +22,7 @@ pub struct Limits {
 impl Limits {
     /// Returns the current limit of a budget in tokens or US dollars; `None` if there is no limit. `whose` is the agent
     /// that the budget limits, `None` for the team.
-    pub fn allowed(&self, budget: UsageBudget, whose: Option<&Name>) -> Option<f64> {
+    pub fn current_limit(&self, budget: UsageBudget, whose: Option<&Name>) -> Option<f64> {
         let base = self.budgets.limit(budget)?;
         let is_it = |r: &&RaisedBudget| r.budget == budget && r.whose.as_ref() == whose;
         Some(self.raised.iter().find(is_it).map_or(base, |r| r.allowed))
@@ -54,7 +54,7 @@ mod tests {
             (UsageBudget::TeamCost, None, None),
         ];
         for (budget, whose, expected) in cases {
-            assert_eq!(limits.allowed(budget, whose.as_ref()), expected);
+            assert_eq!(limits.current_limit(budget, whose.as_ref()), expected);
         }
         let line = serde_json::to_string(&limits).unwrap();
         assert_eq!(serde_json::from_str::<Limits>(&line).unwrap(), limits);

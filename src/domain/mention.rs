@@ -12,11 +12,11 @@ pub struct Mention {
     pub path: String,
     /// Whether a file or directory must exist at the path. If it does not, a message with a required mention is
     /// rejected; any other mention stays plain text.
-    #[serde(rename = "required", default = "required")]
+    #[serde(rename = "required", default = "default_required")]
     pub is_required: bool,
 }
 
-fn required() -> bool {
+fn default_required() -> bool {
     true
 }
 
@@ -101,7 +101,7 @@ pub fn at_cursor(before: &str) -> Option<PartialMention<'_>> {
 }
 
 /// Formats a path as a mention with `@`, in quotes if necessary.
-pub fn written(path: &str) -> String {
+pub fn format_mention(path: &str) -> String {
     if path.contains(char::is_whitespace) || bare_path(path) != path {
         format!("@\"{path}\"")
     } else {
@@ -192,7 +192,7 @@ mod tests {
     #[test]
     fn written_mentions_are_read_back() {
         for path in ["README.md", "a b.md", "src/", "odd.", "ü/ö.txt"] {
-            let text = format!("see {} now", written(path));
+            let text = format!("see {} now", format_mention(path));
             assert_eq!(mentions(&text, |_| true)[0].path, path, "{text}");
         }
     }

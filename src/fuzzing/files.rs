@@ -58,7 +58,7 @@ pub fn worktrees(bytes: &[u8]) -> CheckResult {
     let Some(index) = round_trip::<WorktreeIndex>("the index", bytes)? else {
         return Ok(());
     };
-    let standing = index.existing();
+    let standing = index.existing_worktrees();
     ensure(standing.len() <= index.worktrees.len(), || {
         "more existing worktrees than entries".into()
     })?;

@@ -9,7 +9,7 @@ use std::path::Path;
 
 use tokio_util::sync::CancellationToken;
 
-use super::{Ended, Inner, shown};
+use super::{Ended, Inner, format_seconds};
 use crate::domain::hook::{HookContext, HookResult, HookSpec};
 use crate::process::separate_output::{SeparateReport, run_separate};
 use crate::process::{CommandSpec, JobExit, JobInput, Reach};
@@ -62,12 +62,12 @@ pub async fn run(
         reach: Reach::default(),
     };
     match run_separate(&job, input, cancel, FLOOD).await {
-        Ok(report) => ended(hook, report),
+        Ok(report) => interpret_report(hook, report),
         Err(e) => Ended::failed(format!("cannot be started: {e}")),
     }
 }
 
-fn ended(hook: &HookSpec, report: SeparateReport) -> Ended {
+fn interpret_report(hook: &HookSpec, report: SeparateReport) -> Ended {
     if let Some(limit) = report.limit {
         return Ended::failed(format!("was killed: {limit}"));
     }
@@ -82,7 +82,7 @@ fn ended(hook: &HookSpec, report: SeparateReport) -> Ended {
         JobExit::TimedOut => {
             return Ended::failed(format!(
                 "ran longer than {} and was killed",
-                shown(hook.timeout())
+                format_seconds(hook.timeout())
             ));
         }
         JobExit::Signal(signal) => return Ended::failed(format!("was ended by signal {signal}")),

@@ -225,7 +225,7 @@ impl Inner {
             let is_due = repeats.count(self.index(hook), key, reason.is_some());
             let Some(reason) = reason else { continue };
             if is_due {
-                due.push(repeats::repeated(hook, reason));
+                due.push(repeats::describe_repeats(hook, reason));
             } else {
                 others.push(repeats::also_blocks(hook, reason));
             }
@@ -271,7 +271,7 @@ impl Inner {
                     () = cancel.cancelled() => Ended::cancelled(),
                     done = tokio::time::timeout(hook.timeout(), done) => match done {
                         Ok(result) => result.into(),
-                        Err(_) => Ended::failed(format!("did not respond within {}", shown(hook.timeout()))),
+                        Err(_) => Ended::failed(format!("did not respond within {}", format_seconds(hook.timeout()))),
                     },
                 }
             }
@@ -368,6 +368,6 @@ impl From<HookResult> for Ended {
 }
 
 /// Returns a duration as text for a message, in seconds.
-fn shown(time: Duration) -> String {
+fn format_seconds(time: Duration) -> String {
     format!("{} s", time.as_secs_f64())
 }

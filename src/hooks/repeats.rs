@@ -39,7 +39,7 @@ impl RepeatedBlocks {
 }
 
 /// Returns the line of the question for the user about a hook that has blocked the same action too often.
-pub fn repeated(hook: &HookSpec, reason: &str) -> String {
+pub fn describe_repeats(hook: &HookSpec, reason: &str) -> String {
     let how = format!("has blocked the same action {REPEATS_MAX} times in a row");
     line(hook, &how, reason)
 }

@@ -153,7 +153,7 @@ async fn connect_once(
                 .custom_headers(map)
                 .max_sse_event_size(MESSAGE_MAX);
             let manager = match &options.logins {
-                Some(folder) => login::stored(url, CredentialFile::new(folder, url))
+                Some(folder) => login::load_manager(url, CredentialFile::new(folder, url))
                     .await
                     .map_err(|error| login_error(&error))?,
                 None => None,

@@ -96,7 +96,7 @@ pub async fn login(
 ///
 /// # Errors
 /// Returns why the stored tokens cannot be used.
-pub async fn stored(
+pub async fn load_manager(
     url: &str,
     file: CredentialFile,
 ) -> Result<Option<AuthorizationManager>, AuthError> {

@@ -106,9 +106,9 @@ impl ServerPool {
             server.start(StartCause::Demand);
         }
         // A start ends after its time-out. The additional time is for reporting the result.
-        let settled = named
-            .iter()
-            .map(|server| server.settled(server.start_timeout() + SHUTDOWN_TIMEOUT, false));
+        let settled = named.iter().map(|server| {
+            server.wait_until_settled(server.start_timeout() + SHUTDOWN_TIMEOUT, false)
+        });
         join_all(settled).await;
     }
 
@@ -118,7 +118,7 @@ impl ServerPool {
     }
 
     /// Returns the configured name of the server that the user has typed as `typed`, regardless of case.
-    pub fn named(&self, typed: &str) -> Option<&str> {
+    pub fn resolve_name(&self, typed: &str) -> Option<&str> {
         let mut names = self.servers.0.keys().map(String::as_str);
         let exact = self
             .servers
@@ -172,7 +172,7 @@ impl ServerPool {
                 Ok(McpContent::default())
             }
             ServerResult::CustomResult(result) => Ok(content::of_unknown(&result.0)),
-            other => Err(unexpected(server, &other)),
+            other => Err(unexpected_error(server, &other)),
         }
     }
 
@@ -336,7 +336,7 @@ impl ServerPool {
         let request = ClientRequest::ReadResourceRequest(ReadResourceRequest::new(params));
         match server.request(request, cancel, |_| {}).await? {
             ServerResult::ReadResourceResult(result) => Ok(content::of_resource(result.contents)),
-            other => Err(unexpected(server, &other)),
+            other => Err(unexpected_error(server, &other)),
         }
     }
 
@@ -376,7 +376,7 @@ impl ServerPool {
         let request = ClientRequest::GetPromptRequest(GetPromptRequest::new(params));
         let messages = match server.request(request, cancel, |_| {}).await? {
             ServerResult::GetPromptResult(result) => result.messages,
-            other => return Err(unexpected(server, &other)),
+            other => return Err(unexpected_error(server, &other)),
         };
         let messages = messages.into_iter().take(PROMPT_MESSAGES_MAX);
         Ok(messages
@@ -411,7 +411,7 @@ impl ServerPool {
     }
 }
 
-fn unexpected(server: &Server, result: &ServerResult) -> CallError {
+fn unexpected_error(server: &Server, result: &ServerResult) -> CallError {
     let what = match result {
         ServerResult::InputRequiredResult(_) => {
             "asks for input of the user during the call, which crewdeck does not support"

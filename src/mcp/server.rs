@@ -256,7 +256,11 @@ impl Server {
 
     /// Waits at most `within` while the server is starting and, if `includes_restarts`, while it is being restarted
     /// after a crash. Returns the state after the wait.
-    pub async fn settled(&self, within: Duration, includes_restarts: bool) -> ServerState {
+    pub async fn wait_until_settled(
+        &self,
+        within: Duration,
+        includes_restarts: bool,
+    ) -> ServerState {
         let mut state = self.state.subscribe();
         let is_settled = |state: &ServerState| match state {
             ServerState::Starting => false,

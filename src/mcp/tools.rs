@@ -117,13 +117,13 @@ mod tests {
         }
     }
 
-    fn listed(tools: serde_json::Value) -> ListedTools {
+    fn convert_tools(tools: serde_json::Value) -> ListedTools {
         convert(&config(), serde_json::from_value(tools).unwrap())
     }
 
     #[test]
     fn hints_and_bounds_are_applied() {
-        let found = listed(json!([
+        let found = convert_tools(json!([
             {"name": "write", "description": "d".repeat(3000), "inputSchema": {"type": "object"}},
             {"name": "a.read", "title": "Read\n it", "inputSchema": {}, "annotations": {"readOnlyHint": true, "destructiveHint": true}},
             {"name": "add", "inputSchema": {"type": "object"}, "annotations": {"destructiveHint": false}},
@@ -160,7 +160,7 @@ mod tests {
 
     #[test]
     fn unusable_tools_are_left_out_with_one_notice() {
-        let found = listed(json!([
+        let found = convert_tools(json!([
             {"name": "", "inputSchema": {}},
             {"name": "ok", "inputSchema": {}},
             {"name": "ok", "inputSchema": {}},
@@ -176,7 +176,7 @@ mod tests {
         let many: Vec<_> = (0..300)
             .map(|n| json!({"name": format!("t{n}"), "inputSchema": {}}))
             .collect();
-        let found = listed(json!(many));
+        let found = convert_tools(json!(many));
         assert_eq!(found.tools.len(), TOOLS_MAX);
         assert_eq!(
             found.notice.unwrap(),

@@ -79,7 +79,7 @@ mod tests {
     const ANTHROPIC: Option<ProviderChoice> = Some(ProviderChoice::Server(&anthropic::SPEC));
     const OPENAI: Option<ProviderChoice> = Some(ProviderChoice::Server(&openai::SPEC));
 
-    fn chosen(
+    fn choose_with_variables(
         name: Option<&str>,
         base_url: Option<&str>,
         set: &[&str],
@@ -109,14 +109,21 @@ mod tests {
             (None, url, &[], OPENAI),
             (None, None, &[], None),
         ] {
-            assert_eq!(chosen(name, base_url, set), Ok(wanted), "{name:?} {set:?}");
+            assert_eq!(
+                choose_with_variables(name, base_url, set),
+                Ok(wanted),
+                "{name:?} {set:?}"
+            );
         }
     }
 
     #[test]
     fn script_needs_a_file_and_unknown_names_are_rejected() {
         let script = ProviderChoice::Script("a.yaml".into());
-        assert_eq!(chosen(Some("script:a.yaml"), None, &[]), Ok(Some(script)));
+        assert_eq!(
+            choose_with_variables(Some("script:a.yaml"), None, &[]),
+            Ok(Some(script))
+        );
         for (name, error) in [
             (
                 "antropic",
@@ -124,7 +131,7 @@ mod tests {
             ),
             ("script:", "unknown provider 'script:'"),
         ] {
-            let found = chosen(Some(name), None, &[]).unwrap_err();
+            let found = choose_with_variables(Some(name), None, &[]).unwrap_err();
             assert!(found.starts_with(error), "{found}");
         }
     }

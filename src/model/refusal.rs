@@ -112,7 +112,7 @@ pub fn scripted_status_error(
 }
 
 /// Returns the error for a response that the server aborted with the message `text`.
-pub fn aborted(kind: ErrorKind, text: &str) -> ModelError {
+pub fn abort_error(kind: ErrorKind, text: &str) -> ModelError {
     let text = clip(&one_line(text), ERROR_TEXT_MAX);
     let message = format!("the server aborted the response: {text}");
     ModelError::new(kind, message, "")

@@ -41,7 +41,7 @@ impl FailedTries {
         self.waited = self.waited.saturating_add(wait.unwrap_or_default());
     }
 
-    pub fn waited(&self) -> Duration {
+    pub fn total_wait(&self) -> Duration {
         self.waited
     }
 }
@@ -160,7 +160,7 @@ mod tests {
         ModelError::new(fault, "x", "")
     }
 
-    fn known(fault: ErrorKind) -> ModelError {
+    fn error_after_answer(fault: ErrorKind) -> ModelError {
         ModelError {
             server_has_answered: true,
             ..error(fault)
@@ -192,7 +192,7 @@ mod tests {
         for error in [
             error(ErrorKind::RateLimited),
             error(ErrorKind::Server),
-            known(ErrorKind::Unreachable),
+            error_after_answer(ErrorKind::Unreachable),
         ] {
             assert_eq!(waits(vec![error; 30]), expected);
         }
@@ -215,8 +215,8 @@ mod tests {
         for (error, repeats) in [
             (error(ErrorKind::Unreachable), 2),
             (error(ErrorKind::InvalidResponse), 1),
-            (known(ErrorKind::InvalidResponse), 4),
-            (known(ErrorKind::Truncated), 4),
+            (error_after_answer(ErrorKind::InvalidResponse), 4),
+            (error_after_answer(ErrorKind::Truncated), 4),
             (error(ErrorKind::Timeout), 4),
         ] {
             assert_eq!(waits(vec![error.clone(); 30]).len(), repeats, "{error:?}");
@@ -229,7 +229,7 @@ mod tests {
             ErrorKind::InvalidResponse,
         ];
         assert_eq!(waits(mixed.map(error)), [0.5, 1.5, 4.5, 13.5, 40.5]);
-        let many = mixed.map(known).into_iter().cycle().take(100);
+        let many = mixed.map(error_after_answer).into_iter().cycle().take(100);
         assert_eq!(waits(many).len(), 7, "total number of tries is bounded");
     }
 
@@ -300,8 +300,8 @@ mod tests {
                 "{fault:?} {retry:?}"
             );
         }
-        assert!(is_server_wide(&known(ErrorKind::Unreachable)));
-        assert!(!is_server_wide(&known(ErrorKind::Truncated)));
+        assert!(is_server_wide(&error_after_answer(ErrorKind::Unreachable)));
+        assert!(!is_server_wide(&error_after_answer(ErrorKind::Truncated)));
     }
 
     #[test]

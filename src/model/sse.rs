@@ -100,7 +100,7 @@ mod tests {
         }
     }
 
-    fn expected() -> Vec<SseEvent> {
+    fn expected_events() -> Vec<SseEvent> {
         vec![
             event("a", "{\"x\": \"é😀\"}"),
             event("", "one\ntwo"),
@@ -117,14 +117,14 @@ mod tests {
             let mut decoder = SseDecoder::default();
             let mut events = decoder.feed(&bytes[..at]).unwrap();
             events.extend(decoder.feed(&bytes[at..]).unwrap());
-            assert_eq!(events, expected(), "split at {at}");
+            assert_eq!(events, expected_events(), "split at {at}");
         }
         let mut decoder = SseDecoder::default();
         let single: Vec<_> = bytes
             .iter()
             .flat_map(|b| decoder.feed(&[*b]).unwrap())
             .collect();
-        assert_eq!(single, expected());
+        assert_eq!(single, expected_events());
     }
 
     #[test]

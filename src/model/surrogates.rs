@@ -185,7 +185,7 @@ mod tests {
     use serde_json::json;
 
     /// Parses each part as the JSON string of one event, and joins the results with a [`Joiner`].
-    fn joined(parts: &[&str]) -> String {
+    fn join_parts(parts: &[&str]) -> String {
         let mut joiner = Joiner::default();
         let mut out = String::new();
         for part in parts {
@@ -214,7 +214,7 @@ mod tests {
                 "\u{10f83d}\u{10fe00}",
             ),
         ] {
-            assert_eq!(joined(parts), text, "{parts:?}");
+            assert_eq!(join_parts(parts), text, "{parts:?}");
         }
     }
 

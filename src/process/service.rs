@@ -58,7 +58,7 @@ impl ServiceProcess {
                 (child, JobHandle::Supervised(Box::new(client)))
             }
             None => {
-                let child = unsupervised(spec, reader.into())?;
+                let child = spawn_unsupervised(spec, reader.into())?;
                 let group = ProcessGroup::new(child.id());
                 (child, JobHandle::ProcessGroup(group))
             }
@@ -88,7 +88,7 @@ impl ServiceProcess {
     }
 }
 
-fn unsupervised(spec: &ServiceSpec, stdin: OwnedFd) -> io::Result<Child> {
+fn spawn_unsupervised(spec: &ServiceSpec, stdin: OwnedFd) -> io::Result<Child> {
     let Some((program, args)) = spec.argv.split_first() else {
         return Err(io::Error::other("the command is empty"));
     };

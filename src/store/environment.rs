@@ -44,7 +44,7 @@ fn git_state(root: &Path) -> Result<GitState, GitError> {
     let lines = |args: &[&str]| -> Result<Vec<String>, GitError> {
         let answer = git.run_keeping(args, ANSWER_MAX)?;
         if answer.code != 0 {
-            return Err(answer.failed(args));
+            return Err(answer.to_error(args));
         }
         let shown = |line: &str| clip(&one_line(&escape_control_chars(line)), WIDTH_MAX);
         Ok(answer.out.lines().map(shown).collect())

@@ -147,7 +147,7 @@ mod tests {
 
     const SECRET: &[u8] = b"47.3769N 8.5417E Camera 7";
 
-    fn encoded(format: ImageFormat) -> Vec<u8> {
+    fn encode_image(format: ImageFormat) -> Vec<u8> {
         let low = |n: u32| u8::try_from(n * 7 % 256).unwrap();
         let image = image::RgbImage::from_fn(33, 17, |x, y| image::Rgb([low(x), low(y), 90]));
         let mut out = Cursor::new(Vec::new());
@@ -198,8 +198,8 @@ mod tests {
     }
 
     /// Returns an image with metadata in every part in which its format allows metadata.
-    fn tagged(format: ImageFormat) -> Vec<u8> {
-        let image = encoded(format);
+    fn image_with_metadata(format: ImageFormat) -> Vec<u8> {
+        let image = encode_image(format);
         match format {
             ImageFormat::Jpeg => {
                 let app1 = jpeg_segment(0xe1, &[b"Exif\0\0", &exif()[..]].concat());
@@ -258,7 +258,7 @@ mod tests {
     #[test]
     fn metadata_is_removed_and_the_picture_stays() {
         for format in IMAGE_FORMATS {
-            let tagged = tagged(format);
+            let tagged = image_with_metadata(format);
             assert!(contains(&tagged, SECRET));
             assert!(
                 decoder(&tagged).exif_metadata().unwrap().is_some(),
@@ -298,7 +298,7 @@ mod tests {
     #[test]
     fn image_without_metadata_is_unchanged() {
         for format in IMAGE_FORMATS {
-            let image = encoded(format);
+            let image = encode_image(format);
             assert_eq!(strip(&image, format).unwrap(), image, "{format:?}");
         }
     }
@@ -306,7 +306,7 @@ mod tests {
     #[test]
     fn truncated_images_are_refused() {
         for format in [ImageFormat::Png, ImageFormat::Jpeg] {
-            let image = tagged(format);
+            let image = image_with_metadata(format);
             let whole = image.len() - SECRET.len();
             for length in 0..whole {
                 assert_eq!(strip(&image[..length], format), None, "{format:?} {length}");
@@ -318,7 +318,7 @@ mod tests {
         #[test]
         fn damaged_images_never_panic(at in 0usize..1000, byte: u8, length in 0usize..2000, which in 0usize..3) {
             let format = IMAGE_FORMATS[which];
-            let mut image = tagged(format);
+            let mut image = image_with_metadata(format);
             image.truncate(length);
             if let Some(place) = image.get_mut(at) {
                 *place = byte;

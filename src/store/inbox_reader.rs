@@ -17,7 +17,7 @@ use crate::domain::ids::Name;
 const NOTE_MAX: u64 = 4096;
 
 /// The exclusive right to take messages from one inbox, as a lock. The kernel releases the lock when the holder ends,
-/// even if it is killed. Writers of the inbox do not wait for the lock. Keep the reader from [`InboxReader::pending`]
+/// even if it is killed. Writers of the inbox do not wait for the lock. Keep the reader from [`InboxReader::read_pending`]
 /// to [`InboxReader::acknowledge`], so that no other reader gets the same messages.
 #[derive(Debug)]
 pub struct InboxReader {
@@ -114,7 +114,7 @@ impl InboxReader {
     ///
     /// # Errors
     /// When the inbox cannot be read.
-    pub fn pending(&self) -> Result<UnreadMessages, StoreError> {
+    pub fn read_pending(&self) -> Result<UnreadMessages, StoreError> {
         let (mailbox, name) = (&self.mailbox, &self.name);
         let known = mailbox.cursor(name)?;
         if !known.matches_file(&mailbox.path(name))? {
@@ -244,17 +244,23 @@ mod tests {
                 "another program (process {process}) is reading the messages of bob: try again when it has ended"
             )
         );
-        let pending = reader.pending().unwrap();
+        let pending = reader.read_pending().unwrap();
         assert_eq!(texts_of(&pending), ["one"]);
         reader.acknowledge(&pending.upto).unwrap();
         drop(reader);
         assert!(!mailbox.is_being_read(&bob));
         let reader = mailbox.reader(&bob, NO_WAIT).unwrap();
-        assert_eq!(texts_of(&reader.pending().unwrap()), Vec::<&str>::new());
+        assert_eq!(
+            texts_of(&reader.read_pending().unwrap()),
+            Vec::<&str>::new()
+        );
         // Acknowledging an earlier position changes nothing.
         let (offset, mark) = (1, None);
         reader.acknowledge(&Cursor { offset, mark }).unwrap();
-        assert_eq!(texts_of(&reader.pending().unwrap()), Vec::<&str>::new());
+        assert_eq!(
+            texts_of(&reader.read_pending().unwrap()),
+            Vec::<&str>::new()
+        );
     }
 
     #[test]
@@ -263,7 +269,7 @@ mod tests {
             let (dir, mailbox, bob) = mailbox_with(&["one"]);
             let log = TranscriptFile::open(dir.path(), "session", &bob);
             let reader = mailbox.reader(&bob, NO_WAIT).unwrap();
-            let upto = reader.pending().unwrap().upto;
+            let upto = reader.read_pending().unwrap().upto;
             reader.announce(&log, &upto).unwrap();
             if is_logged {
                 let record = LogRecord::Delivery {
@@ -278,7 +284,7 @@ mod tests {
             drop(reader);
             send(&mailbox, "two");
             let reader = mailbox.reader(&bob, NO_WAIT).unwrap();
-            let pending = reader.pending().unwrap();
+            let pending = reader.read_pending().unwrap();
             let expected: &[&str] = if is_logged { &["two"] } else { &["one", "two"] };
             assert_eq!(texts_of(&pending), expected);
         }
@@ -289,7 +295,7 @@ mod tests {
         let (dir, mailbox, bob) = mailbox_with(&["one"]);
         let log = TranscriptFile::open(dir.path(), "session", &bob);
         let reader = mailbox.reader(&bob, NO_WAIT).unwrap();
-        let upto = reader.pending().unwrap().upto;
+        let upto = reader.read_pending().unwrap().upto;
         reader.announce(&log, &upto).unwrap();
         let left = || read_note(&std::fs::File::open(mailbox.reader_path(&bob)).unwrap());
         let expected = |log: &str, upto: Cursor| ReaderNote {
@@ -307,19 +313,22 @@ mod tests {
     fn inbox_truncated_and_refilled_loses_no_message() {
         let (dir, mailbox, bob) = mailbox_with(&["one", "two", "three"]);
         let reader = mailbox.reader(&bob, NO_WAIT).unwrap();
-        let upto = reader.pending().unwrap().upto;
+        let upto = reader.read_pending().unwrap().upto;
         reader.acknowledge(&upto).unwrap();
         assert!(!mailbox.peek(&bob).unwrap().needs_reader());
         // Empties the inbox, as the readers of learn-claude-code do.
         std::fs::write(dir.path().join(".team/inbox/bob.jsonl"), "").unwrap();
         // A reader is needed to reset the cursor, although no message waits.
         assert!(mailbox.peek(&bob).unwrap().needs_reader());
-        assert_eq!(texts_of(&reader.pending().unwrap()), Vec::<&str>::new());
+        assert_eq!(
+            texts_of(&reader.read_pending().unwrap()),
+            Vec::<&str>::new()
+        );
         assert!(!mailbox.peek(&bob).unwrap().needs_reader());
         for text in ["four", "five", "six", "seven"] {
             send(&mailbox, text);
         }
-        let pending = reader.pending().unwrap();
+        let pending = reader.read_pending().unwrap();
         assert_eq!(texts_of(&pending), ["four", "five", "six", "seven"]);
     }
 
@@ -329,7 +338,7 @@ mod tests {
         for last in ["ten", "ten and more"] {
             let (dir, mailbox, bob) = mailbox_with(&["one", "two", "six"]);
             let reader = mailbox.reader(&bob, NO_WAIT).unwrap();
-            let upto = reader.pending().unwrap().upto;
+            let upto = reader.read_pending().unwrap().upto;
             reader.acknowledge(&upto).unwrap();
             drop(reader);
             std::fs::write(dir.path().join(".team/inbox/bob.jsonl"), "").unwrap();
@@ -339,16 +348,19 @@ mod tests {
             }
             let all = mailbox.recent(9).unwrap().messages;
             assert!(all.iter().all(|(_, step)| *step == DeliveryState::Sent));
-            assert_eq!(mailbox.waiting().unwrap()[0].count, 4);
+            assert_eq!(mailbox.count_unread().unwrap()[0].count, 4);
             assert_eq!(texts_of(&mailbox.peek(&bob).unwrap()), new);
             let reader = mailbox.reader(&bob, NO_WAIT).unwrap();
             // A position without a mark comes from the log and belongs to the old inbox. It is ignored.
             let offset = upto.offset;
             reader.acknowledge(&Cursor { offset, mark: None }).unwrap();
-            let pending = reader.pending().unwrap();
+            let pending = reader.read_pending().unwrap();
             assert_eq!(texts_of(&pending), new);
             reader.acknowledge(&pending.upto).unwrap();
-            assert_eq!(texts_of(&reader.pending().unwrap()), Vec::<&str>::new());
+            assert_eq!(
+                texts_of(&reader.read_pending().unwrap()),
+                Vec::<&str>::new()
+            );
         }
     }
 
@@ -356,17 +368,17 @@ mod tests {
     fn inbox_truncated_before_acknowledge_loses_no_new_message() {
         let (dir, mailbox, bob) = mailbox_with(&["one"]);
         let reader = mailbox.reader(&bob, NO_WAIT).unwrap();
-        let upto = reader.pending().unwrap().upto;
+        let upto = reader.read_pending().unwrap().upto;
         reader.acknowledge(&upto).unwrap();
         for text in ["two", "three"] {
             send(&mailbox, text);
         }
-        let upto = reader.pending().unwrap().upto;
+        let upto = reader.read_pending().unwrap().upto;
         std::fs::write(dir.path().join(".team/inbox/bob.jsonl"), "").unwrap();
         for text in ["four", "five"] {
             send(&mailbox, text);
         }
         reader.acknowledge(&upto).unwrap();
-        assert_eq!(texts_of(&reader.pending().unwrap()), ["four", "five"]);
+        assert_eq!(texts_of(&reader.read_pending().unwrap()), ["four", "five"]);
     }
 }

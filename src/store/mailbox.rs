@@ -263,7 +263,7 @@ impl Mailbox {
     ///
     /// # Errors
     /// When an inbox cannot be read.
-    pub fn waiting(&self) -> Result<Vec<UnreadCount>, StoreError> {
+    pub fn count_unread(&self) -> Result<Vec<UnreadCount>, StoreError> {
         let mut all = Vec::new();
         for name in self.inboxes()? {
             let path = self.path(&name);

@@ -128,7 +128,7 @@ impl PromptQueue {
     /// When the file cannot be written.
     pub fn push_within(&self, max: usize, prompt: QueuedPrompt) -> Result<bool, StoreError> {
         let _turn = lock(&self.write_turn);
-        let is_full = self.waiting() >= max;
+        let is_full = self.waiting_count() >= max;
         if is_full {
             let mut entries = lock(&self.entries);
             let oldest = entries.iter().position(|e| !e.is_taken);
@@ -191,10 +191,10 @@ impl PromptQueue {
 
     /// Returns whether a prompt waits to be taken.
     pub fn is_waiting(&self) -> bool {
-        self.waiting() > 0
+        self.waiting_count() > 0
     }
 
-    pub fn waiting(&self) -> usize {
+    pub fn waiting_count(&self) -> usize {
         let entries = lock(&self.entries);
         entries.iter().filter(|e| !e.is_taken).count()
     }
@@ -270,7 +270,7 @@ mod tests {
         assert_eq!(all.take(), [prompt("b")]);
         let again = queue(dir.path());
         again.load(&[]).unwrap();
-        assert_eq!(again.waiting(), 1);
+        assert_eq!(again.waiting_count(), 1);
         all.remove(&[PromptId("b".into())]).unwrap();
         assert!(!all.path.exists());
         queue(dir.path()).load(&[]).unwrap();

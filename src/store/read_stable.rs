@@ -112,7 +112,7 @@ mod tests {
     use super::*;
     use crate::domain::task::Task;
 
-    fn found(text: &[u8]) -> StableRead<Task> {
+    fn read_bytes(text: &[u8]) -> StableRead<Task> {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("task_1.json");
         fs::write(&path, text).unwrap();
@@ -125,14 +125,17 @@ mod tests {
             &b"{\"id\":1,\"subject\":\"s\"}"[..],
             b"\xef\xbb\xbf{\"id\":1,\r\n\"subject\":\"s\"}\r\n",
         ] {
-            assert!(matches!(found(whole), StableRead::Valid(_)), "{whole:?}");
+            assert!(
+                matches!(read_bytes(whole), StableRead::Valid(_)),
+                "{whole:?}"
+            );
         }
         // The reads run in parallel, because each of them waits for a possible writer.
         std::thread::scope(|scope| {
             for damaged in [&b""[..], b"{\"id\":1,\"subj", b"[1]", b"\xff\xfe"] {
                 scope.spawn(move || {
                     assert!(
-                        matches!(found(damaged), StableRead::Damaged(_)),
+                        matches!(read_bytes(damaged), StableRead::Damaged(_)),
                         "{damaged:?}"
                     );
                 });
@@ -143,12 +146,12 @@ mod tests {
             b"{\"id\":1}",
         ] {
             assert!(
-                matches!(found(foreign), StableRead::Unsupported(_)),
+                matches!(read_bytes(foreign), StableRead::Unsupported(_)),
                 "{foreign:?}"
             );
         }
         assert!(matches!(
-            found(&vec![b' '; 5 * 1024 * 1024]),
+            read_bytes(&vec![b' '; 5 * 1024 * 1024]),
             StableRead::Unsupported(_)
         ));
     }

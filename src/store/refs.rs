@@ -46,7 +46,7 @@ impl GitFolders {
     }
 
     /// Returns the shared git folder. It may be on another file system than the root.
-    pub(super) fn shared(&self) -> &Path {
+    pub(super) fn shared_folder(&self) -> &Path {
         &self.shared
     }
 

@@ -4,8 +4,8 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::{
-    Access, Audience, Tool, ToolContext, ToolOutput, ToolResult, ToolUse, call, failed, schema_of,
-    shown,
+    Access, Audience, Tool, ToolContext, ToolOutput, ToolResult, ToolUse, call, error_output,
+    format_field, schema_of,
 };
 use crate::domain::request::{NewRequest, Request, RequestKind, RequestStatus};
 use crate::domain::text::{head_and_tail, one_line};
@@ -24,7 +24,7 @@ pub const TOOL: Tool = Tool {
     access: Access::Crew,
     audience: Audience::Members,
     used_for: ToolUse::Coordination,
-    show: |input| shown(input, "question"),
+    show: |input| format_field(input, "question"),
     run: |context, input| call(context, input, run),
 };
 
@@ -40,14 +40,14 @@ struct Input {
 }
 
 async fn run(context: ToolContext, input: Input) -> ToolResult {
-    let asking = asking(&context, input)?;
+    let asking = build_request(&context, input)?;
     let asked = context.host.ask(&context.agent, asking).await;
-    Ok(answer(&asked.map_err(failed)?))
+    Ok(answer(&asked.map_err(error_output)?))
 }
 
-fn asking(context: &ToolContext, input: Input) -> Result<NewRequest, ToolOutput> {
+fn build_request(context: &ToolContext, input: Input) -> Result<NewRequest, ToolOutput> {
     if input.question.trim().is_empty() {
-        return Err(failed("the question is empty"));
+        return Err(error_output("the question is empty"));
     }
     let choices: Vec<String> = input
         .choices
@@ -57,13 +57,13 @@ fn asking(context: &ToolContext, input: Input) -> Result<NewRequest, ToolOutput>
         .collect();
     if !choices.is_empty() && !CHOICES.contains(&choices.len()) {
         let count = choices.len();
-        return Err(failed(format!("pass 2 to 6 choices, not {count}")));
+        return Err(error_output(format!("pass 2 to 6 choices, not {count}")));
     }
     if choices.iter().any(String::is_empty) {
-        return Err(failed("a choice is empty"));
+        return Err(error_output("a choice is empty"));
     }
     if choices.iter().any(|c| c.chars().count() > CHOICE_MAX) {
-        return Err(failed(format!(
+        return Err(error_output(format!(
             "a choice has more than {CHOICE_MAX} characters: move details into the question"
         )));
     }
@@ -91,7 +91,7 @@ fn answer(request: &Request) -> ToolOutput {
             "The user does not answer ({comment}); decide yourself."
         )),
         (RequestStatus::Pending | RequestStatus::Withdrawn, _) => {
-            failed("the question was withdrawn before the user answered")
+            error_output("the question was withdrawn before the user answered")
         }
     }
 }

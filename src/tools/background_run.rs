@@ -7,8 +7,8 @@ use serde::Deserialize;
 
 use super::host::JobSpec;
 use super::{
-    Access, Audience, Tool, ToolContext, ToolOutput, ToolResult, ToolUse, bash, call_now, failed,
-    schema_of,
+    Access, Audience, Tool, ToolContext, ToolOutput, ToolResult, ToolUse, bash, call_now,
+    error_output, schema_of,
 };
 
 /// Default time limit. The 300 seconds of learn-claude-code are too short for many builds.
@@ -38,7 +38,7 @@ struct Input {
 
 fn run(context: &ToolContext, input: Input) -> ToolResult {
     if input.command.trim().is_empty() {
-        return Err(failed("the command is empty"));
+        return Err(error_output("the command is empty"));
     }
     let timeout = input
         .timeout_s
@@ -49,7 +49,7 @@ fn run(context: &ToolContext, input: Input) -> ToolResult {
         workdir: context.workdir.clone(),
         timeout,
     };
-    let job = context.host.start_job(order).map_err(failed)?;
+    let job = context.host.start_job(order).map_err(error_output)?;
     let (id, title) = (&job.id, job.title());
     Ok(ToolOutput::ok(format!(
         "Background task {id} started: {title}"

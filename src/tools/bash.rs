@@ -5,8 +5,8 @@ use serde::Deserialize;
 use std::time::Duration;
 
 use super::{
-    Access, Audience, Tool, ToolContext, ToolOutput, ToolResult, ToolUse, call, failed, policy,
-    reach, schema_of, shown,
+    Access, Audience, Tool, ToolContext, ToolOutput, ToolResult, ToolUse, call, error_output,
+    format_field, policy, reach, schema_of,
 };
 use crate::domain::chat::Outcome;
 use crate::process::{self, CommandSpec, HeadTailBuffer, JobExit};
@@ -27,7 +27,7 @@ pub const TOOL: Tool = Tool {
     access: Access::Run,
     audience: Audience::Everyone,
     used_for: ToolUse::Work,
-    show: |input| shown(input, "command"),
+    show: |input| format_field(input, "command"),
     run: |context, input| call(context, input, run),
 };
 
@@ -87,7 +87,7 @@ async fn run(context: ToolContext, input: Input) -> ToolResult {
     let ended = process::run(&job, &context.cancel, live).await;
     let report = ended.map_err(|error| {
         let why = os_errors::explain(&error);
-        failed(format!("cannot start the shell: {why}"))
+        error_output(format!("cannot start the shell: {why}"))
     })?;
     let rest = clean.end();
     keep.push(&rest);

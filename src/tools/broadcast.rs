@@ -4,8 +4,8 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::{
-    Access, Audience, Tool, ToolContext, ToolOutput, ToolResult, ToolUse, call_blocking, failed,
-    messages, schema_of, shown,
+    Access, Audience, Tool, ToolContext, ToolOutput, ToolResult, ToolUse, call_blocking,
+    error_output, format_field, messages, schema_of,
 };
 use crate::domain::ids::Name;
 use crate::domain::mail::MailKind;
@@ -18,7 +18,7 @@ pub const TOOL: Tool = Tool {
     access: Access::Crew,
     audience: Audience::Members,
     used_for: ToolUse::Coordination,
-    show: |input| shown(input, "content"),
+    show: |input| format_field(input, "content"),
     run: |context, input| call_blocking(context, input, run),
 };
 
@@ -30,7 +30,7 @@ struct Input {
 }
 
 fn run(context: &ToolContext, input: Input) -> ToolResult {
-    let team = Roster::open(&context.root).read().map_err(failed)?;
+    let team = Roster::open(&context.root).read().map_err(error_output)?;
     let mut to: Vec<Name> = team.present().map(|m| m.name.clone()).collect();
     to.push(Name::lead());
     to.retain(|name| !name.same(&context.agent));

@@ -5,8 +5,8 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::{
-    Access, Audience, Tool, ToolContext, ToolOutput, ToolResult, ToolUse, call_now, failed,
-    schema_of, shown,
+    Access, Audience, Tool, ToolContext, ToolOutput, ToolResult, ToolUse, call_now, error_output,
+    format_field, schema_of,
 };
 use crate::domain::ids::JobId;
 use crate::domain::job::Job;
@@ -32,7 +32,7 @@ struct Input {
 
 /// Returns the id of the background command in the tool input, for one-line displays.
 pub fn show_id(input: &Value) -> String {
-    shown(input, "task_id")
+    format_field(input, "task_id")
 }
 
 fn run(context: &ToolContext, input: Input) -> ToolResult {
@@ -70,6 +70,6 @@ pub fn find_job<'a>(jobs: &'a [Job], wanted: &str) -> Result<&'a Job, ToolOutput
             format!("your background tasks are {}", ids.join(", "))
         };
         let wanted = one_line(&wanted.0);
-        failed(format!("Unknown task {wanted}: {there}"))
+        error_output(format!("Unknown task {wanted}: {there}"))
     })
 }

@@ -5,8 +5,8 @@ use serde::Deserialize;
 
 use super::lenient::LenientRef;
 use super::{
-    Access, Audience, Tool, ToolContext, ToolOutput, ToolResult, ToolUse, call, failed, on_thread,
-    schema_of, task_get, task_ref,
+    Access, Audience, Tool, ToolContext, ToolOutput, ToolResult, ToolUse, call, error_output,
+    on_thread, schema_of, task_get, task_ref,
 };
 
 use crate::domain::ids::{Name, TaskId};
@@ -37,7 +37,7 @@ async fn run(context: ToolContext, input: Input) -> ToolResult {
         return Ok(ToolOutput::ok("No task is ready."));
     };
     let entered = context.host.enter_worktree(&context.agent, &task).await;
-    let place = entered.map_err(failed)?;
+    let place = entered.map_err(error_output)?;
     let mark = result_line(task.id, &context.agent);
     let (subject, description) = (&task.subject, &task.description);
     Ok(ToolOutput::ok(format!(
@@ -52,7 +52,7 @@ fn claim(context: &ToolContext, input: &Input) -> Result<Option<Task>, ToolOutpu
         None => None,
     };
     let claimed = board.claim(id, &task_ref::claimer(context), (context.clock)());
-    claimed.map_err(failed)
+    claimed.map_err(error_output)
 }
 
 /// Returns the first line of the tool result of a successful claim. After a restart, crewdeck searches the conversation

@@ -4,8 +4,8 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::{
-    Access, Audience, Tool, ToolContext, ToolOutput, ToolResult, ToolUse, call_now, schema_of,
-    shown,
+    Access, Audience, Tool, ToolContext, ToolOutput, ToolResult, ToolUse, call_now, format_field,
+    schema_of,
 };
 
 pub const TOOL: Tool = Tool {
@@ -15,7 +15,7 @@ pub const TOOL: Tool = Tool {
     access: Access::Crew,
     audience: Audience::Members,
     used_for: ToolUse::Coordination,
-    show: |input| shown(input, "focus"),
+    show: |input| format_field(input, "focus"),
     run: |context, input| call_now(context, input, run),
 };
 

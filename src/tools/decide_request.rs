@@ -6,8 +6,8 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::{
-    Access, Audience, Tool, ToolContext, ToolOutput, ToolResult, ToolUse, call, failed, on_thread,
-    schema_of,
+    Access, Audience, Tool, ToolContext, ToolOutput, ToolResult, ToolUse, call, error_output,
+    on_thread, schema_of,
 };
 use crate::domain::ids::RequestId;
 use crate::domain::request::{Decision, Verdict};
@@ -55,9 +55,9 @@ struct Input {
 async fn run(context: ToolContext, input: Input) -> ToolResult {
     let id = RequestId(input.request_id);
     let (requests, wanted) = (Requests::open(&context.root), id.clone());
-    let found = on_thread(move || requests.get(&wanted).map_err(failed)).await?;
+    let found = on_thread(move || requests.get(&wanted).map_err(error_output)).await?;
     let request = found.ok_or_else(|| {
-        failed(format!(
+        error_output(format!(
             "there is no request {id}: use the request_id of the message"
         ))
     })?;
@@ -68,7 +68,7 @@ async fn run(context: ToolContext, input: Input) -> ToolResult {
     };
     let comment = head_and_tail(&input.comment.unwrap_or_default(), COMMENT_MAX);
     let decision = Decision::on(&request, verdict, context.agent, comment);
-    let request = context.host.decide(decision).await.map_err(failed)?;
+    let request = context.host.decide(decision).await.map_err(error_output)?;
     Ok(ToolOutput::ok(format!(
         "The {} request of '{}' is {}",
         request.kind, request.target, request.status

@@ -10,13 +10,13 @@ const DIFF_MAX: usize = 32 * 1024;
 const COMPARE_MAX: usize = 512 * 1024;
 
 /// Returns the unified diff of `path`, cut to about [`DIFF_MAX`] bytes.
-pub fn unified(path: &str, before: &str, after: &str) -> String {
-    bounded(path, before, after, DIFF_MAX).0
+pub fn format_diff(path: &str, before: &str, after: &str) -> String {
+    format_limited(path, before, after, DIFF_MAX).0
 }
 
 /// Returns the unified diff of `path`, cut to about `most` bytes, and whether the diff shows every change. If both
 /// texts together exceed [`COMPARE_MAX`], returns their sizes instead of a diff.
-pub fn bounded(path: &str, before: &str, after: &str, most: usize) -> (String, bool) {
+pub fn format_limited(path: &str, before: &str, after: &str, most: usize) -> (String, bool) {
     if before.len() + after.len() > COMPARE_MAX {
         let text = format!("{path}: {} bytes → {} bytes\n", before.len(), after.len());
         return (text, false);

@@ -7,7 +7,7 @@ use super::replace::{self, Edit, Occurrences, Refusal};
 use super::workspace::Workspace;
 use super::{
     Access, Audience, Tool, ToolContext, ToolOutput, ToolResult, ToolUse, call_blocking, diff,
-    failed, lenient, redaction_guard, schema_of, shown,
+    error_output, format_field, lenient, redaction_guard, schema_of,
 };
 
 const EDITS_MAX: usize = 100;
@@ -21,7 +21,7 @@ pub const TOOL: Tool = Tool {
     access: Access::Write,
     audience: Audience::Everyone,
     used_for: ToolUse::Work,
-    show: |input| shown(input, "path"),
+    show: |input| format_field(input, "path"),
     run: |context, input| call_blocking(context, input, run),
 };
 
@@ -84,7 +84,7 @@ impl Input {
 }
 
 fn run(context: &ToolContext, input: Input) -> ToolResult {
-    let (path, edits) = input.edits().map_err(failed)?;
+    let (path, edits) = input.edits().map_err(error_output)?;
     let space = Workspace::open(&context.workdir).map_err(ToolOutput::error)?;
     space
         .check_approved(&path, context.approved_files())
@@ -92,12 +92,12 @@ fn run(context: &ToolContext, input: Input) -> ToolResult {
     let before = space
         .text(&path)
         .map_err(ToolOutput::error)?
-        .ok_or_else(|| failed(format!("{path} does not exist: create it with write_file")))?;
+        .ok_or_else(|| error_output(format!("{path} does not exist: create it with write_file")))?;
     let key = space.key(&path).map_err(ToolOutput::error)?;
     context
         .snapshots
         .check(&key, &path, &before)
-        .map_err(failed)?;
+        .map_err(error_output)?;
     let mut after = before.clone();
     let mut ignored: Vec<&str> = Vec::new();
     for (nth, one) in edits.iter().enumerate() {
@@ -112,20 +112,20 @@ fn run(context: &ToolContext, input: Input) -> ToolResult {
         };
         let done = replace::replace(&after, &edit).map_err(|why| {
             let hint = redaction_guard::hint(&context.redactor, &before, &one.old_text);
-            failed(refusal_text(&why, &path, &hint, nth + 1, edits.len()))
+            error_output(refusal_text(&why, &path, &hint, nth + 1, edits.len()))
         })?;
         after = done.text;
         ignored.extend(done.ignored);
     }
     if let Some(why) = redaction_guard::overwrites_secret(&context.redactor, &before, &after) {
-        return Err(failed(why));
+        return Err(error_output(why));
     }
     space
         .replace(&path, &before, &after)
         .map_err(ToolOutput::error)?;
     context.snapshots.record(key, after.as_bytes());
     Ok(ToolOutput {
-        diff: diff::unified(&path, &before, &after),
+        diff: diff::format_diff(&path, &before, &after),
         ..ToolOutput::ok(success_text(&path, &before, &after, ignored))
     })
 }
@@ -150,7 +150,7 @@ fn success_text(path: &str, before: &str, after: &str, mut ignored: Vec<&str>) -
     }
     ignored.sort_unstable();
     ignored.dedup();
-    let (diff, _) = diff::bounded(path, before, after, SHOWN_MAX);
+    let (diff, _) = diff::format_limited(path, before, after, SHOWN_MAX);
     format!(
         "Edited {path}. The match was not exact; it ignored: {}. Check what was replaced:\n{diff}",
         ignored.join("; ")

@@ -37,7 +37,7 @@ struct Snapshot {
 
 impl Snapshot {
     /// Returns the entry for the agent's log; `None` if the path is not UTF-8.
-    fn seen(&self) -> Option<SeenFile> {
+    fn to_seen_file(&self) -> Option<SeenFile> {
         Some(SeenFile {
             path: self.path.to_str()?.into(),
             hash: self.hash,
@@ -89,7 +89,7 @@ impl FileSnapshots {
         };
         let why = format!("{name} changed since you last read it, so nothing was written.");
         let (shown, is_complete) = match before {
-            Some(before) => diff::bounded(name, &before, now, SHOWN_MAX),
+            Some(before) => diff::format_limited(name, &before, now, SHOWN_MAX),
             None => (String::new(), false),
         };
         if is_complete {
@@ -115,14 +115,17 @@ impl FileSnapshots {
         unsaved
             .filter_map(|snapshot| {
                 snapshot.is_saved = true;
-                snapshot.seen()
+                snapshot.to_seen_file()
             })
             .collect()
     }
 
     /// Returns all files, in the order in which the agent saw them.
-    pub fn seen(&self) -> Vec<SeenFile> {
-        self.lock().iter().filter_map(Snapshot::seen).collect()
+    pub fn seen_files(&self) -> Vec<SeenFile> {
+        self.lock()
+            .iter()
+            .filter_map(Snapshot::to_seen_file)
+            .collect()
     }
 
     /// Adds files that the agent has seen before a restart. Their texts are unknown, so changes to them are detected

@@ -6,8 +6,8 @@ use serde::Deserialize;
 
 use super::walk::{self, FileList};
 use super::{
-    Access, Audience, Tool, ToolContext, ToolOutput, ToolResult, ToolUse, call_blocking, failed,
-    schema_of, shown,
+    Access, Audience, Tool, ToolContext, ToolOutput, ToolResult, ToolUse, call_blocking,
+    error_output, format_field, schema_of,
 };
 use crate::domain::text::clip;
 
@@ -26,7 +26,7 @@ pub const TOOL: Tool = Tool {
     access: Access::Read,
     audience: Audience::Everyone,
     used_for: ToolUse::Work,
-    show: |input| shown(input, "pattern"),
+    show: |input| format_field(input, "pattern"),
     run: |context, input| call_blocking(context, input, run),
 };
 
@@ -43,8 +43,10 @@ struct Input {
 /// file names at any depth.
 pub fn matcher(pattern: &str) -> Result<GlobMatcher, ToolOutput> {
     let refused = |why: &str| {
-        let shown = clip(pattern, 80);
-        failed(format!("'{shown}' is not a valid glob pattern: {why}"))
+        let format_field = clip(pattern, 80);
+        error_output(format!(
+            "'{format_field}' is not a valid glob pattern: {why}"
+        ))
     };
     if pattern.len() > PATTERN_MAX {
         return Err(refused("it is longer than 4000 bytes"));

@@ -8,14 +8,14 @@ use serde::Deserialize;
 
 use super::walk::{self, FileList};
 use super::{
-    Access, Audience, Tool, ToolContext, ToolOutput, ToolResult, ToolUse, call_blocking, failed,
-    glob, schema_of, shown,
+    Access, Audience, Tool, ToolContext, ToolOutput, ToolResult, ToolUse, call_blocking,
+    error_output, format_field, glob, schema_of,
 };
 use crate::domain::text::clip;
 
 /// Maximum number of lines in one result. Further matching lines are only counted.
 const LINES_MAX: usize = 300;
-/// Maximum length of a shown line, in characters. The rest is cut.
+/// Maximum length of a format_field line, in characters. The rest is cut.
 const LINE_MAX: usize = 300;
 
 pub const TOOL: Tool = Tool {
@@ -25,7 +25,7 @@ pub const TOOL: Tool = Tool {
     access: Access::Read,
     audience: Audience::Everyone,
     used_for: ToolUse::Work,
-    show: |input| shown(input, "pattern"),
+    show: |input| format_field(input, "pattern"),
     run: |context, input| call_blocking(context, input, run),
 };
 
@@ -58,11 +58,11 @@ fn run(context: &ToolContext, input: Input) -> ToolResult {
         if context.cancel.is_cancelled() {
             return Err(ToolOutput::error("interrupted"));
         }
-        let shown = file.shown.display().to_string();
+        let format_field = file.shown.display().to_string();
         let sink = Lossy(|number, line| {
             if lines.len() < LINES_MAX {
                 lines.push(format!(
-                    "{shown}:{number}:{}",
+                    "{format_field}:{number}:{}",
                     clip(line.trim_end(), LINE_MAX)
                 ));
             } else {
@@ -92,9 +92,9 @@ fn run(context: &ToolContext, input: Input) -> ToolResult {
 
 fn matcher(input: &Input) -> Result<RegexMatcher, ToolOutput> {
     let refused = |why: &str| {
-        let shown = clip(&input.pattern, 80);
-        failed(format!(
-            "'{shown}' is not a valid regular expression: {why}"
+        let format_field = clip(&input.pattern, 80);
+        error_output(format!(
+            "'{format_field}' is not a valid regular expression: {why}"
         ))
     };
     if input.pattern.len() > glob::PATTERN_MAX {

@@ -4,8 +4,8 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::{
-    Access, Audience, Tool, ToolContext, ToolOutput, ToolResult, ToolUse, call_blocking, failed,
-    schema_of,
+    Access, Audience, Tool, ToolContext, ToolOutput, ToolResult, ToolUse, call_blocking,
+    error_output, schema_of,
 };
 use crate::store::Roster;
 
@@ -24,7 +24,7 @@ pub const TOOL: Tool = Tool {
 struct Input {}
 
 fn run(context: &ToolContext, _: Input) -> ToolResult {
-    let team = Roster::open(&context.root).read().map_err(failed)?;
+    let team = Roster::open(&context.root).read().map_err(error_output)?;
     if team.members.is_empty() {
         return Ok(ToolOutput::ok("No teammates."));
     }

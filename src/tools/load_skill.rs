@@ -5,8 +5,8 @@ use serde::Deserialize;
 
 use super::nearest::nearest;
 use super::{
-    Access, Audience, Tool, ToolContext, ToolOutput, ToolResult, ToolUse, call_blocking, schema_of,
-    shown,
+    Access, Audience, Tool, ToolContext, ToolOutput, ToolResult, ToolUse, call_blocking,
+    format_field, schema_of,
 };
 use crate::domain::skill::{NAME_MAX, SkillCatalog};
 use crate::domain::text::{clip, one_line};
@@ -18,7 +18,7 @@ pub const TOOL: Tool = Tool {
     access: Access::Read,
     audience: Audience::Everyone,
     used_for: ToolUse::Work,
-    show: |input| shown(input, "name"),
+    show: |input| format_field(input, "name"),
     run: |context, input| call_blocking(context, input, run),
 };
 
@@ -57,9 +57,9 @@ fn run(context: &ToolContext, input: Input) -> ToolResult {
 /// skill. If the skill exists but cannot be used, the error also says why.
 fn unknown(name: &str, there: &SkillCatalog) -> String {
     let names: Vec<&str> = there.skills.iter().map(|s| s.name.as_str()).collect();
-    let shown = one_line(&clip(name, NAME_MAX));
+    let format_field = one_line(&clip(name, NAME_MAX));
     let mut text = format!(
-        "Error: Unknown skill '{shown}'. Available: {}",
+        "Error: Unknown skill '{format_field}'. Available: {}",
         names.join(", ")
     );
     if let Some(nearest) = nearest(name, &names) {

@@ -6,8 +6,8 @@ use serde::Deserialize;
 use super::lenient::LenientRef;
 use super::task_get::show_id;
 use super::{
-    Access, Audience, Tool, ToolContext, ToolOutput, ToolResult, ToolUse, call, failed, on_thread,
-    schema_of, task_ref,
+    Access, Audience, Tool, ToolContext, ToolOutput, ToolResult, ToolUse, call, error_output,
+    on_thread, schema_of, task_ref,
 };
 
 pub const TOOL: Tool = Tool {
@@ -33,5 +33,5 @@ async fn run(context: ToolContext, input: Input) -> ToolResult {
     let board = context.board.clone();
     let id = on_thread(move || task_ref::resolve(&board, &input.task_id)).await?;
     let merged = context.host.merge(id).await;
-    merged.map(ToolOutput::ok).map_err(failed)
+    merged.map(ToolOutput::ok).map_err(error_output)
 }

@@ -1,6 +1,6 @@
 //! Resolves recipients and sends messages, for all message tools.
 
-use super::{ToolContext, ToolOutput, failed};
+use super::{ToolContext, ToolOutput, error_output};
 use crate::domain::ids::{MessageId, Name};
 use crate::domain::mail::{MailKind, MailMessage};
 use crate::store::{Mailbox, Roster};
@@ -8,11 +8,11 @@ use crate::store::{Mailbox, Roster};
 /// Resolves a recipient: the lead, the user, or a teammate that has not left. Fails if the recipient is the calling
 /// agent.
 pub fn recipient(context: &ToolContext, to: &str) -> Result<Name, ToolOutput> {
-    let team = Roster::open(&context.root).read().map_err(failed)?;
-    let unknown = || failed(format!("{} (and lead, user)", team.unknown(to)));
+    let team = Roster::open(&context.root).read().map_err(error_output)?;
+    let unknown = || error_output(format!("{} (and lead, user)", team.unknown(to)));
     let name = Name::party(to.trim().trim_start_matches('@')).map_err(|_| unknown())?;
     if name.same(&context.agent) {
-        return Err(failed("you cannot send a message to yourself"));
+        return Err(error_output("you cannot send a message to yourself"));
     }
     for known in [Name::lead(), Name::user()] {
         if name.same(&known) {
@@ -34,9 +34,11 @@ pub fn send(
     content: &str,
 ) -> Result<(), ToolOutput> {
     if content.trim().is_empty() {
-        return Err(failed("the message is empty, so it was not sent"));
+        return Err(error_output("the message is empty, so it was not sent"));
     }
     let id = MessageId(uuid::Uuid::now_v7().simple().to_string());
     let message = MailMessage::new(id, kind, &context.agent, to, content, (context.clock)());
-    Mailbox::open(&context.root).send(&message).map_err(failed)
+    Mailbox::open(&context.root)
+        .send(&message)
+        .map_err(error_output)
 }

@@ -59,7 +59,7 @@ pub use crate::process::supervisor::Supervisor;
 pub use tool::{
     Access, Audience, Caller, Tool, ToolContext, ToolOutput, parse, path_below_root, schema_of,
 };
-use tool::{ToolResult, call, call_blocking, call_now, failed, on_thread, shown};
+use tool::{ToolResult, call, call_blocking, call_now, error_output, format_field, on_thread};
 
 /// All tools, in the order in which they are sent to models. The order is fixed, so that prompt caches stay valid.
 pub static TABLE: &[&Tool] = &[

@@ -11,7 +11,7 @@ pub fn scopes(call: &PendingCall, standing: &PolicyContext<'_>) -> Vec<Permissio
     if is_command(call) {
         return policy::scopes(&call.input, standing);
     }
-    servers::offered(&call.tool, call.definition(), &call.input)
+    servers::offered_scopes(&call.tool, call.definition(), &call.input)
 }
 
 /// Returns whether the current rules allow a call that waits for approval.

@@ -5,7 +5,8 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::{
-    Access, Audience, Tool, ToolContext, ToolOutput, ToolResult, ToolUse, call, failed, schema_of,
+    Access, Audience, Tool, ToolContext, ToolOutput, ToolResult, ToolUse, call, error_output,
+    schema_of,
 };
 use crate::domain::request::{NewRequest, RequestKind, RequestStatus};
 use crate::domain::text::{head_and_tail, one_line};
@@ -39,7 +40,7 @@ struct Input {
 
 async fn run(context: ToolContext, input: Input) -> ToolResult {
     if input.plan.trim().is_empty() {
-        return Err(failed("the plan is empty"));
+        return Err(error_output("the plan is empty"));
     }
     let plan = head_and_tail(&input.plan, PLAN_MAX);
     let me = &context.agent;
@@ -47,7 +48,7 @@ async fn run(context: ToolContext, input: Input) -> ToolResult {
         workdir: context.relative_workdir(),
         ..NewRequest::new(RequestKind::Plan, me, plan)
     };
-    let request = context.host.ask(me, asking).await.map_err(failed)?;
+    let request = context.host.ask(me, asking).await.map_err(error_output)?;
     let comment = if request.comment.is_empty() {
         String::new()
     } else {
@@ -59,7 +60,7 @@ async fn run(context: ToolContext, input: Input) -> ToolResult {
         RequestStatus::Rejected => Ok(ToolOutput::ok(format!(
             "Plan rejected by {by}{comment}\nChange the plan and submit it again, or send lead a message."
         ))),
-        RequestStatus::Pending | RequestStatus::Withdrawn => Err(failed(
+        RequestStatus::Pending | RequestStatus::Withdrawn => Err(error_output(
             "the plan was withdrawn before a decision: submit it again",
         )),
     }

@@ -5,8 +5,8 @@ use serde::Deserialize;
 
 use super::workspace::Workspace;
 use super::{
-    Access, Audience, Tool, ToolContext, ToolOutput, ToolResult, ToolUse, call_blocking, failed,
-    schema_of, shown,
+    Access, Audience, Tool, ToolContext, ToolOutput, ToolResult, ToolUse, call_blocking,
+    error_output, format_field, schema_of,
 };
 
 /// Maximum size of one result, in bytes, as in learn-claude-code. If the first line alone is longer, it is cut to this
@@ -24,7 +24,7 @@ pub const TOOL: Tool = Tool {
     access: Access::Read,
     audience: Audience::Everyone,
     used_for: ToolUse::Work,
-    show: |input| shown(input, "path"),
+    show: |input| format_field(input, "path"),
     run: |context, input| call_blocking(context, input, run),
 };
 
@@ -45,7 +45,7 @@ fn run(context: &ToolContext, input: Input) -> ToolResult {
         .read(&input.path, BYTES_MAX)
         .map_err(ToolOutput::error)?;
     if bytes[..bytes.len().min(8000)].contains(&0) {
-        return Err(failed(format!(
+        return Err(error_output(format!(
             "{} is a binary file of {size} bytes: inspect it with bash (file, xxd, strings)",
             input.path
         )));
@@ -83,24 +83,24 @@ fn part(text: &str, offset: usize, limit: usize) -> Result<String, String> {
         ));
     }
     let mut out = String::new();
-    let mut shown = 0;
+    let mut format_field = 0;
     for line in text.lines().skip(offset - 1).take(limit) {
         if out.len() + line.len() + 1 > RESULT_MAX {
-            if shown == 0 {
+            if format_field == 0 {
                 let cut = line.chars().take(RESULT_MAX).collect::<String>();
                 out.push_str(&format!(
                     "{cut}\n... (the rest of this line of {} bytes is cut)\n",
                     line.len()
                 ));
-                shown = 1;
+                format_field = 1;
             }
             break;
         }
         out.push_str(line);
         out.push('\n');
-        shown += 1;
+        format_field += 1;
     }
-    let next = offset + shown;
+    let next = offset + format_field;
     let left = total.saturating_sub(next - 1);
     if left > 0 {
         out.push_str(&format!(

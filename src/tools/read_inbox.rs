@@ -4,8 +4,8 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::{
-    Access, Audience, Tool, ToolContext, ToolOutput, ToolResult, ToolUse, call_blocking, failed,
-    schema_of,
+    Access, Audience, Tool, ToolContext, ToolOutput, ToolResult, ToolUse, call_blocking,
+    error_output, schema_of,
 };
 use crate::store::Mailbox;
 
@@ -25,7 +25,7 @@ struct Input {}
 
 fn run(context: &ToolContext, _: Input) -> ToolResult {
     let pending = Mailbox::open(&context.root).peek(&context.agent);
-    let waiting = pending.map_err(failed)?.messages.len();
+    let waiting = pending.map_err(error_output)?.messages.len();
     // Only count the messages. The agent's driver delivers them and acknowledges them once the conversation is on disk.
     // If they were taken from the inbox here, a crash could lose them.
     Ok(ToolOutput::ok(match waiting {

@@ -4,8 +4,8 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::{
-    Access, Audience, Tool, ToolContext, ToolOutput, ToolResult, ToolUse, call, failed, messages,
-    on_thread, schema_of, shown,
+    Access, Audience, Tool, ToolContext, ToolOutput, ToolResult, ToolUse, call, error_output,
+    format_field, messages, on_thread, schema_of,
 };
 use crate::domain::request::RequestKind;
 use crate::domain::text::head_and_tail;
@@ -20,7 +20,7 @@ pub const TOOL: Tool = Tool {
     access: Access::Crew,
     audience: Audience::Lead,
     used_for: ToolUse::Coordination,
-    show: |input| shown(input, "teammate"),
+    show: |input| format_field(input, "teammate"),
     run: |context, input| call(context, input, run),
 };
 
@@ -37,7 +37,7 @@ async fn run(context: ToolContext, input: Input) -> ToolResult {
     let resolving = context.clone();
     let target = on_thread(move || messages::recipient(&resolving, &input.teammate)).await?;
     if target.is_user() {
-        return Err(failed("the user cannot be shut down"));
+        return Err(error_output("the user cannot be shut down"));
     }
     let reason = input.reason;
     let reason = reason.unwrap_or_else(|| "It is no longer needed.".into());
@@ -46,7 +46,7 @@ async fn run(context: ToolContext, input: Input) -> ToolResult {
     let filed = host
         .file(from, RequestKind::Shutdown, &target, reason)
         .await;
-    let request = filed.map_err(failed)?;
+    let request = filed.map_err(error_output)?;
     Ok(ToolOutput::ok(format!(
         "Shutdown request {} for '{target}' (status: {}). The answer is delivered to you as a message.",
         request.id, request.status

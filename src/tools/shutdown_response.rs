@@ -4,8 +4,8 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::{
-    Access, Audience, Tool, ToolContext, ToolOutput, ToolResult, ToolUse, call, failed, schema_of,
-    shown,
+    Access, Audience, Tool, ToolContext, ToolOutput, ToolResult, ToolUse, call, error_output,
+    format_field, schema_of,
 };
 use crate::domain::ids::RequestId;
 use crate::domain::request::Verdict;
@@ -21,7 +21,7 @@ pub const TOOL: Tool = Tool {
     access: Access::Crew,
     audience: Audience::Teammates,
     used_for: ToolUse::Coordination,
-    show: |input| shown(input, "reason"),
+    show: |input| format_field(input, "reason"),
     run: |context, input| call(context, input, run),
 };
 
@@ -43,7 +43,7 @@ async fn run(context: ToolContext, input: Input) -> ToolResult {
     );
     if !input.approve && reason.is_empty() {
         let why = "reason is required when approve is false: say why you stay";
-        return Err(failed(why));
+        return Err(error_output(why));
     }
     let (verdict, text) = if input.approve {
         let text = "Shutdown approved. Finish your current task, then end your turn.";
@@ -59,6 +59,6 @@ async fn run(context: ToolContext, input: Input) -> ToolResult {
         RequestId(input.request_id.trim().to_string()),
     );
     let answered = host.answer_shutdown_request(&context.agent, &id, verdict, reason);
-    answered.await.map_err(failed)?;
+    answered.await.map_err(error_output)?;
     Ok(ToolOutput::ok(text))
 }

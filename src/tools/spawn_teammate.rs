@@ -5,7 +5,8 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::{
-    Access, Audience, Tool, ToolContext, ToolOutput, ToolResult, ToolUse, call, failed, schema_of,
+    Access, Audience, Tool, ToolContext, ToolOutput, ToolResult, ToolUse, call, error_output,
+    schema_of,
 };
 use crate::domain::ids::Name;
 use crate::domain::team::{DEFAULT_ROLE, Member, PlanRule};
@@ -53,7 +54,7 @@ struct Input {
 }
 
 async fn run(context: ToolContext, input: Input) -> ToolResult {
-    let name = Name::member(input.name.trim()).map_err(failed)?;
+    let name = Name::member(input.name.trim()).map_err(error_output)?;
     let role = input
         .role
         .as_deref()
@@ -75,6 +76,6 @@ async fn run(context: ToolContext, input: Input) -> ToolResult {
             "Say in one sentence that you are ready, then end your turn: tasks from the board are assigned to you automatically.".into()
         });
     let spawned = context.host.spawn(context.agent, member, prompt).await;
-    spawned.map_err(failed)?;
+    spawned.map_err(error_output)?;
     Ok(ToolOutput::ok(format!("Spawned '{name}' (role: {role})")))
 }

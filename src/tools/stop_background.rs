@@ -5,7 +5,7 @@ use serde::Deserialize;
 
 use super::check_background::{find_job, show_id};
 use super::{
-    Access, Audience, Tool, ToolContext, ToolOutput, ToolResult, ToolUse, call_now, failed,
+    Access, Audience, Tool, ToolContext, ToolOutput, ToolResult, ToolUse, call_now, error_output,
     schema_of,
 };
 
@@ -31,7 +31,7 @@ fn run(context: &ToolContext, input: Input) -> ToolResult {
     let jobs = context.host.jobs(&context.agent);
     let id = &find_job(&jobs, &input.task_id)?.id;
     let killed = context.host.kill_job(id, &context.agent);
-    killed.map_err(failed)?;
+    killed.map_err(error_output)?;
     Ok(ToolOutput::ok(format!(
         "Background task {id} is being stopped."
     )))

@@ -6,7 +6,8 @@ use serde_json::Value;
 
 use super::host::SubagentSpec;
 use super::{
-    Access, Audience, Tool, ToolContext, ToolOutput, ToolResult, ToolUse, call, failed, schema_of,
+    Access, Audience, Tool, ToolContext, ToolOutput, ToolResult, ToolUse, call, error_output,
+    schema_of,
 };
 use crate::domain::subagent::SubagentKind;
 use crate::domain::text::{clip, one_line};
@@ -44,7 +45,7 @@ struct Input {
 async fn run(context: ToolContext, input: Input) -> ToolResult {
     if input.prompt.trim().is_empty() {
         let why = "the prompt is empty: say what the subagent should find out or do";
-        return Err(failed(why));
+        return Err(error_output(why));
     }
     let role = input.role.map(|r| r.trim().to_string());
     let role = role.filter(|r| !r.is_empty());
@@ -61,5 +62,5 @@ async fn run(context: ToolContext, input: Input) -> ToolResult {
         workdir: context.workdir.clone(),
     };
     let answer = context.host.delegate(order).await;
-    answer.map(ToolOutput::ok).map_err(failed)
+    answer.map(ToolOutput::ok).map_err(error_output)
 }

@@ -5,8 +5,8 @@ use serde::Deserialize;
 
 use super::lenient::{self, LenientRef};
 use super::{
-    Access, Audience, Tool, ToolContext, ToolResult, ToolUse, call, failed, on_thread, schema_of,
-    shown, task_ref,
+    Access, Audience, Tool, ToolContext, ToolResult, ToolUse, call, error_output, format_field,
+    on_thread, schema_of, task_ref,
 };
 use crate::domain::graph::NewTask;
 use crate::domain::hook::{HookEvent, HookInput};
@@ -18,7 +18,7 @@ pub const TOOL: Tool = Tool {
     access: Access::Crew,
     audience: Audience::Members,
     used_for: ToolUse::Coordination,
-    show: |input| shown(input, "subject"),
+    show: |input| format_field(input, "subject"),
     run: |context, input| call(context, input, create),
 };
 
@@ -59,7 +59,7 @@ async fn create(context: ToolContext, input: Input) -> ToolResult {
     let mut reserved = None;
     if context.host.has_hooks(HookEvent::TaskCreated) {
         let (board, checked, now) = (context.board.clone(), new.clone(), (context.clock)());
-        let check = move || board.reserve(&checked, now).map_err(failed);
+        let check = move || board.reserve(&checked, now).map_err(error_output);
         let id = on_thread(check).await?;
         reserved = Some(id);
         let change = HookInput::TaskCreated {
@@ -70,11 +70,11 @@ async fn create(context: ToolContext, input: Input) -> ToolResult {
         let checked = context
             .host
             .check_task(&context.agent, &context.workdir, change);
-        checked.await.map_err(failed)?;
+        checked.await.map_err(error_output)?;
     }
     on_thread(move || {
         let created = context.board.create_as(reserved, new, (context.clock)());
-        let task = created.map_err(failed)?;
+        let task = created.map_err(error_output)?;
         task_ref::to_output(&task)
     })
     .await

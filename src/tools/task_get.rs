@@ -6,8 +6,8 @@ use serde_json::Value;
 
 use super::lenient::LenientRef;
 use super::{
-    Access, Audience, Tool, ToolContext, ToolResult, ToolUse, call_blocking, failed, schema_of,
-    task_ref,
+    Access, Audience, Tool, ToolContext, ToolResult, ToolUse, call_blocking, error_output,
+    schema_of, task_ref,
 };
 
 pub const TOOL: Tool = Tool {
@@ -44,6 +44,6 @@ pub fn show_id(input: &Value) -> String {
 
 fn run(context: &ToolContext, input: Input) -> ToolResult {
     let id = task_ref::resolve(&context.board, &input.task_id)?;
-    let task = context.board.get(id).map_err(failed)?;
+    let task = context.board.get(id).map_err(error_output)?;
     task_ref::to_output(&task)
 }

@@ -5,8 +5,8 @@ use serde::Deserialize;
 
 use super::lenient::LenientRef;
 use super::{
-    Access, Audience, Tool, ToolContext, ToolOutput, ToolResult, ToolUse, call_blocking, failed,
-    schema_of, task_ref,
+    Access, Audience, Tool, ToolContext, ToolOutput, ToolResult, ToolUse, call_blocking,
+    error_output, schema_of, task_ref,
 };
 use crate::domain::graph::{SUBJECT_MAX, TaskGraph};
 use crate::domain::ids::TaskId;
@@ -56,7 +56,7 @@ fn run(context: &ToolContext, input: Input) -> ToolResult {
     let after = after
         .map(|reference| task_ref::resolve(&context.board, reference))
         .transpose()?;
-    let reading = context.board.read().map_err(failed)?;
+    let reading = context.board.read().map_err(error_output)?;
     Ok(ToolOutput::ok(render(&reading.graph, input.show, after)))
 }
 

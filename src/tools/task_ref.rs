@@ -1,7 +1,7 @@
 //! Resolves task references and formats task results, for all board tools.
 
 use super::lenient::LenientRef;
-use super::{ToolContext, ToolOutput, ToolResult, failed};
+use super::{ToolContext, ToolOutput, ToolResult, error_output};
 use crate::domain::graph::Claimer;
 use crate::domain::ids::TaskId;
 use crate::domain::task::Task;
@@ -10,7 +10,7 @@ use crate::store::{Board, Roster};
 /// Returns the number of the referenced task. If the model wrote the subject of a task instead of the number, the error
 /// names the number.
 pub fn resolve(board: &Board, reference: &LenientRef) -> Result<TaskId, ToolOutput> {
-    board.resolve(&reference.0).map_err(failed)
+    board.resolve(&reference.0).map_err(error_output)
 }
 
 pub fn resolve_all(board: &Board, references: &[LenientRef]) -> Result<Vec<TaskId>, ToolOutput> {
@@ -20,7 +20,7 @@ pub fn resolve_all(board: &Board, references: &[LenientRef]) -> Result<Vec<TaskI
 /// Returns a tool result with the task as JSON, in the same form as in the task's file.
 pub fn to_output(task: &Task) -> ToolResult {
     let text = serde_json::to_string_pretty(task);
-    text.map(ToolOutput::ok).map_err(failed)
+    text.map(ToolOutput::ok).map_err(error_output)
 }
 
 /// Returns the calling agent with its tags from the roster, which decide which tasks it may claim.

@@ -6,8 +6,8 @@ use serde_json::Value;
 
 use super::lenient::{self, LenientRef};
 use super::{
-    Access, Audience, Tool, ToolContext, ToolOutput, ToolResult, ToolUse, call, failed, on_thread,
-    schema_of, task_ref,
+    Access, Audience, Tool, ToolContext, ToolOutput, ToolResult, ToolUse, call, error_output,
+    on_thread, schema_of, task_ref,
 };
 use crate::domain::graph::{GraphError, TaskEdit};
 use crate::domain::hook::{HookEvent, HookInput};
@@ -91,7 +91,7 @@ async fn update(context: ToolContext, input: Input) -> ToolResult {
             check_hooks(&context, &input).await?;
         }
         // Commit before the task is completed: tasks that become ready by its completion build on this branch.
-        host.commit_leftovers(&agent).await.map_err(failed)?;
+        host.commit_leftovers(&agent).await.map_err(error_output)?;
     }
     let before = own(&board, &agent).await;
     let mut output = on_thread(move || run(&context, input)).await?;
@@ -100,7 +100,10 @@ async fn update(context: ToolContext, input: Input) -> ToolResult {
         && let Some(task) = own(&board, &agent).await
         && before.is_none_or(|t| t.id != task.id)
     {
-        let place = host.enter_worktree(&agent, &task).await.map_err(failed)?;
+        let place = host
+            .enter_worktree(&agent, &task)
+            .await
+            .map_err(error_output)?;
         output.text.push_str(&place);
     }
     Ok(output)
@@ -119,7 +122,7 @@ async fn check_hooks(context: &ToolContext, input: &Input) -> Result<(), ToolOut
             graph.check_complete(id, &agent)?;
             Ok::<_, GraphError>(graph.get(id).cloned())
         });
-        found.map_err(failed)?.map_err(failed)
+        found.map_err(error_output)?.map_err(error_output)
     });
     let Some(task) = task.await? else {
         return Ok(());
@@ -132,7 +135,7 @@ async fn check_hooks(context: &ToolContext, input: &Input) -> Result<(), ToolOut
     let checked = context
         .host
         .check_task(&context.agent, &context.workdir, change);
-    checked.await.map_err(failed)
+    checked.await.map_err(error_output)
 }
 
 /// Returns the open task that `agent` owns.
@@ -154,16 +157,18 @@ fn run(context: &ToolContext, input: Input) -> ToolResult {
     };
     let mut task = None;
     if edit != TaskEdit::default() {
-        let edited = board.edit(id, &edit, (context.clock)()).map_err(failed)?;
+        let edited = board
+            .edit(id, &edit, (context.clock)())
+            .map_err(error_output)?;
         task = Some(edited);
     }
     if let Some(status) = input.status {
-        let moved = set_status(context, id, status).map_err(failed)?;
+        let moved = set_status(context, id, status).map_err(error_output)?;
         task = Some(moved);
     }
     match task {
         Some(task) => task_ref::to_output(&task),
-        None => Err(failed(
+        None => Err(error_output(
             "nothing to change: pass status, subject, description, addBlockedBy or removeBlockedBy",
         )),
     }

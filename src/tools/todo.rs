@@ -5,8 +5,8 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::{
-    Access, Audience, Tool, ToolContext, ToolOutput, ToolResult, ToolUse, call, failed, lenient,
-    schema_of,
+    Access, Audience, Tool, ToolContext, ToolOutput, ToolResult, ToolUse, call, error_output,
+    lenient, schema_of,
 };
 use crate::domain::todo::{TodoItem, TodoList, TodoStatus};
 
@@ -59,7 +59,7 @@ async fn run(context: ToolContext, input: Input) -> ToolResult {
             status: item.status,
         })
         .collect();
-    let list = TodoList::new(items).map_err(failed)?;
+    let list = TodoList::new(items).map_err(error_output)?;
     let text = list.render();
     context.host.todo(&context.agent, list).await;
     Ok(ToolOutput::ok(text))

@@ -137,7 +137,7 @@ impl ToolContext {
     /// Returns the files that the user has approved to run outside of the sandbox.
     pub(super) fn approved_files(&self) -> &[PathBuf] {
         let sandbox = self.supervisor.as_ref().and_then(|s| s.sandbox.as_ref());
-        sandbox.map_or(&[], |sandbox| sandbox.approved())
+        sandbox.map_or(&[], |sandbox| sandbox.approved_files())
     }
 
     /// Returns the work directory relative to the root; empty if it is the root itself.
@@ -187,7 +187,7 @@ pub fn schema_of<T: schemars::JsonSchema>() -> Value {
 /// Text for the model that says what is wrong with the input.
 pub fn parse<T: DeserializeOwned>(input: Value) -> Result<T, ToolOutput> {
     serde_json::from_value(without_nulls(input))
-        .map_err(|e| failed(format!("the input does not match the tool's schema: {e}")))
+        .map_err(|e| error_output(format!("the input does not match the tool's schema: {e}")))
 }
 
 fn without_nulls(value: Value) -> Value {
@@ -206,7 +206,7 @@ fn without_nulls(value: Value) -> Value {
 pub(super) type ToolResult = Result<ToolOutput, ToolOutput>;
 
 /// Returns an error result for the model: `Error: ` and the reason.
-pub(super) fn failed(why: impl Display) -> ToolOutput {
+pub(super) fn error_output(why: impl Display) -> ToolOutput {
     ToolOutput::error(format!("Error: {why}"))
 }
 
@@ -253,12 +253,12 @@ pub(super) async fn on_thread<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, ToolOutput> + Send + 'static,
 ) -> Result<T, ToolOutput> {
     let done = tokio::task::spawn_blocking(work).await;
-    done.unwrap_or_else(|error| Err(failed(format!("the tool failed: {error}"))))
+    done.unwrap_or_else(|error| Err(error_output(format!("the tool failed: {error}"))))
 }
 
 /// Returns the text in field `field` of the input, as one line. The result is empty if the field is missing or is not a
 /// text.
-pub(super) fn shown(input: &Value, field: &str) -> String {
+pub(super) fn format_field(input: &Value, field: &str) -> String {
     let text = input.get(field).and_then(Value::as_str);
     crate::domain::text::one_line(text.unwrap_or_default())
 }

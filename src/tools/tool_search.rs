@@ -60,8 +60,8 @@ pub fn text(tools: &[McpTool]) -> String {
 }
 
 /// Returns the query of a call as it is shown on the screen.
-pub fn shown(input: &Value) -> String {
-    super::shown(input, "query")
+pub fn format_query(input: &Value) -> String {
+    super::format_field(input, "query")
 }
 
 /// Runs a call. Returns the names of the found tools, and the result for the model.

@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 
 use super::workspace::Workspace;
-use super::{ToolContext, ToolOutput, failed};
+use super::{ToolContext, ToolOutput, error_output};
 use crate::process::environment;
 use crate::store::walk::project_files;
 
@@ -40,7 +40,7 @@ pub fn files(context: &ToolContext, path: Option<&str>) -> Result<FileList, Tool
     let start = root.join(&inside);
     let real = start
         .canonicalize()
-        .map_err(|_| failed(format!("{} does not exist", path.unwrap_or("."))))?;
+        .map_err(|_| error_output(format!("{} does not exist", path.unwrap_or("."))))?;
     if !real.starts_with(&root) {
         return Err(ToolOutput::error(super::workspace::escapes(
             path.unwrap_or("."),

@@ -223,13 +223,13 @@ impl Workspace {
             let mut parts = inside.components().map(Component::as_os_str);
             let is_reserved = parts
                 .next()
-                .is_some_and(|f| folders::reserved().any(|k| f == k));
+                .is_some_and(|f| folders::reserved_names().any(|k| f == k));
             let whole = self.root.join(&inside);
             let is_users = environment::user_folders()
                 .iter()
                 .any(|folder| whole.starts_with(folder));
             if is_reserved || is_users {
-                return Err(protected(path));
+                return Err(protected_path_error(path));
             }
             let name = inside
                 .file_name()
@@ -270,7 +270,7 @@ impl Workspace {
                 open => open.map_err(describe)?,
             };
             if self.is_protected(&open).map_err(describe)? {
-                return Err(protected(path));
+                return Err(protected_path_error(path));
             }
         }
         Ok(open)
@@ -281,7 +281,7 @@ impl Workspace {
     fn is_protected(&self, folder: &Dir) -> std::io::Result<bool> {
         let id = |stat: rustix::fs::Stat| (stat.st_dev, stat.st_ino);
         let root = id(rustix::fs::fstat(&self.dir)?);
-        let kept: Vec<_> = folders::reserved()
+        let kept: Vec<_> = folders::reserved_names()
             .filter_map(|name| self.dir.open_dir(name).ok())
             .filter_map(|dir| rustix::fs::fstat(&dir).ok().map(id))
             .chain(
@@ -315,7 +315,7 @@ impl Workspace {
     }
 }
 
-fn protected(path: &str) -> String {
+fn protected_path_error(path: &str) -> String {
     format!("Error: {path} belongs to crewdeck or git: file tools cannot write it")
 }
 

@@ -6,7 +6,7 @@ use serde::Deserialize;
 use super::workspace::Workspace;
 use super::{
     Access, Audience, Tool, ToolContext, ToolOutput, ToolResult, ToolUse, call_blocking, diff,
-    failed, redaction_guard, schema_of, shown,
+    error_output, format_field, redaction_guard, schema_of,
 };
 
 pub const TOOL: Tool = Tool {
@@ -16,7 +16,7 @@ pub const TOOL: Tool = Tool {
     access: Access::Write,
     audience: Audience::Everyone,
     used_for: ToolUse::Work,
-    show: |input| shown(input, "path"),
+    show: |input| format_field(input, "path"),
     run: |context, input| call_blocking(context, input, run),
 };
 
@@ -31,7 +31,7 @@ struct Input {
 
 fn run(context: &ToolContext, input: Input) -> ToolResult {
     let space = Workspace::open(&context.workdir).map_err(ToolOutput::error)?;
-    // A file whose text cannot be read, so that no diff can be shown, can still be replaced.
+    // A file whose text cannot be read, so that no diff can be format_field, can still be replaced.
     let there = space.text(&input.path).ok().flatten();
     space
         .check_approved(&input.path, context.approved_files())
@@ -39,7 +39,7 @@ fn run(context: &ToolContext, input: Input) -> ToolResult {
     let key = space.key(&input.path).map_err(ToolOutput::error)?;
     if let Some(there) = &there {
         let checked = context.snapshots.check(&key, &input.path, there);
-        checked.map_err(failed)?;
+        checked.map_err(error_output)?;
     }
     if there.as_ref() == Some(&input.content) {
         context.snapshots.record(key, input.content.as_bytes());
@@ -53,7 +53,7 @@ fn run(context: &ToolContext, input: Input) -> ToolResult {
     if let Some(why) =
         redaction_guard::overwrites_secret(&context.redactor, &before, &input.content)
     {
-        return Err(failed(why));
+        return Err(error_output(why));
     }
     let written = if is_known {
         space.replace(&input.path, &before, &input.content)
@@ -64,7 +64,7 @@ fn run(context: &ToolContext, input: Input) -> ToolResult {
     context.snapshots.record(key, input.content.as_bytes());
     let bytes = input.content.len();
     Ok(ToolOutput {
-        diff: diff::unified(&input.path, &before, &input.content),
+        diff: diff::format_diff(&input.path, &before, &input.content),
         ..ToolOutput::ok(format!("Wrote {bytes} bytes to {}", input.path))
     })
 }

@@ -116,7 +116,7 @@ mod tests {
     use super::*;
     use pretty_assertions::assert_eq;
 
-    fn watching() -> Notifier {
+    fn notifier_for_all() -> Notifier {
         Notifier::with_kinds(&NotifyKind::ALL)
     }
 
@@ -126,7 +126,7 @@ mod tests {
 
     #[test]
     fn focused_window_is_not_notified() {
-        let mut attention = watching();
+        let mut attention = notifier_for_all();
         attention.set_focus(WindowFocus::Focused);
         tell(&mut attention, "bob asks", 1.0);
         assert_eq!(attention.take_due(Timestamp(1.0)), None);
@@ -137,7 +137,7 @@ mod tests {
 
     #[test]
     fn recent_key_counts_as_presence_without_focus_reports() {
-        let mut attention = watching();
+        let mut attention = notifier_for_all();
         attention.record_key(Timestamp(100.0));
         tell(&mut attention, "bob asks", 114.0);
         assert_eq!(attention.take_due(Timestamp(114.0)), None);
@@ -150,7 +150,7 @@ mod tests {
 
     #[test]
     fn notifications_are_ten_seconds_apart_and_combined() {
-        let mut attention = watching();
+        let mut attention = notifier_for_all();
         tell(&mut attention, "first", 0.0);
         assert_eq!(attention.take_due(Timestamp(0.0)), Some("first".into()));
         for at in 1..=3 {
@@ -168,7 +168,7 @@ mod tests {
 
     #[test]
     fn key_press_drops_pending_notifications() {
-        let mut attention = watching();
+        let mut attention = notifier_for_all();
         tell(&mut attention, "first", 0.0);
         attention.take_due(Timestamp(0.0));
         tell(&mut attention, "second", 1.0);
@@ -178,7 +178,7 @@ mod tests {
 
     #[test]
     fn only_enabled_kinds_notify() {
-        let mut attention = watching();
+        let mut attention = notifier_for_all();
         attention.set_kinds(&[NotifyKind::Needs]);
         attention.push(NotifyKind::Done, "all done".into(), Timestamp(0.0));
         assert_eq!(attention.take_due(Timestamp(0.0)), None);

@@ -63,7 +63,7 @@ impl Crew {
 fn is_supported() -> bool {
     let report = probe(Some(&program()));
     let has_all = report.landlock.is_some() && report.view == Availability::Yes;
-    check_available((!has_all).then(|| report.missing().unwrap_or_default()))
+    check_available((!has_all).then(|| report.describe_missing().unwrap_or_default()))
 }
 
 fn expect_success(supervisor: &Arc<Supervisor>, dir: &Path, command: &str) -> JobReport {

@@ -12,6 +12,7 @@ use wiremock::{Mock, MockServer, Request, Respond, ResponseTemplate};
 
 use crate::common::project::{Project, RunResult};
 use crate::common::pty::Screen;
+use crate::common::wait::wait_until;
 
 const MODEL: &[&str] = &["--provider", "anthropic", "--model", "big-1"];
 
@@ -89,6 +90,11 @@ fn message_sent_before_the_first_token_comes_after_the_answer() {
     let program = Path::new(env!("CARGO_BIN_EXE_crewdeck"));
     let mut screen = Screen::start_program(program, project.path(), 100, 30, MODEL, &environment);
     screen.wait_for("│ ");
+    // The mock server answers one request at a time, so the list of models must not come after the call that waits.
+    wait_until("the request for the list of models", || {
+        let requests = runtime.block_on(server.received_requests()).unwrap();
+        requests.iter().any(|r| r.method.as_str() == "GET")
+    });
     screen.send_and_wait_for("first question\r", "› first question");
     requested.recv().unwrap();
     screen.send_and_wait_for("second question\r", "queued: second question");

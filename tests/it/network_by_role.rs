@@ -71,7 +71,7 @@ rules:
 #[test]
 fn each_role_has_the_network_that_its_setting_says() {
     let report = probe(Some(&supervised::program()));
-    if !supervised::check_available(report.missing()) {
+    if !supervised::check_available(report.describe_missing()) {
         return;
     }
     let is_connected = |output: &String| output.starts_with("connected");

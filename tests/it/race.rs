@@ -273,7 +273,7 @@ fn inbox_writers_without_a_lock_lose_no_message() {
     loop {
         let all_exited = children.iter_mut().all(|c| c.try_wait().unwrap().is_some());
         let reader = mailbox.reader(&bob, Duration::ZERO).unwrap();
-        let pending = reader.pending().unwrap();
+        let pending = reader.read_pending().unwrap();
         assert_eq!(pending.bad, 0);
         for message in &pending.messages {
             received

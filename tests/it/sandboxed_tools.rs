@@ -16,7 +16,7 @@ use crate::common::tool_fixture::ToolFixture;
 
 fn sandboxed_tools() -> Option<ToolFixture> {
     let report = probe(Some(&supervised::program()));
-    if !supervised::check_available(report.missing()) {
+    if !supervised::check_available(report.describe_missing()) {
         return None;
     }
     let mut fixture = ToolFixture::new();

@@ -33,7 +33,7 @@ fn result(id: &str, content: &str) -> Message {
 }
 
 /// Builds a conversation in which each of `tools` returned `bytes` of output.
-fn worked(tools: &[&str], bytes: usize) -> Vec<Message> {
+fn build_tool_conversation(tools: &[&str], bytes: usize) -> Vec<Message> {
     let mut all = vec![said("go")];
     for (at, tool) in tools.iter().enumerate() {
         let id = format!("c{at}");
@@ -54,7 +54,8 @@ fn contents(messages: &[Message]) -> Vec<String> {
 
 #[test]
 fn old_results_are_pruned_except_newest_and_read_file() {
-    let mut messages = worked(&["bash", "read_file", "grep", "bash", "bash", "bash"], 200);
+    let mut messages =
+        build_tool_conversation(&["bash", "read_file", "grep", "bash", "bash", "bash"], 200);
     messages.insert(3, call("short", "bash"));
     messages.insert(4, result("short", "a short one"));
     let small = Prune::of(&messages);
@@ -86,8 +87,8 @@ fn plan_depends_on_length_and_prunable_results() {
         compact_at: 80,
     };
     assert_eq!((budget.limit(), budget.prune_min()), (800, 250));
-    let rich = worked(&["bash"; 8], 400);
-    let poor = worked(&["read_file"; 8], 400);
+    let rich = build_tool_conversation(&["bash"; 8], 400);
+    let poor = build_tool_conversation(&["read_file"; 8], 400);
     let is_small = |plan: &CompactionPlan| matches!(plan, CompactionPlan::Prune(_));
     for (messages, context, small, whole) in [
         (&rich, 799, false, false),
@@ -105,7 +106,7 @@ fn plan_depends_on_length_and_prunable_results() {
 
 #[test]
 fn summary_prompt_follows_conversation_or_digest() {
-    let messages = worked(&["bash"], 300);
+    let messages = build_tool_conversation(&["bash"], 300);
     let behind = question(&messages, SummaryForm::Appended, Some(" the parser "), 1000);
     assert_eq!(behind.system, None);
     assert_eq!(behind.messages.len(), messages.len());
@@ -120,7 +121,7 @@ fn summary_prompt_follows_conversation_or_digest() {
     assert_eq!(validate(&behind.messages), Ok(()));
 
     let digest = question(
-        &worked(&["bash"; 50], 3000),
+        &build_tool_conversation(&["bash"; 50], 3000),
         SummaryForm::Digest,
         None,
         20_000,

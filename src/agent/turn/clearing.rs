@@ -30,7 +30,7 @@ impl Turn {
         self.has_open_todos = false;
         self.since_todo = 0;
         self.progress = LoopDetector::default();
-        self.length.cleared();
+        self.length.reset_counts();
         let is_unanswered =
             |block: &Block| matches!(block, Block::Text { text } if text == UNANSWERED);
         self.pending_texts.retain(|block| !is_unanswered(block));

@@ -85,14 +85,14 @@ impl Length {
         LengthLimit { window, ..self.set }
     }
 
-    pub(super) fn counted(&mut self, usage: Usage) {
+    pub(super) fn record_usage(&mut self, usage: Usage) {
         self.counted = (usage.total() > 0).then(|| usage.total());
         self.since = 0;
         self.is_fresh = false;
     }
 
     /// Resets the counts, because the conversation is now empty.
-    pub(super) fn cleared(&mut self) {
+    pub(super) fn reset_counts(&mut self) {
         self.counted = None;
         self.since = 0;
         self.is_fresh = false;
@@ -123,7 +123,7 @@ impl Length {
     /// `before` may be the server's count. It can be higher than an estimate, for example with images, or lower, if the
     /// server does not count system prompt and tools. So `before` cannot be compared with an estimate of `new`.
     /// Instead, it is scaled by the ratio of the estimates of `new` and `old`.
-    fn shortened(&self, before: u64, old: &[Message], new: &[Message]) -> Option<u64> {
+    fn estimate_replacement(&self, before: u64, old: &[Message], new: &[Message]) -> Option<u64> {
         let [old, new] = [old, new].map(chat::estimate_tokens);
         let old = old.max(before.saturating_sub(self.prefix_tokens));
         if new >= old {
@@ -251,7 +251,7 @@ impl Turn {
     }
 
     /// Processes the model's summary. If it is empty, requests another one with [`SummaryForm::Digest`].
-    pub(super) fn summarised(&mut self, reply: &Reply) -> Vec<TurnEffect> {
+    pub(super) fn on_summary(&mut self, reply: &Reply) -> Vec<TurnEffect> {
         let TurnPhase::Summarising(summary) = &self.phase else {
             return vec![];
         };
@@ -280,7 +280,7 @@ impl Turn {
     }
 
     /// Replaces the conversation with the summary and the state in `keep`. Called once the conversation is archived.
-    pub(super) fn archived(&mut self, keep: &KeptState) -> Vec<TurnEffect> {
+    pub(super) fn on_archived(&mut self, keep: &KeptState) -> Vec<TurnEffect> {
         let TurnPhase::Archiving { summary, after } = &self.phase else {
             return vec![];
         };
@@ -293,11 +293,14 @@ impl Turn {
         let messages = vec![first];
         self.length.is_fresh = true;
         let stuck = match after {
-            AfterSummary::Call => self.progress.compacted(keep.work),
-            AfterSummary::CallRequestedByUser => self.progress.compacted(None),
+            AfterSummary::Call => self.progress.note_compaction(keep.work),
+            AfterSummary::CallRequestedByUser => self.progress.note_compaction(None),
             AfterSummary::EndTurn => None,
         };
-        let mut effects = match self.length.shortened(before, &self.messages, &messages) {
+        let mut effects = match self
+            .length
+            .estimate_replacement(before, &self.messages, &messages)
+        {
             None => vec![TurnEffect::Notice(NoticeLevel::Info, NO_GAIN.into())],
             Some(tokens) => {
                 self.messages = Arc::new(messages);

@@ -23,7 +23,7 @@ impl Turn {
         })
     }
 
-    pub(super) fn failed(&mut self, error: &ModelError, jitter: f64) -> Vec<TurnEffect> {
+    pub(super) fn on_model_failed(&mut self, error: &ModelError, jitter: f64) -> Vec<TurnEffect> {
         let again = match &self.phase {
             TurnPhase::Calling if error.kind == ErrorKind::ContextTooLong => {
                 return self.overflow();
@@ -54,7 +54,7 @@ impl Turn {
             None => {
                 let tries = self.tries.count();
                 let error_text = if tries > 1 {
-                    let waited = self.tries.waited().as_secs();
+                    let waited = self.tries.total_wait().as_secs();
                     format!(
                         "{what}{} (given up after {tries} tries in {waited} s)",
                         error.message
@@ -72,7 +72,7 @@ impl Turn {
 
     /// Ends a turn because a budget or a hook prevents its next model call. Text that arrived during the turn is added
     /// to the conversation.
-    pub(super) fn stopped(&mut self, why: String) -> Vec<TurnEffect> {
+    pub(super) fn on_stop(&mut self, why: String) -> Vec<TurnEffect> {
         match self.phase {
             TurnPhase::Calling | TurnPhase::Summarising(_) => {
                 let mut effects = self.flush_user();

@@ -32,7 +32,7 @@ pub(super) fn reply(blocks: Vec<Block>, stop: StopReason, tokens: u64) -> TurnIn
     })
 }
 
-fn failed(fault: ErrorKind) -> TurnInput {
+fn model_failure(fault: ErrorKind) -> TurnInput {
     TurnInput::ModelFailed {
         error: ModelError::new(fault, "it failed", ""),
         jitter: 0.5,
@@ -122,7 +122,7 @@ fn summary_is_not_summarised_again() {
         "the server has the last word"
     );
     // The summary does not fit either, so the turn ends.
-    let effects = turn.step(failed(ErrorKind::ContextTooLong));
+    let effects = turn.step(model_failure(ErrorKind::ContextTooLong));
     assert!(
         matches!(
             effects.last(),
@@ -165,7 +165,7 @@ fn too_small_window_warns_once_and_skips_summaries() {
         "{effects:?}"
     );
     // If the server refuses, a summary is the last resort; it contains the user message.
-    asks(&turn.step(failed(ErrorKind::ContextTooLong)));
+    asks(&turn.step(model_failure(ErrorKind::ContextTooLong)));
     turn.step(reply(vec![Block::text("s")], StopReason::EndTurn, 100));
     turn.step(keep());
     assert!(turn.messages()[0].text().contains("never say ZEBRA"));
@@ -176,7 +176,7 @@ fn too_long_first_message_suggests_a_larger_window() {
     let mut turn = Turn::new(TurnLimits::default());
     turn.step(TurnInput::Say(vec![Block::text("go")]));
     turn.step(TurnInput::Mail(vec![]));
-    let effects = turn.step(failed(ErrorKind::ContextTooLong));
+    let effects = turn.step(model_failure(ErrorKind::ContextTooLong));
     let Some(TurnEffect::End(TurnEnd::Failed { hint, .. })) = effects.last() else {
         panic!("{effects:?}")
     };
@@ -215,7 +215,7 @@ fn loop_ends_despite_compaction_in_each_round() {
 #[test]
 fn context_overflow_summarises_a_digest_and_continues() {
     let (mut turn, _) = grown(300, "fine");
-    let effects = turn.step(failed(ErrorKind::ContextTooLong));
+    let effects = turn.step(model_failure(ErrorKind::ContextTooLong));
     assert!(asks(&effects).system.is_some());
     turn.step(reply(
         vec![Block::text("half done")],
@@ -250,7 +250,7 @@ fn answer_cut_off_by_the_window_is_continued() {
 fn failed_summary_is_retried_and_changes_nothing() {
     let (mut turn, _) = grown(900, "fine");
     let before = turn.messages();
-    let effects = turn.step(failed(ErrorKind::Server));
+    let effects = turn.step(model_failure(ErrorKind::Server));
     assert!(
         matches!(effects.last(), Some(TurnEffect::Wait { attempt: 1, .. })),
         "{effects:?}"
@@ -258,9 +258,9 @@ fn failed_summary_is_retried_and_changes_nothing() {
     let effects = turn.step(TurnInput::RetryDue);
     assert_eq!(asks(&effects).system, None);
     // The conversation is too long, so a digest is sent.
-    let effects = turn.step(failed(ErrorKind::ContextTooLong));
+    let effects = turn.step(model_failure(ErrorKind::ContextTooLong));
     assert!(asks(&effects).system.is_some());
-    let effects = turn.step(failed(ErrorKind::Auth));
+    let effects = turn.step(model_failure(ErrorKind::Auth));
     let Some(TurnEffect::End(TurnEnd::Failed { error, .. })) = effects.last() else {
         panic!("{effects:?}")
     };

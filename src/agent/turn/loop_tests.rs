@@ -1,12 +1,12 @@
 //! Step tables of a turn that repeats itself or continues for too long.
 
-use super::tests::{asks, calling, done, reads, text, tool};
+use super::tests::{asks, calling_turn, done, reads, text, tool};
 use super::*;
 use crate::domain::chat;
 
 #[test]
 fn the_third_repetition_reminds_the_model_before_the_turn_ends() {
-    let mut turn = calling(reads());
+    let mut turn = calling_turn(reads());
     let reminders: Vec<bool> = (1..progress::LOOP_MAX)
         .map(|_| {
             turn.step(asks(&[tool("a", "bash")]));
@@ -22,7 +22,7 @@ fn the_third_repetition_reminds_the_model_before_the_turn_ends() {
 
 #[test]
 fn repeated_calls_end_the_turn() {
-    let mut turn = calling(reads());
+    let mut turn = calling_turn(reads());
     for round in 1.. {
         turn.step(asks(&[tool("a", "bash")]));
         let effects = turn.step(done("a"));
@@ -47,7 +47,7 @@ fn repeated_calls_end_the_turn() {
 
 #[test]
 fn turn_has_a_limit_of_rounds() {
-    let mut turn = calling(TurnLimits {
+    let mut turn = calling_turn(TurnLimits {
         rounds: Some(2),
         ..reads()
     });

@@ -44,7 +44,7 @@ pub const REMINDER: &str = "<reminder>Update your todos.</reminder>";
 const UNANSWERED: &str = "<crew>The user stopped your answer to the text above before it began. Answer only the text below.</crew>";
 
 /// Returns the reminder for a model that repeats the same tool calls and gets the same results.
-fn repeated(times: usize) -> String {
+fn repeat_reminder(times: usize) -> String {
     format!(
         "<reminder>You made the same tool calls {times} times and got the same results. Making them again will change \
          nothing. If the work is done, answer now without tools. If not, try something else.</reminder>"
@@ -163,17 +163,17 @@ impl Turn {
                 self.pending_texts.extend(blocks);
                 vec![]
             }
-            TurnInput::Mail(blocks) => self.gathered(blocks),
+            TurnInput::Mail(blocks) => self.on_mail(blocks),
             TurnInput::Replied(reply) => match self.phase {
-                TurnPhase::Summarising(_) => self.summarised(&reply),
+                TurnPhase::Summarising(_) => self.on_summary(&reply),
                 TurnPhase::Calling
                 | TurnPhase::Idle
                 | TurnPhase::Gathering
                 | TurnPhase::Waiting(_)
                 | TurnPhase::Archiving { .. }
-                | TurnPhase::Running(_) => self.replied(reply),
+                | TurnPhase::Running(_) => self.on_reply(reply),
             },
-            TurnInput::ModelFailed { error, jitter } => self.failed(&error, jitter),
+            TurnInput::ModelFailed { error, jitter } => self.on_model_failed(&error, jitter),
             TurnInput::RetryDue => self.retry(),
             TurnInput::ToolDone {
                 call,
@@ -199,9 +199,9 @@ impl Turn {
                 self.request_compaction(focus, AfterSummary::Call)
             }
             TurnInput::CompactionRefused { why } => self.compaction_refused(&why),
-            TurnInput::Archived(keep) => self.archived(&keep),
+            TurnInput::Archived(keep) => self.on_archived(&keep),
             TurnInput::ArchiveFailed { why } => self.archive_failed(&why),
-            TurnInput::Stop { why } => self.stopped(why),
+            TurnInput::Stop { why } => self.on_stop(why),
             TurnInput::Interrupt { partial } => self.interrupt(partial),
         }
     }
@@ -223,7 +223,7 @@ impl Turn {
     }
 
     /// Adds the inbox messages to the next user message, and calls the model.
-    fn gathered(&mut self, mail: Vec<Block>) -> Vec<TurnEffect> {
+    fn on_mail(&mut self, mail: Vec<Block>) -> Vec<TurnEffect> {
         if !matches!(self.phase, TurnPhase::Gathering) {
             // Messages that were taken from the inbox must not be lost, even if the turn was interrupted meanwhile.
             self.pending_texts.extend(mail);
@@ -258,14 +258,14 @@ impl Turn {
         vec![TurnEffect::Call]
     }
 
-    fn replied(&mut self, reply: Reply) -> Vec<TurnEffect> {
+    fn on_reply(&mut self, reply: Reply) -> Vec<TurnEffect> {
         if !matches!(self.phase, TurnPhase::Calling) {
             return vec![];
         }
         self.tries = FailedTries::default();
         self.rounds += 1;
         if reply.stop != StopReason::ContextExceeded {
-            self.length.counted(reply.usage);
+            self.length.record_usage(reply.usage);
         }
         self.since_todo = self.since_todo.saturating_add(1);
         let message = Message::assistant(calls::tidy(reply.blocks));
@@ -346,7 +346,9 @@ impl Turn {
         }
         match self.progress.round(mark) {
             Round::Progress => {}
-            Round::Repeated { times } => self.pending_texts.push(Block::text(repeated(times))),
+            Round::Repeated { times } => {
+                self.pending_texts.push(Block::text(repeat_reminder(times)))
+            }
             Round::Loop => {
                 let mut effects = self.flush_user();
                 effects.extend(self.end_stuck(format!(

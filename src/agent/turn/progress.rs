@@ -72,7 +72,7 @@ impl LoopDetector {
 
     /// Records a compaction in the middle of the turn. `work` is the fingerprint of files, board and messages. If
     /// nothing has changed since the previous compaction, returns the reason to end the turn.
-    pub(super) fn compacted(&mut self, work: Option<u64>) -> Option<String> {
+    pub(super) fn note_compaction(&mut self, work: Option<u64>) -> Option<String> {
         let is_stuck = work.is_some() && work == self.work && !self.has_news;
         self.work = work;
         self.has_news = false;

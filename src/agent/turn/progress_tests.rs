@@ -80,7 +80,7 @@ fn cycle(turn: &mut Turn, nth: usize, work: Option<u64>) -> Vec<TurnEffect> {
     summary(turn, work)
 }
 
-fn stopped(effects: &[TurnEffect]) -> &str {
+fn stop_reason(effects: &[TurnEffect]) -> &str {
     match effects.last() {
         Some(TurnEffect::End(TurnEnd::Stopped { why })) => why,
         _ => panic!("{effects:?}"),
@@ -93,7 +93,7 @@ fn two_compactions_without_progress_end_the_turn() {
     assert_eq!(cycle(&mut turn, 1, Some(7)).last(), Some(&TurnEffect::Call));
     let effects = cycle(&mut turn, 2, Some(7));
     assert!(
-        stopped(&effects).contains("no progress between two compactions"),
+        stop_reason(&effects).contains("no progress between two compactions"),
         "{effects:?}"
     );
     let is_reported = effects.iter().any(
@@ -138,7 +138,7 @@ fn message_between_compactions_continues_the_turn() {
     round(&mut turn, "three", 100);
     turn.step(TurnInput::Mail(vec![Block::text("<inbox>news</inbox>")]));
     assert_eq!(cycle(&mut turn, 3, Some(7)).last(), Some(&TurnEffect::Call));
-    stopped(&cycle(&mut turn, 4, Some(7)));
+    stop_reason(&cycle(&mut turn, 4, Some(7)));
 }
 
 #[test]
@@ -156,7 +156,7 @@ fn user_requested_compaction_is_not_counted() {
     turn.step(TurnInput::OwnCompaction { focus });
     round(&mut turn, "y", 100);
     turn.step(TurnInput::Mail(vec![]));
-    stopped(&summary(&mut turn, Some(7)));
+    stop_reason(&summary(&mut turn, Some(7)));
 }
 
 #[test]
@@ -177,7 +177,7 @@ fn calls_from_before_a_compaction_count_as_repeated() {
         turn.step(TurnInput::Mail(vec![]));
         summary(&mut turn, Some(nth));
     }
-    assert!(stopped(&effects).contains("5 times"), "{effects:?}");
+    assert!(stop_reason(&effects).contains("5 times"), "{effects:?}");
 }
 
 #[test]
@@ -196,5 +196,5 @@ fn reading_new_files_between_compactions_is_progress() {
         );
     }
     // Reading a file again is no progress.
-    assert!(stopped(&read(&mut turn, "a")).contains("nothing new was read"));
+    assert!(stop_reason(&read(&mut turn, "a")).contains("nothing new was read"));
 }

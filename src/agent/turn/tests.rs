@@ -58,7 +58,7 @@ pub(super) fn error(fault: ErrorKind) -> TurnInput {
 }
 
 /// Returns a turn that has just called the model for the first time.
-pub(super) fn calling(limits: TurnLimits) -> Turn {
+pub(super) fn calling_turn(limits: TurnLimits) -> Turn {
     let mut turn = Turn::new(limits);
     assert_eq!(
         turn.step(TurnInput::Say(vec![text("hi")])),
@@ -77,7 +77,7 @@ pub(super) fn calling(limits: TurnLimits) -> Turn {
 
 #[test]
 fn answer_without_calls_ends_the_turn() {
-    let mut turn = calling(reads());
+    let mut turn = calling_turn(reads());
     let effects = turn.step(reply(vec![text("hello")], StopReason::EndTurn));
     assert_eq!(
         effects,
@@ -105,7 +105,7 @@ fn wake_without_messages_makes_no_call() {
 
 #[test]
 fn reading_calls_run_in_parallel_others_one_by_one() {
-    let mut turn = calling(reads());
+    let mut turn = calling_turn(reads());
     let (a, b, c) = (tool("a", "read_file"), tool("b", "grep"), tool("c", "bash"));
     let effects = turn.step(asks(&[a.clone(), b.clone(), c.clone()]));
     assert_eq!(effects.last(), Some(&TurnEffect::Run(vec![a, b])));
@@ -131,7 +131,7 @@ fn reading_calls_run_in_parallel_others_one_by_one() {
 
 #[test]
 fn malformed_input_gets_an_error_and_never_runs() {
-    let mut turn = calling(reads());
+    let mut turn = calling_turn(reads());
     let broken = ToolCall {
         broken: Some("{\"a\": ".into()),
         ..tool("a", "bash")
@@ -155,7 +155,7 @@ fn malformed_input_gets_an_error_and_never_runs() {
 
 #[test]
 fn repeated_or_missing_call_ids_are_made_unique() {
-    let mut turn = calling(reads());
+    let mut turn = calling_turn(reads());
     let effects = turn.step(asks(&[
         tool("", "grep"),
         tool("", "grep"),
@@ -170,7 +170,7 @@ fn repeated_or_missing_call_ids_are_made_unique() {
 
 #[test]
 fn interrupt_closes_every_open_call() {
-    let mut turn = calling(reads());
+    let mut turn = calling_turn(reads());
     turn.step(asks(&[tool("a", "bash"), tool("b", "bash")]));
     turn.step(done("a"));
     let effects = turn.step(TurnInput::Interrupt {
@@ -195,7 +195,7 @@ fn interrupt_closes_every_open_call() {
 
 #[test]
 fn interrupted_answer_keeps_its_partial_text() {
-    let mut turn = calling(reads());
+    let mut turn = calling_turn(reads());
     let effects = turn.step(TurnInput::Interrupt {
         partial: "half an ans".into(),
     });
@@ -211,7 +211,7 @@ fn interrupted_answer_keeps_its_partial_text() {
 
 #[test]
 fn cleared_conversation_is_empty_but_keeps_waiting_texts() {
-    let mut turn = calling(reads());
+    let mut turn = calling_turn(reads());
     turn.step(TurnInput::Say(vec![text("meanwhile")]));
     assert_eq!(turn.step(TurnInput::Clear), vec![], "an interrupt follows");
     let partial = String::new();
@@ -242,7 +242,7 @@ fn cleared_conversation_is_empty_but_keeps_waiting_texts() {
 
 #[test]
 fn message_after_early_interrupt_is_separated() {
-    let mut turn = calling(reads());
+    let mut turn = calling_turn(reads());
     let partial = String::new();
     let effects = turn.step(TurnInput::Interrupt { partial });
     assert_eq!(effects, vec![TurnEffect::End(TurnEnd::Interrupted)]);
@@ -262,7 +262,7 @@ fn message_after_early_interrupt_is_separated() {
 
 #[test]
 fn denied_call_ends_the_turn_and_accepts_new_messages() {
-    let mut turn = calling(reads());
+    let mut turn = calling_turn(reads());
     turn.step(TurnInput::Say(vec![text("also")]));
     let why = "too much";
     let effects = turn.step(TurnInput::Stop { why: why.into() });
@@ -281,7 +281,7 @@ fn denied_call_ends_the_turn_and_accepts_new_messages() {
 
 #[test]
 fn failure_is_retried_then_ends_the_turn_with_a_hint() {
-    let mut turn = calling(reads());
+    let mut turn = calling_turn(reads());
     let mut tries = 0;
     let end = loop {
         let effects = turn.step(error(ErrorKind::RateLimited));
@@ -312,7 +312,7 @@ fn failure_is_retried_then_ends_the_turn_with_a_hint() {
 
 #[test]
 fn authentication_failure_is_not_retried() {
-    let mut turn = calling(reads());
+    let mut turn = calling_turn(reads());
     let effects = turn.step(error(ErrorKind::Auth));
     assert_eq!(
         effects,
@@ -325,7 +325,7 @@ fn authentication_failure_is_not_retried() {
 
 #[test]
 fn empty_answer_is_retried_twice() {
-    let mut turn = calling(reads());
+    let mut turn = calling_turn(reads());
     for blocks in [vec![text(" \n")], vec![]] {
         assert_eq!(
             turn.step(reply(blocks, StopReason::EndTurn)),
@@ -349,7 +349,7 @@ fn empty_answer_is_retried_twice() {
 
 #[test]
 fn answer_at_its_length_limit_is_continued_once() {
-    let mut turn = calling(reads());
+    let mut turn = calling_turn(reads());
     let effects = turn.step(reply(vec![text("part one")], StopReason::MaxTokens));
     assert_eq!(effects.last(), Some(&TurnEffect::CheckMail));
     turn.step(TurnInput::Mail(vec![]));
@@ -365,7 +365,7 @@ fn answer_at_its_length_limit_is_continued_once() {
 
 #[test]
 fn other_stop_reasons_end_the_turn() {
-    let mut turn = calling(reads());
+    let mut turn = calling_turn(reads());
     let effects = turn.step(reply(vec![text("thinking…")], StopReason::PauseTurn));
     assert_eq!(
         effects.last(),
@@ -382,7 +382,7 @@ fn other_stop_reasons_end_the_turn() {
         2,
         "both parts are one message: sides alternate"
     );
-    let mut turn = calling(reads());
+    let mut turn = calling_turn(reads());
     let effects = turn.step(reply(vec![], StopReason::ContextExceeded));
     assert!(matches!(
         effects.last(),
@@ -392,7 +392,7 @@ fn other_stop_reasons_end_the_turn() {
 
 #[test]
 fn text_received_meanwhile_is_added_before_the_next_call() {
-    let mut turn = calling(reads());
+    let mut turn = calling_turn(reads());
     turn.step(asks(&[tool("a", "bash")]));
     assert_eq!(turn.step(TurnInput::Say(vec![text("also this")])), vec![]);
     turn.step(done("a"));
@@ -409,7 +409,7 @@ fn text_received_meanwhile_is_added_before_the_next_call() {
 
 #[test]
 fn reminder_follows_three_rounds_with_open_todos() {
-    let mut turn = calling(reads());
+    let mut turn = calling_turn(reads());
     turn.step(TurnInput::TodoSet(true));
     let mut words = Vec::new();
     for round in 0..4 {

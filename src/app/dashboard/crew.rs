@@ -263,7 +263,7 @@ impl Dashboard {
         // Other viewers read this notice too, so it names both processes.
         let text = format!(
             "The crew's process{} has ended: process {} takes over.",
-            freed.before.shown(),
+            freed.before.format_process(),
             std::process::id()
         );
         self.publish(NoticeLevel::Info, &text);

@@ -37,8 +37,8 @@ impl FrameSchedule {
     }
 
     /// Records that a frame was drawn: the screen is up to date, and the limiter counts the frame.
-    pub fn drawn(&mut self) {
+    pub fn record_frame(&mut self) {
         self.stale = None;
-        self.limiter.drawn(self.opened.elapsed());
+        self.limiter.count_frame(self.opened.elapsed());
     }
 }

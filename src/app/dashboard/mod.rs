@@ -296,7 +296,7 @@ impl Dashboard {
             self.screen.set_title(&title)?;
             self.title = title;
         }
-        self.frames.drawn();
+        self.frames.record_frame();
         Ok(())
     }
 
@@ -432,7 +432,7 @@ impl Dashboard {
         };
         if is_rejected {
             let why = "The crew could not accept the command: try again in a moment.";
-            self.event_sender.offer(EventKind::rejected(id, why));
+            self.event_sender.offer(EventKind::rejection(id, why));
         }
     }
 

@@ -190,12 +190,13 @@ impl Dashboard {
             self.publish(NoticeLevel::Warn, &text);
         }
         let request = ApprovalRequest::all(&blueprint.root, &blueprint.project, extensions);
-        let Some(request) = request.and_then(ApprovalRequest::waiting) else {
+        let Some(request) = request.and_then(ApprovalRequest::retain_undecided) else {
             return;
         };
         let is_skipped = self.kept.skipped.as_deref() == Some(&*request.digests().concat());
         // A viewer starts no server and no hook, so it does not need their approval.
-        let is_viewer = || request.settings.is_none() && lock::running(&blueprint.root).is_some();
+        let is_viewer =
+            || request.settings.is_none() && lock::find_holder(&blueprint.root).is_some();
         if is_skipped || is_viewer() {
             if let Some(notice) = extensions.waiting_notice() {
                 self.publish(NoticeLevel::Warn, &sentence(&notice));
@@ -332,7 +333,7 @@ impl Dashboard {
             let made = spawn_blocking(move || git_setup::make(&root, stop)).await;
             made.map_or(StartupCheckResult::Nothing, StartupCheckResult::FirstCommit)
         });
-        self.show_first(onboarding::making());
+        self.show_first(onboarding::first_commit_page());
     }
 
     /// Handles the result of creating the first commit. If nothing has happened in this session yet, returns the exit

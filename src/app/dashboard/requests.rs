@@ -114,7 +114,7 @@ impl Dashboard {
             ScreenAnswer::Sessions(all) => self.state.show_sessions(all),
             ScreenAnswer::Checked(results) => self.state.show_findings(results),
             ScreenAnswer::Exported(Ok(path)) => {
-                self.state.say(export::written(&path));
+                self.state.say(export::success_message(&path));
             }
             ScreenAnswer::Exported(Err(why)) => {
                 self.state.warn(export::not_written(&why));

@@ -29,11 +29,11 @@ pub async fn facts(global: &GlobalOptions, settings: Result<Settings>) -> ModelF
     };
     match offer(global, &settings).await {
         Ok(facts) => facts,
-        Err(error) => missing(&error),
+        Err(error) => missing_model(&error),
     }
 }
 
-fn missing(error: &anyhow::Error) -> ModelFacts {
+fn missing_model(error: &anyhow::Error) -> ModelFacts {
     match error.downcast_ref::<ModelUnavailable>() {
         Some(no) => ModelFacts::Missing {
             reason: no.reason.clone(),
@@ -97,12 +97,12 @@ async fn offer(global: &GlobalOptions, settings: &Settings) -> Result<ModelFacts
 async fn ask(config: &ModelServerConfig) -> ModelListing {
     let model = match config.connect() {
         Ok(model) => model,
-        Err(error) => return failed(&error),
+        Err(error) => return failed_listing(&error),
     };
     match tokio::time::timeout(WITHIN, model.list()).await {
         Ok(Ok(models)) => ModelListing::Models(models),
         Ok(Err(error)) if error.kind.means_no_list() => ModelListing::NoList,
-        Ok(Err(error)) => failed(&error),
+        Ok(Err(error)) => failed_listing(&error),
         Err(_) => ModelListing::Failed {
             why: format!("no answer within {} s", WITHIN.as_secs()),
             remedy: "check that the server runs and that this machine can reach it".into(),
@@ -110,7 +110,7 @@ async fn ask(config: &ModelServerConfig) -> ModelListing {
     }
 }
 
-fn failed(error: &ModelError) -> ModelListing {
+fn failed_listing(error: &ModelError) -> ModelListing {
     ModelListing::Failed {
         why: error.message.clone(),
         remedy: match error.hint.as_str() {

@@ -89,7 +89,7 @@ mod tests {
         })
     }
 
-    fn found(search: &mut FileSearch, query: &str) -> Vec<String> {
+    fn find_paths(search: &mut FileSearch, query: &str) -> Vec<String> {
         let found = search.find(query, &mut || false).unwrap();
         found.files.into_iter().map(|file| file.path).collect()
     }
@@ -103,15 +103,15 @@ mod tests {
             "src/domain/mail.rs",
             "docs/maintenance.rs.md",
         ]);
-        assert_eq!(found(&mut search, "")[..2], ["README.md", "src/"]);
-        assert_eq!(found(&mut search, "main.rs")[0], "src/main.rs");
+        assert_eq!(find_paths(&mut search, "")[..2], ["README.md", "src/"]);
+        assert_eq!(find_paths(&mut search, "main.rs")[0], "src/main.rs");
         assert_eq!(
-            found(&mut search, "src/"),
+            find_paths(&mut search, "src/"),
             ["src/main.rs", "src/domain/mail.rs"]
         );
-        assert_eq!(found(&mut search, "zzz"), [] as [String; 0]);
+        assert_eq!(find_paths(&mut search, "zzz"), [] as [String; 0]);
         // A query that is not longer is searched in the whole list again.
-        assert_eq!(found(&mut search, "rdm")[0], "README.md");
+        assert_eq!(find_paths(&mut search, "rdm")[0], "README.md");
     }
 
     #[test]

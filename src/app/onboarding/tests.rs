@@ -6,15 +6,15 @@ use super::*;
 use crate::app::model_setup::no_model;
 use crate::model::{ErrorKind, ModelError};
 use crate::ui::UiState;
-use crate::ui::fixture::{blank, cells, picture, press, started};
+use crate::ui::fixture::{blank, cells, picture, press, started_screen};
 use crate::ui::theme::Theme;
 
-fn refused(fault: ErrorKind, message: &str, hint: &str) -> ModelUnavailable {
-    ModelUnavailable::refused(&ModelError::new(fault, message, hint))
+fn server_refusal(fault: ErrorKind, message: &str, hint: &str) -> ModelUnavailable {
+    ModelUnavailable::from_refusal(&ModelError::new(fault, message, hint))
 }
 
 fn wrong_key() -> ModelUnavailable {
-    refused(
+    server_refusal(
         ErrorKind::Auth,
         "the API key was refused (401): invalid x-api-key [authentication_error]",
         "Check ANTHROPIC_API_KEY: export the right key, then start crewdeck again.",
@@ -22,7 +22,7 @@ fn wrong_key() -> ModelUnavailable {
 }
 
 fn unreachable() -> ModelUnavailable {
-    refused(
+    server_refusal(
         ErrorKind::Unreachable,
         "nothing answers at http://127.0.0.1:9000 (Connection refused)",
         "Is the server running? --base-url names another address.",
@@ -153,14 +153,14 @@ fn pages() -> Vec<(&'static str, OnboardingPage)> {
             "no_commit",
             ground(GitStatus::NoCommits(FirstCommit::Files(0))),
         ),
-        ("making", making()),
+        ("making", first_commit_page()),
     ]
 }
 
-fn shown(page: OnboardingPage, width: u16, height: u16) -> UiState {
+fn show_page(page: OnboardingPage, width: u16, height: u16) -> UiState {
     let mut state = match page.severity {
         PageSeverity::Missing => blank(width, height),
-        PageSeverity::Trouble | PageSeverity::Advice => started(width, height),
+        PageSeverity::Trouble | PageSeverity::Advice => started_screen(width, height),
     };
     state.show_onboarding(page);
     state
@@ -170,7 +170,7 @@ fn shown(page: OnboardingPage, width: u16, height: u16) -> UiState {
 fn each_page_at_three_sizes() {
     for (name, page) in pages() {
         for (width, height) in [(160, 45), (100, 30), (70, 20)] {
-            let state = shown(page.clone(), width, height);
+            let state = show_page(page.clone(), width, height);
             insta::assert_snapshot!(format!("{name}_{width}x{height}"), picture(&state));
             let cells = cells(&state, &Theme::default());
             let styles = format!("{name}_{width}x{height}_style");
@@ -182,7 +182,7 @@ fn each_page_at_three_sizes() {
 #[test]
 fn smallest_screen_keeps_the_heading_and_the_offers() {
     for (name, page) in pages() {
-        let mut state = shown(page, 60, 16);
+        let mut state = show_page(page, 60, 16);
         press(&mut state, "esc");
         let picture = picture(&state);
         let page = state.onboarding_page().unwrap();

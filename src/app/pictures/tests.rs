@@ -11,7 +11,7 @@ fn size(columns: u16, rows: u16) -> PictureSize {
 }
 
 /// Stores an image of `width` × `height` pixels whose left half is red and whose right half is blue.
-fn stored(root: &Path, width: u32, height: u32) -> String {
+fn store_image(root: &Path, width: u32, height: u32) -> String {
     let image = RgbaImage::from_fn(width, height, |x, _| {
         let is_left = x < width / 2;
         Rgba(if is_left {
@@ -37,7 +37,7 @@ fn key(file: &str, size: PictureSize) -> PictureKey {
 fn images_are_scaled_to_their_cells_and_not_enlarged() {
     let dir = tempfile::tempdir().unwrap();
     let store = AttachmentStore::open(dir.path());
-    let large = stored(dir.path(), 800, 300);
+    let large = store_image(dir.path(), 800, 300);
     let load = |file: &str, size, drawing| load(&store, &key(file, size), drawing).ok();
     let Some(Thumbnail::Pixels(grid)) = load(&large, size(48, 9), ImageDrawing::HalfBlocks) else {
         panic!("no pixels");
@@ -56,7 +56,7 @@ fn images_are_scaled_to_their_cells_and_not_enlarged() {
         sides(load(&large, size(40, 8), ImageDrawing::Kitty)),
         (640, 240)
     );
-    let small = stored(dir.path(), 20, 10);
+    let small = store_image(dir.path(), 20, 10);
     assert_eq!(
         sides(load(&small, size(3, 1), ImageDrawing::Kitty)),
         (20, 10)

@@ -47,7 +47,7 @@ impl ApprovalRequest {
     }
 
     /// Reduces the request to what the user has not decided about yet; `None` if there is nothing left.
-    pub fn waiting(self) -> Option<ApprovalRequest> {
+    pub fn retain_undecided(self) -> Option<ApprovalRequest> {
         ApprovalRequest {
             root: self.root,
             settings: self.settings.filter(|(_, decision)| decision.is_none()),

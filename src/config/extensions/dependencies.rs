@@ -53,7 +53,11 @@ pub struct Dependencies {
 }
 
 /// Returns what a command names below `root`, which it starts in `dir`.
-pub fn named(root: &Path, dir: &Path, command: &CommandWords) -> Result<NamedPaths, String> {
+pub fn find_named_paths(
+    root: &Path,
+    dir: &Path,
+    command: &CommandWords,
+) -> Result<NamedPaths, String> {
     let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let (root, dir) = (real(root), real(dir));
     let place = CommandPlace {
@@ -71,7 +75,7 @@ impl Dependencies {
     ///
     /// # Errors
     /// Fails if the names cannot be determined, or if a folder has more than [`LIBRARY_MAX`] files or cannot be read.
-    pub fn existing(&self, root: &Path) -> Result<Vec<PathBuf>, String> {
+    pub fn existing_files(&self, root: &Path) -> Result<Vec<PathBuf>, String> {
         let named = self.named.as_ref().map_err(Clone::clone)?;
         let real = root.canonicalize();
         let real = real.as_deref().unwrap_or(root);
@@ -87,7 +91,7 @@ impl Dependencies {
         for folder in folders.filter(|path| path.is_dir()) {
             let refused = |why: String| {
                 let below = folder.strip_prefix(root).unwrap_or(folder);
-                let name = json::shown(&below.to_string_lossy());
+                let name = json::format_line(&below.to_string_lossy());
                 format!("loads files of the folder {name}, which {why}")
             };
             let entries =
@@ -114,8 +118,8 @@ impl Dependencies {
     }
 
     /// Returns the names of the first existing files, or why they cannot be determined; empty if there are none.
-    pub fn shown(&self, root: &Path) -> String {
-        let files = match self.existing(root) {
+    pub fn format_files(&self, root: &Path) -> String {
+        let files = match self.existing_files(root) {
             Ok(files) => files,
             Err(why) => return format!("files that cannot be checked (it {why})"),
         };
@@ -123,7 +127,7 @@ impl Dependencies {
         let root = real.as_deref().unwrap_or(root);
         let names = files.iter().take(SHOWN_FILES_MAX).map(|path| {
             let below = path.strip_prefix(root).unwrap_or(path);
-            json::shown(&below.to_string_lossy())
+            json::format_line(&below.to_string_lossy())
         });
         let names = names.collect::<Vec<_>>().join(", ");
         match files.len().saturating_sub(SHOWN_FILES_MAX) {

@@ -72,7 +72,7 @@ impl NewServer {
 pub fn add_server(root: &Path, scope: ServerScope, new: &NewServer) -> Result<PathBuf> {
     let value = new.value();
     servers::check(&new.name, &value)
-        .map_err(|why| anyhow!("server {}: {why}", json::shown(&new.name)))?;
+        .map_err(|why| anyhow!("server {}: {why}", json::format_line(&new.name)))?;
     let path = path(root, scope)?;
     let mut file = ServerDocument::read(&path)?;
     let servers = file.servers_mut()?;
@@ -111,7 +111,7 @@ pub fn remove_server(root: &Path, scope: Option<ServerScope>, name: &str) -> Res
         known.extend(servers.keys().cloned());
     }
     let known: Vec<&str> = known.iter().map(String::as_str).collect();
-    let name_shown = json::shown(name);
+    let name_shown = json::format_line(name);
     match closest_match(name, &known) {
         Some(nearest) => bail!("no server is named {name_shown}: did you mean {nearest}?"),
         None => bail!("no server is named {name_shown}: crewdeck mcp list shows all"),

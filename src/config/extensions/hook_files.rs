@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::json::{self, Entries, flag, shown, shown_message, strings, text};
+use super::json::{self, Entries, flag, format_line, shown_message, strings, text};
 use crate::domain::hook::{HookEvent, HookHandler, HookSource, HookSpec, Matcher, ToolRule};
 use crate::domain::text::closest_match;
 
@@ -125,7 +125,7 @@ pub fn parse(bytes: &[u8], file: &str, is_project: bool) -> ParsedHooks {
 }
 
 fn unknown_event(name: &str) -> String {
-    let name = shown(name);
+    let name = format_line(name);
     if HookEvent::is_elsewhere(&name) {
         return format!("hooks.{name}: crewdeck does not have this event, so its hooks do not run");
     }
@@ -173,8 +173,11 @@ fn handler(
             _ if UNUSED_FIELDS.contains(&name.as_str()) => {
                 format!("{name} has no effect in crewdeck")
             }
-            Some(nearest) => format!("unknown field '{}': did you mean '{nearest}'?", shown(name)),
-            None => format!("unknown field '{}' is ignored", shown(name)),
+            Some(nearest) => format!(
+                "unknown field '{}': did you mean '{nearest}'?",
+                format_line(name)
+            ),
+            None => format!("unknown field '{}' is ignored", format_line(name)),
         });
     }
     let condition = text(fields, "if")?.map(ToolRule::parse).transpose()?;
@@ -190,7 +193,7 @@ fn handler(
         other => {
             return Err(format!(
                 "unknown type '{}': use command or http",
-                shown(other)
+                format_line(other)
             ));
         }
     };
@@ -205,7 +208,12 @@ fn handler(
         blocks_on_failure: match text(fields, "onFailure")? {
             None | Some("allow" | "continue") => false,
             Some("block") => true,
-            Some(other) => return Err(format!("onFailure is '{}': use \"block\"", shown(other))),
+            Some(other) => {
+                return Err(format!(
+                    "onFailure is '{}': use \"block\"",
+                    format_line(other)
+                ));
+            }
         },
     })
 }
@@ -231,7 +239,7 @@ fn command(fields: &Map<String, Value>) -> Result<HookHandler, String> {
         (Some(_), Some(_)) => Err("it has both shell and args: keep one of them".into()),
         (Some(other), None) => Err(format!(
             "the shell '{}' is not supported: use bash or sh",
-            shown(other)
+            format_line(other)
         )),
     }
 }
@@ -242,7 +250,7 @@ fn http(fields: &Map<String, Value>) -> Result<HookHandler, String> {
     if !is_web || url.contains(|c: char| c.is_whitespace() || c.is_control()) {
         return Err(format!(
             "url is '{}': it must begin with http:// or https://",
-            shown(url)
+            format_line(url)
         ));
     }
     let mut headers = BTreeMap::new();
@@ -252,7 +260,7 @@ fn http(fields: &Map<String, Value>) -> Result<HookHandler, String> {
             for (name, value) in all {
                 let value = value
                     .as_str()
-                    .ok_or(format!("headers.{} must be a string", shown(name)))?;
+                    .ok_or(format!("headers.{} must be a string", format_line(name)))?;
                 headers.insert(name.clone(), value.to_string());
             }
         }

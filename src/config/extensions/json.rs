@@ -36,7 +36,7 @@ impl fmt::Display for FileProblem {
 
 /// Returns `text`, which comes from a file, in a form for messages: on one line, without control characters, at most
 /// 200 characters.
-pub fn shown(text: &str) -> String {
+pub fn format_line(text: &str) -> String {
     clip(&one_line(&escape_control_chars(text)), SHOWN_MAX)
 }
 
@@ -71,7 +71,7 @@ pub fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, String> {
     serde_json::from_slice(bytes).map_err(|e| {
         let whole = e.to_string();
         let what = whole.split(" at line ").next().unwrap_or_default();
-        format!(":{}:{}: {}", e.line(), e.column(), shown(what))
+        format!(":{}:{}: {}", e.line(), e.column(), format_line(what))
     })
 }
 

@@ -32,7 +32,7 @@ use command_words::CommandWords;
 pub use edit::{NewServer, ServerScope, add_server, remove_server};
 pub use hook_files::{ParsedHooks, parse as parse_hooks};
 pub use json::FileProblem;
-use json::shown;
+use json::format_line;
 pub use servers::{ParsedServer, ParsedServers, parse as parse_servers};
 pub use trust::ExtensionTrust;
 use trust::NewItem;
@@ -145,7 +145,7 @@ impl Extensions {
         } else {
             "crewdeck trust, or crewdeck mcp approve for the servers"
         };
-        Some(shown(&format!(
+        Some(format_line(&format!(
             "this project brings {}, which {how}{blocking}. To review and approve: {approve}",
             parts.join(" and ")
         )))
@@ -210,7 +210,7 @@ impl<F: Fn() -> Decisions> Loader<'_, F> {
     }
 
     fn problem(&mut self, file: &str, text: String) {
-        let file = shown(file);
+        let file = format_line(file);
         self.out.problems.push(FileProblem { file, text });
     }
 
@@ -311,7 +311,7 @@ impl<F: Fn() -> Decisions> Loader<'_, F> {
             runs: server.details.clone(),
             effect,
             is_own,
-            command: self.searching(command),
+            command: self.add_search_folders(command),
             dir,
             declaration: None,
         };
@@ -320,7 +320,7 @@ impl<F: Fn() -> Decisions> Loader<'_, F> {
 
     /// Adds the folders of crewdeck's own `PATH` to those in which the command's programs are searched. Such a folder
     /// can be in the project.
-    fn searching(&self, mut command: CommandWords) -> CommandWords {
+    fn add_search_folders(&self, mut command: CommandWords) -> CommandWords {
         let search = (self.environment)("PATH").unwrap_or_default();
         command.search.extend(search.split(':').map(str::to_string));
         command
@@ -353,7 +353,7 @@ impl<F: Fn() -> Decisions> Loader<'_, F> {
         let Some(bytes) = self.read(path, &file) else {
             return false;
         };
-        let parsed = hook_files::parse(&bytes, &shown(&file), false);
+        let parsed = hook_files::parse(&bytes, &format_line(&file), false);
         for text in parsed.problems {
             self.problem(&file, text);
         }

@@ -135,7 +135,7 @@ pub fn paths(place: &CommandPlace<'_>, command: &CommandWords) -> Result<NamedPa
     let mut words = Vec::new();
     let mut in_order = Vec::new();
     for text in &command.texts {
-        let text = marked(text);
+        let text = mark_directories(text);
         collect(&text, 0, &mut words);
         in_order.extend(shell_words(&text));
     }
@@ -175,7 +175,11 @@ pub fn paths(place: &CommandPlace<'_>, command: &CommandWords) -> Result<NamedPa
         named_folders.extend(folders);
     }
     named_folders.extend(command.search.iter().cloned());
-    let libraries: Vec<String> = command.libraries.iter().map(|text| marked(text)).collect();
+    let libraries: Vec<String> = command
+        .libraries
+        .iter()
+        .map(|text| mark_directories(text))
+        .collect();
     named_folders.extend(libraries.iter().cloned());
     let folders = folders(place, &named_folders, &words)?;
 
@@ -289,7 +293,7 @@ impl CommandPlace<'_> {
 
 /// Returns `text` with `ROOT` in place of each name of the project directory, and `DIR` in place of each name of
 /// the work directory.
-fn marked(text: &str) -> String {
+fn mark_directories(text: &str) -> String {
     let mut text = text.replace([ROOT, DIR], " ");
     for (names, mark) in [(ROOT_NAMES, ROOT), (DIR_NAMES, DIR)] {
         for name in names {

@@ -22,13 +22,13 @@ fn words(texts: &[&str]) -> CommandWords {
     }
 }
 
-fn shown(paths: &[PathBuf]) -> Vec<String> {
+fn relative_paths(paths: &[PathBuf]) -> Vec<String> {
     let below = paths.iter().map(|path| path.strip_prefix("/p").unwrap());
     below.map(|path| path.display().to_string()).collect()
 }
 
-fn found(texts: &[&str]) -> Vec<String> {
-    shown(&paths(&place("/p"), &words(texts)).unwrap().files)
+fn find_files(texts: &[&str]) -> Vec<String> {
+    relative_paths(&paths(&place("/p"), &words(texts)).unwrap().files)
 }
 
 #[test]
@@ -91,7 +91,7 @@ fn files_that_a_command_names_are_found() {
         (vec!["npx", "-y", "@a/b@1.2"], "node_modules/.bin/b"),
         (vec!["npx", "-y", "a"], ".npmrc"),
     ] {
-        let found = found(&texts);
+        let found = find_files(&texts);
         assert!(
             found.iter().any(|path| path == wanted),
             "{texts:?}: {found:?}"
@@ -101,14 +101,14 @@ fn files_that_a_command_names_are_found() {
 
 #[test]
 fn written_files_and_paths_outside_the_project_are_left_out() {
-    assert_eq!(found(&["/usr/bin/true", "../x", "/p", "."]), [""; 0]);
+    assert_eq!(find_files(&["/usr/bin/true", "../x", "/p", "."]), [""; 0]);
     for command in [
         "jq -r .x >> log.txt",
         "cat 2>\"log.txt\" >&1",
         "A=1 cat &> $CLAUDE_PROJECT_DIR/log.txt",
         "cat >log.txt",
     ] {
-        let found = found(&[command]);
+        let found = find_files(&[command]);
         assert!(!found.iter().any(|path| path == "log.txt"), "{found:?}");
     }
     let many = (0..5000).map(|n| format!("f{n}")).collect::<Vec<_>>();
@@ -130,7 +130,7 @@ fn programs_are_found_in_the_search_path_however_they_are_written() {
             search: vec!["/usr/bin".into(), "./bin".into()],
             ..words(&[text])
         };
-        let found = shown(&paths(&place("/p"), &command).unwrap().files);
+        let found = relative_paths(&paths(&place("/p"), &command).unwrap().files);
         assert!(
             found.iter().any(|path| path == "bin/lint"),
             "{text}: {found:?}"
@@ -145,15 +145,15 @@ fn folders_of_libraries_are_found() {
         ..words(&["python", "-m", "mod"])
     };
     let found = paths(&place("/p"), &command).unwrap();
-    assert_eq!(shown(&found.libraries), ["lib", "more"]);
-    assert!(shown(&found.files).contains(&"lib/mod.py".to_string()));
+    assert_eq!(relative_paths(&found.libraries), ["lib", "more"]);
+    assert!(relative_paths(&found.files).contains(&"lib/mod.py".to_string()));
 }
 
 #[test]
 fn only_relative_paths_start_in_a_worktree() {
     let place = place("/p/.worktrees/a");
     let command = words(&["$CLAUDE_PROJECT_DIR/x.sh; $PWD/y.sh; ./z.sh; /p/w.sh"]);
-    let found = shown(&paths(&place, &command).unwrap().files);
+    let found = relative_paths(&paths(&place, &command).unwrap().files);
     for (name, expected) in [
         ("x.sh", false),
         ("y.sh", true),

@@ -73,7 +73,7 @@ impl<F: Fn() -> Decisions> Loader<'_, F> {
             runs: one_line(&escape_control_chars(&details(hook))),
             effect,
             is_own: false,
-            command: self.searching(CommandWords {
+            command: self.add_search_folders(CommandWords {
                 texts: words,
                 ..CommandWords::default()
             }),
@@ -96,7 +96,7 @@ fn details(hook: &HookSpec) -> String {
             args: Some(args),
         } => {
             let words = std::iter::once(command).chain(args);
-            let words: Vec<String> = words.map(|word| servers::quoted(word)).collect();
+            let words: Vec<String> = words.map(|word| servers::quote(word)).collect();
             words.join(" ")
         }
         HookHandler::Command {

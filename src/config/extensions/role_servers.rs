@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use super::json::{self, shown};
+use super::json::{self, format_line};
 use super::{ListedServer, ListedState, Loader};
 use crate::config::approvals::{Decisions, SettingsDecision};
 use crate::domain::mcp::{ServerConfig, ServerSource};
@@ -73,7 +73,7 @@ impl<F: Fn() -> Decisions> Loader<'_, F> {
     }
 
     fn role_server(&mut self, entry: &RoleEntry<'_>, bytes: &[u8]) {
-        let name = shown(entry.name);
+        let name = format_line(entry.name);
         if let Some(taken) = self.out.servers.iter().find(|s| s.name == entry.name) {
             let whose = match (&taken.role, taken.source) {
                 (Some(role), _) => format!("the role {role} describes"),

@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 
 use self::fields::{TIMEOUT_MIN_MS, timeout_of};
 use super::command_words::CommandWords;
-use super::json::{self, Entries, flag, shown, shown_message, strings, text};
+use super::json::{self, Entries, flag, format_line, shown_message, strings, text};
 use super::variables::{Lookup, Variable};
 use crate::domain::mcp::{
     SERVER_NAME_MAX, ServerConfig, ServerSource, ServerTransport, is_server_name,
@@ -101,7 +101,7 @@ pub fn parse(bytes: &[u8], source: ServerSource, lookup: &Lookup<'_>) -> ParsedS
             if found.is_none() {
                 out.problems.push(format!(
                     "the variable {START_VARIABLE} is '{}' and ignored: set it to at least {TIMEOUT_MIN_MS} milliseconds",
-                    shown(&text)
+                    format_line(&text)
                 ));
             }
             found
@@ -109,7 +109,7 @@ pub fn parse(bytes: &[u8], source: ServerSource, lookup: &Lookup<'_>) -> ParsedS
         _ => None,
     };
     for (at, (name, value)) in entries.iter().enumerate().take(SERVERS_MAX) {
-        let say = |what: String| format!("server {}: {what}", shown(name));
+        let say = |what: String| format!("server {}: {what}", format_line(name));
         if entries[..at].iter().any(|(earlier, _)| earlier == name) {
             let what = "the name is used twice: the first one is used".to_string();
             out.problems.push(say(what));
@@ -135,7 +135,7 @@ pub fn parse(bytes: &[u8], source: ServerSource, lookup: &Lookup<'_>) -> ParsedS
             }
             Err(why) => {
                 let why = shown_message(&why);
-                out.unusable.push((shown(name), why.clone()));
+                out.unusable.push((format_line(name), why.clone()));
                 out.problems.push(say(why));
             }
         }
@@ -189,7 +189,7 @@ impl ServerEntry<'_> {
         };
         let oauth = self.oauth(fields, is_http)?;
         if let Some(id) = &oauth.id {
-            details.push_str(&format!(", logs in as client {}", quoted(id)));
+            details.push_str(&format!(", logs in as client {}", quote(id)));
         }
         if let Some(port) = oauth.callback_port {
             details.push_str(&format!(", login returns to port {port}"));
@@ -223,11 +223,11 @@ impl ServerEntry<'_> {
                 (Some((known, why)), _) => self.warnings.push(format!("{known} {why}")),
                 (None, Some(nearest)) => self.warnings.push(format!(
                     "unknown field '{}': did you mean '{nearest}'?",
-                    shown(name)
+                    format_line(name)
                 )),
                 (None, None) => self.warnings.push(format!(
                     "unknown field '{}' is ignored: use {}",
-                    shown(name),
+                    format_line(name),
                     FIELDS.join(", ")
                 )),
             }
@@ -240,9 +240,9 @@ impl ServerEntry<'_> {
             return Err("command is empty: name a program".into());
         }
         let mut args = Vec::new();
-        let mut line = vec![quoted(written)];
+        let mut line = vec![quote(written)];
         for arg in strings(fields, "args")?.unwrap_or_default() {
-            line.push(quoted(&arg));
+            line.push(quote(&arg));
             args.push(self.expand("args", &arg)?);
         }
         let target = line.join(" ");
@@ -252,7 +252,7 @@ impl ServerEntry<'_> {
             if name.is_empty() || name.contains('=') {
                 return Err(format!(
                     "env has the name '{}', which no variable can have",
-                    shown(name)
+                    format_line(name)
                 ));
             }
         }
@@ -283,7 +283,7 @@ impl ServerEntry<'_> {
         if !is_web || url.contains(|c: char| c.is_whitespace() || c.is_control()) {
             return Err(format!(
                 "url is '{}': it must begin with http:// or https:// and contain no blanks",
-                shown(written)
+                format_line(written)
             ));
         }
         let (headers, headers_text) = self.table(fields, "headers")?;
@@ -291,7 +291,7 @@ impl ServerEntry<'_> {
             if !is_header_name(name) {
                 return Err(format!(
                     "headers has the name '{}', which no header can have",
-                    shown(name)
+                    format_line(name)
                 ));
             }
             if value.contains(|c: char| c.is_control() && c != '\t') {
@@ -339,7 +339,7 @@ fn is_http(fields: &Map<String, Value>) -> Result<bool, String> {
         ),
         (Some(other), _, _) => Err(format!(
             "unknown type '{}': use \"http\", or command without a type",
-            shown(other)
+            format_line(other)
         )),
     }
 }
@@ -351,7 +351,7 @@ fn is_header_name(name: &str) -> bool {
 
 /// Returns `word` as it would be written in a shell, with quotes if necessary, so that the user sees where an argument
 /// ends.
-pub fn quoted(word: &str) -> String {
+pub fn quote(word: &str) -> String {
     let is_plain = |c: char| c.is_alphanumeric() || "-_./:=@%+,${}".contains(c);
     if !word.is_empty() && word.chars().all(is_plain) {
         word.to_string()

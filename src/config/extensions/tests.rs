@@ -319,7 +319,7 @@ fn request_names_everything_that_waits() {
         ]
     );
     assert_eq!(request.digests().len(), 3);
-    assert_eq!(request.clone().waiting(), Some(request));
+    assert_eq!(request.clone().retain_undecided(), Some(request));
     let approved = files.load_approved();
     let all = ApprovalRequest::all(
         files.root.path(),
@@ -327,5 +327,5 @@ fn request_names_everything_that_waits() {
         &approved,
     )
     .unwrap();
-    assert_eq!(all.waiting(), None);
+    assert_eq!(all.retain_undecided(), None);
 }

@@ -18,7 +18,9 @@ use crate::domain::trust::{ApprovalCheck, NotApproved};
 use crate::store::{FileFingerprint, regular_file};
 
 use super::command_words::CommandWords;
-use super::dependencies::{Dependencies, content_hash, is_hook_script, is_project_file, named};
+use super::dependencies::{
+    Dependencies, content_hash, find_named_paths, is_hook_script, is_project_file,
+};
 use super::json;
 use super::named_files::{self, CommandPlace};
 use super::trust_item::{HAS_CHANGED, HookChange, IS_MISSING, ItemKind, TrustItem};
@@ -137,7 +139,7 @@ impl ExtensionTrust {
         bytes: &[u8],
         decisions: &Decisions,
     ) -> Result<Option<SettingsDecision>, String> {
-        let named = named(&self.root, &new.dir, &new.command);
+        let named = find_named_paths(&self.root, &new.dir, &new.command);
         let own = new.is_own.then(|| new.runs.clone().into_bytes());
         let files = Dependencies { named, own };
         let stamp = stamp(&self.root, &new.file, &files);
@@ -145,7 +147,7 @@ impl ExtensionTrust {
         let guards = digest(&self.root, declared, bytes, &files, Counted::Guards);
         let digest = digest(&self.root, declared, bytes, &files, Counted::All);
         let own_uses = if new.is_own {
-            files.shown(&self.root)
+            files.format_files(&self.root)
         } else {
             String::new()
         };
@@ -233,7 +235,7 @@ impl ExtensionTrust {
     /// Adds an approved hook that its file does not declare any more. `new` describes the hook as it was declared;
     /// its index must differ from those of the declared hooks.
     pub fn add_missing(&mut self, new: NewItem, identity: String, hook: ApprovedHook) {
-        let named = named(&self.root, &new.dir, &new.command);
+        let named = find_named_paths(&self.root, &new.dir, &new.command);
         self.items.push(GuardedItem {
             files: Dependencies { named, own: None },
             command: new.command,
@@ -289,7 +291,7 @@ impl ExtensionTrust {
                 has_changed: false,
             });
         };
-        let found = files.own.as_ref().map(|_| files.shown(&self.root));
+        let found = files.own.as_ref().map(|_| files.format_files(&self.root));
         if found.as_ref().is_some_and(String::is_empty) {
             return Ok(());
         }
@@ -383,10 +385,10 @@ impl ExtensionTrust {
             // reason is the same.
             let copy = hash(&path);
             if copy.is_some() && copy != hash(&root.join(below)) {
-                let name = json::shown(&below.to_string_lossy());
+                let name = json::format_line(&below.to_string_lossy());
                 let why = format!(
                     "does not run in {}, where {name} differs from the approved file: commit the approved file, or name it with $CLAUDE_PROJECT_DIR in the hook",
-                    json::shown(&dir.to_string_lossy())
+                    json::format_line(&dir.to_string_lossy())
                 );
                 return Err(refused(why, !is_project_file(&dir, &path)));
             }
@@ -427,7 +429,7 @@ impl ApprovalCheck for ExtensionTrust {
 fn stamp(root: &Path, file: &str, files: &Dependencies) -> Option<u64> {
     let now = SystemTime::now();
     let mut hash = DefaultHasher::new();
-    for path in std::iter::once(root.join(file)).chain(files.existing(root).ok()?) {
+    for path in std::iter::once(root.join(file)).chain(files.existing_files(root).ok()?) {
         path.hash(&mut hash);
         match fs::metadata(&path) {
             Ok(meta) => {
@@ -473,7 +475,7 @@ fn digest(
     field(file.as_bytes());
     field(&(index as u64).to_be_bytes());
     field(files.own.as_deref().unwrap_or(bytes));
-    let paths = files.existing(root)?;
+    let paths = files.existing_files(root)?;
     let paths = paths
         .into_iter()
         .filter(|path| counted == Counted::All || !is_project_file(real, path));
@@ -485,7 +487,7 @@ fn digest(
                 let below = path.strip_prefix(root).unwrap_or(&path);
                 format!(
                     "names {}, which {why}",
-                    json::shown(&below.to_string_lossy())
+                    json::format_line(&below.to_string_lossy())
                 )
             })?;
         let real = fs::canonicalize(&path).unwrap_or_default();

@@ -91,12 +91,16 @@ fn decode_as_stored(raw: &[u8]) -> Result<DecodedImage, String> {
     limits.max_image_height = Some(FILE_SIDE_MAX);
     limits.max_alloc = Some(DECODED_MAX);
     reader.limits(limits);
-    let mut decoder = reader.into_decoder().map_err(|e| broken(&e))?;
+    let mut decoder = reader
+        .into_decoder()
+        .map_err(|e| describe_image_error(&e))?;
     if decoder.total_bytes() > DECODED_MAX {
         return Err("it has too many pixels".into());
     }
-    let orientation = decoder.orientation().map_err(|e| broken(&e))?;
-    let image = DynamicImage::from_decoder(decoder).map_err(|e| broken(&e))?;
+    let orientation = decoder
+        .orientation()
+        .map_err(|e| describe_image_error(&e))?;
+    let image = DynamicImage::from_decoder(decoder).map_err(|e| describe_image_error(&e))?;
     if image.width() == 0 || image.height() == 0 {
         return Err("it has no pixels".into());
     }
@@ -136,7 +140,7 @@ pub fn prepare(raw: &[u8]) -> Result<Content, String> {
         let mut out = Vec::new();
         image
             .write_to(&mut Cursor::new(&mut out), ImageFormat::Png)
-            .map_err(|e| broken(&e))?;
+            .map_err(|e| describe_image_error(&e))?;
         if out.len() <= SENT_MAX {
             return Ok(content(out, ImageFormat::Png, width, height));
         }
@@ -153,7 +157,9 @@ pub(super) fn as_jpeg(image: &RgbImage, most: usize) -> Result<Vec<u8>, String> 
     for quality in QUALITIES {
         let mut out = Vec::new();
         let encoder = JpegEncoder::new_with_quality(&mut out, quality);
-        image.write_with_encoder(encoder).map_err(|e| broken(&e))?;
+        image
+            .write_with_encoder(encoder)
+            .map_err(|e| describe_image_error(&e))?;
         if out.len() <= most {
             return Ok(out);
         }
@@ -176,7 +182,7 @@ fn content(data: Vec<u8>, format: ImageFormat, width: u32, height: u32) -> Conte
     }
 }
 
-fn broken(error: &image::ImageError) -> String {
+fn describe_image_error(error: &image::ImageError) -> String {
     match error {
         image::ImageError::Limits(_) => "it has too many pixels".into(),
         _ => "the image is damaged or empty".into(),

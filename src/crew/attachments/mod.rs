@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 
 use futures::future::join_all;
 
-use crate::agent::driver::blocking;
+use crate::agent::driver::run_blocking;
 use crate::domain::attachment::{AttachedImage, Attachment};
 use crate::domain::mention::Mention;
 use crate::domain::redact::Redactor;
@@ -51,7 +51,7 @@ pub async fn read(
     }
     let mentions = with_resources(root, mentions, servers).await?;
     let (root, redactor) = (root.to_path_buf(), redactor.clone());
-    let work = blocking(move || Ok(read_all(&root, mentions, &redactor)));
+    let work = run_blocking(move || Ok(read_all(&root, mentions, &redactor)));
     work.await.map_err(|error| error.to_string())?
 }
 
@@ -82,7 +82,7 @@ pub async fn of_prompt(
         }
         Ok(batch.all)
     };
-    let work = blocking(move || Ok(store()));
+    let work = run_blocking(move || Ok(store()));
     work.await.map_err(|error| error.to_string())?
 }
 
@@ -107,11 +107,11 @@ async fn with_resources(
             return Ok((mention, None));
         }
         let at = resolve(root, &mention.path);
-        let is_file = blocking(move || Ok(at.exists())).await;
+        let is_file = run_blocking(move || Ok(at.exists())).await;
         if is_file.unwrap_or(false) {
             return Ok((mention, None));
         }
-        match (resource::named(&mention.path, servers), servers) {
+        match (resource::classify_path(&mention.path, servers), servers) {
             (Named::Resource { server, uri }, Ok(pool)) => {
                 let found = resource::read(pool, server, uri).await;
                 let found = found.map_err(|why| refuse(&why))?;

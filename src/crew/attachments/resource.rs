@@ -28,7 +28,7 @@ pub enum Named<'a> {
 }
 
 /// Returns what the mentioned `path` means, provided that no such file or directory exists.
-pub fn named<'a>(path: &'a str, servers: ResourceServers<'_>) -> Named<'a> {
+pub fn classify_path<'a>(path: &'a str, servers: ResourceServers<'_>) -> Named<'a> {
     match split_resource(path) {
         Some((server, uri)) if servers.is_ok_and(|pool| pool.is_configured(server)) => {
             Named::Resource { server, uri }

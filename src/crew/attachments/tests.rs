@@ -27,7 +27,7 @@ async fn refusal(dir: &Path, path: &str) -> String {
 }
 
 /// Reads the content of `attachment` from the store in `dir`.
-fn stored(dir: &Path, attachment: &Attachment) -> Vec<u8> {
+fn read_content(dir: &Path, attachment: &Attachment) -> Vec<u8> {
     AttachmentStore::open(dir).read(&attachment.file).unwrap()
 }
 
@@ -55,7 +55,7 @@ async fn long_text_is_cut_and_says_so() {
         "first 50 of 200 lines",
     ];
     assert_eq!(sizes, expected);
-    let text = String::from_utf8(stored(root, &all[2])).unwrap();
+    let text = String::from_utf8(read_content(root, &all[2])).unwrap();
     assert!(text.starts_with("(first 2000 of 2500 lines)\nline\n"));
     assert_eq!(text.lines().count(), 2001);
     assert_eq!(all[2].label(), "many.txt · first 2000 of 2500 lines");
@@ -70,7 +70,7 @@ async fn files_outside_of_the_project_can_be_named() {
     fs::write(&outside, "hello").unwrap();
     for path in ["../notes.md", outside.to_str().unwrap()] {
         let all = attach(&root, &[path]).await.unwrap();
-        assert_eq!(stored(&root, &all[0]), b"hello");
+        assert_eq!(read_content(&root, &all[0]), b"hello");
     }
 }
 
@@ -85,7 +85,7 @@ async fn directory_is_listed_without_ignored_files() {
     }
     let all = attach(root, &["src/"]).await.unwrap();
     assert_eq!(all[0].size, "2 files");
-    let text = String::from_utf8(stored(root, &all[0])).unwrap();
+    let text = String::from_utf8(read_content(root, &all[0])).unwrap();
     assert_eq!(
         text,
         "Files below this directory (2 files):\na.rs\ndeep/b.rs"
@@ -159,14 +159,14 @@ fn picture(width: u32, height: u32) -> ::image::RgbImage {
     ::image::RgbImage::from_fn(width, height, |x, y| ::image::Rgb([low(x), low(y), 7]))
 }
 
-fn encoded(width: u32, height: u32, format: ::image::ImageFormat) -> Vec<u8> {
+fn encode_picture(width: u32, height: u32, format: ::image::ImageFormat) -> Vec<u8> {
     let mut out = std::io::Cursor::new(Vec::new());
     picture(width, height).write_to(&mut out, format).unwrap();
     out.into_inner()
 }
 
 fn png(width: u32, height: u32) -> Vec<u8> {
-    encoded(width, height, ::image::ImageFormat::Png)
+    encode_picture(width, height, ::image::ImageFormat::Png)
 }
 
 /// Changes the size in the header of a PNG, and corrects the header's checksum.
@@ -191,7 +191,7 @@ async fn small_image_is_unchanged_and_large_one_scaled_down() {
     fs::write(root.join("small.png"), png(20, 10)).unwrap();
     fs::write(root.join("wide.png"), png(1600, 100)).unwrap();
     let all = attach(root, &["small.png", "wide.png"]).await.unwrap();
-    assert_eq!(stored(root, &all[0]), png(20, 10));
+    assert_eq!(read_content(root, &all[0]), png(20, 10));
     assert_eq!(all[0].size, "20x10 image");
     let scaled = all[1].image.clone().unwrap();
     assert_eq!((scaled.width, scaled.height), (1568, 98));
@@ -210,12 +210,12 @@ async fn webp_and_jpeg_images_are_scaled_down() {
         ("wide.jpg", 1600, 100, Jpeg, (1568, 98, "image/jpeg")),
     ];
     for (name, width, height, format, expected) in cases {
-        fs::write(root.join(name), encoded(width, height, format)).unwrap();
+        fs::write(root.join(name), encode_picture(width, height, format)).unwrap();
         let all = attach(root, &[name]).await.unwrap();
         let sent = all[0].image.clone().unwrap();
         let found = (sent.width, sent.height, sent.media_type.as_str());
         assert_eq!(found, expected, "{name}");
-        let image = ::image::load_from_memory(&stored(root, &all[0])).unwrap();
+        let image = ::image::load_from_memory(&read_content(root, &all[0])).unwrap();
         let size = (image.width(), image.height());
         assert_eq!(size, (expected.0, expected.1), "{name}");
         if name == "small.webp" {
@@ -259,9 +259,9 @@ async fn turned_photo_is_sent_upright_without_metadata() {
     let all = attach(root, &["photo.jpg", "plain.jpg"]).await.unwrap();
     assert_eq!(all[0].size, "10x20 image");
     assert_eq!(all[0].image.as_ref().unwrap().media_type, "image/jpeg");
-    let sent = stored(root, &all[0]);
+    let sent = read_content(root, &all[0]);
     assert!(!sent.windows(4).any(|part| part == b"Exif"));
-    assert_eq!(stored(root, &all[1]), plain);
+    assert_eq!(read_content(root, &all[1]), plain);
 }
 
 #[tokio::test]

@@ -17,7 +17,7 @@ pub enum LeaveCause {
 }
 
 impl TeammateLoop {
-    pub(super) async fn stuck(&self, why: &str) {
+    pub(super) async fn report_stuck(&self, why: &str) {
         self.agent
             .driver
             .activity(Activity::Stuck { why: why.into() })

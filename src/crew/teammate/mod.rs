@@ -22,7 +22,7 @@ use super::shutdown::Shutdowns;
 use super::signals::CrewSignals;
 use super::team::TeamRoster;
 use super::worktrees::TaskWorktrees;
-use crate::agent::driver::{Control, blocking};
+use crate::agent::driver::{Control, run_blocking};
 use crate::agent::idle::{Idle, IdleAction, LeaveReason};
 use crate::agent::prompt;
 use crate::agent::turn::{TurnInput, TurnLimits};
@@ -126,7 +126,7 @@ impl Teammates {
         let role = self.builder.roles.of_restored(&member).await;
         let mut life = TeammateLoop::new(self, member, role, team, host);
         let transcript = life.agent.driver.transcript.clone();
-        let recalled = blocking(move || transcript.load()).await?;
+        let recalled = run_blocking(move || transcript.load()).await?;
         for notice in recalled.notices {
             self.context.notice(NoticeLevel::Warn, notice).await;
         }
@@ -305,7 +305,7 @@ impl TeammateLoop {
                 IdleAction::Stuck(task) => {
                     if self.stuck_with.replace(task) != Some(task) {
                         let why = format!("ended its turn twice with task {task} still open");
-                        self.stuck(&why).await;
+                        self.report_stuck(&why).await;
                     }
                     say = self.wait(&mut changes, None).await?;
                 }

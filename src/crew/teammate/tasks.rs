@@ -2,7 +2,7 @@
 
 use super::super::registry::AgentState;
 use super::TeammateLoop;
-use crate::agent::driver::blocking;
+use crate::agent::driver::run_blocking;
 use crate::agent::idle::Situation;
 use crate::agent::prompt;
 use crate::domain::chat::{Block, Message};
@@ -32,7 +32,7 @@ impl TeammateLoop {
         let board = self.crew.board.store().clone();
         let claimer = self.claimer();
         // The cached board is sufficient, because each later change causes another check.
-        let seen = blocking(move || {
+        let seen = run_blocking(move || {
             board.query(|graph| {
                 let own = graph.open_task_of(&claimer.name).map(|t| t.id);
                 (own, graph.auto_claimable(&claimer).map(|t| t.id))
@@ -104,7 +104,8 @@ impl TeammateLoop {
     /// is nothing to restore.
     pub(super) async fn find_workspace(&mut self, conversation: &[Message]) -> Option<Block> {
         let (board, name) = (self.crew.board.store().clone(), self.member.name.clone());
-        let own = blocking(move || board.query(|graph| graph.open_task_of(&name).cloned())).await;
+        let own =
+            run_blocking(move || board.query(|graph| graph.open_task_of(&name).cloned())).await;
         let task = self.crew.worktrees.recover(own.ok().flatten()?).await;
         let knows = |words: &str| {
             let mut blocks = conversation.iter().flat_map(|m| &m.blocks);
@@ -145,7 +146,8 @@ impl TeammateLoop {
     /// project directory.
     pub(super) async fn enter_workspace(&mut self) {
         let (board, name) = (self.crew.board.store().clone(), self.member.name.clone());
-        let own = blocking(move || board.query(|graph| graph.open_task_of(&name).cloned())).await;
+        let own =
+            run_blocking(move || board.query(|graph| graph.open_task_of(&name).cloned())).await;
         let dir = own
             .ok()
             .flatten()
@@ -164,7 +166,7 @@ impl TeammateLoop {
             self.claimer(),
             self.crew.context.now(),
         );
-        let claimed = match blocking(move || board.claim(Some(task), &claimer, now)).await {
+        let claimed = match run_blocking(move || board.claim(Some(task), &claimer, now)).await {
             Ok(Some(claimed)) => claimed,
             // Another agent has claimed the task first, or the task has changed.
             Ok(None) | Err(StoreError::Graph(_) | StoreError::Unreadable(..)) => {

@@ -18,7 +18,7 @@ use super::board_view::BoardView;
 use super::context::{CrewContext, lock};
 use super::registry::AgentRegistry;
 use super::worktrees::TaskWorktrees;
-use crate::agent::driver::blocking;
+use crate::agent::driver::run_blocking;
 use crate::agent::mailbox::{AgentMailbox, NOTES_MAX};
 use crate::domain::chat::Outcome;
 use crate::domain::ids::{CallId, Name, PromptId};
@@ -121,7 +121,7 @@ impl UserShell {
             attachments: Vec::new(),
             context: Vec::new(),
         };
-        let notice = match blocking(move || queue.push_within(NOTES_MAX, entry)).await {
+        let notice = match run_blocking(move || queue.push_within(NOTES_MAX, entry)).await {
             Ok(false) => return,
             Ok(true) => format!(
                 "More than {NOTES_MAX} commands wait for {agent}, so it will not see the oldest one. It reads the others with your next message."
@@ -148,7 +148,8 @@ impl UserShell {
             return root;
         }
         let (board, name) = (self.board.store().clone(), agent.clone());
-        let task = blocking(move || board.query(|graph| graph.open_task_of(&name).cloned())).await;
+        let task =
+            run_blocking(move || board.query(|graph| graph.open_task_of(&name).cloned())).await;
         let task = task.ok().flatten();
         task.and_then(|task| self.worktrees.dir_of(&task))
             .unwrap_or(root)

@@ -24,7 +24,7 @@ fn shell(crew: &TestCrew) -> Arc<UserShell> {
 }
 
 /// Waits until a command of the user has ended. Returns its outcome and output.
-async fn ended(crew: &mut TestCrew) -> (Outcome, String) {
+async fn wait_for_command(crew: &mut TestCrew) -> (Outcome, String) {
     loop {
         let event = crew.events.next().await.unwrap();
         if let EventKind::Agent {
@@ -49,7 +49,7 @@ async fn command_and_output_are_shown_and_kept_for_the_agent() {
         .await
         .unwrap();
     let expected = (Outcome::Error, "hello\n[exit code 3]".to_string());
-    assert_eq!(ended(&mut crew).await, expected);
+    assert_eq!(wait_for_command(&mut crew).await, expected);
     let blocks = lead.mailbox.take_texts();
     let [Block::Text { text }] = blocks.as_slice() else {
         panic!("{blocks:?}");
@@ -60,7 +60,10 @@ async fn command_and_output_are_shown_and_kept_for_the_agent() {
     );
     assert_eq!(lead.mailbox.take_texts(), []);
     shell.run(&Name::lead(), "true".into()).await.unwrap();
-    assert_eq!(ended(&mut crew).await, (Outcome::Ok, "(no output)".into()));
+    assert_eq!(
+        wait_for_command(&mut crew).await,
+        (Outcome::Ok, "(no output)".into())
+    );
     let refused = shell.run(&bob(), "true".into()).await;
     assert_eq!(refused, Err("bob is not running.".into()));
 }
@@ -114,7 +117,7 @@ async fn long_output_is_cut_in_the_middle() {
     let shell = shell(&crew);
     let command = "echo begin; head -c 200000 /dev/zero | tr '\\0' x; echo; echo end";
     shell.run(&Name::lead(), command.into()).await.unwrap();
-    let (outcome, output) = ended(&mut crew).await;
+    let (outcome, output) = wait_for_command(&mut crew).await;
     assert_eq!(outcome, Outcome::Ok);
     assert!(output.len() < OUTPUT_MAX + 200, "{}", output.len());
     assert!(output.starts_with("begin\nx") && output.ends_with("x\nend"));
@@ -137,5 +140,10 @@ async fn running_command_can_be_interrupted() {
         assert!(why.contains("still running"), "{why}");
     }
     running.await.unwrap().unwrap();
-    assert!(ended(&mut crew).await.1.ends_with("[interrupted]"));
+    assert!(
+        wait_for_command(&mut crew)
+            .await
+            .1
+            .ends_with("[interrupted]")
+    );
 }

@@ -12,7 +12,7 @@ pub fn run(context: &DoctorContext) -> Vec<Finding> {
     if !store::has_state(&context.root) {
         return Vec::new();
     }
-    let read = Mailbox::open(&context.root).waiting();
+    let read = Mailbox::open(&context.root).count_unread();
     let read = read.and_then(|mail| Ok((mail, Roster::open(&context.root).read()?)));
     match read {
         Ok((waiting, team)) => evaluate(&waiting, &team, &context.crew, context.now),

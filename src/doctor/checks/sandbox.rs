@@ -53,7 +53,9 @@ fn evaluate(facts: &SandboxFacts) -> Finding {
         }
         SandboxFacts::Tried { report, network } => (report, *network),
     };
-    let missing = report.missing().or_else(|| report.missing_network(network));
+    let missing = report
+        .describe_missing()
+        .or_else(|| report.missing_network(network));
     match (missing, report.landlock) {
         (Some(missing), _) => Finding::warn(
             CHECK,

@@ -84,7 +84,7 @@ impl TaskGraph {
             task.blocked_by.clear();
             task.updated_at = now;
         });
-        for other in self.index.waiting(id) {
+        for other in self.index.tasks_waiting_for(id) {
             self.alter(other, |other| {
                 other.blocked_by.retain(|b| *b != id);
                 other.updated_at = now;
@@ -238,8 +238,8 @@ impl TaskGraph {
         if task.status != TaskStatus::Completed && !task.owner.is_empty() {
             return Err(GraphError::OtherOwner(id, task.owner.clone()));
         }
-        let mut around = self.index.waiting(id);
-        around.extend(self.index.blocking(id));
+        let mut around = self.index.tasks_waiting_for(id);
+        around.extend(self.index.tasks_blocking(id));
         self.forget(id);
         let mut changed = vec![id];
         for other in around.into_iter().filter(|other| *other != id) {

@@ -28,7 +28,7 @@ impl TaskGraph {
             }
         }
         while let Some(id) = free.pop() {
-            for other in self.index.waiting(id) {
+            for other in self.index.tasks_waiting_for(id) {
                 if let Some(count) = open.get_mut(&other) {
                     *count -= 1;
                     if *count == 0 {

@@ -76,11 +76,11 @@ impl GraphIndex {
         ids.first().copied()
     }
 
-    pub(super) fn waiting(&self, id: TaskId) -> BTreeSet<TaskId> {
+    pub(super) fn tasks_waiting_for(&self, id: TaskId) -> BTreeSet<TaskId> {
         self.waiting.get(&id).cloned().unwrap_or_default()
     }
 
-    pub(super) fn blocking(&self, id: TaskId) -> BTreeSet<TaskId> {
+    pub(super) fn tasks_blocking(&self, id: TaskId) -> BTreeSet<TaskId> {
         self.blocking.get(&id).cloned().unwrap_or_default()
     }
 }

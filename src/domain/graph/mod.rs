@@ -117,7 +117,7 @@ impl TaskGraph {
         let is_done = now.map(|t| t.status == TaskStatus::Completed);
         self.update_ready(id);
         if was_done != is_done {
-            for other in self.index.waiting(id) {
+            for other in self.index.tasks_waiting_for(id) {
                 self.update_ready(other);
             }
         }
@@ -213,7 +213,7 @@ impl TaskGraph {
     /// Returns every task that `id` waits or waited for: the `blocked_by` of `id`, and the tasks that list `id` in
     /// `blocks`.
     pub fn blockers(&self, id: TaskId) -> BTreeSet<TaskId> {
-        let mut all = self.index.blocking(id);
+        let mut all = self.index.tasks_blocking(id);
         if let Some(task) = self.get(id) {
             all.extend(&task.blocked_by);
         }
@@ -223,7 +223,7 @@ impl TaskGraph {
     /// Returns every task that waits or waited for `id`: the `blocks` of `id`, and the tasks that list `id` in
     /// `blocked_by`.
     pub fn dependants(&self, id: TaskId) -> BTreeSet<TaskId> {
-        let mut all = self.index.waiting(id);
+        let mut all = self.index.tasks_waiting_for(id);
         if let Some(task) = self.get(id) {
             all.extend(&task.blocks);
         }

@@ -101,8 +101,8 @@ pub fn decide(hook: &HookSpec, result: HookResult) -> HookDecision {
         }
         HookResult::Exited { code, stderr, .. } => {
             let line = stderr.lines().map(str::trim).find(|line| !line.is_empty());
-            HookDecision::failed(match line {
-                Some(line) => format!("exited with code {code}: {}", shown(line)),
+            HookDecision::from_failure(match line {
+                Some(line) => format!("exited with code {code}: {}", format_line(line)),
                 None => format!("exited with code {code} and no text on stderr"),
             })
         }
@@ -111,9 +111,9 @@ pub fn decide(hook: &HookSpec, result: HookResult) -> HookDecision {
             output(event, &body)
         }
         HookResult::Responded { .. } => {
-            HookDecision::failed("responded with a body that is no JSON object".into())
+            HookDecision::from_failure("responded with a body that is no JSON object".into())
         }
-        HookResult::Failed { why } => HookDecision::failed(why),
+        HookResult::Failed { why } => HookDecision::from_failure(why),
     };
     // The hook of `WorktreeCreate` must return a directory, because the agent needs one to work in.
     let is_required = hook.blocks_on_failure || event == HookEvent::WorktreeCreate;
@@ -124,7 +124,7 @@ pub fn decide(hook: &HookSpec, result: HookResult) -> HookDecision {
         let name = format!("Hook {} of {}", hook.label(), hook.source.file);
         one_line(&escape_control_chars(&format!(
             "{name} ({}) {what}",
-            shown(&hook.runs())
+            format_line(&hook.runs())
         )))
     });
     out
@@ -142,7 +142,7 @@ pub fn decide_changed(hook: &HookSpec, why: &str) -> HookDecision {
 }
 
 impl HookDecision {
-    fn failed(why: String) -> HookDecision {
+    fn from_failure(why: String) -> HookDecision {
         HookDecision {
             problem: Some(why),
             ..HookDecision::default()
@@ -170,7 +170,7 @@ fn output(event: HookEvent, text: &str) -> HookDecision {
                 out: HookDecision::default(),
             }
             .read(&fields),
-            Err(e) => HookDecision::failed(format!(
+            Err(e) => HookDecision::from_failure(format!(
                 "printed invalid JSON, which is ignored: line {}, column {}",
                 e.line(),
                 e.column()
@@ -213,7 +213,10 @@ impl AnswerReader {
                 }
                 ("approve" | "allow", _) => {}
                 (other, _) => {
-                    self.wrong(format!("answered the unknown decision '{}'", shown(other)));
+                    self.wrong(format!(
+                        "answered the unknown decision '{}'",
+                        format_line(other)
+                    ));
                 }
             },
             Some(_) => self.wrong("answered a decision that is no text".into()),
@@ -248,7 +251,7 @@ impl AnswerReader {
         {
             return self.wrong(format!(
                 "answered for the event '{}' instead of {}",
-                shown(&name.unwrap_or_default()),
+                format_line(&name.unwrap_or_default()),
                 self.event.name()
             ));
         }
@@ -290,7 +293,7 @@ impl AnswerReader {
             Some(other) => {
                 return self.wrong(format!(
                     "answered the unknown permission '{}'",
-                    shown(other)
+                    format_line(other)
                 ));
             }
         };
@@ -326,7 +329,7 @@ impl AnswerReader {
     }
 }
 
-fn shown(text: &str) -> String {
+fn format_line(text: &str) -> String {
     clip(&one_line(&escape_control_chars(text)), SHOWN_MAX)
 }
 

@@ -4,7 +4,7 @@ use pretty_assertions::assert_eq;
 use serde_json::json;
 
 use super::super::matcher::Matcher;
-use super::super::outcome::{CONTEXT_MAX, bounded, merge};
+use super::super::outcome::{CONTEXT_MAX, limit_length, merge};
 use super::super::spec::{HookHandler, HookSource};
 use super::*;
 
@@ -43,7 +43,7 @@ fn changed_hook_blocks_what_a_block_prevents() {
     }
 }
 
-fn exited(event: HookEvent, code: i32, stdout: &str, stderr: &str) -> HookDecision {
+fn decide_on_exit(event: HookEvent, code: i32, stdout: &str, stderr: &str) -> HookDecision {
     decide(
         &hook(event),
         HookResult::Exited {
@@ -54,8 +54,8 @@ fn exited(event: HookEvent, code: i32, stdout: &str, stderr: &str) -> HookDecisi
     )
 }
 
-fn answered(event: HookEvent, answer: &Value) -> HookDecision {
-    exited(event, 0, &answer.to_string(), "")
+fn decide_on_answer(event: HookEvent, answer: &Value) -> HookDecision {
+    decide_on_exit(event, 0, &answer.to_string(), "")
 }
 
 #[test]
@@ -64,13 +64,13 @@ fn exit_codes_have_the_meaning_of_the_contract() {
         PostToolUse, PreToolUse, SessionStart, Stop, UserPromptSubmit, WorktreeCreate,
     };
     let none = HookDecision::default();
-    assert_eq!(exited(PreToolUse, 0, "", ""), none);
-    assert_eq!(exited(PreToolUse, 0, "some text", "noise"), none);
+    assert_eq!(decide_on_exit(PreToolUse, 0, "", ""), none);
+    assert_eq!(decide_on_exit(PreToolUse, 0, "some text", "noise"), none);
     for event in [SessionStart, UserPromptSubmit] {
-        let context = exited(event, 0, " some text\n", "").context;
+        let context = decide_on_exit(event, 0, " some text\n", "").context;
         assert_eq!(context.as_deref(), Some("some text"));
     }
-    let denied = exited(PreToolUse, 2, "{\"continue\": false}", "not this one\n");
+    let denied = decide_on_exit(PreToolUse, 2, "{\"continue\": false}", "not this one\n");
     let reason = "[check.sh]: not this one".to_string();
     assert_eq!(
         denied.permission,
@@ -79,14 +79,14 @@ fn exit_codes_have_the_meaning_of_the_contract() {
     assert_eq!((denied.stop, denied.block), (None, None));
     for event in [Stop, PostToolUse, UserPromptSubmit] {
         assert_eq!(
-            exited(event, 2, "", "not this one").block,
+            decide_on_exit(event, 2, "", "not this one").block,
             Some(reason.clone())
         );
     }
-    let silent = exited(Stop, 2, "", " \n").block.unwrap();
+    let silent = decide_on_exit(Stop, 2, "", " \n").block.unwrap();
     assert_eq!(silent, "[check.sh]: no reason given on stderr");
     for event in [PreToolUse, Stop] {
-        let failed = exited(event, 1, "", "\nTraceback\u{1b}[2J\nmore");
+        let failed = decide_on_exit(event, 1, "", "\nTraceback\u{1b}[2J\nmore");
         let problem = failed.problem.clone().unwrap();
         assert!(
             problem.contains("of hooks.json (check.sh) exited with code 1: Traceback"),
@@ -102,9 +102,9 @@ fn exit_codes_have_the_meaning_of_the_contract() {
         );
     }
     // Any failure of the hook prevents the creation of a worktree.
-    assert!(exited(WorktreeCreate, 1, "", "x").block.is_some());
-    assert!(exited(WorktreeCreate, 0, " \n", "").block.is_some());
-    let made = exited(WorktreeCreate, 0, "making\n/tmp/w\n\n", "");
+    assert!(decide_on_exit(WorktreeCreate, 1, "", "x").block.is_some());
+    assert!(decide_on_exit(WorktreeCreate, 0, " \n", "").block.is_some());
+    let made = decide_on_exit(WorktreeCreate, 0, "making\n/tmp/w\n\n", "");
     assert_eq!(made.worktree.as_deref(), Some("/tmp/w"));
 }
 
@@ -116,7 +116,7 @@ fn json_answers_are_read() {
     };
     let specific = |event: HookEvent, mut fields: Value| {
         fields["hookEventName"] = event.name().into();
-        answered(event, &json!({"hookSpecificOutput": fields}))
+        decide_on_answer(event, &json!({"hookSpecificOutput": fields}))
     };
     for (word, verdict) in [
         ("allow", PermissionVerdict::Allow),
@@ -163,14 +163,14 @@ fn json_answers_are_read() {
     let made = specific(WorktreeCreate, json!({"worktreePath": "/w"}));
     assert_eq!(made.worktree.as_deref(), Some("/w"));
 
-    let blocked = answered(Stop, &json!({"decision": "block", "reason": "tests fail"}));
+    let blocked = decide_on_answer(Stop, &json!({"decision": "block", "reason": "tests fail"}));
     assert_eq!(blocked.block.as_deref(), Some("tests fail"));
-    let old = answered(PreToolUse, &json!({"decision": "approve"}));
+    let old = decide_on_answer(PreToolUse, &json!({"decision": "approve"}));
     assert_eq!(
         old.permission,
         Some((PermissionVerdict::Allow, String::new()))
     );
-    let both = answered(
+    let both = decide_on_answer(
         PreToolUse,
         &json!({"decision": "block", "reason": "no", "hookSpecificOutput": {"permissionDecision": "allow"}}),
     );
@@ -178,7 +178,7 @@ fn json_answers_are_read() {
         both.permission,
         Some((PermissionVerdict::Deny, "no".into()))
     );
-    let stopped = answered(
+    let stopped = decide_on_answer(
         PostToolUse,
         &json!({"continue": false, "stopReason": "enough", "systemMessage": "m", "suppressOutput": true}),
     );
@@ -218,7 +218,7 @@ fn invalid_answers_change_nothing_and_are_reported() {
             "an updatedInput that is no object",
         ),
     ] {
-        let found = exited(HookEvent::PreToolUse, 0, answer, "");
+        let found = decide_on_exit(HookEvent::PreToolUse, 0, answer, "");
         assert!(
             found.problem.as_ref().is_some_and(|p| p.contains(problem)),
             "{answer}: {found:?}"
@@ -309,10 +309,10 @@ fn strictest_decision_wins() {
 #[test]
 fn long_texts_are_cut_with_a_mark() {
     let long = "ä".repeat(CONTEXT_MAX + 1);
-    let cut = bounded(&long);
+    let cut = limit_length(&long);
     assert!(cut.chars().count() < CONTEXT_MAX && crate::domain::text::bytes_cut(&cut) > 0);
     let exact = "ä".repeat(CONTEXT_MAX);
-    assert_eq!(bounded(&exact), exact);
-    let found = exited(HookEvent::UserPromptSubmit, 0, &long, "");
+    assert_eq!(limit_length(&exact), exact);
+    let found = decide_on_exit(HookEvent::UserPromptSubmit, 0, &long, "");
     assert_eq!(merge(vec![found]).context, [cut]);
 }

@@ -15,7 +15,7 @@ pub use decision::{HookDecision, HookResult, PermissionVerdict, decide, decide_c
 pub use event::{BlockEffect, HookEvent, SessionEndReason};
 pub use input::{HookAgent, HookCall, HookContext, HookInput};
 pub use matcher::Matcher;
-pub use outcome::{BlockQuestion, CONTEXT_MAX, HookOutcome, bounded, merge};
+pub use outcome::{BlockQuestion, CONTEXT_MAX, HookOutcome, limit_length, merge};
 pub use rule::ToolRule;
 pub use spec::{HookHandler, HookSource, HookSpec, distinct};
 pub use tools::{

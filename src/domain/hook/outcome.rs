@@ -53,13 +53,13 @@ impl HookOutcome {
     pub fn reason(&self) -> String {
         match &self.permission {
             Some((PermissionVerdict::Deny, reason)) => reason.clone(),
-            _ => bounded(&self.blocks.join("\n")),
+            _ => limit_length(&self.blocks.join("\n")),
         }
     }
 }
 
 /// Returns `text`. If it has more than [`CONTEXT_MAX`] characters, the middle is cut, and a note says how much.
-pub fn bounded(text: &str) -> String {
+pub fn limit_length(text: &str) -> String {
     if text.chars().nth(CONTEXT_MAX).is_none() {
         return text.to_string();
     }
@@ -93,19 +93,20 @@ pub fn merge(decisions: Vec<HookDecision>) -> HookOutcome {
                 ),
             }
         }
-        out.blocks.extend(decision.block.map(|text| bounded(&text)));
-        out.stop = out.stop.or(decision.stop.map(|text| bounded(&text)));
+        out.blocks
+            .extend(decision.block.map(|text| limit_length(&text)));
+        out.stop = out.stop.or(decision.stop.map(|text| limit_length(&text)));
         out.context.extend(decision.context);
         out.messages
-            .extend(decision.message.map(|text| bounded(&text)));
+            .extend(decision.message.map(|text| limit_length(&text)));
         out.worktree = out.worktree.or(decision.worktree);
         out.problems.extend(decision.problem);
     }
     let context = out.context.join("\n");
     if context.chars().nth(CONTEXT_MAX).is_some() {
-        out.context = vec![bounded(&context)];
+        out.context = vec![limit_length(&context)];
     }
-    out.permission = strictest.map(|verdict| (verdict, bounded(&reasons.join("\n"))));
+    out.permission = strictest.map(|verdict| (verdict, limit_length(&reasons.join("\n"))));
     if strictest == Some(PermissionVerdict::Deny) {
         out.updated_input = None;
     }

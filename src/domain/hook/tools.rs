@@ -148,7 +148,7 @@ pub fn external_call(tool: &str, input: &Value, dir: &Path) -> ExternalCall {
     };
     let mut names: Vec<String> = alias.names.iter().map(ToString::to_string).collect();
     names.push(tool.to_string());
-    let mut input = renamed(input, |field| {
+    let mut input = rename_fields(input, |field| {
         let found = alias.fields.iter().find(|(own, _)| *own == field);
         found.map_or(field, |(_, elsewhere)| elsewhere)
     });
@@ -174,7 +174,7 @@ pub fn own_input(tool: &str, input: &Value, dir: &Path) -> Value {
     let Some(alias) = alias(tool) else {
         return input.clone();
     };
-    let mut input = renamed(input, |field| {
+    let mut input = rename_fields(input, |field| {
         let found = alias
             .fields
             .iter()
@@ -202,7 +202,7 @@ pub fn own_input(tool: &str, input: &Value, dir: &Path) -> Value {
 }
 
 /// Returns `input` with its fields renamed by `name`, including the fields of objects in its lists.
-fn renamed<'a>(input: &'a Value, name: impl Fn(&'a str) -> &'a str + Copy) -> Value {
+fn rename_fields<'a>(input: &'a Value, name: impl Fn(&'a str) -> &'a str + Copy) -> Value {
     let Some(fields) = input.as_object() else {
         return input.clone();
     };

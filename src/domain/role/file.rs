@@ -270,7 +270,7 @@ impl RoleReader<'_> {
             self.note("skills", "skills must be a list of names: it is ignored");
             return Vec::new();
         };
-        let entries = self.bounded("skills", entries);
+        let entries = self.limit_entries("skills", entries);
         let mut names = Vec::new();
         for entry in entries {
             match valid_name(&entry) {
@@ -290,7 +290,7 @@ impl RoleReader<'_> {
         Some(servers)
     }
 
-    fn bounded(&mut self, field: &str, mut entries: Vec<String>) -> Vec<String> {
+    fn limit_entries(&mut self, field: &str, mut entries: Vec<String>) -> Vec<String> {
         entries.retain(|e| !e.trim().is_empty());
         if entries.len() > LIST_MAX {
             entries.truncate(LIST_MAX);

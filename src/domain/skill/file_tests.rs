@@ -4,7 +4,7 @@ use super::{BODY_MAX, DESCRIPTION_MAX, NAME_MAX, SkillFile, TAG_MAX, TAGS_MAX};
 use crate::domain::text::clip;
 use pretty_assertions::assert_eq;
 
-fn parsed(text: &str) -> SkillFile {
+fn parse_skill(text: &str) -> SkillFile {
     SkillFile::parse(text, "folder").unwrap()
 }
 
@@ -131,19 +131,22 @@ fn oversized_fields_are_cut_or_rejected() {
         "---\ndescription: {long}\ntags: t\n---\n{}",
         long.repeat(40)
     );
-    let skill = parsed(&text);
+    let skill = parse_skill(&text);
     assert_eq!(skill.description.chars().count(), DESCRIPTION_MAX);
     assert!(skill.description.ends_with('…'));
     assert!(skill.body.len() < BODY_MAX + 60);
     assert!(skill.body.ends_with(" bytes cut here …]"));
     let text = format!("---\ntags: [{tags}]\n---\nDo");
-    assert_eq!(parsed(&text).tags, vec![clip(&long, TAG_MAX); TAGS_MAX]);
+    assert_eq!(
+        parse_skill(&text).tags,
+        vec![clip(&long, TAG_MAX); TAGS_MAX]
+    );
 }
 
 #[test]
 fn control_characters_are_escaped() {
     let text = "---\nname: a\ndescription: \"x\\u001b[2J\\ny\\u202e\"\ntags: [\"\\u0007\"]\n---\nall:\n\tcc \u{1b}]0;t\u{7}\n";
-    let skill = parsed(text);
+    let skill = parse_skill(text);
     assert_eq!(skill, file("a", "x␛[2J y�", &["␇"], "all:\n\tcc ␛]0;t␇"));
 }
 

@@ -54,7 +54,10 @@ pub struct Unmerged<'a> {
 
 /// Returns one completed task for each unmerged branch, ordered by task number. Branches without a completed task are
 /// left out. The function `is_unmerged` says for the name of a worktree whether its branch is unmerged.
-pub fn unmerged(graph: &TaskGraph, is_unmerged: impl Fn(&str) -> bool) -> Vec<Unmerged<'_>> {
+pub fn unmerged_branches(
+    graph: &TaskGraph,
+    is_unmerged: impl Fn(&str) -> bool,
+) -> Vec<Unmerged<'_>> {
     // The first completed task and the first open task of each worktree.
     let mut trees: BTreeMap<&str, (Option<&Task>, Option<TaskId>)> = BTreeMap::new();
     for task in graph.tasks().filter(|t| is_unmerged(&t.worktree)) {
@@ -75,7 +78,7 @@ pub fn unmerged(graph: &TaskGraph, is_unmerged: impl Fn(&str) -> bool) -> Vec<Un
 
 /// Like [`unmerged`], but returns only tasks whose branch can be merged now, because its worktree has no open task.
 pub fn mergeable_tasks(graph: &TaskGraph, is_unmerged: impl Fn(&str) -> bool) -> Vec<&Task> {
-    let all = unmerged(graph, is_unmerged).into_iter();
+    let all = unmerged_branches(graph, is_unmerged).into_iter();
     let free = all.filter(|unmerged| unmerged.open.is_none());
     free.map(|unmerged| unmerged.task).collect()
 }

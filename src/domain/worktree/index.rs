@@ -35,9 +35,9 @@ pub enum IndexEntry {
 
 impl WorktreeIndex {
     /// Returns the worktrees that are not removed, in file order. If a name occurs twice, only the first is returned.
-    pub fn existing(&self) -> Vec<&Worktree> {
+    pub fn existing_worktrees(&self) -> Vec<&Worktree> {
         let mut all: Vec<&Worktree> = Vec::new();
-        for tree in self.known().filter(|t| t.exists()) {
+        for tree in self.known_worktrees().filter(|t| t.exists()) {
             if !all.iter().any(|other| other.name.same(&tree.name)) {
                 all.push(tree);
             }
@@ -55,14 +55,15 @@ impl WorktreeIndex {
 
     /// Like [`WorktreeIndex::find`], but returns `None` if there is no such worktree.
     pub fn get(&self, name: &WorktreeName) -> Option<&Worktree> {
-        self.known().find(|t| t.exists() && t.name.same(name))
+        self.known_worktrees()
+            .find(|t| t.exists() && t.name.same(name))
     }
 
     /// Returns the worktree of a task. If the task has several, returns the newest one that is not merged; if all are
     /// merged, the newest one.
     pub fn of_task(&self, task: TaskId) -> Option<&Worktree> {
         let is_open = |t: &Worktree| t.status != WorktreeStatus::Merged;
-        self.existing()
+        self.existing_worktrees()
             .into_iter()
             .filter(|t| t.task_id == Some(task))
             .max_by(|a, b| {
@@ -125,7 +126,7 @@ impl WorktreeIndex {
 
     /// Returns the error for a worktree that does not exist. The error lists the existing worktrees.
     pub fn unknown(&self, wanted: &str) -> WorktreeError {
-        let standing = self.existing();
+        let standing = self.existing_worktrees();
         let names: Vec<String> = standing.iter().map(|t| t.name.to_string()).collect();
         let known = match names.len() {
             0 => "none exist yet".into(),
@@ -137,7 +138,7 @@ impl WorktreeIndex {
         }
     }
 
-    fn known(&self) -> impl Iterator<Item = &Worktree> {
+    fn known_worktrees(&self) -> impl Iterator<Item = &Worktree> {
         self.worktrees.iter().filter_map(|entry| match entry {
             IndexEntry::Known(tree) => Some(&**tree),
             IndexEntry::Foreign(_) => None,
@@ -152,7 +153,7 @@ impl WorktreeIndex {
     }
 
     fn drop_oldest_removed(&mut self) {
-        let count = self.known().filter(|t| !t.exists()).count();
+        let count = self.known_worktrees().filter(|t| !t.exists()).count();
         for _ in REMOVED_MAX..count {
             let Some(at) = self.position(|t| !t.exists()) else {
                 return;
@@ -189,7 +190,7 @@ mod tests {
         });
         let index: WorktreeIndex = serde_json::from_value(text.clone()).unwrap();
         let standing: Vec<(&str, Option<TaskId>)> = index
-            .existing()
+            .existing_worktrees()
             .iter()
             .map(|t| (t.name.as_str(), t.task_id))
             .collect();
@@ -221,9 +222,9 @@ mod tests {
             "there is no worktree \"TASK-1\": existing: task-2"
         );
         index.put(tree("task-1", 4.0));
-        let times: Vec<f64> = index.known().map(|t| t.created_at.0).collect();
+        let times: Vec<f64> = index.known_worktrees().map(|t| t.created_at.0).collect();
         assert_eq!(times, [4.0, 1.0, 2.0]);
-        assert_eq!(index.existing().len(), 2);
+        assert_eq!(index.existing_worktrees().len(), 2);
     }
 
     #[test]
@@ -252,6 +253,6 @@ mod tests {
         }
         index.put(tree("new", 2.0));
         assert_eq!(index.worktrees.len(), REMOVED_MAX + 2);
-        assert_eq!(index.existing().len(), 2);
+        assert_eq!(index.existing_worktrees().len(), 2);
     }
 }

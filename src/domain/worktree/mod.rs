@@ -18,7 +18,7 @@ use super::task::or_default;
 use super::text::{clip, one_line};
 use super::timestamp::Timestamp;
 
-pub use branch::{Branch, BranchState, ChangeSize, Unmerged, mergeable_tasks, unmerged};
+pub use branch::{Branch, BranchState, ChangeSize, Unmerged, mergeable_tasks, unmerged_branches};
 pub use checked_out::CheckedOut;
 pub use error::WorktreeError;
 pub use index::{IndexEntry, WorktreeIndex};

@@ -142,7 +142,7 @@ pub struct Losses {
 impl Losses {
     /// Returns the losses that can be restored after a removal: the commits, because the branch is kept.
     #[must_use]
-    pub fn retained(&self) -> Losses {
+    pub fn restorable(&self) -> Losses {
         Losses {
             commits: self.commits,
             subjects: self.subjects.clone(),

@@ -42,7 +42,7 @@ impl Server {
     pub async fn link(self: &Arc<Self>) -> Result<Link, CallError> {
         self.start(StartCause::Demand);
         let timeout = self.start_timeout();
-        let state = self.settled(timeout, true).await;
+        let state = self.wait_until_settled(timeout, true).await;
         let link = self.lock().link.clone();
         match link {
             Some(link) if state == ServerState::Ready => Ok(link),

@@ -25,7 +25,7 @@ enum SubscriptionEnd {
 /// Reports changes of the server's lists to `link.shared`. When a subscription ends, subscribes again after a wait that
 /// doubles as after crashes. Never returns: if the server reports no changes or needs no subscription, does nothing.
 pub async fn watch_lists(link: &Link, options: &PoolOptions) -> Infallible {
-    if let Some(filter) = wanted(link) {
+    if let Some(filter) = subscription_filter(link) {
         let mut failures = 0;
         loop {
             let since = Instant::now();
@@ -43,7 +43,7 @@ pub async fn watch_lists(link: &Link, options: &PoolOptions) -> Infallible {
 
 /// Returns which changes to subscribe to: those that the server says it reports. `None` if it reports none, or reports
 /// them without a subscription.
-fn wanted(link: &Link) -> Option<SubscriptionFilter> {
+fn subscription_filter(link: &Link) -> Option<SubscriptionFilter> {
     let info = link.peer.peer_info()?;
     if info.protocol_version.has_initialize() {
         return None;

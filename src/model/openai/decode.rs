@@ -8,7 +8,7 @@ use crate::domain::ids::CallId;
 use crate::domain::usage::Usage;
 use crate::model::http::{SizeLimit, invalid_response};
 use crate::model::provider::Decode;
-use crate::model::refusal::{aborted, error_text, is_out_of_credit, is_too_long};
+use crate::model::refusal::{abort_error, error_text, is_out_of_credit, is_too_long};
 use crate::model::sse::SseEvent;
 use crate::model::surrogates::{self, Joiner, Parsed};
 use crate::model::{
@@ -286,5 +286,5 @@ fn stream_error(value: &Value) -> ModelError {
         Some(400..=499) => ErrorKind::BadRequest,
         Some(_) | None => ErrorKind::Server,
     };
-    aborted(fault, &text)
+    abort_error(fault, &text)
 }

@@ -235,14 +235,14 @@ mod tests {
         }
     }
 
-    fn paused(until: u64) -> Admission {
+    fn paused_until(until: u64) -> Admission {
         Admission::Paused {
             until: ms(until),
             cause: "busy".into(),
         }
     }
 
-    fn queued(place: usize) -> Admission {
+    fn queued_at(place: usize) -> Admission {
         Admission::Queued { place }
     }
 
@@ -272,18 +272,24 @@ mod tests {
         // The last call in the queue tries first, but does not start before the others.
         assert_eq!(
             try_all(&mut queue, (0..5).rev(), 0),
-            [queued(5), queued(4), queued(3), queued(2), Admission::Start]
+            [
+                queued_at(5),
+                queued_at(4),
+                queued_at(3),
+                queued_at(2),
+                Admission::Start
+            ]
         );
         assert_eq!(
             try_all(&mut queue, 1..5, 0),
-            [Admission::Start, queued(1), queued(2), queued(3)]
+            [Admission::Start, queued_at(1), queued_at(2), queued_at(3)]
         );
         // Call 3, which waits, is cancelled. Call 0, which runs, ends.
         queue.remove(3, ms(0));
         queue.remove(0, ms(0));
         assert_eq!(
             try_all(&mut queue, [4, 2], 0),
-            [queued(2), Admission::Start]
+            [queued_at(2), Admission::Start]
         );
         assert_eq!(queue.running_count(), 2);
         assert_eq!(queue_of(0, 1).try_start(0, ms(0)), Admission::Start);
@@ -301,11 +307,11 @@ mod tests {
         queue.remove(0, ms(100));
         assert_eq!(
             try_all(&mut queue, [1, 3], 2599),
-            [paused(2600), paused(2600)]
+            [paused_until(2600), paused_until(2600)]
         );
         assert_eq!(
             try_all(&mut queue, 1..4, 2600),
-            [Admission::Start, queued(1), queued(2)]
+            [Admission::Start, queued_at(1), queued_at(2)]
         );
         queue.record_success(1);
         assert_eq!(
@@ -357,7 +363,7 @@ mod tests {
         for number in 0..4 {
             queue.remove(number, ms(300));
         }
-        assert_eq!(queue.try_start(4, ms(3199)), paused(3200));
+        assert_eq!(queue.try_start(4, ms(3199)), paused_until(3200));
         assert_eq!(queue.try_start(4, ms(3200)), Admission::Start);
         // The four concurrent failures count as one, so this failure is the second.
         assert_eq!(
@@ -374,7 +380,7 @@ mod tests {
         queue.record_failure(0, &asked, ms(0), 0.0);
         queue.remove(0, ms(0));
         queue.record_success(1);
-        assert_eq!(queue.try_start(2, ms(500)), paused(1000));
+        assert_eq!(queue.try_start(2, ms(500)), paused_until(1000));
         assert_eq!(queue.try_start(2, ms(1000)), Admission::Start);
         // The earlier call fails while the probe runs: the back-off starts again, and the probe cannot end it.
         assert_eq!(
@@ -382,15 +388,15 @@ mod tests {
             Some(ms(1000))
         );
         queue.record_success(2);
-        assert_eq!(queue.try_start(3, ms(1300)), paused(2200));
+        assert_eq!(queue.try_start(3, ms(1300)), paused_until(2200));
     }
 
     #[test]
     fn probe_without_clear_result_is_followed_by_another() {
         for (fault, next) in [
-            (Some(ErrorKind::Truncated), queued(1)),
-            (Some(ErrorKind::Unreachable), queued(1)),
-            (None, queued(1)),
+            (Some(ErrorKind::Truncated), queued_at(1)),
+            (Some(ErrorKind::Unreachable), queued_at(1)),
+            (None, queued_at(1)),
             (Some(ErrorKind::BadRequest), Admission::Start),
             (Some(ErrorKind::ContextTooLong), Admission::Start),
         ] {

@@ -74,7 +74,7 @@ impl Script {
         })
     }
 
-    fn scaled(&self, millis: f64) -> Duration {
+    fn scale_delay(&self, millis: f64) -> Duration {
         Duration::try_from_secs_f64(millis / 1000.0 / self.speed).unwrap_or_default()
     }
 }
@@ -97,9 +97,9 @@ impl Model for Script {
         };
         let rule = self.rules[at].clone();
         #[allow(clippy::cast_precision_loss)] // milliseconds of a script are small
-        let delay = self.scaled(rule.delay_ms as f64);
+        let delay = self.scale_delay(rule.delay_ms as f64);
         let step = if self.pace > 0.0 {
-            self.scaled(1000.0 / self.pace)
+            self.scale_delay(1000.0 / self.pace)
         } else {
             Duration::ZERO
         };

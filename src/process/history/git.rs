@@ -175,7 +175,7 @@ pub fn update_ref(common: &Path, change: &RefChange) -> io::Result<Result<(), St
 }
 
 /// Returns the objects among `names` that the repository does not have.
-pub fn missing(common: &Path, names: &[String]) -> io::Result<BTreeSet<String>> {
+pub fn missing_objects(common: &Path, names: &[String]) -> io::Result<BTreeSet<String>> {
     let (mut list, mut answers) = (tempfile::tempfile()?, tempfile::tempfile()?);
     list.write_all((names.join("\n") + "\n").as_bytes())?;
     list.rewind()?;

@@ -331,7 +331,7 @@ impl PrivateHistory {
     fn transfer_refs(&self, dir: &Folder) -> io::Result<Vec<RefusedRef>> {
         let base = refs::read_list(dir, "base")?;
         let private = refs::read_loose(&dir.sub("refs")?)?;
-        let mut shared = self.shared()?;
+        let mut shared = self.read_shared_refs()?;
         let mut refused = Vec::new();
         // Without the file `base`, no command has run yet, so there are no changes of commands.
         let changes = match &base {
@@ -348,7 +348,7 @@ impl PrivateHistory {
             refused = self.accept(dir, &changes, has_all_objects)?;
         }
         if !changes.is_empty() || is_stash_kept {
-            shared = self.shared()?;
+            shared = self.read_shared_refs()?;
         }
         let shown: RefMap = shared
             .into_iter()
@@ -361,7 +361,7 @@ impl PrivateHistory {
         Ok(refused)
     }
 
-    fn shared(&self) -> io::Result<RefMap> {
+    fn read_shared_refs(&self) -> io::Result<RefMap> {
         refs::read_loose(&Folder::open(&self.common.join("refs"))?)
     }
 

@@ -56,7 +56,7 @@ pub fn copy(dir: &Folder, path: &Path, common: &Path) -> io::Result<bool> {
             return Err(why);
         }
         is_complete = false;
-        missing = git::missing(common, &names)?;
+        missing = git::missing_objects(common, &names)?;
     }
     for (start, rest) in &found.loose {
         let name = format!("{start}{rest}");

@@ -194,7 +194,7 @@ impl Sandbox {
     }
 
     /// Returns the files that [`Sandbox::with_approved`] made read-only, without symbolic links.
-    pub fn approved(&self) -> &[PathBuf] {
+    pub fn approved_files(&self) -> &[PathBuf] {
         &self.approved
     }
 
@@ -245,7 +245,7 @@ impl Sandbox {
         let home = std::env::var_os("HOME").map(PathBuf::from);
         let protected = self.protected_folders(&workdir);
         let is_open = |group| self.sockets.contains(&group);
-        let mut hidden = sockets::hidden(&self.sockets, home.as_deref(), &self.root);
+        let mut hidden = sockets::hidden_paths(&self.sockets, home.as_deref(), &self.root);
         // Only an existing folder can be hidden.
         let logins = environment::login_folder().filter(|folder| folder.is_dir());
         hidden.extend(logins.map(|folder| real(&folder)));

@@ -52,7 +52,7 @@ impl SandboxReport {
     }
 
     /// Returns what is missing and what follows from that, as one line for the user; `None` if everything is available.
-    pub fn missing(&self) -> Option<String> {
+    pub fn describe_missing(&self) -> Option<String> {
         match (&self.guard, self.landlock, &self.view) {
             (Availability::No { why }, ..) => Some(format!(
                 "Commands of agents run without a sandbox, and processes they start may keep running: {why}."
@@ -80,7 +80,10 @@ impl SandboxReport {
                 "{unprotected} User and mount namespaces are not available ({why}), so commands {ACCESS_WITHOUT_VIEW}. In the root they can also write .git/config and .git/hooks."
             ),
             (Availability::Yes, Some(_), Availability::Yes) => unprotected.into(),
-            (..) => format!("{unprotected} {}", self.missing().unwrap_or_default()),
+            (..) => format!(
+                "{unprotected} {}",
+                self.describe_missing().unwrap_or_default()
+            ),
         }
     }
 }
@@ -145,7 +148,7 @@ mod tests {
             view: Availability::Yes,
             network: Availability::Yes,
         };
-        assert_eq!(all.missing(), None);
+        assert_eq!(all.describe_missing(), None);
         let no = || Availability::No {
             why: "EPERM".into(),
         };
@@ -185,7 +188,7 @@ mod tests {
             ),
             (probe(Some(Path::new("/bin/true"))), "an invalid answer"),
         ] {
-            let said = report.missing().unwrap();
+            let said = report.describe_missing().unwrap();
             assert!(said.contains(word), "{said}");
         }
     }

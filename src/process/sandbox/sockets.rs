@@ -202,7 +202,7 @@ pub fn unset(allowed: &[SocketGroup]) -> Vec<String> {
 
 /// Returns the existing sockets and folders of sockets to hide from commands that can use only the `allowed` groups.
 /// Sockets below the project root `own` belong to the project and are not hidden.
-pub fn hidden(allowed: &[SocketGroup], home: Option<&Path>, own: &Path) -> Vec<PathBuf> {
+pub fn hidden_paths(allowed: &[SocketGroup], home: Option<&Path>, own: &Path) -> Vec<PathBuf> {
     let mut found = BTreeSet::new();
     let is_denied = |group: &SocketGroup| !allowed.contains(group);
     for (_, paths) in WELL_KNOWN.iter().filter(|(group, _)| is_denied(group)) {

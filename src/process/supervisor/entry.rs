@@ -327,7 +327,7 @@ mod linux {
             let interval = monitor.as_ref().map_or(interval, Monitor::poll_interval);
             // On an error, the next checks only happen earlier.
             let _ = poll(&mut fds, Some(&interval));
-            if let Some(why) = monitor.as_mut().and_then(Monitor::exceeded) {
+            if let Some(why) = monitor.as_mut().and_then(Monitor::exceeded_limit) {
                 return SupervisionEnd::LimitExceeded(why);
             }
             let is_readable = fds.first().is_some_and(|fd| !fd.revents().is_empty());

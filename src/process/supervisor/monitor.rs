@@ -78,7 +78,7 @@ impl Monitor {
     }
 
     /// Returns the limit that the command has exceeded, as a sentence for the model; `None` if it has exceeded none.
-    pub fn exceeded(&mut self) -> Option<String> {
+    pub fn exceeded_limit(&mut self) -> Option<String> {
         if !self.should_scan() {
             return None;
         }
@@ -240,7 +240,7 @@ fn proportional(counted: &CountedFiles, read: impl Fn(&str) -> Option<String>) -
     let mapped = if counted.inodes.is_empty() && !counted.has_shared_memory {
         0
     } else {
-        mapped(&read("smaps").unwrap_or_default(), counted)
+        mapped_bytes(&read("smaps").unwrap_or_default(), counted)
     };
     let all = match read("smaps_rollup") {
         Some(all) => kilobytes(&all, "Pss_Anon:") + kilobytes(&all, "Pss_Shmem:"),
@@ -255,7 +255,7 @@ fn proc_file(pid: Pid, name: &str) -> Option<String> {
 }
 
 /// Returns how many bytes of `counted` files are mapped according to `smaps`, the text of `/proc/PID/smaps`.
-fn mapped(smaps: &str, counted: &CountedFiles) -> u64 {
+fn mapped_bytes(smaps: &str, counted: &CountedFiles) -> u64 {
     let mut is_counted = false;
     let mut sum = 0_u64;
     for line in smaps.lines() {
@@ -317,8 +317,8 @@ Pss:    64 kB
             inodes: [7].into(),
             has_shared_memory,
         };
-        assert_eq!(mapped(smaps, &counted(false)), 8 * 1024);
-        assert_eq!(mapped(smaps, &counted(true)), 40 * 1024);
+        assert_eq!(mapped_bytes(smaps, &counted(false)), 8 * 1024);
+        assert_eq!(mapped_bytes(smaps, &counted(true)), 40 * 1024);
     }
 
     #[test]

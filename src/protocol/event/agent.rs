@@ -151,7 +151,7 @@ impl AgentEvent {
     }
 
     /// Returns the event of a prompt without attachments.
-    pub fn prompted(text: impl Into<String>) -> AgentEvent {
+    pub fn prompt(text: impl Into<String>) -> AgentEvent {
         AgentEvent::Prompted {
             text: text.into(),
             attachments: Vec::new(),

@@ -159,7 +159,7 @@ impl EventKind {
         })
     }
 
-    pub fn rejected(command: CommandId, why: impl Into<String>) -> EventKind {
+    pub fn rejection(command: CommandId, why: impl Into<String>) -> EventKind {
         EventKind::Crew(CrewEvent::CommandRejected {
             command: Some(command),
             why: why.into(),

@@ -233,7 +233,7 @@ impl Cache {
     }
 
     /// Returns the tasks with damaged files, in ascending order of their numbers.
-    pub(super) fn damaged(&self) -> Vec<TaskId> {
+    pub(super) fn damaged_tasks(&self) -> Vec<TaskId> {
         let is_damaged = |id: &&TaskId| self.files.get(id).is_some_and(|seen| seen.is_damaged);
         self.unusable.iter().filter(is_damaged).copied().collect()
     }

@@ -338,7 +338,7 @@ impl Board {
     /// When a file cannot be renamed.
     pub fn set_aside(&self) -> Result<Vec<String>, StoreError> {
         self.sweep();
-        let damaged = self.cache().damaged();
+        let damaged = self.cache().damaged_tasks();
         if damaged.is_empty() {
             return Ok(Vec::new());
         }

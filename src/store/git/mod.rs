@@ -256,7 +256,7 @@ impl Git {
     pub fn ok(&self, args: &[&str]) -> Result<String, GitError> {
         let answer = self.run(args)?;
         if answer.code != 0 {
-            return Err(answer.failed(args));
+            return Err(answer.to_error(args));
         }
         if answer.lost > 0 {
             return Err(GitError::TooLong(
@@ -275,7 +275,7 @@ impl Git {
         match answer.code {
             0 => Ok(true),
             1 => Ok(false),
-            _ => Err(answer.failed(args)),
+            _ => Err(answer.to_error(args)),
         }
     }
 
@@ -339,7 +339,7 @@ impl Git {
 }
 
 impl<T> GitOutput<T> {
-    pub fn failed(&self, args: &[&str]) -> GitError {
+    pub fn to_error(&self, args: &[&str]) -> GitError {
         let what: Vec<&str> = args.iter().copied().take(2).collect();
         let why = if self.error_message.is_empty() {
             format!("exit code {}", self.code)

@@ -99,11 +99,11 @@ impl Repo {
             return Err(GitError::LineBreak(root));
         }
         if answer.code != 0 {
-            return Err(answer.failed(asked));
+            return Err(answer.to_error(asked));
         }
         let (Some(own), Some(common), Some(top)) = (lines.next(), lines.next(), lines.next())
         else {
-            return Err(answer.failed(asked));
+            return Err(answer.to_error(asked));
         };
         if fs::canonicalize(top).ok().as_deref() != Some(&root) {
             return Err(GitError::NoRepository(root));
@@ -151,7 +151,7 @@ impl Repo {
     ///
     /// # Errors
     /// When git fails.
-    pub fn registered(&self) -> Result<Vec<RegisteredWorktree>, GitError> {
+    pub fn list_worktrees(&self) -> Result<Vec<RegisteredWorktree>, GitError> {
         let list = || self.git.ok(&["worktree", "list", "--porcelain"]);
         let mut listed = list();
         // The list fails while another git creates a worktree, and after a git was killed while creating one.
@@ -166,7 +166,7 @@ impl Repo {
     }
 
     /// Returns the folders of the worktrees for which git has a complete entry, without running git; `None` if an entry
-    /// is incomplete or cannot be read. In this case, call [`Repo::registered`]. A returned folder may no longer exist.
+    /// is incomplete or cannot be read. In this case, call [`Repo::list_worktrees`]. A returned folder may no longer exist.
     pub fn registered_folders(&self) -> Option<Vec<PathBuf>> {
         let entries = match fs::read_dir(self.common.join("worktrees")) {
             Ok(entries) => entries,

@@ -194,7 +194,7 @@ impl SkillLocation<'_> {
     }
 
     /// Returns the text to display for `path`, which is relative to the skills folder.
-    fn shown(&self, path: &Path) -> String {
+    fn format_path(&self, path: &Path) -> String {
         let path = if path.as_os_str().is_empty() {
             self.folder.to_path_buf()
         } else {
@@ -216,13 +216,13 @@ impl Scan {
         let (dir, found) = match location.search() {
             Ok(Some(found)) => found,
             Ok(None) => return,
-            Err(why) => return self.add_broken(location.shown(Path::new("")), why),
+            Err(why) => return self.add_broken(location.format_path(Path::new("")), why),
         };
         for (path, why) in &found.unusable {
-            self.add_broken(location.shown(path), why.clone());
+            self.add_broken(location.format_path(path), why.clone());
         }
         for file in &found.files {
-            let shown = location.shown(&file.path);
+            let shown = location.format_path(&file.path);
             // A SKILL.md directly in the skills folder is named after that folder.
             let below = file.path.parent().and_then(Path::file_name);
             let folder = below.or(location.folder.file_name()).unwrap_or_default();

@@ -48,7 +48,7 @@ impl Disk {
             .collect()
     }
 
-    fn broken(&self) -> Vec<(String, String)> {
+    fn broken_skills(&self) -> Vec<(String, String)> {
         let broken = self.skills().read().broken.into_iter();
         broken.map(|b| (b.path, b.why)).collect()
     }
@@ -143,7 +143,7 @@ fn unusable_skills_are_reported_and_the_others_work() {
             ("good", "from root/skills/good")
         ])
     );
-    let broken = disk.broken();
+    let broken = disk.broken_skills();
     let begins = [
         ("skills/bytes/SKILL.md", "line 2: it is not UTF-8 text"),
         ("skills/empty/SKILL.md", "line 1: the skill has no text"),
@@ -186,7 +186,7 @@ fn links_are_followed_inside_the_folder_only() {
         ("skills/out", out),
         ("skills/sideways", out),
     ]);
-    assert_eq!(disk.broken(), links);
+    assert_eq!(disk.broken_skills(), links);
     assert_eq!(disk.names(), pairs(&[("real", "from root/skills/real")]));
 
     // The skills folder itself may be a link within the project (.claude/skills -> ../skills), but not out of it.
@@ -197,7 +197,7 @@ fn links_are_followed_inside_the_folder_only() {
     symlink("../../outside", root.join(".claude/skills")).unwrap();
     assert!(disk.names().iter().all(|(name, _)| name != "secret"));
     assert!(
-        disk.broken()
+        disk.broken_skills()
             .contains(&pairs(&[(".claude/skills", out)])[0])
     );
 }
@@ -211,7 +211,7 @@ fn pipe_does_not_block() {
         .status();
     assert!(made.unwrap().success());
     assert_eq!(
-        disk.broken(),
+        disk.broken_skills(),
         pairs(&[("skills/pipe/SKILL.md", "it is not a regular file")])
     );
 }

@@ -73,13 +73,13 @@ pub(super) struct DirtyQueue {
 }
 
 impl DirtyQueue {
-    pub(super) fn pending(&self) -> MutexGuard<'_, PendingChanges> {
+    pub(super) fn lock_pending(&self) -> MutexGuard<'_, PendingChanges> {
         self.pending.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Applies `change` to the queued changes and wakes the watch thread.
     pub(super) fn update(&self, change: impl FnOnce(&mut PendingChanges)) {
-        change(&mut self.pending());
+        change(&mut self.lock_pending());
         self.changed.notify_one();
     }
 
@@ -92,7 +92,7 @@ impl DirtyQueue {
     ) -> MutexGuard<'_, PendingChanges> {
         let waited = self
             .changed
-            .wait_timeout_while(self.pending(), within, |pending| !is_enough(pending));
+            .wait_timeout_while(self.lock_pending(), within, |pending| !is_enough(pending));
         waited.unwrap_or_else(PoisonError::into_inner).0
     }
 }

@@ -52,7 +52,7 @@ impl WatchedFolders {
         })?;
         let is_git_dir_shared = refs
             .as_ref()
-            .is_some_and(|r| poll_fallback::is_shared_file_system(r.shared()));
+            .is_some_and(|r| poll_fallback::is_shared_file_system(r.shared_folder()));
         let mut folders = WatchedFolders {
             watched: BTreeMap::new(),
             is_shared: is_git_dir_shared || poll_fallback::is_shared_file_system(&base),

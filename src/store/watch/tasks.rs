@@ -184,7 +184,7 @@ mod tests {
     }
 
     /// Creates a folder with `size` tasks and polls it once.
-    fn known(size: u64) -> (tempfile::TempDir, TaskFiles) {
+    fn polled_tasks(size: u64) -> (tempfile::TempDir, TaskFiles) {
         let dir = tempfile::tempdir().unwrap();
         for id in 1..=size {
             write(&dir, id, "{}");
@@ -203,7 +203,7 @@ mod tests {
 
     #[test]
     fn partial_poll_checks_only_files_with_events() {
-        let (dir, mut files) = known(9);
+        let (dir, mut files) = polled_tasks(9);
         write(&dir, 3, "{ }");
         // The file is written in place and without an event, so only a full poll finds the change.
         write(&dir, 5, "{ }");
@@ -230,7 +230,7 @@ mod tests {
 
     #[test]
     fn folder_change_reveals_files_without_events() {
-        let (dir, mut files) = known(3);
+        let (dir, mut files) = polled_tasks(3);
         write(&dir, 4, "{}");
         assert_eq!(
             files.poll(later(), PollScope::Uncertain),
@@ -256,7 +256,7 @@ mod tests {
 
     #[test]
     fn recreated_folder_is_polled_completely() {
-        let (dir, mut files) = known(2);
+        let (dir, mut files) = polled_tasks(2);
         let aside = dir.path().with_extension("aside");
         fs::rename(dir.path(), &aside).unwrap();
         assert_eq!(

@@ -16,7 +16,7 @@ use crate::domain::ids::TaskId;
 
 const WITHIN: Duration = Duration::from_secs(4);
 
-fn watched(root: &Path) -> (Watch, Receiver<Dirty>) {
+fn start_watch(root: &Path) -> (Watch, Receiver<Dirty>) {
     crate::store::prepare(root).unwrap();
     let (report, reports) = channel();
     (
@@ -43,7 +43,7 @@ fn these(ids: &[u64]) -> Dirty {
 fn every_kind_of_change_is_reported() {
     let dir = tempfile::tempdir().unwrap();
     begin_git(dir.path());
-    let (watch, reports) = watched(dir.path());
+    let (watch, reports) = start_watch(dir.path());
     assert_eq!(watch.mode(), &WatchMode::Native);
     for (file, dirty) in [
         (".tasks/task_1.json", these(&[1])),
@@ -70,7 +70,7 @@ fn every_kind_of_change_is_reported() {
 fn reads_locks_and_temporary_files_are_not_reported() {
     let dir = tempfile::tempdir().unwrap();
     begin_git(dir.path());
-    let (_watch, reports) = watched(dir.path());
+    let (_watch, reports) = start_watch(dir.path());
     let board = crate::store::Board::open(dir.path());
     for _ in 0..20 {
         board.read().unwrap();
@@ -192,7 +192,7 @@ fn polling_finds_changes_and_gives_the_reason() {
 #[test]
 fn new_skill_in_a_new_folder_is_reported() {
     let dir = tempfile::tempdir().unwrap();
-    let (_watch, reports) = watched(dir.path());
+    let (_watch, reports) = start_watch(dir.path());
     let skill = dir.path().join(".claude/skills/late/SKILL.md");
     let skills = Skills::open(dir.path(), None);
     fs::create_dir_all(skill.parent().unwrap()).unwrap();
@@ -224,15 +224,15 @@ fn dropped_events_report_everything_and_access_nothing() {
         None,
         Ok(at(EventKind::Access(AccessKind::Any))),
     );
-    assert_eq!(queue.pending().take(), []);
+    assert_eq!(queue.lock_pending().take(), []);
     handle_event(&queue, root, None, None, Ok(at(EventKind::Any)));
-    assert_eq!(queue.pending().take(), [these(&[3])]);
+    assert_eq!(queue.lock_pending().take(), [these(&[3])]);
     for lost in [
         Ok(notify::Event::new(EventKind::Other).set_flag(Flag::Rescan)),
         Err(notify::Error::generic("gone")),
     ] {
         handle_event(&queue, root, None, None, lost);
-        let reports = queue.pending().take();
+        let reports = queue.lock_pending().take();
         assert_eq!(
             (reports.len(), &reports[0]),
             (KINDS, &Dirty::Board(TaskSet::All))

@@ -159,7 +159,7 @@ impl OpenRegistry {
         budget: &mut ScanBudget,
     ) -> Result<BTreeMap<WorktreeName, BranchRecord>, StoreError> {
         let mut out = BTreeMap::new();
-        let standing = self.index.existing();
+        let standing = self.index.existing_worktrees();
         if standing.is_empty() {
             return Ok(out);
         }

@@ -155,7 +155,7 @@ impl OpenRegistry {
     }
 
     fn name_for(&self, task: TaskId, base: &str) -> Result<(WorktreeName, Origin), StoreError> {
-        let registered = self.repo.registered()?;
+        let registered = self.repo.list_worktrees()?;
         for name in WorktreeName::candidates(task) {
             match self.name_status(&name, &registered, base)? {
                 NameStatus::Free => return Ok((name, Origin::Base)),
@@ -211,7 +211,7 @@ impl OpenRegistry {
     /// the next creation for the task tries again.
     fn remove_failed_attempt(&self, name: &WorktreeName, commit: &str) {
         if self.index.get(name).is_none()
-            && let Ok(registered) = self.repo.registered()
+            && let Ok(registered) = self.repo.list_worktrees()
         {
             let _ = self.name_status(name, &registered, commit);
         }
@@ -238,7 +238,7 @@ impl OpenRegistry {
         if dir.exists() {
             fs::remove_dir(&dir).map_err(StoreError::at(&dir))?;
         }
-        let is_known = self.repo.registered()?.iter().any(|r| r.path == dir);
+        let is_known = self.repo.list_worktrees()?.iter().any(|r| r.path == dir);
         if is_known {
             let path = dir.to_string_lossy();
             self.repo

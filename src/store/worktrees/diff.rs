@@ -85,7 +85,7 @@ fn diff_text(git: &Git, form: &[&str], range: &[&str], most: usize) -> Result<St
     args.push("--");
     let answer = git.run_keeping(&args, most)?;
     if answer.code != 0 {
-        return Err(answer.failed(&args));
+        return Err(answer.to_error(&args));
     }
     Ok(match answer.lost {
         0 => answer.out,

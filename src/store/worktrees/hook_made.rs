@@ -28,7 +28,7 @@ impl OpenRegistry {
         let real = dir.canonicalize();
         let real = real.map_err(|_| refused("does not exist"))?;
         // The main worktree is the first one in git's list and is skipped.
-        let mut linked = self.repo.registered()?.into_iter().skip(1);
+        let mut linked = self.repo.list_worktrees()?.into_iter().skip(1);
         let Some(found) = linked.find(|linked| linked.path == real) else {
             return Err(refused("is no linked worktree of this repository").into());
         };

@@ -184,7 +184,7 @@ pub fn status_of(git: &Git) -> Result<UncommittedFiles, StoreError> {
     // If the output is cut off, the count is too low, but not zero.
     let answer = git.run(args)?;
     if answer.code != 0 {
-        return Err(answer.failed(args).into());
+        return Err(answer.to_error(args).into());
     }
     let mut files = paths(&answer.out);
     let count = files.len();

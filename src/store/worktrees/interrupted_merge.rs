@@ -160,7 +160,7 @@ fn merge_tree(git: &Git, tip: &str) -> Result<Option<String>, StoreError> {
 fn run_for_bytes(git: &Git, args: &[&str]) -> Result<Vec<u8>, StoreError> {
     let answer = git.run_bytes(args, ANSWER_MAX)?;
     if answer.code != 0 {
-        return Err(answer.failed(args).into());
+        return Err(answer.to_error(args).into());
     }
     if answer.lost > 0 {
         let what = args.first().copied().unwrap_or_default();

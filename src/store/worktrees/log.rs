@@ -62,7 +62,7 @@ impl LogEntry {
         }
     }
 
-    pub fn completed(tree: &Worktree) -> LogEntry {
+    pub fn completion(tree: &Worktree) -> LogEntry {
         LogEntry {
             task: json!({"id": tree.task_id, "subject": tree.subject, "status": "completed"}),
             ..LogEntry::of("task.completed", tree)
@@ -193,7 +193,7 @@ mod tests {
         let log = WorktreeLog::open(dir.path());
         let failed = LogEntry::of("worktree.create.failed", &tree()).error("no room");
         log.record(failed, Timestamp(2.5)).unwrap();
-        log.record(LogEntry::completed(&tree()), Timestamp(3.0))
+        log.record(LogEntry::completion(&tree()), Timestamp(3.0))
             .unwrap();
         let text = fs::read_to_string(&path).unwrap();
         let lines: Vec<&str> = text.lines().collect();

@@ -156,7 +156,7 @@ impl BaseHistory {
     ) -> Result<BaseHistory, StoreError> {
         let lacking = match tips {
             [] => Some(HashMap::new()),
-            tips => lacking(git, &commit, tips)?,
+            tips => missing_commits(git, &commit, tips)?,
         };
         Ok(BaseHistory {
             commit,
@@ -204,7 +204,7 @@ impl BaseHistory {
 
 /// Returns the commits that the branches with the last commits `tips` have and the commit `base` lacks, each with its
 /// parents. Returns `None` if there are too many, or git fails.
-fn lacking(
+fn missing_commits(
     git: &Git,
     base: &str,
     tips: &[&str],

@@ -102,7 +102,12 @@ impl Worktrees {
     pub fn list(&self) -> Result<WorktreeList, StoreError> {
         let work = self.read()?;
         Ok(WorktreeList {
-            worktrees: work.index.existing().into_iter().cloned().collect(),
+            worktrees: work
+                .index
+                .existing_worktrees()
+                .into_iter()
+                .cloned()
+                .collect(),
             notices: work.notices,
         })
     }
@@ -155,7 +160,7 @@ impl Worktrees {
     pub fn task_completed(&self, name: &WorktreeName, now: Timestamp) -> Result<(), StoreError> {
         let work = self.begin_change()?;
         let tree = work.index.find(name)?;
-        work.log.record(LogEntry::completed(tree), now)
+        work.log.record(LogEntry::completion(tree), now)
     }
 
     /// Removes the lock files that a killed git left in a worktree's own git folder, where they make every later git
@@ -257,7 +262,7 @@ impl OpenRegistry {
         if folders.is_some_and(|folders| folders.iter().all(is_known)) {
             return Ok(());
         }
-        for known in self.repo.registered()? {
+        for known in self.repo.list_worktrees()? {
             let Some(name) = self.name_of(&known.path) else {
                 continue;
             };

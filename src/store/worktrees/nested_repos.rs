@@ -23,7 +23,7 @@ pub fn nested_repos(git: &Git, dir: &Path) -> Result<Vec<String>, StoreError> {
     let args = &["ls-files", "--stage", "-z"];
     let answer = git.run_keeping(args, INDEX_MAX)?;
     if answer.code != 0 {
-        return Err(answer.failed(args).into());
+        return Err(answer.to_error(args).into());
     }
     if answer.lost > 0 {
         return Err(GitError::TooLong("ls-files".into()).into());

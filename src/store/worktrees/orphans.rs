@@ -57,7 +57,7 @@ impl Worktrees {
 
 impl OpenRegistry {
     fn orphans(&self) -> Result<Vec<OrphanWorktree>, StoreError> {
-        let registered = self.repo.registered()?;
+        let registered = self.repo.list_worktrees()?;
         let is_registered =
             |name: &str| WorktreeName::new(name).is_ok_and(|name| self.index.get(&name).is_some());
         let mut found = Vec::new();

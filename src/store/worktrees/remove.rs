@@ -107,7 +107,7 @@ impl OpenRegistry {
     /// Checks that the user has not locked the worktree (`git worktree lock`).
     fn check_not_locked(&self, name: &WorktreeName) -> Result<(), StoreError> {
         let dir = self.dir.join(name.as_str());
-        let known = self.repo.registered()?;
+        let known = self.repo.list_worktrees()?;
         match known
             .into_iter()
             .find(|r| r.path == dir)
@@ -181,7 +181,7 @@ impl OpenRegistry {
         let branch = tree.name.branch();
         let is_used = self
             .repo
-            .registered()?
+            .list_worktrees()?
             .iter()
             .any(|r| r.branch.as_deref() == Some(&branch));
         // The branch is checked again, so that exactly the checked commit is deleted.

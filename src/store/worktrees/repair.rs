@@ -166,7 +166,7 @@ impl OpenRegistry {
         let was_changed = is_changed()?;
         let mut tips: Vec<String> = commit_of(&git, "MERGE_HEAD")?.into_iter().collect();
         if tips.is_empty() {
-            for other in self.index.existing() {
+            for other in self.index.existing_worktrees() {
                 tips.extend(self.repo.branch(&other.name.branch())?);
             }
         }
@@ -310,7 +310,7 @@ impl OpenRegistry {
         let git = &self.repo.git;
         let is_used = self
             .repo
-            .registered()?
+            .list_worktrees()?
             .iter()
             .any(|r| r.branch.as_deref() == Some(&branch));
         let why = if is_used {
@@ -347,7 +347,7 @@ impl OpenRegistry {
         };
         let interrupted: Vec<WorktreeName> = self
             .index
-            .existing()
+            .existing_worktrees()
             .into_iter()
             .map(|tree| tree.name.clone())
             .filter(is_interrupted)

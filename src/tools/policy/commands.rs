@@ -165,9 +165,9 @@ const WRITERS: &[&str] = &[
 
 pub fn approval_reason(simple: &SimpleCommand, dir: &CommandDir<'_>) -> Option<String> {
     if let Some(target) = simple.redirects.iter().find(|t| !dir.may_write(t)) {
-        return Some(format!("it writes to {}", shown(target)));
+        return Some(format!("it writes to {}", format_word(target)));
     }
-    let words = unwrapped(&simple.words);
+    let words = strip_wrappers(&simple.words);
     let (name, args) = words.split_first()?;
     if !name.is_plain() {
         return Some("the program it starts is known only at run time".into());
@@ -251,7 +251,7 @@ pub fn runs_or_writes_its_arguments(name: &str) -> bool {
 }
 
 /// Returns the words of the command without leading [`WRAPPERS`] and their options.
-fn unwrapped(words: &[Word]) -> Vec<Word> {
+fn strip_wrappers(words: &[Word]) -> Vec<Word> {
     let mut rest = words;
     let mut adds_arguments = false;
     while let Some((first, mut args)) = rest.split_first() {
@@ -291,15 +291,15 @@ fn rm(args: &[Word], dir: &CommandDir<'_>) -> Option<String> {
     let is_temporary = |w: &&Word| w.is_plain() && CommandDir::is_temporary(&w.text);
     if has_flag(args, 'r', "--recursive") || has_flag(args, 'R', "--recursive") {
         let kept = targets.iter().find(|w| !is_temporary(w))?;
-        return Some(format!("it deletes {} recursively", shown(kept)));
+        return Some(format!("it deletes {} recursively", format_word(kept)));
     }
     if let Some(target) = targets.iter().find(|w| !dir.may_write(w)) {
-        return Some(format!("it deletes {}", shown(target)));
+        return Some(format!("it deletes {}", format_word(target)));
     }
     let wide = targets
         .iter()
         .find(|w| w.globs && w.text.starts_with(['*', '.', '?', '[']))?;
-    Some(format!("it deletes {}", shown(wide)))
+    Some(format!("it deletes {}", format_word(wide)))
 }
 
 fn find(args: &[Word], dir: &CommandDir<'_>) -> Option<String> {
@@ -400,7 +400,7 @@ fn outside(name: &str, args: &[Word], dir: &CommandDir<'_>) -> Option<String> {
     // Writing to a device is fine, but a file moved to one is lost.
     let may = |w: &Word| dir.may_write(w) && !(name == "mv" && w.text.starts_with("/dev/"));
     let target = args.iter().filter(is_path).find(|w| !may(w))?;
-    Some(format!("{name} changes {}", shown(target)))
+    Some(format!("{name} changes {}", format_word(target)))
 }
 
 fn only_here(args: &[Word]) -> bool {
@@ -433,7 +433,7 @@ fn is_version_of(name: &str, interpreter: &str) -> bool {
         .is_some_and(|v| !v.is_empty() && v.chars().all(|c| c.is_ascii_digit() || c == '.'))
 }
 
-fn shown(word: &Word) -> String {
+fn format_word(word: &Word) -> String {
     if word.text.is_empty() {
         "a file that is known only at run time".into()
     } else {

@@ -114,13 +114,13 @@ pub fn scopes(command: &str, standing: &PolicyContext<'_>) -> Vec<PermissionScop
     let asked: Vec<&words::SimpleCommand> = flagged_commands(&parsed, standing.rules, &dir)
         .map(|(simple, _)| simple)
         .collect();
-    let mut offered = scopes::offered(command, &parsed, &asked);
+    let mut offered = scopes::offered_scopes(command, &parsed, &asked);
     offered.retain(scopes::is_valid);
     offered
 }
 
 /// Returns the parts of a shell command that need approval. Empty if the command cannot be parsed.
-pub fn flagged(command: &str, standing: &PolicyContext<'_>) -> Vec<String> {
+pub fn flagged_parts(command: &str, standing: &PolicyContext<'_>) -> Vec<String> {
     let Ok(parsed) = words::parse(command) else {
         return Vec::new();
     };

@@ -81,7 +81,7 @@ const WORDS_MAX: usize = 80;
 
 /// Returns the session permissions that the user can grant for `command`. `all` contains its simple commands, and
 /// `asked` those of them that need approval. Returns an empty list if the user can only allow this one call.
-pub fn offered(
+pub fn offered_scopes(
     command: &str,
     all: &[SimpleCommand],
     asked: &[&SimpleCommand],

@@ -11,10 +11,10 @@ fn ruling(command: &str, session: &[PermissionScope]) -> Ruling {
         session: session.to_vec(),
         ..PermissionRules::default()
     };
-    judge(command, &standing(&rules))
+    judge(command, &policy_context(&rules))
 }
 
-fn standing(rules: &PermissionRules) -> PolicyContext<'_> {
+fn policy_context(rules: &PermissionRules) -> PolicyContext<'_> {
     PolicyContext {
         rules,
         gate: PlanGate::Open,
@@ -96,7 +96,11 @@ fn offered_permissions_depend_on_the_command_text() {
     ];
     let rules = PermissionRules::default();
     for (command, expected) in cases {
-        assert_eq!(scopes(command, &standing(&rules)), expected, "{command}");
+        assert_eq!(
+            scopes(command, &policy_context(&rules)),
+            expected,
+            "{command}"
+        );
     }
 }
 
@@ -138,7 +142,7 @@ fn programs_that_start_others_get_no_first_words_permission() {
         "cargo",
     ] {
         let rules = PermissionRules::default();
-        let found = scopes(command, &standing(&rules));
+        let found = scopes(command, &policy_context(&rules));
         assert!(
             found
                 .iter()

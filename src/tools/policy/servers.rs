@@ -80,7 +80,7 @@ pub fn is_allowed(tool: &str, definition: u64, input: &str, rules: &PermissionRu
 
 /// Returns the session permissions that the user can grant for a call, the narrowest first: for this call, for the
 /// folder of the file in the input, for the tool, for the server. Empty if `tool` is not the tool of a server.
-pub fn offered(tool: &str, definition: u64, input: &str) -> Vec<PermissionScope> {
+pub fn offered_scopes(tool: &str, definition: u64, input: &str) -> Vec<PermissionScope> {
     let Some(server) = server_of(tool) else {
         return Vec::new();
     };
@@ -271,7 +271,7 @@ mod tests {
     #[test]
     fn session_permission_covers_what_it_says() {
         let input = json!({"path": "src/a.rs", "content": "x"}).to_string();
-        let scopes = offered("mcp__fs__write", 1, &input);
+        let scopes = offered_scopes("mcp__fs__write", 1, &input);
         let covered = |scope: &PermissionScope| {
             let path = |path: &str| json!({"path": path, "content": "y"}).to_string();
             [
@@ -297,7 +297,7 @@ mod tests {
                 [true, true, true, true, true, true, false],
             ]
         );
-        assert_eq!(offered("write_file", 0, "{}"), []);
+        assert_eq!(offered_scopes("write_file", 0, "{}"), []);
         assert!(!is_allowed("bash", 0, "{}", &PermissionRules::default()));
     }
 }

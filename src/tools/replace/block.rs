@@ -40,7 +40,11 @@ pub fn rebuild(
     };
     let indents = Indents::new(file, old, new, pairs);
     let mut is_gap_dropped = false;
-    for op in capture_diff_slices(Algorithm::Myers, &compared(old), &compared(new)) {
+    for op in capture_diff_slices(
+        Algorithm::Myers,
+        &normalise_blanks(old),
+        &normalise_blanks(new),
+    ) {
         let (tag, of_old, of_new) = op.as_tag_tuple();
         let near = of_old.start;
         for at in pairs[of_old].iter().flatten() {
@@ -62,7 +66,7 @@ pub fn rebuild(
 }
 
 /// Returns the lines with each blank line replaced by an empty text, so that all blank lines are equal in a comparison.
-fn compared<'a>(lines: &[&'a str]) -> Vec<&'a str> {
+fn normalise_blanks<'a>(lines: &[&'a str]) -> Vec<&'a str> {
     let text = |line: &&'a str| if line.trim().is_empty() { "" } else { *line };
     lines.iter().map(text).collect()
 }

@@ -61,15 +61,15 @@ pub fn variants(old: &str, new: &str) -> Vec<Variant> {
 }
 
 fn fences(old: &str, new: &str) -> Vec<(String, String)> {
-    let Some(inner) = unfenced(old) else {
+    let Some(inner) = strip_fence(old) else {
         return Vec::new();
     };
-    let new = unfenced(new).unwrap_or_else(|| new.into());
+    let new = strip_fence(new).unwrap_or_else(|| new.into());
     vec![(inner, new)]
 }
 
 /// Returns the text inside a code fence; `None` if `text` is not surrounded by a code fence.
-fn unfenced(text: &str) -> Option<String> {
+fn strip_fence(text: &str) -> Option<String> {
     let text = text.trim();
     let inner = text.strip_prefix("```")?.strip_suffix("```")?;
     let (info, body) = inner.split_once('\n')?;
@@ -80,14 +80,14 @@ fn unfenced(text: &str) -> Option<String> {
 fn line_numbers(old: &str, new: &str) -> Vec<(String, String)> {
     let Some(sign) = old
         .lines()
-        .find_map(|l| numbered(l).map(|(_, sign, _)| sign))
+        .find_map(|l| split_number(l).map(|(_, sign, _)| sign))
     else {
         return Vec::new();
     };
     let mut last = None;
     let mut out = Vec::new();
     for line in old.lines() {
-        match numbered(line) {
+        match split_number(line) {
             Some((number, s, rest))
                 if s == sign && last.is_none_or(|last: u64| number == last + 1) =>
             {
@@ -107,7 +107,7 @@ fn line_numbers(old: &str, new: &str) -> Vec<(String, String)> {
     let plain = |rest: &str| rest.get(padding..).unwrap_or_default().to_string();
     let new: Vec<String> = new
         .lines()
-        .map(|line| match numbered(line) {
+        .map(|line| match split_number(line) {
             Some((_, s, rest)) if s == sign => plain(rest),
             Some(_) | None => line.to_string(),
         })
@@ -117,7 +117,7 @@ fn line_numbers(old: &str, new: &str) -> Vec<(String, String)> {
 }
 
 /// Splits a line such as `12: text` into the number, the separator and the rest.
-fn numbered(line: &str) -> Option<(u64, char, &str)> {
+fn split_number(line: &str) -> Option<(u64, char, &str)> {
     let line = line.trim_start();
     let line = line.strip_prefix('L').unwrap_or(line);
     let digits = line.find(|c: char| !c.is_ascii_digit())?;
@@ -144,7 +144,7 @@ fn escapes(old: &str, new: &str) -> Vec<(String, String)> {
         if keeps_quoted && (old.contains("\\\"") || new.contains("\\\"")) {
             continue;
         }
-        out.push((unescaped(old, keeps_quoted), unescaped(new, keeps_quoted)));
+        out.push((unescape(old, keeps_quoted), unescape(new, keeps_quoted)));
     }
     out.retain(|(cleaned, _)| cleaned != old);
     out.dedup();
@@ -152,7 +152,7 @@ fn escapes(old: &str, new: &str) -> Vec<(String, String)> {
 }
 
 /// Removes one level of escapes. If `keeps_quoted` is true, escapes within quotes stay.
-fn unescaped(text: &str, keeps_quoted: bool) -> String {
+fn unescape(text: &str, keeps_quoted: bool) -> String {
     let mut out = String::with_capacity(text.len());
     let mut quote = None;
     let mut chars = text.chars().peekable();

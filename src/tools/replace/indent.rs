@@ -33,7 +33,11 @@ impl Indents {
             .filter(|(_, (line, _))| !line.trim().is_empty())
             .filter_map(|(at, (line, pair))| {
                 let ours = file.get((*pair)?)?;
-                Some((at, leading(line).into(), leading(ours.text).into()))
+                Some((
+                    at,
+                    leading_whitespace(line).into(),
+                    leading_whitespace(ours.text).into(),
+                ))
             })
             .collect();
         let is_same = pairs.iter().all(|(_, theirs, ours)| theirs == ours);
@@ -56,7 +60,7 @@ impl Indents {
         if line.trim().is_empty() {
             return String::new();
         }
-        let indent = leading(line);
+        let indent = leading_whitespace(line);
         format!("{}{}", self.of(indent, near), &line[indent.len()..])
     }
 
@@ -81,17 +85,17 @@ impl Indents {
             });
         match nearest {
             Some((_, theirs, ours)) => match indent.strip_prefix(theirs.as_str()) {
-                Some(deeper) => format!("{ours}{}", self.converted(deeper)),
-                None => shortened(ours, &self.converted(&theirs[indent.len()..])),
+                Some(deeper) => format!("{ours}{}", self.convert_indent(deeper)),
+                None => shorten_indent(ours, &self.convert_indent(&theirs[indent.len()..])),
             },
             // The model's text and the file have no indentation in common, for example because one uses tabs and the
             // other spaces.
-            None => self.converted(indent),
+            None => self.convert_indent(indent),
         }
     }
 
     /// Converts the model's indentation `blanks` to the same number of levels in the file's style.
-    fn converted(&self, blanks: &str) -> String {
+    fn convert_indent(&self, blanks: &str) -> String {
         if self.theirs == self.ours {
             return blanks.into();
         }
@@ -114,7 +118,7 @@ impl Indents {
 
 /// Removes the suffix `blanks` from `indent`. If `indent` does not end with `blanks`, removes the same number of
 /// characters from its end.
-fn shortened(indent: &str, blanks: &str) -> String {
+fn shorten_indent(indent: &str, blanks: &str) -> String {
     if let Some(short) = indent.strip_suffix(blanks) {
         return short.into();
     }
@@ -126,7 +130,7 @@ fn shortened(indent: &str, blanks: &str) -> String {
 }
 
 /// Returns the leading whitespace of a line.
-fn leading(line: &str) -> &str {
+fn leading_whitespace(line: &str) -> &str {
     &line[..line.len() - line.trim_start().len()]
 }
 
@@ -135,7 +139,7 @@ fn unit<'a>(lines: impl Iterator<Item = &'a str>) -> Option<String> {
     let mut steps: BTreeMap<String, usize> = BTreeMap::new();
     let mut last = "";
     for line in lines.filter(|l| !l.trim().is_empty()) {
-        let indent = leading(line);
+        let indent = leading_whitespace(line);
         if let Some(step) = indent.strip_prefix(last).filter(|step| !step.is_empty()) {
             // An increase by several tabs is an increase by several levels.
             let step = if step.starts_with('\t') { "\t" } else { step };

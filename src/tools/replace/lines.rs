@@ -72,9 +72,9 @@ impl Tolerance {
         match self {
             Tolerance::LineEnds => Cow::Borrowed(line.trim_end()),
             Tolerance::Indentation => Cow::Borrowed(line.trim()),
-            Tolerance::Spacing => Cow::Owned(spaced(line)),
+            Tolerance::Spacing => Cow::Owned(normalise_spaces(line)),
             Tolerance::Quotes => {
-                let line = spaced(line).replace(['"', '`'], "'");
+                let line = normalise_spaces(line).replace(['"', '`'], "'");
                 Cow::Owned(line.trim_end_matches([',', ';']).to_string())
             }
         }
@@ -223,7 +223,7 @@ fn occurrences(text: &[usize], pattern: &[usize], places: Occurrences) -> Vec<us
 }
 
 /// Removes whitespace from a line, except one space between two words, and converts typographic characters to ASCII.
-fn spaced(line: &str) -> String {
+fn normalise_spaces(line: &str) -> String {
     let mut out = String::with_capacity(line.len());
     let mut has_gap = false;
     for c in line.chars().map(ascii) {

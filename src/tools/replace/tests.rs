@@ -33,7 +33,7 @@ fn known_model_mistakes_are_tolerated() {
     }
 }
 
-fn refused(file: &str, old: &str, new: &str) -> String {
+fn refusal_text(file: &str, old: &str, new: &str) -> String {
     let edit = Edit {
         old,
         new,
@@ -108,13 +108,13 @@ fn ambiguous_edit_is_refused() {
         ("blank", "a\n\n\nb\n", " \n\t\n", "not found"),
         ("nothing", PY, "", "empty"),
     ] {
-        let text = refused(file, old, "new");
+        let text = refusal_text(file, old, "new");
         assert!(text.contains(says), "{name}: {text}");
     }
-    assert!(refused(PY, "x", "x").contains("the same"));
-    let already = refused(PY, "x  =  1", "x = 1");
+    assert!(refusal_text(PY, "x", "x").contains("the same"));
+    let already = refusal_text(PY, "x  =  1", "x = 1");
     assert!(already.contains("already"), "{already}");
-    let dots = refused(JS, "function a() {\n  ...\n}", "x");
+    let dots = refusal_text(JS, "function a() {\n  ...\n}", "x");
     assert!(dots.contains("A line such as ..."), "{dots}");
 }
 
@@ -144,26 +144,26 @@ fn replace_all_replaces_every_occurrence() {
 #[test]
 fn refusal_names_an_edit_that_was_made_before() {
     let file = "limit = 20\nname = 'long enough'\n";
-    let text = refused(file, "an entirely different line", "name = 'long enough'");
+    let text = refusal_text(file, "an entirely different line", "name = 'long enough'");
     assert!(text.contains("already contains new_text"), "{text}");
-    let text = refused(file, "an entirely different line", "name = 'another one'");
+    let text = refusal_text(file, "an entirely different line", "name = 'another one'");
     assert!(!text.contains("already contains"), "{text}");
 }
 
 #[test]
 fn refusal_shows_most_similar_lines_within_bounds() {
-    let text = refused(PY, "    def g(this):\n        return 22\n        pass", "x");
+    let text = refusal_text(PY, "    def g(this):\n        return 22\n        pass", "x");
     assert!(text.contains("    6 |     def g(self):"), "{text}");
     assert!(text.contains("    7 |         return 2"), "{text}");
-    let text = refused(PY, "import os, sys, re, json", "x");
+    let text = refusal_text(PY, "import os, sys, re, json", "x");
     assert!(text.contains("No line of the file is similar"), "{text}");
 
     let line = |end: &str| format!("let table = [{}{end}", "1, ".repeat(100_000));
-    let text = refused(&line("2]"), &line("3]"), "x");
+    let text = refusal_text(&line("2]"), &line("3]"), "x");
     assert!(text.contains("    1 | let table"), "{text}");
     assert!(text.len() < 600, "{}", text.len());
     let many = "fn a() { one(); two(); three(); }\n".repeat(5000);
-    let text = refused(
+    let text = refusal_text(
         &many,
         &"fn a() { one(); two(); four(); }\n".repeat(300),
         "x",

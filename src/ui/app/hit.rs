@@ -79,6 +79,6 @@ pub fn has_mouse(prefs: &Preferences) -> bool {
 
 /// Returns the area and the index of each visible row of a list with `len` rows. `list` is the area of the list, and
 /// `first` is the index of the first visible row.
-pub fn listed(list: Rect, first: usize, len: usize) -> impl Iterator<Item = (Rect, usize)> {
+pub fn visible_rows(list: Rect, first: usize, len: usize) -> impl Iterator<Item = (Rect, usize)> {
     list.rows().zip(first..len)
 }

@@ -136,7 +136,7 @@ pub fn pasted_images(text: &str) -> Option<String> {
     let paths = [urls(), shell_words(text), Some(vec![text.into()])];
     let mut paths = paths.into_iter().flatten();
     let paths = paths.find(|paths| !paths.is_empty() && paths.iter().all(|p| is_image_path(p)))?;
-    let mentions = paths.iter().map(|path| mention::written(path) + " ");
+    let mentions = paths.iter().map(|path| mention::format_mention(path) + " ");
     Some(mentions.collect())
 }
 

@@ -262,7 +262,7 @@ pub fn refuses(app: &App, action: Action) -> Option<String> {
 
 /// Returns the setup page that is drawn in place of the lead's conversation; `None` if that has entries or no page
 /// applies.
-pub fn drawn(app: &App) -> Option<&OnboardingPage> {
+pub fn visible_page(app: &App) -> Option<&OnboardingPage> {
     let page = app.onboarding_page().filter(|_| app.shown.is_lead());
     page.filter(|_| !has_spoken(app))
 }

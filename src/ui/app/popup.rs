@@ -9,7 +9,7 @@ use ratatui::layout::{Position, Rect};
 
 use crate::domain::ids::RequestId;
 use crate::ui::app::effect::Effect;
-use crate::ui::app::hit::{Hit, listed};
+use crate::ui::app::hit::{Hit, visible_rows};
 #[cfg(test)]
 pub use crate::ui::app::popup_stack::POPUPS_MAX;
 use crate::ui::app::popup_stack::Placeholder;
@@ -73,7 +73,7 @@ pub trait Popup: Any + Debug {
     }
 
     /// Called when the user closes the popup, before it is removed.
-    fn closing(&mut self, _app: &mut App) {}
+    fn on_close(&mut self, _app: &mut App) {}
 
     /// Returns further contexts whose key bindings apply. They come before [`Popup::context`].
     fn more_contexts(&self) -> &'static [Context] {
@@ -119,12 +119,12 @@ pub trait Popup: Any + Debug {
 
     /// Returns the action of a key that the popup does not bind, but that the text of the popup recommends. Such a key
     /// closes all popups and then runs the action.
-    fn recommended(&self, _prefs: &Preferences, _key: &str) -> Option<Action> {
+    fn recommended_action(&self, _prefs: &Preferences, _key: &str) -> Option<Action> {
         None
     }
 
     /// Returns what the action `Copy` copies to the clipboard while the popup is on top.
-    fn copied(&self, _app: &App) -> Copied {
+    fn clipboard_text(&self, _app: &App) -> Copied {
         Copied::Below
     }
 
@@ -141,7 +141,7 @@ pub trait Popup: Any + Debug {
 
     /// Returns why the popup is outdated after a change of the board or of its branches; `None` if it is not. An
     /// outdated popup is closed.
-    fn outdated(&self, _app: &App) -> Option<String> {
+    fn why_outdated(&self, _app: &App) -> Option<String> {
         None
     }
 
@@ -261,7 +261,7 @@ impl Targets {
 
     /// Returns the targets of a list with `len` rows, one for each visible row. A click outside closes the popup.
     pub fn list(place: PopupListLayout, len: usize) -> Targets {
-        let rows = listed(place.list, place.first, len);
+        let rows = visible_rows(place.list, place.first, len);
         Targets {
             area: place.area,
             inside: rows
@@ -307,7 +307,7 @@ impl App {
     /// Lets the topmost popup save its text, then closes the popup. Returns whether a popup was open.
     pub fn close_popup(&mut self) -> bool {
         let next = self.with_popup(|popup, app| {
-            popup.closing(app);
+            popup.on_close(app);
             Next::Close
         });
         next != Next::Pass
@@ -325,7 +325,7 @@ impl App {
 
     /// Closes all outdated popups, and shows a status message on why the first of them was closed.
     pub fn close_outdated_popups(&mut self) {
-        let why: Vec<Option<String>> = self.popups.iter().map(|p| p.outdated(self)).collect();
+        let why: Vec<Option<String>> = self.popups.iter().map(|p| p.why_outdated(self)).collect();
         let mut outdated = why.iter();
         self.popups
             .retain(|_| outdated.next().is_none_or(Option::is_none));

@@ -126,7 +126,7 @@ impl App {
     /// Returns the number of background jobs that quitting would end.
     pub(in crate::ui) fn jobs_at_stake(&self) -> usize {
         if self.holds_crew() {
-            self.model.jobs.running()
+            self.model.jobs.running_count()
         } else {
             0
         }

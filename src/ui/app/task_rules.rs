@@ -60,7 +60,12 @@ pub fn why_not(app: &App, task: &Task, action: TaskAction) -> Option<String> {
 
 /// Returns why a dialog that asks the user to confirm `action` is outdated; `None` if it is not. `from` is the owner
 /// that the task had when the dialog was opened.
-pub fn outdated(app: &App, id: TaskId, action: TaskAction, from: Option<&Name>) -> Option<String> {
+pub fn why_outdated(
+    app: &App,
+    id: TaskId,
+    action: TaskAction,
+    from: Option<&Name>,
+) -> Option<String> {
     let Some(task) = app.model.board.get(id) else {
         return Some(format!("{id} is no longer on the board."));
     };

@@ -112,7 +112,7 @@ pub fn page(changes: &Changes, columns: usize, theme: &Theme) -> Vec<PageRow> {
     if all.len() > 1 {
         let most = all.iter().take(FILES_MAX).map(|f| width(&count(f))).max();
         for (at, file) in all.iter().take(FILES_MAX).enumerate() {
-            let row = listed(file, most.unwrap_or(0), look);
+            let row = render_file_entry(file, most.unwrap_or(0), look);
             put(row, Some(FileMark::LeadsTo(at)));
         }
         if all.len() > FILES_MAX {
@@ -211,7 +211,7 @@ fn count(file: &DiffFile<'_>) -> String {
 }
 
 /// Renders an entry of the file list, such as `  +3 −1  path  new`.
-fn listed(file: &DiffFile<'_>, most: usize, look: DiffParams<'_>) -> Vec<Row> {
+fn render_file_entry(file: &DiffFile<'_>, most: usize, look: DiffParams<'_>) -> Vec<Row> {
     let theme = look.theme;
     let wide = width(&count(file));
     let mut first = vec![Span::raw(" ".repeat(2 + most - wide.min(most)))];
@@ -235,7 +235,7 @@ mod tests {
     use super::*;
 
     /// Returns the text of each row of a rendered page, and the role of the row in navigation.
-    fn shown(changes: &Changes, columns: usize) -> Vec<(String, Option<FileMark>)> {
+    fn page_rows(changes: &Changes, columns: usize) -> Vec<(String, Option<FileMark>)> {
         let theme = Theme::default();
         let rows = page(changes, columns, &theme).into_iter();
         let text = |row: &Row| row.spans.iter().map(|s| s.content.as_ref()).collect();
@@ -243,7 +243,7 @@ mod tests {
     }
 
     fn words(changes: &Changes) -> Vec<String> {
-        shown(changes, 40)
+        page_rows(changes, 40)
             .into_iter()
             .map(|(text, _)| text)
             .collect()
@@ -269,7 +269,7 @@ mod tests {
             ("run  executable", Some(FileMark::Begins(1))),
         ];
         assert_eq!(
-            shown(&changes, 40),
+            page_rows(&changes, 40),
             expected.map(|(text, spot)| (text.to_string(), spot))
         );
         assert_eq!(changes.files(), ["a.sh", "run"]);

@@ -8,7 +8,7 @@ use ratatui::text::Span;
 
 use crate::domain::text::{escape_control_chars, head_and_tail, one_line};
 use crate::ui::diff::read::{DiffFile, DiffLine};
-use crate::ui::diff::words::{changed, pairs};
+use crate::ui::diff::words::{changed_ranges, pairs};
 use crate::ui::highlight::{Language, OpenToken};
 use crate::ui::text::wrap::{Break, Margin, Row, wrap};
 use crate::ui::theme::Theme;
@@ -157,7 +157,7 @@ impl<'a> DiffPainter<'a> {
                 }
                 DiffLine::Same(number, text) => {
                     let line = SourceLine::new(DiffSide::Both, *number, text);
-                    out.extend(self.unchanged(&line, text_offset));
+                    out.extend(self.unchanged_rows(&line, text_offset));
                 }
                 DiffLine::Added(..) | DiffLine::Removed(..) => {
                     let from = &lines[lines.len() - after.len() - 1..];
@@ -238,7 +238,7 @@ impl<'a> DiffPainter<'a> {
         )
     }
 
-    fn unchanged(&mut self, line: &SourceLine, text_offset: &mut usize) -> Vec<Row> {
+    fn unchanged_rows(&mut self, line: &SourceLine, text_offset: &mut usize) -> Vec<Row> {
         if !self.is_side_by_side {
             return self.line_rows(line, text_offset);
         }
@@ -274,7 +274,7 @@ impl<'a> DiffPainter<'a> {
         for (left, right) in &pairs {
             if let (Some(left), Some(right)) = (*left, *right) {
                 let (left, right) = (&mut old[left], &mut new[right]);
-                [left.words, right.words] = changed(&left.text, &right.text);
+                [left.words, right.words] = changed_ranges(&left.text, &right.text);
             }
         }
         let signed = |lines: &[SourceLine]| isize::try_from(lines.len()).unwrap_or_default();
@@ -364,12 +364,16 @@ impl<'a> DiffPainter<'a> {
             DiffSide::Old => theme.removed_word,
             DiffSide::New | DiffSide::Both => theme.added_word,
         };
-        marked(spans, &line.words, mark)
+        mark_words(spans, &line.words, mark)
     }
 }
 
 /// Applies the style `mark` to the byte ranges `words` of a line, in addition to the styles of the line's spans.
-fn marked(spans: Vec<Span<'static>>, words: &[Range<usize>], mark: Style) -> Vec<Span<'static>> {
+fn mark_words(
+    spans: Vec<Span<'static>>,
+    words: &[Range<usize>],
+    mark: Style,
+) -> Vec<Span<'static>> {
     if words.is_empty() {
         return spans;
     }

@@ -6,7 +6,7 @@ use std::borrow::Cow;
 /// or `b/` prefix.
 pub fn path(text: &str) -> Cow<'_, str> {
     if text.starts_with('"') {
-        return strip_side_prefix(unquoted(text));
+        return strip_side_prefix(unquote_path(text));
     }
     strip_side_prefix(
         text.split('\t')
@@ -38,14 +38,14 @@ pub fn git_header_path(text: &str) -> Cow<'_, str> {
         && first.get(2..) == second.get(2..)
         && text.as_bytes().get(half) == Some(&b' ')
     {
-        return strip_side_prefix(unquoted(first));
+        return strip_side_prefix(unquote_path(first));
     }
     let second = text.rsplit_once(" \"b/").or(text.rsplit_once(" b/"));
     second.map_or(text.into(), |(_, path)| path.trim_end_matches('"').into())
 }
 
 /// Decodes a path in git's format: a path with special characters is in quotes, with octal and backslash escapes.
-pub fn unquoted(text: &str) -> Cow<'_, str> {
+pub fn unquote_path(text: &str) -> Cow<'_, str> {
     let text = text.trim_end_matches('\r');
     let inside = text.strip_prefix('"').and_then(|t| t.strip_suffix('"'));
     let Some(inside) = inside else {

@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 
-use crate::ui::diff::path::{git_header_path, path, unquoted};
+use crate::ui::diff::path::{git_header_path, path, unquote_path};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum DiffLine<'a> {
@@ -118,7 +118,7 @@ impl<'a> Reader<'a> {
     fn take(&mut self, line: &'a str) {
         let is_taken = match self.part {
             ParserState::Hunk(old, new) => self.hunk(line, old, new),
-            ParserState::Combined(signs, new) => self.combined(line, signs, new),
+            ParserState::Combined(signs, new) => self.parse_combined_line(line, signs, new),
             ParserState::Head => self.head(line),
             ParserState::Outside => false,
         };
@@ -134,11 +134,11 @@ impl<'a> Reader<'a> {
         match line.as_bytes().first() {
             Some(b'+') if new.1 > 0 => {
                 self.part = ParserState::Hunk(old, next(new));
-                self.added(new.0, rest);
+                self.push_added(new.0, rest);
             }
             Some(b'-') if old.1 > 0 => {
                 self.part = ParserState::Hunk(next(old), new);
-                self.removed(old.0, rest);
+                self.push_removed(old.0, rest);
             }
             // Some programs drop the leading space of an empty line.
             Some(b' ') | None if old.1 > 0 && new.1 > 0 => {
@@ -154,7 +154,7 @@ impl<'a> Reader<'a> {
 
     /// Parses `line` as part of a combined diff's hunk, where a line begins with one sign per old file. Returns `false`
     /// if it is not part of one.
-    fn combined(&mut self, line: &'a str, signs: usize, new: usize) -> bool {
+    fn parse_combined_line(&mut self, line: &'a str, signs: usize, new: usize) -> bool {
         let Some((marks, rest)) = line.split_at_checked(signs) else {
             return false;
         };
@@ -164,24 +164,24 @@ impl<'a> Reader<'a> {
         if marks.contains('-') {
             // In a combined diff, the line numbers of the old files are not tracked. A removed line gets the number of
             // the next line in the new file.
-            self.removed(new, rest);
+            self.push_removed(new, rest);
             return true;
         }
         self.part = ParserState::Combined(signs, new.saturating_add(1));
         if marks.contains('+') {
-            self.added(new, rest);
+            self.push_added(new, rest);
         } else {
             self.out.push(DiffLine::Same(new, text_of(rest)));
         }
         true
     }
 
-    fn added(&mut self, number: usize, text: &'a str) {
+    fn push_added(&mut self, number: usize, text: &'a str) {
         self.out.push(DiffLine::Added(number, text));
         self.change_file(|file| file.added += 1);
     }
 
-    fn removed(&mut self, number: usize, text: &'a str) {
+    fn push_removed(&mut self, number: usize, text: &'a str) {
         self.out.push(DiffLine::Removed(number, text));
         self.change_file(|file| file.removed += 1);
     }
@@ -208,11 +208,11 @@ impl<'a> Reader<'a> {
         } else if after("deleted file mode ").is_some() {
             self.change_file(|file| file.change = FileChange::Deleted);
         } else if let Some(from) = after("rename from ") {
-            self.change_file(|file| file.change = FileChange::Renamed(unquoted(from)));
+            self.change_file(|file| file.change = FileChange::Renamed(unquote_path(from)));
         } else if let Some(from) = after("copy from ") {
-            self.change_file(|file| file.change = FileChange::Copied(unquoted(from)));
+            self.change_file(|file| file.change = FileChange::Copied(unquote_path(from)));
         } else if let Some(to) = after("rename to ").or(after("copy to ")) {
-            self.change_file(|file| file.path = unquoted(to));
+            self.change_file(|file| file.path = unquote_path(to));
         } else if after("Binary files ").is_some() || after("GIT binary patch").is_some() {
             self.change_file(|file| file.is_binary = true);
         } else {
@@ -236,7 +236,7 @@ impl<'a> Reader<'a> {
             .strip_prefix("diff --cc ")
             .or(line.strip_prefix("diff --combined "))
         {
-            self.begin(unquoted(path), ParserState::Head);
+            self.begin(unquote_path(path), ParserState::Head);
         } else if let Some(text) = line.strip_prefix("--- ") {
             self.before = Some(path(text));
         } else if let Some(text) = line.strip_prefix("+++ ") {

@@ -5,7 +5,7 @@ use pretty_assertions::assert_eq;
 use crate::ui::diff::read::DiffLine::{Added, Gap, Other, Removed, Same};
 use crate::ui::diff::read::*;
 
-fn edited(path: &str, added: usize, removed: usize) -> DiffLine<'_> {
+fn edited_file(path: &str, added: usize, removed: usize) -> DiffLine<'_> {
     DiffLine::File(DiffFile {
         path: path.into(),
         added,
@@ -25,7 +25,7 @@ fn lines_have_their_line_numbers() {
         ..DiffFile::default()
     });
     let expected = [
-        edited("x.rs", 3, 2),
+        edited_file("x.rs", 3, 2),
         Same(9, "same"),
         Removed(10, "-- odd"),
         Added(10, "++ odd"),
@@ -126,14 +126,14 @@ fn combined_diff_uses_line_numbers_of_the_new_file() {
     let text = "diff --cc x\nindex 1,2..3\n--- a/x\n+++ b/x\n@@@ -1,2 -1,2 +1,3 @@@ about\n  same\n- ours\n -theirs\n++both\n +one\n\
                 diff --git a/y b/y\n--- a/y\n+++ b/y\n@@ -1 +1 @@\n-a\n+b";
     let expected = [
-        edited("x", 2, 2),
+        edited_file("x", 2, 2),
         Gap("about"),
         Same(1, "same"),
         Removed(2, "ours"),
         Removed(2, "theirs"),
         Added(2, "both"),
         Added(3, "one"),
-        edited("y", 1, 1),
+        edited_file("y", 1, 1),
         Removed(1, "a"),
         Added(1, "b"),
     ];
@@ -168,7 +168,7 @@ fn other_text_is_kept_unchanged() {
 fn lines_after_a_truncation_do_not_count_for_the_file() {
     let text = "--- a/x\n+++ b/x\n@@ -1,9 +1,9 @@\n a\n[… 5 bytes cut here …]\n+b\n-c";
     let expected = [
-        edited("x", 0, 0),
+        edited_file("x", 0, 0),
         Same(1, "a"),
         Other("[… 5 bytes cut here …]"),
         Other("+b"),

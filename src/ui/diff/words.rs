@@ -14,7 +14,7 @@ const COMMON_MIN: usize = 40;
 const COMPARED_MAX: usize = 256;
 
 /// Returns the byte ranges that differ in two versions of a line, in order; none if the lines have little in common.
-pub fn changed(old: &str, new: &str) -> [Vec<Range<usize>>; 2] {
+pub fn changed_ranges(old: &str, new: &str) -> [Vec<Range<usize>>; 2] {
     if old.len().max(new.len()) > LINE_MAX {
         return Default::default();
     }
@@ -67,7 +67,7 @@ pub fn pairs<T: AsRef<str>>(old: &[T], new: &[T]) -> Vec<Pair> {
         let mut next = 0;
         for (at, line) in old.iter().enumerate() {
             let is_similar = |to: &usize| {
-                let words = changed(line.as_ref(), new[*to].as_ref());
+                let words = changed_ranges(line.as_ref(), new[*to].as_ref());
                 words.iter().any(|words| !words.is_empty())
             };
             if let Some(found) = (next..new.len()).find(is_similar) {
@@ -174,7 +174,7 @@ mod tests {
             ("  indented();", "indented();", &["  "], &[]),
         ];
         for (old, new, in_old, in_new) in cases {
-            let [left, right] = changed(old, new);
+            let [left, right] = changed_ranges(old, new);
             let texts = |line: &'static str, ranges: &[Range<usize>]| -> Vec<&str> {
                 ranges.iter().map(|range| &line[range.clone()]).collect()
             };
@@ -184,7 +184,7 @@ mod tests {
             );
         }
         let long = "x ".repeat(LINE_MAX);
-        let found = changed(&long, &(long.clone() + "y"));
+        let found = changed_ranges(&long, &(long.clone() + "y"));
         assert!(found.iter().all(Vec::is_empty), "{found:?}");
     }
 }

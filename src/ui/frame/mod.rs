@@ -162,7 +162,7 @@ pub fn empty(words: &str, theme: &Theme, area: Rect, buffer: &mut Buffer) {
 }
 
 /// Returns a pane's title. If the pane is filtered, the numbers of matching rows and of all rows follow.
-pub fn filtered(pane: Pane, filter: &ListFilter, rows: usize, all: usize) -> String {
+pub fn title_with_counts(pane: Pane, filter: &ListFilter, rows: usize, all: usize) -> String {
     match filter.words() {
         "" => pane.title().into(),
         _ => format!("{} · {rows} of {all}", pane.title()),

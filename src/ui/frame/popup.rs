@@ -144,7 +144,7 @@ pub fn search(
 
 /// Underlines characters of the first span. `marked` holds the indices of these characters, from 0 and in ascending
 /// order.
-pub fn emphasised(
+pub fn underline_chars(
     mut spans: Vec<Span<'static>>,
     marked: &[usize],
     theme: &Theme,

@@ -73,7 +73,7 @@ impl ViewCache {
     }
 
     /// Returns the cache of the previewed conversation of `agent`, and drops the cache of another agent's preview.
-    pub(in crate::ui) fn peeked(&mut self, agent: &Name) -> &mut TranscriptCache {
+    pub(in crate::ui) fn preview_cache(&mut self, agent: &Name) -> &mut TranscriptCache {
         self.peeked.retain(|name, _| name == agent);
         self.peeked.entry(agent.clone()).or_default()
     }

@@ -26,7 +26,7 @@ pub fn text(wanted: &GraphInput) -> String {
     rows.map(|r| r.trim_end().to_string() + "\n").collect()
 }
 
-pub fn wanted(count: usize, edges: &[(usize, usize)]) -> GraphInput {
+pub fn graph_input(count: usize, edges: &[(usize, usize)]) -> GraphInput {
     GraphInput {
         widths: vec![6; count],
         edges: edges.to_vec(),
@@ -55,7 +55,7 @@ fn pictures() {
     ];
     let mut all = String::new();
     for (name, count, edges) in cases {
-        all += &format!("{name}\n{}\n", text(&wanted(count, &edges)));
+        all += &format!("{name}\n{}\n", text(&graph_input(count, &edges)));
     }
     insta::assert_snapshot!(all);
 }
@@ -111,7 +111,7 @@ fn cells(drawing: &Drawing) -> HashMap<(usize, usize), char> {
 
 /// Follows the lines from each node as a reader would, and returns the edges found. A line continues to the right, or
 /// up or down at a turn; where a glyph has no left arm, the line from the left continues behind it.
-fn seen(drawing: &Drawing) -> BTreeSet<(usize, usize)> {
+fn trace_edges(drawing: &Drawing) -> BTreeSet<(usize, usize)> {
     let cells = cells(drawing);
     let at_node: BTreeMap<(usize, usize), usize> = drawing
         .nodes
@@ -227,7 +227,7 @@ proptest! {
         let drawing = draw(&wanted).unwrap();
         let drawn: BTreeSet<(usize, usize)> =
             drawing.paths.iter().map(|p| (p.from, p.to)).collect();
-        prop_assert_eq!(seen(&drawing), drawn);
+        prop_assert_eq!(trace_edges(&drawing), drawn);
     }
 
     #[test]
@@ -242,9 +242,9 @@ proptest! {
 #[test]
 fn only_edges_that_close_a_cycle_are_omitted() {
     let edges: Vec<(usize, usize)> = (1..40).flat_map(|n| [(n / 2, n), (n / 3, n)]).collect();
-    assert_eq!(draw(&wanted(40, &edges)).unwrap().omitted_edges, 0);
+    assert_eq!(draw(&graph_input(40, &edges)).unwrap().omitted_edges, 0);
     assert_eq!(
-        draw(&wanted(3, &[(0, 1), (1, 2), (2, 0)]))
+        draw(&graph_input(3, &[(0, 1), (1, 2), (2, 0)]))
             .unwrap()
             .omitted_edges,
         1
@@ -255,5 +255,5 @@ fn only_edges_that_close_a_cycle_are_omitted() {
 fn oversized_drawing_is_rejected() {
     // 400 nodes, each of which depends on all before it.
     let edges: Vec<(usize, usize)> = (0..400).flat_map(|b| (0..b).map(move |a| (a, b))).collect();
-    assert_eq!(draw(&wanted(400, &edges)), None);
+    assert_eq!(draw(&graph_input(400, &edges)), None);
 }

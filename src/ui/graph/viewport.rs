@@ -76,7 +76,7 @@ impl Camera {
     /// Returns this position scrolled by a quarter of the visible area `room`. Scrolling stops at the edge of the
     /// drawing.
     #[must_use]
-    pub fn panned(
+    pub fn pan(
         self,
         toward: PanDirection,
         drawing: &Drawing,
@@ -85,12 +85,12 @@ impl Camera {
     ) -> Camera {
         let columns = usize::from(room.width / 4).max(1);
         let rows = usize::from(room.height / 4).max(1);
-        self.shifted(toward.by(columns, rows), drawing, selected, room)
+        self.scroll_by(toward.by(columns, rows), drawing, selected, room)
     }
 
     /// Returns this position scrolled by some columns and rows. Scrolling stops at the edge of the drawing.
     #[must_use]
-    pub fn shifted(
+    pub fn scroll_by(
         self,
         (x, y): (isize, isize),
         drawing: &Drawing,
@@ -155,14 +155,14 @@ mod tests {
         let room = Rect::new(0, 0, 60, 5);
         let mut camera = Camera::default();
         for _ in 0..100 {
-            camera = camera.panned(PanDirection::Right, &drawing, 0, room);
+            camera = camera.pan(PanDirection::Right, &drawing, 0, room);
         }
         let last = drawing.width - 60;
         assert_eq!(camera.window(&drawing, 0, room), (last, 0));
-        camera = camera.panned(PanDirection::Left, &drawing, 0, room);
+        camera = camera.pan(PanDirection::Left, &drawing, 0, room);
         assert_eq!(camera.window(&drawing, 0, room), (last - 15, 0));
         for toward in [PanDirection::Up, PanDirection::Down] {
-            let camera = camera.panned(toward, &drawing, 0, room);
+            let camera = camera.pan(toward, &drawing, 0, room);
             assert_eq!(
                 camera.window(&drawing, 0, room),
                 (last - 15, 0),

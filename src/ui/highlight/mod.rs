@@ -84,16 +84,16 @@ impl Language {
     /// Returns the language that the info string of a code fence names; `None` if it is unknown.
     pub fn of_fence(info: &str) -> Option<Language> {
         let is_end = |c: char| c.is_whitespace() || ",{:".contains(c);
-        Language::named(info.split(is_end).next()?)
+        Language::from_name(info.split(is_end).next()?)
     }
 
     /// Returns the language of a file; `None` if its ending is unknown.
     pub fn of_path(path: &str) -> Option<Language> {
         let name = path.rsplit('/').next()?;
-        Language::named(name.rsplit_once('.')?.1)
+        Language::from_name(name.rsplit_once('.')?.1)
     }
 
-    fn named(name: &str) -> Option<Language> {
+    fn from_name(name: &str) -> Option<Language> {
         let name = name.to_ascii_lowercase();
         let known = NAMES.iter().filter(|_| cfg!(feature = "highlight"));
         let mut found = known.filter(|(_, names)| names.contains(&name.as_str()));

@@ -9,7 +9,7 @@ use crate::ui::highlight::{LINE_MAX, Language, NAMES, OpenToken};
 use crate::ui::theme::Theme;
 
 /// Highlights code and marks the tokens: `[keyword]`, `«string»`, `<number>`, `{comment}`, `(function)`, `|type|`.
-fn marked(fence: &str, code: &str) -> String {
+fn mark_tokens(fence: &str, code: &str) -> String {
     let theme = crate::ui::theme::test_theme::theme();
     let language = Language::of_fence(fence).unwrap();
     let mark = |span: &Span| match span.style {
@@ -57,7 +57,7 @@ fn common_languages_are_highlighted() {
         ("rust", "lettuce returns", "lettuce returns"),
     ];
     for (fence, code, expected) in cases {
-        assert_eq!(marked(fence, code), expected, "{fence}");
+        assert_eq!(mark_tokens(fence, code), expected, "{fence}");
     }
     let unknown = ["brainfuck", "", "a/b", "."];
     assert_eq!(unknown.map(Language::of_fence), [None; 4]);
@@ -87,7 +87,7 @@ fn tokens_continue_on_the_next_line() {
         ("python", "don't\n1", "don«'t»\n<1>"),
     ];
     for (fence, code, expected) in cases {
-        assert_eq!(marked(fence, code), expected, "{fence}");
+        assert_eq!(mark_tokens(fence, code), expected, "{fence}");
     }
 }
 

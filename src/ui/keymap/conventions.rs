@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use crate::ui::keymap::{Action, Context, SLASH, TABLE};
 
 /// Returns the meaning of an action, such as `move`. Different actions with the same meaning may share a key.
-fn meaning(action: Action) -> String {
+fn action_meaning(action: Action) -> String {
     use Action as A;
     let group = match action {
         A::Move(_)
@@ -133,7 +133,7 @@ fn key_has_one_meaning_in_panes_and_popups() {
                 .iter()
                 .any(|(context, keys, _)| *context == line.context && keys.contains(key));
             if !is_exception {
-                let meaning = (meaning(line.action), line.context);
+                let meaning = (action_meaning(line.action), line.context);
                 meanings.entry(key).or_default().push(meaning);
             }
         }

@@ -153,11 +153,11 @@ impl AgentView {
     /// or has changed without an additional call, it comes from a new agent with the same name. The usage until then is
     /// then kept as that of earlier agents.
     fn update_usage(&mut self, so_far: Used) {
-        let own = self.used().since(self.earlier);
+        let own = self.own_usage().since(self.earlier);
         let (before, tokens) = (own.usage.total(), so_far.usage.total());
         let is_new_agent = so_far.calls > 0 && so_far.calls <= own.calls && tokens != before;
         if tokens < before || is_new_agent {
-            self.earlier = self.used();
+            self.earlier = self.own_usage();
         }
         let mut all = self.earlier;
         all.add(so_far);
@@ -165,7 +165,7 @@ impl AgentView {
     }
 
     /// Returns the agent's usage, without that of its subagents, and with that of earlier agents with the same name.
-    pub fn used(&self) -> Used {
+    pub fn own_usage(&self) -> Used {
         Used {
             usage: self.usage,
             calls: self.calls,
@@ -253,7 +253,7 @@ impl Agents {
         let Some(agent) = self.known.remove(name) else {
             return;
         };
-        let mut used = agent.used();
+        let mut used = agent.own_usage();
         used.add(agent.past_subagents);
         let parent = name.parent().and_then(|p| self.known.get_mut(&p));
         if let Some(parent) = parent {
@@ -276,7 +276,7 @@ impl Agents {
     }
 
     /// Adds a decision of the user, with the user's comment, to the conversation of the agent `name`.
-    pub fn decided(&mut self, name: &Name, what: &str, comment: &str) {
+    pub fn add_decision(&mut self, name: &Name, what: &str, comment: &str) {
         self.change(name, |agent| {
             agent.transcript.push_decision(what, comment);
             agent.has_entries = true;
@@ -375,10 +375,10 @@ impl Agents {
     }
 
     /// Returns the usage of all agents, including those that were dropped from memory.
-    pub fn used(&self) -> Used {
+    pub fn total_usage(&self) -> Used {
         let mut all = self.past.1;
         for agent in self.known.values() {
-            all.add(agent.used());
+            all.add(agent.own_usage());
             all.add(agent.past_subagents);
         }
         all
@@ -386,11 +386,11 @@ impl Agents {
 
     /// Returns the tokens used by all agents, including those that were dropped from memory.
     pub fn tokens(&self) -> u64 {
-        self.used().usage.total()
+        self.total_usage().usage.total()
     }
 
     /// Returns the cost of all agents in US dollars; `None` if no price is known.
     pub fn cost(&self) -> Option<f64> {
-        self.used().cost
+        self.total_usage().cost
     }
 }

@@ -18,7 +18,7 @@ pub struct JobBook {
 impl JobBook {
     /// Adds or updates a job. If there are [`JOBS_MAX`] jobs already, drops the oldest one that has ended, or the
     /// oldest one if none has ended.
-    pub fn changed(&mut self, job: &Job) {
+    pub fn apply_change(&mut self, job: &Job) {
         if let Some(known) = self.all.iter_mut().find(|j| j.id == job.id) {
             known.clone_from(job);
             return;
@@ -52,13 +52,13 @@ impl JobBook {
 
     /// Returns the jobs in the order in which they are listed: running jobs, oldest first, then ended jobs, newest
     /// first.
-    pub fn listed(&self) -> Vec<&Job> {
+    pub fn ordered_jobs(&self) -> Vec<&Job> {
         let running = self.all.iter().filter(|j| j.is_running());
         let ended = self.all.iter().rev().filter(|j| !j.is_running());
         running.chain(ended).collect()
     }
 
-    pub fn running(&self) -> usize {
+    pub fn running_count(&self) -> usize {
         self.all.iter().filter(|j| j.is_running()).count()
     }
 }
@@ -84,12 +84,12 @@ mod tests {
     fn running_jobs_come_first_and_oldest_ended_is_dropped() {
         let mut book = JobBook::default();
         for n in 0..JOBS_MAX {
-            book.changed(&job(&n.to_string(), Some(JobEnd::Exited { code: 0 })));
+            book.apply_change(&job(&n.to_string(), Some(JobEnd::Exited { code: 0 })));
         }
-        book.changed(&job("new", None));
+        book.apply_change(&job("new", None));
         book.append_output(&JobId("new".into()), "hello");
-        let listed = book.listed();
-        assert_eq!((listed.len(), book.running()), (JOBS_MAX, 1));
+        let listed = book.ordered_jobs();
+        assert_eq!((listed.len(), book.running_count()), (JOBS_MAX, 1));
         assert_eq!(
             (listed[0].id.0.as_str(), listed[0].tail.as_str()),
             ("new", "hello")

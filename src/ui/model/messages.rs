@@ -73,7 +73,7 @@ impl MessageStatus {
 pub struct MessageLog {
     messages: VecDeque<TrackedMessage>,
     next: u64,
-    /// The last result of [`MessageLog::fitting`], cached. Its key is the number of the next message and the filter
+    /// The last result of [`MessageLog::matching_numbers`], cached. Its key is the number of the next message and the filter
     /// text.
     fitting: Memo<(u64, String), Arc<Vec<u64>>>,
 }
@@ -121,7 +121,7 @@ impl MessageLog {
 
     /// Returns the numbers of the messages that match the filter text `words`, oldest first. The filter searches plain
     /// words in the names and the text, `from:NAME` in the sender and `to:NAME` in the recipient.
-    pub fn fitting(&self, words: &str) -> Arc<Vec<u64>> {
+    pub fn matching_numbers(&self, words: &str) -> Arc<Vec<u64>> {
         self.fitting.get((self.next, words.to_string()), || {
             let words = FilterTerms::new(words);
             let fits = |traced: &&TrackedMessage| {

@@ -35,7 +35,7 @@ pub struct RequestBook {
 impl RequestBook {
     /// Adds or updates a request. If the request is no longer open or the user has nothing to decide, removes it
     /// instead.
-    pub fn changed(&mut self, request: &Request) {
+    pub fn apply_change(&mut self, request: &Request) {
         let place = self.waiting.iter().position(|r| r.id == request.id);
         if !request.is_pending() || needs_no_user(request) {
             if let Some(at) = place {
@@ -185,9 +185,9 @@ mod tests {
     fn oldest_request_is_first_and_decided_ones_are_removed() {
         let bob = || Name::member("bob").unwrap();
         let mut book = RequestBook::default();
-        book.changed(&request("late", RequestKind::Plan, bob(), 9.0));
-        book.changed(&request("early", RequestKind::Permission, bob(), 2.0));
-        book.changed(&request("own", RequestKind::Shutdown, Name::user(), 1.0));
+        book.apply_change(&request("late", RequestKind::Plan, bob(), 9.0));
+        book.apply_change(&request("early", RequestKind::Permission, bob(), 2.0));
+        book.apply_change(&request("own", RequestKind::Shutdown, Name::user(), 1.0));
         let ids: Vec<&str> = book.cards().map(|r| r.id.0.as_str()).collect();
         assert_eq!(ids, ["early", "late"]);
         let id = RequestId("early".into());
@@ -195,7 +195,7 @@ mod tests {
         assert!(book.is_answered(&id));
         let mut decided = request("early", RequestKind::Permission, bob(), 2.0);
         decided.status = RequestStatus::Approved;
-        book.changed(&decided);
+        book.apply_change(&decided);
         assert_eq!(book.len(), 1);
         assert!(!book.is_answered(&id));
     }

@@ -17,13 +17,13 @@ pub fn message(message: &MailMessage) -> String {
         MailKind::Message => words,
         MailKind::Broadcast => with("to all", &words),
         MailKind::ShutdownRequest => with("please shut down", &words),
-        MailKind::ShutdownResponse => match approved(message) {
+        MailKind::ShutdownResponse => match read_approval(message) {
             Some(true) => with("agrees to shut down", &words),
             Some(false) => with("does not shut down", &words),
             None => with("answers the shutdown request", &words),
         },
         MailKind::PlanRequest => with("asks for approval of a plan", &words),
-        MailKind::PlanApprovalResponse | MailKind::PlanResponse => match approved(message) {
+        MailKind::PlanApprovalResponse | MailKind::PlanResponse => match read_approval(message) {
             Some(true) => with("plan approved", &words),
             Some(false) => with("plan rejected", &words),
             None => with("answers the plan", &words),
@@ -31,7 +31,7 @@ pub fn message(message: &MailMessage) -> String {
         MailKind::TaskAssignment => with("assigns this task", &words),
         MailKind::IdleNotification => with("has nothing to do", &words),
         MailKind::PermissionRequest => with("asks for permission", &words),
-        MailKind::PermissionResponse => match approved(message) {
+        MailKind::PermissionResponse => match read_approval(message) {
             Some(true) => with("permission granted", &words),
             Some(false) => with("permission denied", &words),
             None => with("answers the permission request", &words),
@@ -159,7 +159,7 @@ fn with(sentence: &str, words: &str) -> String {
     }
 }
 
-fn approved(message: &MailMessage) -> Option<bool> {
+fn read_approval(message: &MailMessage) -> Option<bool> {
     ["approve", "approved"]
         .iter()
         .find_map(|field| message.extra.get(*field))

@@ -24,12 +24,12 @@ pub struct ServerBook {
 }
 
 impl ServerBook {
-    pub fn changed(&mut self, servers: &[ServerStatus]) {
+    pub fn replace_all(&mut self, servers: &[ServerStatus]) {
         self.all = servers.iter().take(SERVERS_MAX).cloned().collect();
     }
 
     /// Stores the number of calls of each server that `calls` names.
-    pub fn called(&mut self, calls: &BTreeMap<String, u64>) {
+    pub fn set_calls(&mut self, calls: &BTreeMap<String, u64>) {
         for server in &mut self.all {
             if let Some(calls) = calls.get(&server.name) {
                 server.calls = *calls;
@@ -60,7 +60,7 @@ impl ServerBook {
 
     /// Returns the server whose name is in `typed` before the colon, regardless of case; `None` if there is no colon or
     /// no such server.
-    pub fn named(&self, typed: &str) -> Option<&ServerStatus> {
+    pub fn find_by_typed_name(&self, typed: &str) -> Option<&ServerStatus> {
         let (name, _) = typed.split_once(':')?;
         let exact = self.all.iter().find(|server| server.name == name);
         let mut all = self.all.iter();
@@ -79,7 +79,10 @@ impl ServerBook {
                 ServerState::Idle | ServerState::WaitsForApproval
             )
         };
-        let named = self.named(typed).filter(can_start).map(|s| s.name.clone());
+        let named = self
+            .find_by_typed_name(typed)
+            .filter(can_start)
+            .map(|s| s.name.clone());
         let is_first = self.asked.is_none();
         let asked = self.asked.get_or_insert_default();
         let start = named.filter(|name| asked.insert(name.clone()));
@@ -116,7 +119,7 @@ mod tests {
             calls: 0,
             last_error: String::new(),
         };
-        book.changed(&[
+        book.replace_all(&[
             server("git", ServerState::Idle),
             server("web", ServerState::Ready),
         ]);
@@ -134,7 +137,7 @@ mod tests {
         };
         book.offers(&offers);
         assert!(book.offers_of(&book.all()[1]).is_some());
-        book.changed(&[server("web", ServerState::Disabled)]);
+        book.replace_all(&[server("web", ServerState::Disabled)]);
         assert!(book.offers_of(&book.all()[0]).is_none());
     }
 }

@@ -80,7 +80,7 @@ pub const LEGEND: &[(&str, &str)] = &[
 ];
 
 /// Returns the symbol and style of a task status.
-pub fn standing(standing: BoardStatus, theme: &Theme) -> (&'static str, Style) {
+pub fn status_symbol(standing: BoardStatus, theme: &Theme) -> (&'static str, Style) {
     match standing {
         BoardStatus::InProgress => ("●", theme.working),
         BoardStatus::Ready | BoardStatus::Assigned => ("○", theme.accent),
@@ -91,7 +91,7 @@ pub fn standing(standing: BoardStatus, theme: &Theme) -> (&'static str, Style) {
 
 pub fn task(graph: &TaskGraph, task: &Task, theme: &Theme) -> StatusDisplay {
     let owner = display_name(&task.owner);
-    let here = index::standing(graph, task);
+    let here = index::board_status(graph, task);
     let words = match here {
         BoardStatus::InProgress if owner.is_empty() => "in progress".into(),
         BoardStatus::InProgress => format!("in progress @{owner}"),
@@ -106,7 +106,7 @@ pub fn task(graph: &TaskGraph, task: &Task, theme: &Theme) -> StatusDisplay {
         }
         BoardStatus::Ready | BoardStatus::Done => here.word().into(),
     };
-    let (shape, style) = standing(here, theme);
+    let (shape, style) = status_symbol(here, theme);
     (shape, words, style)
 }
 
@@ -232,7 +232,7 @@ mod tests {
             BoardStatus::Blocked,
             BoardStatus::Done,
         ] {
-            symbols.push(standing(status, &theme).0);
+            symbols.push(status_symbol(status, &theme).0);
         }
         for status in [
             TodoStatus::Pending,

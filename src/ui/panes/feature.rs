@@ -10,7 +10,7 @@ use crate::ui::app::App;
 use crate::ui::app::effect::Effect;
 use crate::ui::app::pane_request::PaneRequest;
 use crate::ui::app::popup::TextCursor;
-use crate::ui::frame::hit::{Hit, listed};
+use crate::ui::frame::hit::{Hit, visible_rows};
 use crate::ui::frame::list_filter::ListFilter;
 use crate::ui::frame::view_cache::ViewCache;
 use crate::ui::frame::{CLEAR_FILTER, layout};
@@ -209,7 +209,7 @@ pub trait PaneFeature {
 
     /// Returns what the action `Copy` puts on the clipboard: a description for the status message, and the text. `None`
     /// if there is nothing to copy.
-    fn copied(&self, app: &App) -> Option<(String, String)>;
+    fn clipboard_text(&self, app: &App) -> Option<(String, String)>;
 
     /// Returns the selected item; `None` if no item is selected or the pane has no previews.
     fn selected_item(&self, _app: &App) -> Option<SelectedItem> {
@@ -273,7 +273,7 @@ pub trait PaneFeature {
     }
 
     /// Handles a request that a popup or another pane has sent to the panes, if the request concerns this pane.
-    fn requested(&mut self, _request: &PaneRequest) {}
+    fn handle_request(&mut self, _request: &PaneRequest) {}
 
     /// Called before each event, except events that only add text to an answer or to output. Remembers the selected
     /// item, because the event may move it to another row.
@@ -308,7 +308,7 @@ pub struct Preview {
 /// Returns the visible rows of a list as mouse targets of `pane`. `list` is the area of the list on the screen, `len`
 /// its number of rows, and `first` the index of the first visible row.
 pub fn rows(pane: Pane, list: Rect, (len, first): (usize, usize)) -> Vec<PlacedPart<Hit>> {
-    let rows = listed(list, first, len);
+    let rows = visible_rows(list, first, len);
     rows.map(|(at, row)| PlacedPart {
         at,
         what: Hit::Row(pane, row),

@@ -69,7 +69,7 @@ mod tests {
     use super::*;
     use crate::ui::pictures::PictureSize;
 
-    fn placed(columns: u16, rows: u16) -> PlacedPicture {
+    fn placed_picture(columns: u16, rows: u16) -> PlacedPicture {
         let size = PictureSize { columns, rows };
         PlacedPicture {
             key: PictureKey {
@@ -81,7 +81,7 @@ mod tests {
         }
     }
 
-    fn drawn(placed: &PlacedPicture, picture: Picture) -> Buffer {
+    fn draw_picture(placed: &PlacedPicture, picture: Picture) -> Buffer {
         let mut pictures = Pictures::default();
         pictures.insert(placed.key.clone(), picture);
         let mut buffer = Buffer::empty(Rect::new(0, 0, 6, 4));
@@ -109,7 +109,7 @@ mod tests {
 
     #[test]
     fn half_blocks_show_two_pixels_in_each_cell() {
-        let buffer = drawn(&placed(4, 2), Picture::Pixels(grid()));
+        let buffer = draw_picture(&placed_picture(4, 2), Picture::Pixels(grid()));
         let style = |top, bottom| {
             let mut buffer = Buffer::empty(Rect::new(0, 0, 1, 1));
             let (symbol, style) = pixels::half_block(top, bottom);
@@ -131,22 +131,22 @@ mod tests {
 
     #[test]
     fn scrolled_picture_shows_its_lower_rows() {
-        let mut lower = placed(4, 2);
+        let mut lower = placed_picture(4, 2);
         lower.at.height = 1;
         lower.skip = 1;
-        let whole = drawn(&placed(4, 2), Picture::Pixels(grid()));
-        let buffer = drawn(&lower, Picture::Pixels(grid()));
+        let whole = draw_picture(&placed_picture(4, 2), Picture::Pixels(grid()));
+        let buffer = draw_picture(&lower, Picture::Pixels(grid()));
         for x in 1..5 {
             assert_eq!(cell(&buffer, x, 1), cell(&whole, x, 2));
             assert_eq!(cell(&buffer, x, 2).0, " ");
         }
-        let buffer = drawn(&lower, Picture::InTerminal(7));
+        let buffer = draw_picture(&lower, Picture::InTerminal(7));
         assert_eq!(cell(&buffer, 1, 1).0, "\u{10EEEE}\u{30D}\u{305}");
     }
 
     #[test]
     fn placeholders_name_image_row_and_column() {
-        let buffer = drawn(&placed(2, 2), Picture::InTerminal(0x01_02_03));
+        let buffer = draw_picture(&placed_picture(2, 2), Picture::InTerminal(0x01_02_03));
         assert_eq!(cell(&buffer, 1, 1).0, "\u{10EEEE}\u{305}\u{305}");
         assert_eq!(cell(&buffer, 2, 1).0, "\u{10EEEE}\u{305}\u{30D}");
         assert_eq!(cell(&buffer, 1, 2).0, "\u{10EEEE}\u{30D}\u{305}");

@@ -59,15 +59,15 @@ pub fn fit(
     let widest = u64::from(room.columns);
     let highest = 2 * u64::from(room.rows);
     let natural = (
-        rounded(width, pixels_per_column),
-        rounded(height, pixels_per_column),
+        div_round(width, pixels_per_column),
+        div_round(height, pixels_per_column),
     );
     let (columns, half_rows) = if natural.0 <= widest && natural.1 <= highest {
         natural
     } else if width * highest >= height * widest {
-        (widest, rounded(widest * height, width))
+        (widest, div_round(widest * height, width))
     } else {
-        (rounded(highest * width, height), highest)
+        (div_round(highest * width, height), highest)
     };
     let to_u16 = |cells: u64| u16::try_from(cells).unwrap_or(u16::MAX);
     Some(PictureSize {
@@ -76,7 +76,7 @@ pub fn fit(
     })
 }
 
-fn rounded(dividend: u64, divisor: u64) -> u64 {
+fn div_round(dividend: u64, divisor: u64) -> u64 {
     (2 * dividend + divisor) / (2 * divisor)
 }
 

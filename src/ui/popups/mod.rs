@@ -40,7 +40,7 @@ pub struct NamedPopup {
     pub has_content: fn(&App) -> bool,
 }
 
-const fn named(name: &'static str, open: fn(&mut App)) -> NamedPopup {
+const fn named_popup(name: &'static str, open: fn(&mut App)) -> NamedPopup {
     NamedPopup {
         name,
         open,
@@ -60,14 +60,14 @@ impl NamedPopup {
 /// The popups that a key opens directly, without data such as a task or a request. To make a popup available to a key,
 /// add it to this table.
 const BY_NAME: &[NamedPopup] = &[
-    named("costs", costs::open),
-    named("event_log", event_log::open),
-    named("jobs", jobs::open).shown_if(|app| jobs::is_any_running(app)),
-    named("problems", problems::open),
-    named("rules", permissions::open),
-    named("servers", servers::open),
-    named("skills", skills::open),
-    named("themes", themes::open),
+    named_popup("costs", costs::open),
+    named_popup("event_log", event_log::open),
+    named_popup("jobs", jobs::open).shown_if(|app| jobs::is_any_running(app)),
+    named_popup("problems", problems::open),
+    named_popup("rules", permissions::open),
+    named_popup("servers", servers::open),
+    named_popup("skills", skills::open),
+    named_popup("themes", themes::open),
 ];
 
 pub fn by_name(name: &str) -> Option<&'static NamedPopup> {

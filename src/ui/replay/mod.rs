@@ -52,7 +52,7 @@ impl Player {
             times,
             next_event: 0,
             time: Duration::ZERO,
-            speed: bounded(speed),
+            speed: clamp_speed(speed),
             is_playing: true,
             last_advance: None,
         }
@@ -67,7 +67,7 @@ impl Player {
     }
 
     /// Returns the number of events at or before the position.
-    pub fn happened(&self) -> usize {
+    pub fn past_event_count(&self) -> usize {
         self.next_event
     }
 
@@ -161,12 +161,12 @@ impl Player {
 
     /// Doubles the speed, up to the maximum of [`SPEEDS`].
     pub fn faster(&mut self) {
-        self.speed = bounded(self.speed * 2.0);
+        self.speed = clamp_speed(self.speed * 2.0);
     }
 
     /// Halves the speed, down to the minimum of [`SPEEDS`].
     pub fn slower(&mut self) {
-        self.speed = bounded(self.speed / 2.0);
+        self.speed = clamp_speed(self.speed / 2.0);
     }
 
     fn seek(&mut self, time: Duration) -> Seek {
@@ -208,6 +208,6 @@ impl Seek {
     }
 }
 
-fn bounded(speed: f64) -> f64 {
+fn clamp_speed(speed: f64) -> f64 {
     speed.clamp(*SPEEDS.start(), *SPEEDS.end())
 }

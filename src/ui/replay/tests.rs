@@ -55,7 +55,10 @@ fn steps_and_jumps_return_the_events_to_apply() {
     assert_eq!(player.step(), Seek::Forward(1));
     assert_eq!(player.advance(Timestamp(99.0)).len(), 0, "no more events");
     assert_eq!(player.step_back(), Seek::Rebuild);
-    assert_eq!((player.happened(), player.time()), (1, Duration::ZERO));
+    assert_eq!(
+        (player.past_event_count(), player.time()),
+        (1, Duration::ZERO)
+    );
     assert_eq!(player.step_back(), Seek::Rebuild);
     assert_eq!(
         player.step_back(),
@@ -64,7 +67,7 @@ fn steps_and_jumps_return_the_events_to_apply() {
     );
     assert_eq!(player.jump(), Seek::Forward(5));
     assert_eq!(player.jump_back(), Seek::Rebuild);
-    assert_eq!(player.happened(), 1);
+    assert_eq!(player.past_event_count(), 1);
     assert_eq!(player.seek_share(0.5), Seek::Forward(3));
     assert_eq!(player.seek_share(2.0), Seek::Forward(1));
     assert_eq!(
@@ -72,7 +75,7 @@ fn steps_and_jumps_return_the_events_to_apply() {
         Seek::Rebuild,
         "at the end it begins again"
     );
-    assert_eq!((player.happened(), player.is_playing()), (1, true));
+    assert_eq!((player.past_event_count(), player.is_playing()), (1, true));
 }
 
 #[test]

@@ -10,7 +10,7 @@ use crate::ui::shell::state::UiState;
 use crate::ui::text::aging::ShownAge;
 
 /// Returns all ages, such as `2m`, that the screen may show now.
-fn shown(state: &UiState) -> Vec<ShownAge> {
+fn visible_ages(state: &UiState) -> Vec<ShownAge> {
     let under_way = model_board::start_times(state);
     let mut all: Vec<ShownAge> = under_way.iter().copied().map(ShownAge::at_once).collect();
     if let Some(popup) = state.popups.last() {
@@ -29,13 +29,13 @@ fn shown(state: &UiState) -> Vec<ShownAge> {
 /// Returns the time until an age on the screen changes, such as from `2m` to `3m`; `None` if the screen shows no ages.
 pub(in crate::ui) fn next_change_in(state: &UiState) -> Option<Duration> {
     let left = |age: &ShownAge| age.valid_for(state.now);
-    shown(state).iter().map(left).min()
+    visible_ages(state).iter().map(left).min()
 }
 
 /// Returns whether any age on the screen, such as `2m`, has changed since `before`.
 pub(in crate::ui) fn changed_since(state: &UiState, before: Timestamp) -> bool {
     let is_other = |age: &ShownAge| age.text(before) != age.text(state.now);
-    shown(state).iter().any(is_other)
+    visible_ages(state).iter().any(is_other)
 }
 
 #[cfg(test)]

@@ -22,7 +22,7 @@ impl UiState {
             return first.chain(own).chain([Context::Everywhere]).collect();
         }
         let Focus::Pane(pane) = self.focus else {
-            let inner = self.focused().inner_context(self);
+            let inner = self.focused_pane().inner_context(self);
             let is_empty = self.input.composer.is_empty();
             let empty = is_empty.then_some(Context::EmptyComposer);
             let rest = [Context::Composer, Context::Editing, Context::Everywhere];

@@ -61,7 +61,7 @@ impl DerefMut for UiState {
 
 impl UiState {
     /// Returns the focused pane. If the composer has the focus, returns the conversation's pane.
-    pub(in crate::ui) fn focused(&self) -> &dyn PaneFeature {
+    pub(in crate::ui) fn focused_pane(&self) -> &dyn PaneFeature {
         self.panes.get(self.focus.pane())
     }
 
@@ -77,7 +77,7 @@ impl UiState {
     pub(in crate::ui) fn pass_pane_requests(&mut self) {
         for request in std::mem::take(&mut self.app.pane_requests) {
             for pane in Pane::ALL {
-                self.panes.get_mut(pane).requested(&request);
+                self.panes.get_mut(pane).handle_request(&request);
             }
         }
     }

@@ -68,7 +68,7 @@ pub fn line(state: &UiState) -> Option<String> {
         return Some(popup.tip(state));
     }
     if let Some(request) = request_for_user(state) {
-        return Some(waiting(state, request));
+        return Some(request_tip(state, request));
     }
     if !state.shown.is_lead() {
         let name = name(state.shown.as_str());
@@ -126,7 +126,7 @@ pub fn dismissed_by(prefs: &Preferences) -> String {
     prefs.keymap.key(Context::Everywhere, Action::ToggleTips)
 }
 
-fn waiting(app: &App, request: &Request) -> String {
+fn request_tip(app: &App, request: &Request) -> String {
     let needs = |action| app.prefs.keymap.key(Context::In(Pane::Needs), action);
     let (yes, no) = (needs(Action::Approve), needs(Action::Reject));
     let comment = needs(Action::Comment);
@@ -227,7 +227,7 @@ fn stage(state: &UiState) -> String {
             go(Pane::Board)
         );
     }
-    let left = unfollowed(state, &go, &open, &turn);
+    let left = next_demo_tip(state, &go, &open, &turn);
     if done == all {
         return all_done(app, &go(Pane::Board), is_lead_busy, left);
     }
@@ -240,7 +240,7 @@ fn board_tip(board: &str, turn: &str) -> String {
 
 /// Returns the tip for the first step of the demo that the user has not followed and that is possible now. `go` returns
 /// the key that focuses a pane; `open` opens the selected agent, and `turn` switches the form of the board.
-fn unfollowed(
+fn next_demo_tip(
     state: &UiState,
     go: &impl Fn(Pane) -> String,
     open: &str,
@@ -269,7 +269,7 @@ fn unfollowed(
 /// Returns the tip for a board on which all tasks are completed. `board` is the key that focuses the board. `left` is the
 /// tip for a step that the user has not followed yet.
 fn all_done(app: &App, board: &str, is_lead_busy: bool, left: Option<String>) -> String {
-    let unmerged = branches::unmerged(app).len();
+    let unmerged = branches::unmerged_tasks(app).len();
     if unmerged > 0 && is_lead_busy {
         return format!("All done: the lead merges; {board} shows the branches");
     }

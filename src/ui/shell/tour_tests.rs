@@ -12,8 +12,8 @@ use crate::domain::worktree::{Branch, BranchState, WorktreeName};
 use crate::protocol::event::{DeliveryState, SessionInfo};
 use crate::protocol::{AgentEvent, BoardEvent, Command, CrewEvent, EventKind, TeamEvent};
 use crate::ui::fixture::{
-    after_events, apply_events, board_event, changed, mail_message, name, picture, plan, press,
-    ready, team,
+    after_events, apply_events, board_event, mail_message, name, picture, plan, press, ready,
+    request_event, team,
 };
 use crate::ui::shell::tour::tests::tips::{DidIt, at_teammate, on_board, tips};
 use crate::ui::shell::tour::*;
@@ -71,10 +71,10 @@ fn eight(done: u64) -> Vec<EventKind> {
 }
 
 fn without_conflict(done: u64) -> Vec<EventKind> {
-    vec![demo(), six(done), removed(6), has_team()]
+    vec![demo(), six(done), removal_event(6), has_team()]
 }
 
-fn removed(id: u64) -> EventKind {
+fn removal_event(id: u64) -> EventKind {
     EventKind::Board(BoardEvent::BoardChanged {
         changed: vec![],
         removed: vec![TaskId(id)],
@@ -286,7 +286,7 @@ fn slow_reader_gets_each_tip_until_it_is_followed() {
     assert!(asked.contains("bob's plan needs approval"), "{asked}");
     let mut answered = plan("r1", "1. Look");
     answered.status = RequestStatus::Approved;
-    let after = vec![changed(&answered), with_tasks(&["Work"; 8], 5)];
+    let after = vec![request_event(&answered), with_tasks(&["Work"; 8], 5)];
     assert_eq!(wait(&mut state, after), watch);
     assert_eq!(wait(&mut state, two_messages()), watch);
     for (keys, next) in [

@@ -51,7 +51,7 @@ pub fn at_teammate(state: &UiState, _: &[Effect]) -> bool {
     !state.shown.is_lead()
 }
 
-fn decided(_: &UiState, done: &[Effect]) -> bool {
+fn is_decision(_: &UiState, done: &[Effect]) -> bool {
     matches!(done, [Effect::Command(Command::Decide { .. })])
 }
 
@@ -195,27 +195,27 @@ pub fn tips() -> Vec<Tip> {
             "",
             "bob's plan needs approval: Alt+w (F2), then a",
         )
-        .does("alt+w a", decided)
-        .does("f2 a", decided),
+        .does("alt+w a", is_decision)
+        .does("f2 a", is_decision),
         tip(
             asked(RequestKind::Shutdown),
             "esc",
             "bob's shutdown needs approval: w, then a",
         )
-        .does("w a", decided),
+        .does("w a", is_decision),
         tip(
             asked(RequestKind::Permission),
             "",
             "bob needs your approval: Alt+w (F2), then a",
         )
-        .does("alt+w a", decided),
+        .does("alt+w a", is_decision),
         tip(
             asked(RequestKind::Permission),
             "alt+w",
             "a approves, r rejects, c adds a comment",
         )
-        .does("a", decided)
-        .does("r", decided)
+        .does("a", is_decision)
+        .does("r", is_decision)
         .does("c", comments),
         // The request of the agent whose conversation is open can be answered from the composer.
         tip(
@@ -223,8 +223,8 @@ pub fn tips() -> Vec<Tip> {
             "alt+w o i",
             "bob's plan needs approval: Alt+a or /approve",
         )
-        .does("alt+a", decided)
-        .does("\"/approve\" enter", decided),
+        .does("alt+a", is_decision)
+        .does("\"/approve\" enter", is_decision),
         tip(
             asked(RequestKind::Question),
             "",
@@ -237,7 +237,7 @@ pub fn tips() -> Vec<Tip> {
             "c answers in your own words, r declines",
         )
         .does("c", comments)
-        .does("r", decided),
+        .does("r", is_decision),
         // Tips that depend on the focus.
         tip(
             without_conflict(0),

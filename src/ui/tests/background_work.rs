@@ -10,7 +10,7 @@ use crate::domain::team::Activity;
 use crate::domain::timestamp::Timestamp;
 use crate::protocol::event::{Compaction, CompactionMethod};
 use crate::protocol::{AgentEvent, Command, CrewEvent, EventKind};
-use crate::ui::fixture::{apply_events, name, picture, press, started};
+use crate::ui::fixture::{apply_events, name, picture, press, started_screen};
 use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::{Effect, UiState};
 
@@ -35,7 +35,7 @@ fn heard(id: &str, chunk: &str) -> EventKind {
 }
 
 fn with_jobs(width: u16, height: u16) -> UiState {
-    let mut state = started(width, height);
+    let mut state = started_screen(width, height);
     state.now = Timestamp(190.0);
     apply_events(
         &mut state,
@@ -91,7 +91,7 @@ fn selected_job_is_killed_by_key() {
 
 #[test]
 fn job_selection_is_kept_when_others_start_and_end() {
-    let mut state = started(100, 30);
+    let mut state = started_screen(100, 30);
     let running = |id| job(id, "make", None);
     apply_events(&mut state, ["a", "b", "c"].map(running).to_vec());
     press(&mut state, "esc b j");
@@ -130,7 +130,7 @@ pub fn sent(agent: &Name, call: &str, kind: SubagentKind, prompt: &str) -> Vec<E
 
 #[test]
 fn subagent_is_listed_below_parent_and_can_be_opened() {
-    let mut state = started(100, 30);
+    let mut state = started_screen(100, 30);
     let (one, two) = (
         Name::subagent(&Name::lead(), 1),
         Name::subagent(&Name::lead(), 2),
@@ -187,7 +187,7 @@ fn compact_command_takes_optional_focus() {
             focus: focus.into(),
         })
     };
-    let mut state = started(100, 30);
+    let mut state = started_screen(100, 30);
     assert_eq!(
         press(&mut state, "\"/compact\" enter"),
         [compact("lead", "")]
@@ -228,7 +228,7 @@ fn restart_ends_everything_in_progress() {
         sent(&one, "c1", SubagentKind::Explore, "find the tests"),
     );
     state.end_of_session(Timestamp(500.0));
-    assert_eq!(state.model.jobs.running(), 0);
+    assert_eq!(state.model.jobs.running_count(), 0);
     assert_eq!(state.busy(), 0);
     press(&mut state, "esc 1");
     let shown = picture(&state);

@@ -15,7 +15,7 @@ use crate::ui::theme::test_theme;
 /// Maximum number of columns beside a popup that count as too few to be readable.
 const FEW: u16 = 4;
 
-fn over(buffer: &Buffer) -> Option<Rect> {
+fn popup_area(buffer: &Buffer) -> Option<Rect> {
     let mut over = buffer
         .area
         .positions()
@@ -43,7 +43,9 @@ fn popups_leave_no_partial_text_beside_them() {
                 .of(agent);
                 apply_events(&mut state, vec![said]);
                 let buffer = cells(&state, &test_theme::theme());
-                let Some(area) = over(&buffer) else { continue };
+                let Some(area) = popup_area(&buffer) else {
+                    continue;
+                };
                 looked_at += 1;
                 let (left, right) = (area.x, columns - area.right());
                 for y in area.rows().map(|row| row.y) {

@@ -165,7 +165,7 @@ fn key_of(state: &UiState, action: Action) -> Option<String> {
 }
 
 /// Returns what the test compares: the screen as text, the effects and the focus.
-fn seen(state: &mut UiState, done: Vec<Effect>, at: Timestamp) -> (String, Vec<Effect>, Focus) {
+fn observe(state: &mut UiState, done: Vec<Effect>, at: Timestamp) -> (String, Vec<Effect>, Focus) {
     update(state, Msg::Tick { now: at });
     (picture(state), done, state.focus)
 }
@@ -181,8 +181,8 @@ fn same(make: &dyn Fn() -> UiState, here: (u16, u16), keys: &str, what: &str) {
     let by_click = click(&mut clicked, here);
     let by_key = press(&mut pressed, keys);
     let (a, b) = (
-        seen(&mut clicked, by_click, now),
-        seen(&mut pressed, by_key, now),
+        observe(&mut clicked, by_click, now),
+        observe(&mut pressed, by_key, now),
     );
     assert_eq!(a, b, "{what}: a click on {here:?} against {keys:?}");
 }
@@ -306,7 +306,7 @@ fn rows_select(mut state: UiState, pane: Pane, at: usize, here: (u16, u16)) {
         Pane::Team => state.panes.team.selected_member(state).map(|(at, _)| at),
         Pane::Inbox => state.panes.inbox.selected_message(state).map(|(at, _)| at),
         Pane::Needs => state.panes.needs.selected_request(state).map(|(at, _)| at),
-        Pane::Board => state.panes.board.selected(state).map(|(at, _)| at),
+        Pane::Board => state.panes.board.selected_row(state).map(|(at, _)| at),
         Pane::Lead => None,
     };
     press(

@@ -4,7 +4,7 @@ use pretty_assertions::assert_eq;
 
 use crate::domain::ids::Name;
 use crate::protocol::{AgentEvent, Command};
-use crate::ui::fixture::{apply_events, busy, picture, press, started, top_popup};
+use crate::ui::fixture::{apply_events, busy, picture, press, started_screen, top_popup};
 use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::keymap::{KeyMap, SLASH, SLASH_ALIASES, SLASH_ELSEWHERE};
 use crate::ui::{Effect, UiState};
@@ -19,7 +19,7 @@ fn hint_line(state: &UiState) -> String {
 }
 
 /// Returns a screen on which the lead and a teammate are working.
-fn working(width: u16, height: u16) -> UiState {
+fn working_screen(width: u16, height: u16) -> UiState {
     let mut state = busy(width, height);
     apply_events(&mut state, vec![AgentEvent::TurnStarted.of(Name::lead())]);
     state
@@ -27,7 +27,7 @@ fn working(width: u16, height: u16) -> UiState {
 
 #[test]
 fn question_mark_is_help_only_in_an_empty_composer() {
-    let mut state = started(160, 45);
+    let mut state = started_screen(160, 45);
     assert!(hint_line(&state).contains("? help"), "{}", picture(&state));
     press(&mut state, "?");
     assert_eq!(top_popup(&state), "HelpPopup");
@@ -40,7 +40,7 @@ fn question_mark_is_help_only_in_an_empty_composer() {
 
 #[test]
 fn backslash_before_enter_inserts_a_line_break() {
-    let mut state = started(160, 45);
+    let mut state = started_screen(160, 45);
     assert_eq!(press(&mut state, "\"one\\\" enter \"two\""), []);
     assert_eq!(state.input.composer.text(), "one\ntwo");
     // A backslash is kept as text if it is not directly before the cursor when Enter is pressed.
@@ -58,7 +58,7 @@ fn two_interrupts_on_a_draft_do_not_quit_while_agents_work() {
     assert_eq!(press(&mut state, "\"a draft\" ctrl+c ctrl+c"), []);
     assert!(said(&state).contains("again to quit"), "{}", said(&state));
     // While the lead works, the first press stops the lead and the second one clears the draft.
-    let mut state = working(160, 45);
+    let mut state = working_screen(160, 45);
     let agent = Name::lead();
     let stop = Effect::Command(Command::Interrupt { agent });
     assert_eq!(press(&mut state, "\"a draft\" ctrl+c ctrl+c"), [stop]);
@@ -72,7 +72,7 @@ fn two_interrupts_on_a_draft_do_not_quit_while_agents_work() {
 #[test]
 fn escape_while_the_agent_works_names_the_key_that_stops_it() {
     for (width, height) in [(160, 45), (80, 24)] {
-        let mut state = working(width, height);
+        let mut state = working_screen(width, height);
         assert_eq!(press(&mut state, "esc"), []);
         let line = hint_line(&state);
         let hint = line.find("Ctrl+c stop lead");
@@ -112,7 +112,7 @@ fn output_of_all_tool_calls_opens_and_folds() {
     assert_eq!(said(&state), "All tool output is folded; Ctrl+o opens it.");
     press(&mut state, "esc 1 ctrl+o");
     assert_eq!(said(&state), "All tool output is open; Ctrl+o folds it.");
-    let mut state = started(160, 45);
+    let mut state = started_screen(160, 45);
     press(&mut state, "ctrl+o");
     assert_eq!(said(&state), "This conversation has no tool output.");
 }
@@ -211,8 +211,8 @@ fn commands_of_similar_programs_are_answered() {
 #[test]
 fn alias_runs_its_command_and_not_a_similar_one() {
     for (alias, word) in SLASH_ALIASES {
-        let mut by_alias = started(160, 45);
-        let mut by_name = started(160, 45);
+        let mut by_alias = started_screen(160, 45);
+        let mut by_name = started_screen(160, 45);
         let effects = press(&mut by_alias, &format!("\"{alias}\" enter"));
         assert_eq!(
             effects,

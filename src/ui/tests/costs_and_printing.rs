@@ -4,7 +4,9 @@ use pretty_assertions::assert_eq;
 
 use crate::domain::ids::Name;
 use crate::protocol::{AgentEvent, Event, EventKind};
-use crate::ui::fixture::{apply_events, blank, busy, busy_events, name, picture, press, started};
+use crate::ui::fixture::{
+    apply_events, blank, busy, busy_events, name, picture, press, started_screen,
+};
 use crate::ui::popups::costs;
 use crate::ui::popups::costs::sort::CostSort;
 use crate::ui::tests::scenes::work;
@@ -47,7 +49,7 @@ fn older_journal_without_calls_is_readable() {
     let line = r#"{"seq":1,"at":1.0,"type":"usage_changed","agent":"lead","total":{"input":900,"output":100,
         "cache_read":0,"cache_write":0},"context":1000,"window":null,"cost":null}"#;
     let event: Event = serde_json::from_str(line).unwrap();
-    let mut state = started(160, 45);
+    let mut state = started_screen(160, 45);
     update(&mut state, Msg::Event(event));
     let text = costs::text(&state, CostSort::default());
     let row = text.lines().find(|l| l.contains("lead")).unwrap();
@@ -96,7 +98,7 @@ fn printed_conversation_is_complete_and_escaped() {
     }
     let drives = |c: char| c.is_control() && c != '\n' && c != '\t';
     assert_eq!(text.chars().find(|c| drives(*c)), None);
-    let mut state = started(160, 45);
+    let mut state = started_screen(160, 45);
     assert_eq!(press(&mut state, "esc 1 P"), []);
 }
 

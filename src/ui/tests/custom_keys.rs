@@ -3,7 +3,9 @@
 use crate::protocol::AgentEvent;
 use crate::protocol::event::TurnEnd;
 use crate::ui::app::onboarding::PageSeverity;
-use crate::ui::fixture::{apply_events, blank, name, onboarding_page, picture, press, started};
+use crate::ui::fixture::{
+    apply_events, blank, name, onboarding_page, picture, press, started_screen,
+};
 use crate::ui::keymap::{KeyMap, KeyOverrides, TABLE};
 use crate::ui::tests::click_targets::{LOOKS, SIZES, crew};
 use crate::ui::{UiState, keys};
@@ -109,7 +111,7 @@ fn no_screen_shows_rebound_key() {
         "esc alt+m",
         "esc p",
     ] {
-        let mut state = started(160, 45);
+        let mut state = started_screen(160, 45);
         press(&mut state, keys);
         state.set_keymap(own.clone());
         check(&state, keys);
@@ -163,13 +165,13 @@ fn no_message_shows_rebound_key() {
 #[test]
 fn unanswered_and_filter_messages_show_custom_keys() {
     let agent = || name("lead");
-    let mut state = started(100, 30);
+    let mut state = started_screen(100, 30);
     state.set_keymap(own());
     let text = "build it";
     let error = "the API key was refused".into();
     let hint = String::new();
     let events = vec![
-        AgentEvent::prompted(text).of(agent()),
+        AgentEvent::prompt(text).of(agent()),
         AgentEvent::TurnEnded {
             end: TurnEnd::Failed { error, hint },
         }

@@ -11,7 +11,8 @@ use crate::protocol::event::TurnEnd;
 use crate::protocol::{AgentEvent, BoardEvent, Command, Event, EventKind, TeamEvent};
 use crate::ui::app::key_guard::{HOLD, SETTLE};
 use crate::ui::fixture::{
-    apply_events, busy, changed, decision, permission, picture, press, question, started,
+    apply_events, busy, decision, permission, picture, press, question, request_event,
+    started_screen,
 };
 use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::shell::tick::next_tick;
@@ -20,7 +21,7 @@ use crate::ui::{Effect, Msg, UiState, keys, update};
 const NEEDS: Focus = Focus::Pane(Pane::Needs);
 
 /// Returns a permission request of the lead.
-fn asked(id: &str, after: f64) -> Request {
+fn lead_permission_after(id: &str, after: f64) -> Request {
     let mut request = permission(id);
     request.from = Name::lead();
     request.target = Name::lead();
@@ -30,16 +31,16 @@ fn asked(id: &str, after: f64) -> Request {
     request
 }
 
-fn decided(request: &Request) -> EventKind {
+fn rejection_event(request: &Request) -> EventKind {
     let mut request = request.clone();
     request.status = RequestStatus::Rejected;
     request.decided_by = "user".into();
-    changed(&request)
+    request_event(&request)
 }
 
 /// Returns a screen on which the lead is in a turn and has the open request `request`.
-fn asking(request: &Request) -> UiState {
-    let mut state = started(160, 45);
+fn screen_with_request(request: &Request) -> UiState {
+    let mut state = started_screen(160, 45);
     let agent = Name::lead();
     apply_events(
         &mut state,
@@ -49,7 +50,7 @@ fn asking(request: &Request) -> UiState {
                 activity: Activity::Thinking,
             }
             .of(agent),
-            changed(request),
+            request_event(request),
         ],
     );
     state
@@ -85,20 +86,23 @@ fn end(state: &mut UiState, after: f64) {
 
 #[test]
 fn focus_stays_in_needs_you_between_requests() {
-    let (one, two) = (asked("one", 0.0), asked("two", 9.0));
-    let mut state = asking(&one);
+    let (one, two) = (
+        lead_permission_after("one", 0.0),
+        lead_permission_after("two", 9.0),
+    );
+    let mut state = screen_with_request(&one);
     assert_eq!(
         press(&mut state, "alt+w r"),
         [decision(&one, Verdict::Reject, "")]
     );
-    event(&mut state, 0.1, decided(&one));
+    event(&mut state, 0.1, rejection_event(&one));
     assert_eq!(state.focus, NEEDS);
     let text = picture(&state);
     assert!(
         text.contains("lead continues; its next request appears here."),
         "{text}"
     );
-    event(&mut state, 2.0, changed(&two));
+    event(&mut state, 2.0, request_event(&two));
     assert_eq!(state.focus, NEEDS);
     assert_eq!(
         press(&mut state, "r"),
@@ -109,20 +113,23 @@ fn focus_stays_in_needs_you_between_requests() {
 
 #[test]
 fn double_press_decides_one_request() {
-    let (one, two) = (asked("one", 0.0), asked("two", 9.0));
+    let (one, two) = (
+        lead_permission_after("one", 0.0),
+        lead_permission_after("two", 9.0),
+    );
     for second in ["a", "r", "A", "c", "e", "o", "enter"] {
-        let mut state = asking(&one);
+        let mut state = screen_with_request(&one);
         press(&mut state, "alt+w r");
-        event(&mut state, 0.05, decided(&one));
-        event(&mut state, 0.05, changed(&two));
+        event(&mut state, 0.05, rejection_event(&one));
+        event(&mut state, 0.05, request_event(&two));
         assert_eq!(key(&mut state, 0.05, second), [], "{second}");
         let text = picture(&state);
         assert!(text.contains("Key ignored: a new request from"), "{text}");
         assert!(state.popups.is_empty() && state.focus == NEEDS, "{second}");
         // The key is also ignored if no further request follows.
-        let mut state = asking(&one);
+        let mut state = screen_with_request(&one);
         press(&mut state, "alt+w r");
-        event(&mut state, 0.05, decided(&one));
+        event(&mut state, 0.05, rejection_event(&one));
         assert_eq!(key(&mut state, 0.05, second), [], "{second}");
         end(&mut state, 0.05);
         assert_eq!(state.focus, Focus::Composer);
@@ -133,11 +140,15 @@ fn double_press_decides_one_request() {
 
 #[test]
 fn keys_are_ignored_until_typing_pauses() {
-    let one = asked("one", 0.0);
-    let mut state = asking(&one);
+    let one = lead_permission_after("one", 0.0);
+    let mut state = screen_with_request(&one);
     press(&mut state, "alt+w r");
-    event(&mut state, 0.05, decided(&one));
-    event(&mut state, 0.05, changed(&asked("two", 9.0)));
+    event(&mut state, 0.05, rejection_event(&one));
+    event(
+        &mut state,
+        0.05,
+        request_event(&lead_permission_after("two", 9.0)),
+    );
     // Typing continues for more than twice the time for which a single key is ignored.
     for c in "a rather long remark".chars().filter(|c| *c != ' ') {
         assert_eq!(key(&mut state, 0.1, &c.to_string()), []);
@@ -150,11 +161,11 @@ fn keys_are_ignored_until_typing_pauses() {
 
 #[test]
 fn focus_returns_when_turn_ends_or_after_a_key() {
-    let one = asked("one", 0.0);
+    let one = lead_permission_after("one", 0.0);
     let held = || {
-        let mut state = asking(&one);
+        let mut state = screen_with_request(&one);
         press(&mut state, "alt+w r");
-        event(&mut state, 0.1, decided(&one));
+        event(&mut state, 0.1, rejection_event(&one));
         assert_eq!(state.focus, NEEDS);
         state
     };
@@ -176,31 +187,31 @@ fn focus_returns_when_turn_ends_or_after_a_key() {
         assert_eq!(state.focus, expected, "{after}");
     }
     // If the agent is idle or the user did not decide the request, the focus returns at once.
-    let mut state = asking(&one);
+    let mut state = screen_with_request(&one);
     press(&mut state, "alt+w r");
     end(&mut state, 0.1);
-    event(&mut state, 0.1, decided(&one));
+    event(&mut state, 0.1, rejection_event(&one));
     assert_eq!(state.focus, Focus::Composer);
-    let mut state = asking(&one);
+    let mut state = screen_with_request(&one);
     press(&mut state, "alt+w");
     let mut by_lead = one.clone();
     by_lead.status = RequestStatus::Approved;
     by_lead.decided_by = "lead".into();
-    event(&mut state, 0.1, changed(&by_lead));
+    event(&mut state, 0.1, request_event(&by_lead));
     assert_eq!(state.focus, Focus::Composer);
 }
 
 #[test]
 fn user_can_leave_needs_you_during_hold() {
-    let one = asked("one", 0.0);
+    let one = lead_permission_after("one", 0.0);
     for (keys, expected) in [
         ("esc", Focus::Composer),
         ("i", Focus::Composer),
         ("3", Focus::Pane(Pane::Board)),
     ] {
-        let mut state = asking(&one);
+        let mut state = screen_with_request(&one);
         press(&mut state, "alt+w r");
-        event(&mut state, 0.1, decided(&one));
+        event(&mut state, 0.1, rejection_event(&one));
         press(&mut state, keys);
         assert_eq!(state.focus, expected, "{keys}");
         // When the turn ends later, the focus does not move again.
@@ -212,9 +223,9 @@ fn user_can_leave_needs_you_during_hold() {
 
 #[test]
 fn keys_for_auto_closed_dialog_are_ignored() {
-    let (one, two) = (question("q1", &[]), asked("two", 9.0));
-    let mut state = asking(&two);
-    apply_events(&mut state, vec![changed(&one)]);
+    let (one, two) = (question("q1", &[]), lead_permission_after("two", 9.0));
+    let mut state = screen_with_request(&two);
+    apply_events(&mut state, vec![request_event(&one)]);
     press(&mut state, "alt+w c \"1\"");
     assert_eq!(state.popups.len(), 1);
     let mut withdrawn = one;
@@ -281,7 +292,7 @@ fn ctrl_c_clears_draft_without_arming_quit() {
 
 #[test]
 fn ctrl_c_interrupts_agent_without_arming_quit() {
-    let mut state = asking(&asked("one", 0.0));
+    let mut state = screen_with_request(&lead_permission_after("one", 0.0));
     press(&mut state, "\"half a thought\"");
     let stop = Effect::Command(Command::Interrupt {
         agent: Name::lead(),

@@ -15,7 +15,7 @@ fn events() -> Vec<Event> {
 }
 
 /// Returns the screen of a replay at `share` percent of the recording.
-fn replayed(width: u16, height: u16, share: usize) -> UiState {
+fn replay_screen(width: u16, height: u16, share: usize) -> UiState {
     let mut events = events();
     events.truncate(events.len() * share / 100);
     let end = events.last().map(|event| event.at.0).unwrap_or_default();
@@ -32,7 +32,7 @@ fn journal_of_an_older_version_is_replayed() {
     for (share, name) in [(50, "half"), (100, "end")] {
         insta::assert_snapshot!(
             format!("older_journal_{name}"),
-            picture(&replayed(160, 45, share))
+            picture(&replay_screen(160, 45, share))
         );
     }
 }

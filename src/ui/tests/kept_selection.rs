@@ -13,7 +13,9 @@ use crate::domain::timestamp::Timestamp;
 use crate::domain::todo::{TodoItem, TodoList, TodoStatus};
 use crate::protocol::{AgentEvent, BoardEvent, Command, CrewEvent, EventKind, TeamEvent};
 use crate::ui::Effect;
-use crate::ui::fixture::{NOON, apply_events, board, busy, name, picture, press, started, team};
+use crate::ui::fixture::{
+    NOON, apply_events, board, busy, name, picture, press, started_screen, team,
+};
 use crate::ui::popups::jobs::JobsPopup;
 use crate::ui::popups::models::ModelChoices;
 use crate::ui::popups::picker::Picker;
@@ -58,7 +60,8 @@ fn finished_subagent_selection_moves_to_parent() {
 fn board_selection_keeps_task_then_row() {
     let mut state = busy(160, 45);
     press(&mut state, "esc 3 g");
-    let selected = |state: &crate::ui::UiState| state.panes.board.selected(state).map(|(_, id)| id);
+    let selected =
+        |state: &crate::ui::UiState| state.panes.board.selected_row(state).map(|(_, id)| id);
     let first = selected(&state).unwrap();
     // After the change, other tasks precede the selected task.
     let graph = board();
@@ -75,7 +78,7 @@ fn board_selection_keeps_task_then_row() {
     assert_eq!(selected(&state), Some(first));
     // If the selected task is removed, the task that is now in its row is selected, not the first one.
     press(&mut state, "j j");
-    let (row, gone) = state.panes.board.selected(&state).unwrap();
+    let (row, gone) = state.panes.board.selected_row(&state).unwrap();
     assert!(row > 0);
     apply_events(
         &mut state,
@@ -84,7 +87,7 @@ fn board_selection_keeps_task_then_row() {
             removed: vec![gone],
         })],
     );
-    let (now, next) = state.panes.board.selected(&state).unwrap();
+    let (now, next) = state.panes.board.selected_row(&state).unwrap();
     assert!(now >= row - 1 && next != gone, "{row} {now}");
 }
 
@@ -103,7 +106,7 @@ fn job(id: &str, ended: bool) -> EventKind {
 
 #[test]
 fn job_selection_follows_ended_job() {
-    let mut state = started(120, 40);
+    let mut state = started_screen(120, 40);
     apply_events(
         &mut state,
         vec![job("one", false), job("two", false), job("three", false)],
@@ -112,7 +115,7 @@ fn job_selection_follows_ended_job() {
     apply_events(&mut state, vec![job("one", true)]);
     let selected = |state: &crate::ui::UiState| {
         let row = state.popups.top::<JobsPopup>().unwrap().row;
-        state.model.jobs.listed()[row].id.0.clone()
+        state.model.jobs.ordered_jobs()[row].id.0.clone()
     };
     assert_eq!(selected(&state), "one");
     apply_events(&mut state, vec![job("four", false)]);
@@ -197,7 +200,7 @@ fn model_list_opens_on_current_model() {
     };
     // The list of models arrives after the picker was opened. Then the picker is opened with the known list, and a
     // search text is typed.
-    let mut state = started(100, 30);
+    let mut state = started_screen(100, 30);
     press(&mut state, "\"/model\" enter");
     apply_events(&mut state, vec![listed()]);
     assert_eq!(opened(&state), (23, true));

@@ -7,7 +7,7 @@ use crate::domain::ids::{Name, RequestId};
 use crate::domain::request::{Decision, RequestKind, Verdict};
 use crate::protocol::{AgentEvent, Command, CrewEvent, EventKind, TeamEvent};
 use crate::ui::fixture::{
-    apply_events, busy, decided, name, permission, picture, plan, press, started,
+    apply_events, approval_event, busy, name, permission, picture, plan, press, started_screen,
 };
 use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::shell::layout::layout;
@@ -192,7 +192,7 @@ fn interrupt_is_sent_once_then_offers_quit() {
 
 #[test]
 fn second_press_quits_within_two_seconds() {
-    let mut state = started(160, 45);
+    let mut state = started_screen(160, 45);
     press(&mut state, "ctrl+c");
     let later = state.now.0 + 2.5;
     update(
@@ -203,7 +203,7 @@ fn second_press_quits_within_two_seconds() {
     );
     assert_eq!(press(&mut state, "ctrl+c"), []);
     assert_eq!(press(&mut state, "ctrl+c"), [Effect::Quit]);
-    assert_eq!(press(&mut started(160, 45), "esc q"), [Effect::Quit]);
+    assert_eq!(press(&mut started_screen(160, 45), "esc q"), [Effect::Quit]);
 }
 
 #[test]
@@ -216,7 +216,7 @@ fn replacing_request_is_not_decided_by_same_press() {
         })],
     );
     assert_eq!(press(&mut state, "alt+w a").len(), 1);
-    apply_events(&mut state, vec![decided(plan("r1", ""), "user")]);
+    apply_events(&mut state, vec![approval_event(plan("r1", ""), "user")]);
     let key = crate::ui::keys::parse("a").unwrap();
     let soon = crate::domain::timestamp::Timestamp(state.now.0 + 0.1);
     assert_eq!(update(&mut state, Msg::Key(key, soon)), []);
@@ -226,7 +226,7 @@ fn replacing_request_is_not_decided_by_same_press() {
 
 #[test]
 fn first_request_is_decidable_once_focused() {
-    let mut state = started(160, 45);
+    let mut state = started_screen(160, 45);
     let request = plan("r1", "");
     apply_events(
         &mut state,
@@ -260,7 +260,10 @@ fn new_request_keeps_selection_and_last_one_returns_focus() {
     assert_eq!(press(&mut state, "r"), [expected]);
     apply_events(
         &mut state,
-        vec![decided(plan("r1", ""), "user"), decided(older, "lead")],
+        vec![
+            approval_event(plan("r1", ""), "user"),
+            approval_event(older, "lead"),
+        ],
     );
     assert_eq!(state.focus, Focus::Composer);
     assert_eq!(state.composer_text(), "draft");
@@ -270,7 +273,7 @@ fn new_request_keeps_selection_and_last_one_returns_focus() {
 fn comment_closes_when_decided_elsewhere() {
     let mut state = busy(160, 45);
     press(&mut state, "alt+w c \"hm\"");
-    apply_events(&mut state, vec![decided(plan("r1", ""), "lead")]);
+    apply_events(&mut state, vec![approval_event(plan("r1", ""), "lead")]);
     assert!(state.popups.is_empty());
     assert!(picture(&state).contains("already approved by lead"));
 }
@@ -316,7 +319,7 @@ fn popups_take_focus_and_return_it() {
 
 #[test]
 fn model_is_chosen_from_server_list() {
-    let mut state = started(100, 30);
+    let mut state = started_screen(100, 30);
     press(&mut state, "\"/model\" enter");
     assert!(picture(&state).contains("Loading models"));
     apply_events(
@@ -337,7 +340,7 @@ fn model_is_chosen_from_server_list() {
 
 #[test]
 fn paste_is_text_and_never_runs_actions() {
-    let mut state = started(100, 30);
+    let mut state = started_screen(100, 30);
     update(&mut state, Msg::Paste("a\rb\nq".into()));
     assert_eq!(state.composer_text(), "a\nb\nq");
     press(&mut state, "esc");
@@ -366,7 +369,7 @@ fn sent_message_is_shown_until_read() {
     assert!(picture(&state).contains("sending: next thing"));
     apply_events(
         &mut state,
-        vec![AgentEvent::prompted("next thing").of(Name::lead())],
+        vec![AgentEvent::prompt("next thing").of(Name::lead())],
     );
     assert!(!picture(&state).contains("sending: "));
 }
@@ -433,7 +436,7 @@ fn filter_of_an_empty_pane_does_not_overlap_its_placeholder() {
         ("esc 5 /", "Inbox"),
     ] {
         for typed in ["", " t h e m e"] {
-            let mut state = started(80, 24);
+            let mut state = started_screen(80, 24);
             press(&mut state, &format!("{keys}{typed}"));
             let drawn = picture(&state);
             let is_filter = |line: &&str| line.contains(" / ") || line.contains("│/ ");

@@ -5,7 +5,8 @@ use pretty_assertions::assert_eq;
 use crate::domain::request::RequestStatus;
 use crate::domain::screen::{PaneLayout, ScreenSettings};
 use crate::ui::fixture::{
-    apply_events, board_event, busy, changed, lead_permission, picture, press, started, todo,
+    apply_events, board_event, busy, lead_permission, picture, press, request_event,
+    started_screen, todo,
 };
 use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::panes::board::tests::board;
@@ -182,7 +183,7 @@ fn completed_todo_list_collapses_unless_focused() {
 #[test]
 fn panes_without_content_are_lines_below_the_conversation() {
     for (width, height) in [(200, 60), (160, 45), (120, 35), (100, 30), (80, 40)] {
-        let mut state = started(width, height);
+        let mut state = started_screen(width, height);
         let panes = |state: &UiState| layout(state, state.size).panes;
         let lines = |state: &UiState| -> Vec<(Pane, u16, u16)> {
             let all = panes(state).into_iter();
@@ -232,7 +233,7 @@ fn todo_and_requests_of_a_lone_lead_leave_the_width() {
     let mut decided = request.clone();
     decided.status = RequestStatus::Approved;
     for (width, height) in [(200, 60), (160, 45), (120, 35), (100, 30), (80, 40)] {
-        let mut state = started(width, height);
+        let mut state = started_screen(width, height);
         let places = |state: &UiState| layout(state, state.size);
         let lead = |state: &UiState| places(state).pane(Pane::Lead).unwrap();
         let start = lead(&state);
@@ -246,17 +247,17 @@ fn todo_and_requests_of_a_lone_lead_leave_the_width() {
             assert_eq!(with_todo.pane(pane).unwrap().height, 1, "{pane:?}");
         }
         // The card above the composer shows the request.
-        apply_events(&mut state, vec![changed(&request)]);
+        apply_events(&mut state, vec![request_event(&request)]);
         let with_card = places(&state);
         assert!(with_card.request.is_some(), "{width}x{height}");
         assert_eq!(with_card.pane(Pane::Needs), None);
         assert_eq!(lead(&state).width, width);
         // The request is decided, and the crew confirms it.
-        let mut answered = started(width, height);
-        apply_events(&mut answered, vec![todo(), changed(&request)]);
+        let mut answered = started_screen(width, height);
+        apply_events(&mut answered, vec![todo(), request_event(&request)]);
         press(&mut answered, "alt+a");
         assert_eq!(places(&answered), with_todo, "{width}x{height}");
-        apply_events(&mut answered, vec![changed(&decided)]);
+        apply_events(&mut answered, vec![request_event(&decided)]);
         assert_eq!(places(&answered), with_todo, "{width}x{height}");
         // With the focus, the pane "Needs you" shows the whole request above the conversation.
         press(&mut state, "alt+w");

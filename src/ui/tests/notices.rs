@@ -8,7 +8,8 @@ use crate::protocol::event::{Compaction, CompactionMethod, TurnEnd};
 use crate::protocol::{AgentEvent, EventKind, TeamEvent};
 use crate::ui::UiState;
 use crate::ui::fixture::{
-    apply_branches, apply_events, board_event, busy, merging, name, picture, plan, press, started,
+    apply_branches, apply_events, board_event, busy, merging_screen, name, picture, plan, press,
+    started_screen,
 };
 
 /// A case with a status message: the screen, the keys that produce the message, its text, and a change that makes it
@@ -21,13 +22,13 @@ type Case = (
 );
 
 fn on_board(id: u64) -> UiState {
-    let mut state = merging(160, 45);
+    let mut state = merging_screen(160, 45);
     press(&mut state, "esc 3");
     state.panes.board.selected = Some(TaskId(id));
     state
 }
 
-fn merged() -> BranchState {
+fn merged_branch() -> BranchState {
     BranchState::Merged {
         into: "main".into(),
         commit: String::new(),
@@ -51,7 +52,7 @@ fn is_compacted(state: &mut UiState) {
     apply_events(state, vec![AgentEvent::Compacted { compaction }.of(agent)]);
 }
 
-fn working() -> UiState {
+fn working_screen() -> UiState {
     let mut state = busy(160, 45);
     let (agent, activity) = (name("lead"), Activity::Thinking);
     apply_events(
@@ -63,7 +64,7 @@ fn working() -> UiState {
 
 const CASES: &[Case] = &[
     (
-        || started(160, 45),
+        || started_screen(160, 45),
         "alt+w",
         "No open requests.",
         |state| {
@@ -75,24 +76,24 @@ const CASES: &[Case] = &[
         },
     ),
     (
-        || started(160, 45),
+        || started_screen(160, 45),
         "\"/compact\" enter",
         "Compacting the conversation of lead…",
         is_compacted,
     ),
     (
-        || started(160, 45),
+        || started_screen(160, 45),
         "\"/compact names\" enter",
         "Compacting the conversation of lead…",
         turn_ends,
     ),
-    (working, "ctrl+c", "Stopping lead.", turn_ends),
+    (working_screen, "ctrl+c", "Stopping lead.", turn_ends),
     (
-        || started(160, 45),
+        || started_screen(160, 45),
         "esc 3 m",
         "No tasks yet.",
         |state| {
-            let board = merging(160, 45).board.as_ref().clone();
+            let board = merging_screen(160, 45).board.as_ref().clone();
             apply_events(state, vec![board_event(&board)]);
         },
     ),
@@ -112,14 +113,14 @@ const CASES: &[Case] = &[
         || on_board(2),
         "m y",
         "Merging the branch of #2…",
-        |state| apply_branches(state, &[("task-2", merged())]),
+        |state| apply_branches(state, &[("task-2", merged_branch())]),
     ),
     (
         || on_board(2),
         "m A",
         "Merging 3 branches…",
         |state| {
-            let all = ["task-2", "task-6", "task-1"].map(|tree| (tree, merged()));
+            let all = ["task-2", "task-6", "task-1"].map(|tree| (tree, merged_branch()));
             apply_branches(state, &all);
         },
     ),
@@ -158,7 +159,7 @@ fn status_message_is_removed_when_outdated() {
 
 #[test]
 fn event_message_is_not_removed_early() {
-    let mut state = started(160, 45);
+    let mut state = started_screen(160, 45);
     state.say("Copied the message.");
     turn_ends(&mut state);
     assert!(state.status.is_some());

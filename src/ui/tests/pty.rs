@@ -36,7 +36,7 @@ fn player() {
 }
 
 /// Starts a child process in a pseudo terminal and returns all of its output. `role` says how the process ends.
-fn played(role: &str) -> String {
+fn run_in_pty(role: &str) -> String {
     let size = PtySize {
         rows: 45,
         cols: 160,
@@ -67,7 +67,7 @@ fn played(role: &str) -> String {
 #[test]
 fn terminal_is_restored_after_exit_and_panic() {
     for role in ["return", "panic"] {
-        let bytes = played(role);
+        let bytes = run_in_pty(role);
         let (left, last) = bytes.rsplit_once("\u{1b}[?1049l").unwrap();
         assert_eq!(left.matches("\u{1b}[?1049h").count(), 2, "{role}");
         assert_eq!(left.matches("\u{1b}[?1049l").count(), 1, "{role}");
@@ -90,7 +90,7 @@ fn terminal_is_restored_after_exit_and_panic() {
 
 #[test]
 fn unchanged_frame_writes_almost_nothing() {
-    let bytes = played("return");
+    let bytes = run_in_pty("return");
     let words = bytes.matches("Describe").count();
     assert_eq!(words, 2, "once for each time the terminal was taken");
 }

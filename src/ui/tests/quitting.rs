@@ -9,7 +9,9 @@ use crate::domain::team::Activity;
 use crate::domain::timestamp::Timestamp;
 use crate::protocol::{AgentEvent, CrewEvent, Event, EventKind};
 use crate::ui::app::QUIT_WINDOW;
-use crate::ui::fixture::{NOON, apply_events, blank, busy, busy_events, picture, press, started};
+use crate::ui::fixture::{
+    NOON, apply_events, blank, busy, busy_events, picture, press, started_screen,
+};
 use crate::ui::keymap::KeyMap;
 use crate::ui::replay::Player;
 use crate::ui::{Effect, Msg, SessionRole, UiState, begin_replay, keys, update};
@@ -30,7 +32,7 @@ fn key_between_presses_cancels_quit() {
         |_: &UiState| Msg::Paste("three pages".into()),
         |state: &UiState| Msg::Key(keys::parse("x").unwrap(), state.now),
     ] {
-        let mut state = started(160, 45);
+        let mut state = started_screen(160, 45);
         press(&mut state, "ctrl+c");
         assert!(picture(&state).contains(OFFER));
         let msg = between(&state);
@@ -45,7 +47,7 @@ fn key_between_presses_cancels_quit() {
         update(&mut state, msg);
         assert!(!picture(&state).contains(OFFER), "{}", picture(&state));
     }
-    let mut state = started(160, 45);
+    let mut state = started_screen(160, 45);
     press(&mut state, "ctrl+c");
     update(&mut state, click);
     assert!(!picture(&state).contains(OFFER), "{}", picture(&state));
@@ -59,14 +61,14 @@ fn custom_interrupt_key_quits_on_second_press() {
         ("ctrl+x ctrl+c", "ctrl+x ctrl+c ctrl+x ctrl+c"),
     ] {
         let changes = [("interrupt".to_owned(), vec![key.to_owned()])].into();
-        let mut state = started(160, 45);
+        let mut state = started_screen(160, 45);
         state.prefs.keymap = KeyMap::with_overrides(&changes).unwrap().into();
         assert_eq!(press(&mut state, keys), [Effect::Quit], "{key}");
     }
 }
 
 /// Returns a screen with a replay at its end, at which agents are working.
-fn recording() -> UiState {
+fn ended_replay_screen() -> UiState {
     let events = busy_events().into_iter().zip(1..).map(|(kind, seq)| Event {
         seq,
         at: Timestamp(NOON),
@@ -90,7 +92,7 @@ fn viewer() -> UiState {
 #[test]
 fn quit_without_running_agents_needs_no_confirmation() {
     for (what, start) in [
-        ("recording", recording as fn() -> UiState),
+        ("recording", ended_replay_screen as fn() -> UiState),
         ("viewer", viewer),
     ] {
         let mut state = start();
@@ -145,8 +147,8 @@ fn quit_dialog_names_what_it_stops() {
     let one = "One background job is still running. Quit and kill the job?";
     let two = "2 background jobs are still running. Quit and kill the jobs?";
     for (mut state, jobs, asks) in [
-        (started(160, 45), vec![job("j1")], one),
-        (started(160, 45), vec![job("j1"), job("j2")], two),
+        (started_screen(160, 45), vec![job("j1")], one),
+        (started_screen(160, 45), vec![job("j1"), job("j2")], two),
         (
             busy(160, 45),
             vec![job("j1")],
@@ -173,7 +175,7 @@ fn quit_asks_from_the_first_event_of_a_turn_to_its_last() {
     let activity = |activity| AgentEvent::ActivityChanged { activity }.of(Name::lead());
     let idle = || activity(Activity::Idle);
     let began = || AgentEvent::TurnStarted.of(Name::lead());
-    let mut state = started(160, 45);
+    let mut state = started_screen(160, 45);
     for events in [
         vec![idle(), began()],
         vec![activity(Activity::Thinking)],

@@ -7,11 +7,13 @@ use crate::domain::request::{Decision, Request, Verdict};
 use crate::domain::team::Activity;
 use crate::protocol::{AgentEvent, Command, CommandId, EventKind, TeamEvent};
 use crate::ui::Effect;
-use crate::ui::fixture::{apply_events, busy, name, permission, picture, plan, press, started};
+use crate::ui::fixture::{
+    apply_events, busy, name, permission, picture, plan, press, started_screen,
+};
 use crate::ui::model::ModelList;
 
-fn refused(command: u64) -> EventKind {
-    EventKind::rejected(CommandId(command), "no")
+fn rejection_event(command: u64) -> EventKind {
+    EventKind::rejection(CommandId(command), "no")
 }
 
 #[test]
@@ -26,15 +28,15 @@ fn only_rejected_text_returns() {
     };
     assert_eq!(waiting(&state), ["first", "second", "third"]);
     // Rejections of commands that this screen did not send change nothing.
-    apply_events(&mut state, vec![refused(4), refused(5)]);
+    apply_events(&mut state, vec![rejection_event(4), rejection_event(5)]);
     assert_eq!(waiting(&state), ["first", "second", "third"]);
-    apply_events(&mut state, vec![refused(2)]);
+    apply_events(&mut state, vec![rejection_event(2)]);
     assert_eq!(waiting(&state), ["first", "third"]);
     assert_eq!(state.input.composer.text(), "");
     assert_eq!(state.draft_to(&name("bob")), "second");
     // If there is a draft, the draft stays, and the rejected text goes to the history of the composer.
     press(&mut state, "\"fourth\"");
-    apply_events(&mut state, vec![refused(1)]);
+    apply_events(&mut state, vec![rejection_event(1)]);
     assert_eq!(waiting(&state), ["third"]);
     assert_eq!(state.input.composer.text(), "fourth");
     press(&mut state, "up");
@@ -54,9 +56,9 @@ fn only_rejected_text_returns() {
     apply_events(
         &mut state,
         vec![
-            AgentEvent::prompted(text).of(agent),
+            AgentEvent::prompt(text).of(agent),
             EventKind::Team(TeamEvent::MessageMoved { message, step }),
-            refused(2),
+            rejection_event(2),
         ],
     );
     assert_eq!(
@@ -91,25 +93,25 @@ fn rejected_answer_can_be_sent_again() {
     };
     state.assign_id(decide(&permission("another")));
     let id = state.assign_id(decide(&first)).id;
-    apply_events(&mut state, vec![refused(1), refused(3)]);
+    apply_events(&mut state, vec![rejection_event(1), rejection_event(3)]);
     assert_eq!(answered(&state), [true, true]);
-    apply_events(&mut state, vec![EventKind::rejected(id, "no")]);
+    apply_events(&mut state, vec![EventKind::rejection(id, "no")]);
     assert_eq!(answered(&state), [false, true]);
 }
 
 #[test]
 fn other_rejections_do_not_end_model_loading() {
-    let mut state = started(100, 30);
+    let mut state = started_screen(100, 30);
     press(&mut state, "\"/model\" enter");
-    apply_events(&mut state, vec![refused(2)]);
+    apply_events(&mut state, vec![rejection_event(2)]);
     assert!(picture(&state).contains("Loading models…"));
-    apply_events(&mut state, vec![refused(1)]);
+    apply_events(&mut state, vec![rejection_event(1)]);
     assert_eq!(state.model.models, ModelList::Listed(Vec::new()));
 }
 
 #[test]
 fn rejected_interrupt_can_be_repeated() {
-    let mut state = started(100, 30);
+    let mut state = started_screen(100, 30);
     let (agent, activity) = (Name::lead(), Activity::Thinking);
     apply_events(
         &mut state,
@@ -121,10 +123,10 @@ fn rejected_interrupt_can_be_repeated() {
         })]
     };
     assert_eq!(press(&mut state, "ctrl+c"), stop());
-    apply_events(&mut state, vec![refused(2)]);
+    apply_events(&mut state, vec![rejection_event(2)]);
     assert_eq!(press(&mut state, "ctrl+c"), []);
     press(&mut state, "x");
-    apply_events(&mut state, vec![refused(1)]);
+    apply_events(&mut state, vec![rejection_event(1)]);
     assert_eq!(press(&mut state, "ctrl+c"), stop());
 }
 
@@ -132,7 +134,7 @@ fn rejected_interrupt_can_be_repeated() {
 fn rejected_message_returns_and_queued_ones_stay() {
     let mut state = busy(160, 45);
     press(&mut state, "\"first\" enter \"second\" enter");
-    apply_events(&mut state, vec![refused(2)]);
+    apply_events(&mut state, vec![rejection_event(2)]);
     let waiting: Vec<_> = state.model.queued.iter().map(|q| q.text.as_str()).collect();
     assert_eq!(
         (waiting, state.input.composer.text().as_str()),
@@ -145,10 +147,10 @@ fn foreign_prompt_keeps_queued_messages() {
     let mut state = busy(160, 45);
     press(&mut state, "\"@bob mine\" enter");
     let (agent, text) = (name("bob"), "Where do you stand?".to_string());
-    apply_events(&mut state, vec![AgentEvent::prompted(text).of(agent)]);
+    apply_events(&mut state, vec![AgentEvent::prompt(text).of(agent)]);
     assert_eq!(state.model.queued.len(), 1);
     let (agent, text) = (name("bob"), "mine".to_string());
-    apply_events(&mut state, vec![AgentEvent::prompted(text).of(agent)]);
+    apply_events(&mut state, vec![AgentEvent::prompt(text).of(agent)]);
     assert_eq!(state.model.queued.len(), 0);
 }
 
@@ -157,7 +159,7 @@ fn rejection_returns_the_form_that_it_names() {
     let mut state = busy(160, 45);
     press(&mut state, "esc 3 t \"Draw\" enter t \"Paint\" enter");
     // The crew has rejected the second command because its command queue was full; the first one still waits.
-    apply_events(&mut state, vec![refused(2)]);
+    apply_events(&mut state, vec![rejection_event(2)]);
     let shown = picture(&state);
     assert!(
         shown.contains("New task") && shown.contains("Paint"),

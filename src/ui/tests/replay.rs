@@ -15,7 +15,7 @@ use crate::ui::{
 };
 
 /// Returns the events of an answer that arrives in pieces, with a tool call that writes output.
-fn streamed() -> Vec<EventKind> {
+fn streamed_events() -> Vec<EventKind> {
     let agent = Name::lead();
     let call = CallId("streamed".into());
     let piece = |text: &str| AgentEvent::TextDelta { text: text.into() }.of(Name::lead());
@@ -54,7 +54,7 @@ fn streamed() -> Vec<EventKind> {
 
 /// Returns the events as the dashboard receives them live, numbered and one second apart.
 fn bus_events() -> Vec<Event> {
-    let kinds = busy_events().into_iter().chain(streamed());
+    let kinds = busy_events().into_iter().chain(streamed_events());
     let event = |(i, kind): (usize, EventKind)| Event {
         seq: i as u64 + 1,
         at: Timestamp(NOON).after(Duration::from_secs(i as u64 + 1)),
@@ -64,14 +64,14 @@ fn bus_events() -> Vec<Event> {
 }
 
 /// Returns the events as the journal stores them: without the pieces of answers and outputs.
-fn recorded() -> Vec<Event> {
+fn recorded_events() -> Vec<Event> {
     let events = bus_events().into_iter();
     events.filter(|e| !e.kind.is_delta()).collect()
 }
 
 fn replay(width: u16, height: u16) -> UiState {
     let mut state = blank(width, height);
-    begin_replay(&mut state, Player::new(recorded(), 1.0));
+    begin_replay(&mut state, Player::new(recorded_events(), 1.0));
     update(
         &mut state,
         Msg::Tick {
@@ -99,7 +99,7 @@ fn live_replayed_and_restarted_screens_are_equal() {
         let end = live.now;
         // Reaches the end of the replay in three ways: step by step, with jumps back and forth, and by playing.
         let mut steps = replay(width, height);
-        for _ in 0..recorded().len() {
+        for _ in 0..recorded_events().len() {
             press(&mut steps, ".");
         }
         let mut jumps = replay(width, height);
@@ -116,7 +116,7 @@ fn live_replayed_and_restarted_screens_are_equal() {
         );
         let mut restarted = blank(width, height);
         restarted.is_tour_dismissed = true;
-        recall(&mut restarted, None, &recorded());
+        recall(&mut restarted, None, &recorded_events());
         let theme = Theme::default();
         for (way, state) in [("steps", steps), ("jumps", jumps), ("played", played)] {
             let mut state = as_if_live(state, live.focus);
@@ -136,7 +136,7 @@ fn live_replayed_and_restarted_screens_are_equal() {
 fn step_back_and_forward_restores_screen() {
     let mut state = replay(160, 45);
     state.set_theme(ThemeName::Light);
-    for _ in 0..recorded().len() {
+    for _ in 0..recorded_events().len() {
         press(&mut state, ".");
         let before = picture(&state);
         press(&mut state, ", .");
@@ -185,13 +185,13 @@ fn click_on_progress_bar_seeks() {
             modifiers: KeyModifiers::NONE,
         })
     };
-    let happened = |state: &UiState| state.replay.as_ref().unwrap().happened();
+    let happened = |state: &UiState| state.replay.as_ref().unwrap().past_event_count();
     update(&mut state, at(120));
     let far = happened(&state);
     update(&mut state, at(60));
     let near = happened(&state);
     assert!(
-        0 < near && near < far && far <= recorded().len(),
+        0 < near && near < far && far <= recorded_events().len(),
         "{near} {far}"
     );
 }

@@ -63,7 +63,7 @@ fn same_events_give_same_screen() {
 
 #[test]
 fn idle_screen_needs_no_redraw_or_tick() {
-    let mut state = fixture::started(160, 45);
+    let mut state = fixture::started_screen(160, 45);
     assert!(state.take_dirty());
     for second in 1..100 {
         update(
@@ -89,7 +89,7 @@ fn idle_screen_needs_no_redraw_or_tick() {
 
 #[test]
 fn status_message_expires() {
-    let mut state = fixture::started(160, 45);
+    let mut state = fixture::started_screen(160, 45);
     press(&mut state, "esc w");
     let wait = next_tick(&state).unwrap();
     state.take_dirty();

@@ -220,7 +220,7 @@ mod tests {
         CustomTheme::parse("dusk", entries.iter().copied()).unwrap()
     }
 
-    fn shown(entries: &[(&str, &str)], depth: ColorDepth) -> (Theme, Vec<ColorRole>) {
+    fn theme_of_entries(entries: &[(&str, &str)], depth: ColorDepth) -> (Theme, Vec<ColorRole>) {
         theme(&own(entries), depth)
     }
 
@@ -228,7 +228,7 @@ mod tests {
     fn empty_custom_theme_equals_its_base() {
         for name in ThemeName::ALL {
             for depth in ColorDepth::ALL {
-                let found = shown(&[("base", name.word())], depth);
+                let found = theme_of_entries(&[("base", name.word())], depth);
                 assert_eq!(
                     found,
                     (Theme::new(name, depth), vec![]),
@@ -247,7 +247,7 @@ mod tests {
             ("error", "light-red"),
         ];
         let colours = |depth| {
-            let (theme, hidden) = shown(&entries, depth);
+            let (theme, hidden) = theme_of_entries(&entries, depth);
             assert_eq!(hidden, []);
             [theme.ok.fg, theme.warn.fg, theme.error.fg].map(Option::unwrap_or_default)
         };
@@ -268,14 +268,14 @@ mod tests {
             [Color::Green, Color::LightRed, Color::LightRed]
         );
         assert_eq!(
-            shown(&entries, ColorDepth::None).0,
+            theme_of_entries(&entries, ColorDepth::None).0,
             Theme::new(ThemeName::Mono, ColorDepth::None)
         );
     }
 
     #[test]
     fn meaning_sets_the_colour_of_all_its_styles() {
-        let (theme, _) = shown(
+        let (theme, _) = theme_of_entries(
             &[
                 ("title", "red"),
                 ("focus", "blue"),
@@ -343,10 +343,10 @@ mod tests {
             (&[dark, ("border", "#12161c")], ColorDepth::True, &[]),
         ];
         for (entries, depth, expected) in cases {
-            let (_, hidden) = shown(entries, depth);
+            let (_, hidden) = theme_of_entries(entries, depth);
             assert_eq!(hidden, expected, "{entries:?}");
         }
-        let (theme, _) = shown(&[("ground", "white")], ColorDepth::True);
+        let (theme, _) = theme_of_entries(&[("ground", "white")], ColorDepth::True);
         assert_eq!(
             (theme.text.fg, theme.panel.bg),
             (Some(Color::Black), Some(Color::White))

@@ -34,7 +34,7 @@ impl Transcript {
                 images,
             } => {
                 let text = head_and_tail(text, PROMPT_MAX);
-                self.push(CellKind::Prompt(text, attached(attachments, images)));
+                self.push(CellKind::Prompt(text, attached_files(attachments, images)));
             }
             AgentEvent::SubagentStarted { prompt, .. } => {
                 let text = head_and_tail(prompt, PROMPT_MAX);
@@ -65,7 +65,7 @@ impl Transcript {
                 tool,
                 on,
                 input,
-            } => self.begin_run(call, ToolRun::started(tool, on, input, &self.zone())),
+            } => self.begin_run(call, ToolRun::new(tool, on, input, &self.zone())),
             AgentEvent::ToolOutput { call, chunk } => {
                 if let Some((_, number)) = self.running.iter().find(|(id, _)| id == call) {
                     self.log.change(*number, |kind| {
@@ -106,7 +106,7 @@ impl Transcript {
             AgentEvent::TurnEnded { end } => {
                 self.close_answer();
                 self.abandon_runs();
-                if let Some(kind) = CellKind::ended(end) {
+                if let Some(kind) = CellKind::turn_end_notice(end) {
                     self.push(kind);
                 }
             }
@@ -116,7 +116,7 @@ impl Transcript {
             }
             AgentEvent::Cleared { transcript } => {
                 self.clear();
-                let entry = InsertedEntry::new(&cleared(transcript), "");
+                let entry = InsertedEntry::new(&clear_notice(transcript), "");
                 self.push(CellKind::Injected(Box::new(entry)));
             }
             _ => {}
@@ -218,7 +218,7 @@ impl Transcript {
         let known = at.and_then(|at| self.running.remove(at));
         let number = known.map_or_else(
             || {
-                let run = ToolRun::started(tool, "", &serde_json::Value::Null, &self.zone());
+                let run = ToolRun::new(tool, "", &serde_json::Value::Null, &self.zone());
                 self.log.push_call(run)
             },
             |(_, number)| number,
@@ -254,7 +254,7 @@ impl Transcript {
 
 /// Returns the attached files of a prompt: one for each label, with the image that belongs to it. Images with an
 /// invalid file name are left out, because another program may have written the journal.
-fn attached(labels: &[String], images: &[PromptImage]) -> Vec<AttachedFile> {
+fn attached_files(labels: &[String], images: &[PromptImage]) -> Vec<AttachedFile> {
     let is_name = |name: &str| {
         name.len() <= FILE_NAME_MAX && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '.')
     };
@@ -277,7 +277,7 @@ fn attached(labels: &[String], images: &[PromptImage]) -> Vec<AttachedFile> {
 
 /// Returns the text of the entry that says that the conversation was emptied. `transcript` is the path of the file with
 /// the old conversation.
-pub fn cleared(transcript: &str) -> String {
+pub fn clear_notice(transcript: &str) -> String {
     let path = one_line(transcript);
     format!("conversation cleared. The old one: {path}")
 }

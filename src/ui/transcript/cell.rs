@@ -212,7 +212,7 @@ impl CellKind {
     }
 
     /// Returns the notice that says how a turn ended; `None` if the turn ended normally.
-    pub fn ended(end: &TurnEnd) -> Option<CellKind> {
+    pub fn turn_end_notice(end: &TurnEnd) -> Option<CellKind> {
         match end {
             TurnEnd::Done => None,
             TurnEnd::Interrupted => Some(CellKind::Notice(

@@ -247,7 +247,7 @@ mod tests {
         let mut out = Transcript::default();
         let call = CallId("c1".into());
         for event in [
-            AgentEvent::prompted(prompt),
+            AgentEvent::prompt(prompt),
             AgentEvent::ToolStarted {
                 call: call.clone(),
                 tool: "bash".into(),

@@ -70,7 +70,7 @@ pub fn of_input(input: &Value, zone: &TimeZone, max: usize) -> Vec<Field> {
         },
         other => vec![Field::words(one_value("", other, zone))],
     };
-    bounded(fields, max)
+    limit_fields(fields, max)
 }
 
 /// Renders the output of a tool as fields, without the fields that are equal in `input`; `None` if the output is not a
@@ -101,7 +101,7 @@ pub fn of_output(
     output
         .fields
         .retain(|field| field.name.is_empty() || !input.contains(field));
-    output.fields = bounded(output.fields, max);
+    output.fields = limit_fields(output.fields, max);
     Some(output)
 }
 
@@ -265,7 +265,7 @@ fn time(at: f64, zone: &TimeZone) -> String {
 }
 
 /// Keeps the first [`FIELDS_MAX`] fields, and cuts their values to about `max` bytes in total.
-fn bounded(mut fields: Vec<Field>, max: usize) -> Vec<Field> {
+fn limit_fields(mut fields: Vec<Field>, max: usize) -> Vec<Field> {
     let more = fields.len().saturating_sub(FIELDS_MAX);
     fields.truncate(FIELDS_MAX);
     let mut room = max;

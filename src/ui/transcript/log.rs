@@ -117,7 +117,7 @@ impl CellLog {
 
     /// Returns the index of the cell that is drawn for the cell at the index `at`: the cell itself, or the header of
     /// the call group that hides it.
-    pub fn shown(&self, at: usize) -> usize {
+    pub fn visible_index(&self, at: usize) -> usize {
         self.hidden_by(at).unwrap_or(at)
     }
 
@@ -133,7 +133,7 @@ impl CellLog {
 
     /// Returns the index of the cell that is drawn before the one at the index `at`.
     pub fn prev_shown(&self, at: usize) -> Option<usize> {
-        Some(self.shown(at.checked_sub(1)?))
+        Some(self.visible_index(at.checked_sub(1)?))
     }
 
     /// Returns the number of entries from the cell `number` to the newest one, including entries that were dropped.
@@ -272,7 +272,7 @@ impl CellLog {
     }
 
     /// Returns the number of search matches in all cells.
-    pub fn found(&self) -> usize {
+    pub fn match_count(&self) -> usize {
         self.found
     }
 

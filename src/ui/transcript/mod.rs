@@ -169,7 +169,7 @@ impl Transcript {
     ) -> Option<ScrollPosition> {
         let mut layouts = LayoutCache::default();
         layouts.begin(viewport, &Theme::default());
-        anchor.scrolled(&self.log, &mut layouts, viewport.rows())
+        anchor.scroll_position(&self.log, &mut layouts, viewport.rows())
     }
 
     /// Returns the scroll position after scrolling from `anchor` by `by`. Does not change the scroll position of the

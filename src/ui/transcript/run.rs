@@ -73,7 +73,7 @@ pub struct ToolRun {
 
 impl ToolRun {
     /// Creates a running, folded call without output. `on` is what the call acts on, such as a path.
-    pub fn started(tool: &str, on: &str, input: &Value, zone: &TimeZone) -> ToolRun {
+    pub fn new(tool: &str, on: &str, input: &Value, zone: &TimeZone) -> ToolRun {
         ToolRun {
             tool: shown_name(&one_line(tool)),
             subject: one_line(on),
@@ -93,7 +93,7 @@ impl ToolRun {
     pub fn user_command(command: &str) -> ToolRun {
         ToolRun {
             fold: Fold::Open,
-            ..ToolRun::started(USER_COMMAND, command, &Value::Null, &TimeZone::UTC)
+            ..ToolRun::new(USER_COMMAND, command, &Value::Null, &TimeZone::UTC)
         }
     }
 
@@ -279,7 +279,7 @@ mod tests {
     use super::*;
 
     fn done(outcome: Outcome, output: &str, diff: &str, took_ms: u64) -> ToolRun {
-        let mut run = ToolRun::started("bash", "", &Value::Null, &TimeZone::UTC);
+        let mut run = ToolRun::new("bash", "", &Value::Null, &TimeZone::UTC);
         run.end(outcome, output, diff, took_ms, &TimeZone::UTC);
         run
     }
@@ -333,7 +333,7 @@ mod tests {
 
     #[test]
     fn running_output_keeps_the_end() {
-        let mut run = ToolRun::started("bash", "", &Value::Null, &TimeZone::UTC);
+        let mut run = ToolRun::new("bash", "", &Value::Null, &TimeZone::UTC);
         for _ in 0..1000 {
             run.append_output(&"中文\n".repeat(1000));
         }

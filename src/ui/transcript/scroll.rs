@@ -92,7 +92,7 @@ impl ScrollAnchor {
             // The cell was the last one of the log and has been removed.
             return Some(end);
         }
-        let at = log.shown(log.index(anchor.cell).unwrap_or(0));
+        let at = log.visible_index(log.index(anchor.cell).unwrap_or(0));
         let columns = layouts.columns();
         let laid = layouts.get(log, at);
         let line = if log.number(at) != anchor.cell {
@@ -127,7 +127,7 @@ impl ScrollAnchor {
         let Some(top) = self.top(log, layouts, rows) else {
             return;
         };
-        let at = log.shown(at);
+        let at = log.visible_index(at);
         let first = RowPosition { at, line: 0 };
         let height = layouts.get(log, at).len();
         let last = RowPosition {
@@ -200,7 +200,7 @@ impl ScrollAnchor {
 
     /// Returns the position of the scrollbar; `None` if the transcript is empty. Its unit is 1/1000 cell instead of a
     /// row, because the height of a cell is known only after it was laid out.
-    pub fn scrolled(
+    pub fn scroll_position(
         &self,
         log: &CellLog,
         layouts: &mut LayoutCache,
@@ -227,7 +227,7 @@ impl ScrollAnchor {
     }
 
     /// Scrolls so that `parts` units of the scrollbar are above the view. The units are those of
-    /// [`ScrollAnchor::scrolled`].
+    /// [`ScrollAnchor::scroll_position`].
     pub fn jump(&mut self, parts: usize, log: &CellLog, layouts: &mut LayoutCache, rows: usize) {
         let at = parts / PARTS;
         if at >= log.len() {

@@ -146,14 +146,14 @@ impl Transcript {
 
     /// Returns the number of the current match, counted from 1, and the number of all matches. The first number is 0 if
     /// no match is current.
-    pub fn found(&self) -> (usize, usize) {
+    pub fn match_position(&self) -> (usize, usize) {
         let here = self.search().and_then(|s| s.here);
         let place = here.and_then(|(number, nth)| {
             let at = self.log.index(number)?;
             let found = self.log.cell(at).found;
             (found > 0).then(|| self.log.found_before(at) + nth.min(found - 1) + 1)
         });
-        (place.unwrap_or(0), self.log.found())
+        (place.unwrap_or(0), self.log.match_count())
     }
 
     /// Returns the index of the cell with the current match, and the index of the match within the cell.

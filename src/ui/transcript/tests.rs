@@ -19,15 +19,15 @@ fn bob() -> Name {
     Name::member("bob").unwrap()
 }
 
-fn prompted(text: &str) -> EventKind {
-    AgentEvent::prompted(text).of(bob())
+fn prompt_event(text: &str) -> EventKind {
+    AgentEvent::prompt(text).of(bob())
 }
 
 fn said(text: &str) -> EventKind {
-    thought("", text)
+    answer_event("", text)
 }
 
-fn thought(thinking: &str, text: &str) -> EventKind {
+fn answer_event(thinking: &str, text: &str) -> EventKind {
     AgentEvent::AnswerFinished {
         text: text.into(),
         thinking: thinking.into(),
@@ -41,7 +41,7 @@ fn delta(text: &str) -> EventKind {
     AgentEvent::TextDelta { text }.of(bob())
 }
 
-fn thinking(text: &str) -> EventKind {
+fn thinking_delta(text: &str) -> EventKind {
     let text = text.into();
     AgentEvent::ThinkingDelta { text }.of(bob())
 }
@@ -50,7 +50,7 @@ fn reset() -> EventKind {
     AgentEvent::StreamReset.of(bob())
 }
 
-fn injected(what: &str) -> EventKind {
+fn injected_message(what: &str) -> EventKind {
     message(what, "")
 }
 
@@ -70,7 +70,7 @@ fn notice(level: NoticeLevel, text: &str) -> EventKind {
     })
 }
 
-fn started(call: &str, tool: &str, on: &str) -> EventKind {
+fn tool_start_event(call: &str, tool: &str, on: &str) -> EventKind {
     AgentEvent::ToolStarted {
         call: CallId(call.into()),
         tool: tool.into(),
@@ -88,7 +88,7 @@ fn output(call: &str, chunk: &str) -> EventKind {
     .of(bob())
 }
 
-fn finished(call: &str, outcome: Outcome, output: &str, diff: &str) -> EventKind {
+fn tool_end_event(call: &str, outcome: Outcome, output: &str, diff: &str) -> EventKind {
     AgentEvent::ToolFinished {
         call: CallId(call.into()),
         tool: "bash".into(),
@@ -100,7 +100,7 @@ fn finished(call: &str, outcome: Outcome, output: &str, diff: &str) -> EventKind
     .of(bob())
 }
 
-fn ended(end: crate::protocol::event::TurnEnd) -> EventKind {
+fn turn_end_event(end: crate::protocol::event::TurnEnd) -> EventKind {
     AgentEvent::TurnEnded { end }.of(bob())
 }
 
@@ -128,7 +128,7 @@ fn apply(transcript: &mut Transcript, event: &EventKind) {
 }
 
 /// Returns the text of the selected cell.
-fn copied(transcript: &Transcript) -> Option<String> {
+fn selected_cell_text(transcript: &Transcript) -> Option<String> {
     transcript.selected_text().map(|(_, text)| text)
 }
 

@@ -78,7 +78,7 @@ impl Transcript {
         layouts.begin(viewport, theme);
         let height = usize::from(area.height);
         let top = anchor.top(&self.log, layouts, height)?;
-        let scrolled = anchor.scrolled(&self.log, layouts, height);
+        let scrolled = anchor.scroll_position(&self.log, layouts, height);
         let mut lines = area.y..area.bottom();
         let mut skip = top.line;
         let here = self.here();

@@ -6,7 +6,7 @@ use ratatui::layout::Rect;
 use crate::ui::widgets::list::first_row;
 
 /// Returns a rectangle of `width` columns and `height` rows in the center of `screen`, clipped to it.
-pub fn centered(screen: Rect, width: u16, height: u16) -> Rect {
+pub fn centered_rect(screen: Rect, width: u16, height: u16) -> Rect {
     let width = width.min(screen.width);
     let height = height.min(screen.height);
     Rect {
@@ -27,7 +27,7 @@ pub fn height_with_border(lines: usize) -> u16 {
 /// Returns a rectangle at the bottom of the screen, horizontally centered and above the hint lines, so that the content
 /// at the top of the screen stays readable.
 pub fn bottom_centered(screen: Rect, width: u16, height: u16) -> Rect {
-    let area = centered(screen, whole_or(screen, width), height);
+    let area = centered_rect(screen, whole_or(screen, width), height);
     Rect {
         y: screen
             .bottom()
@@ -77,7 +77,7 @@ pub fn list_with_details(
         0 => height_with_border(empty),
         _ => screen.height.saturating_sub(4).min(DETAILS_HEIGHT_MAX),
     };
-    let area = centered(screen, width, height);
+    let area = centered_rect(screen, width, height);
     let inside = inside(area);
     let rows = u16::try_from(len.min(most)).unwrap_or(1);
     let list = Rect {

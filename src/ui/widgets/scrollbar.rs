@@ -72,7 +72,7 @@ impl Scrollbar {
             first if first >= most => free,
             // With one free row there is no position between the ends.
             _ if free < 2 => 0,
-            first => scaled(first, free, most).clamp(1, free - 1),
+            first => scale_part(first, free, most).clamp(1, free - 1),
         };
         let small = |n: usize| u16::try_from(n).unwrap_or(0);
         Rect {
@@ -95,12 +95,12 @@ impl Scrollbar {
     fn scale(self, row: u16, most: usize) -> usize {
         let last = usize::from(self.at.height.saturating_sub(1));
         let down = usize::from(row.saturating_sub(self.at.y)).min(last);
-        scaled(down, most, last.max(1))
+        scale_part(down, most, last.max(1))
     }
 }
 
 /// Returns `part * of / whole` without overflow, rounded down.
-fn scaled(part: usize, of: usize, whole: usize) -> usize {
+fn scale_part(part: usize, of: usize, whole: usize) -> usize {
     let product = part as u128 * of as u128 / whole.max(1) as u128;
     usize::try_from(product).unwrap_or(of)
 }

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use serde_json::{Map, Value};
 
-use super::super::json::{shown, text};
+use super::super::json::{format_line, text};
 use super::super::variables;
-use super::{ServerEntry, quoted};
+use super::{ServerEntry, quote};
 use crate::domain::mcp::OAuthClient;
 
 /// Minimum time-out of a server's calls and start, in milliseconds. A shorter one is ignored, as in Claude Code.
@@ -58,7 +58,7 @@ impl ServerEntry<'_> {
         if let Some(name) = unused.next() {
             self.warnings.push(format!(
                 "oauth.{} is ignored: crewdeck asks the server for it, and uses {}",
-                shown(name),
+                format_line(name),
                 OAUTH_FIELDS.join(" and ")
             ));
         }
@@ -96,14 +96,14 @@ impl ServerEntry<'_> {
             .ok_or(format!("{field} must be an object of strings"))?;
         let mut written = Vec::new();
         for (name, value) in table {
-            let full = format!("{field}.{}", shown(name));
+            let full = format!("{field}.{}", format_line(name));
             let text = value
                 .as_str()
                 .ok_or(format!("{full} must be a string: put it in quotes"))?;
             if name.contains('\0') {
                 return Err(format!("{full} contains a NUL character"));
             }
-            written.push(format!("{name}={}", quoted(text)));
+            written.push(format!("{name}={}", quote(text)));
             out.insert(name.clone(), self.expand(&full, text)?);
         }
         Ok((out, (!written.is_empty()).then(|| written.join(" "))))

@@ -16,7 +16,7 @@ fn number_of_agents_is_limited_and_the_lead_is_kept() {
 
 /// Returns for each of the agents `names` the number of 64-KiB entries in its conversation, and whether the last entry
 /// is still there.
-fn kept(agents: &Agents, names: &[&str]) -> Vec<(usize, bool)> {
+fn retained_entries(agents: &Agents, names: &[&str]) -> Vec<(usize, bool)> {
     let of = |name: &&str| {
         let agent = agents.get(&Name::party(name).unwrap()).unwrap();
         let entries = agent.transcript.bytes() / (64 * 1024);
@@ -30,7 +30,7 @@ fn speak(agents: &mut Agents, name: &str, entries: usize) {
     for n in 1..=entries {
         let words = if n == entries { "the last" } else { "" };
         let said = // About 64 KiB with the overhead of an entry.
-            AgentEvent::prompted("x".repeat(64 * 1024 - 512) + words);
+            AgentEvent::prompt("x".repeat(64 * 1024 - 512) + words);
         agents.apply(&agent, Timestamp(1.0), &said);
     }
 }
@@ -44,13 +44,13 @@ fn longest_conversation_shrinks_first_but_not_the_leads() {
     }
     // 12 MiB are 192 entries of 64 KiB.
     assert_eq!(
-        kept(&agents, &names),
+        retained_entries(&agents, &names),
         [(200, true), (10, true), (80, true), (90, true)]
     );
     speak(&mut agents, "short", 20);
     let (short, long, longer) = (30, 80, 81);
     assert_eq!(
-        kept(&agents, &names),
+        retained_entries(&agents, &names),
         [(200, true), (short, true), (long, true), (longer, true)]
     );
 }
@@ -72,7 +72,7 @@ fn dropped_agents_keep_their_usage() {
     assert_eq!(agents.cost(), Some(each.sum()));
 }
 
-fn counted(total: u64, calls: u64, cost: Option<f64>) -> AgentEvent {
+fn usage_event(total: u64, calls: u64, cost: Option<f64>) -> AgentEvent {
     AgentEvent::UsageChanged {
         total: Usage {
             input: total,
@@ -105,8 +105,8 @@ fn respawned_agent_keeps_previous_usage() {
     ];
     let mut seen = Vec::new();
     for (total, calls, cost) in usages {
-        agents.apply(&bob, Timestamp(1.0), &counted(total, calls, cost));
-        seen.push((agents.tokens(), agents.used().calls, agents.cost()));
+        agents.apply(&bob, Timestamp(1.0), &usage_event(total, calls, cost));
+        seen.push((agents.tokens(), agents.total_usage().calls, agents.cost()));
     }
     let expected = [
         (100, 1, Some(1.0)),

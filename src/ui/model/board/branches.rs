@@ -8,7 +8,7 @@ use crate::domain::task::{Task, TaskStatus};
 use crate::domain::text::one_line;
 use crate::domain::worktree;
 use crate::domain::worktree::{Branch, BranchState};
-use crate::ui::model::board::index::{BoardStatus, standing};
+use crate::ui::model::board::index::{BoardStatus, board_status};
 use crate::ui::model::style::StatusDisplay;
 use crate::ui::model::{CrewModel, style};
 use crate::ui::theme::Theme;
@@ -30,7 +30,7 @@ pub struct Branches {
 
 impl Branches {
     /// Records the branch states that an event reports.
-    pub fn changed(&mut self, branches: &[Branch]) {
+    pub fn record_states(&mut self, branches: &[Branch]) {
         self.version += 1;
         for branch in branches {
             let name = branch.worktree.as_str();
@@ -72,7 +72,7 @@ pub fn why_no_worktree(model: &CrewModel, task: &Task) -> Option<String> {
 /// Returns whether `task` is completed and its branch is not merged. Of several tasks in one worktree, this is true for
 /// one only, as in [`unmerged`], so that the marks on the screen agree with the counts.
 pub fn is_unmerged(model: &CrewModel, task: &Task) -> bool {
-    unmerged(model).contains_key(&task.id)
+    unmerged_tasks(model).contains_key(&task.id)
 }
 
 /// Returns whether the branch of `task` can be merged now, according to the events so far.
@@ -95,7 +95,7 @@ pub fn words(model: &CrewModel, task: &Task) -> String {
     match branch(model, task) {
         Some(BranchState::Unmerged { into, size }) => {
             let size = size.map_or_else(String::new, |size| format!(": {size}"));
-            let first = match unmerged(model).get(&task.id) {
+            let first = match unmerged_tasks(model).get(&task.id) {
                 Some(Some(open)) => format!("; complete {open} first"),
                 Some(None) | None => String::new(),
             };
@@ -118,7 +118,7 @@ pub fn refusal(model: &CrewModel, task: &Task) -> Option<String> {
     if let Some(why) = why_no_worktree(model, task) {
         return Some(why);
     }
-    match standing(&model.board, task) {
+    match board_status(&model.board, task) {
         BoardStatus::Done => {}
         BoardStatus::InProgress => {
             return Some(format!("Not merged: {id} is still in progress."));
@@ -154,13 +154,13 @@ pub fn refusal(model: &CrewModel, task: &Task) -> Option<String> {
 
 /// Returns the completed tasks with unmerged branches, one task for each branch. The value of a task is the first open
 /// task in the same worktree, which must be completed before the merge; `None` if there is no such task.
-pub fn unmerged(model: &CrewModel) -> Arc<BTreeMap<TaskId, Option<TaskId>>> {
+pub fn unmerged_tasks(model: &CrewModel) -> Arc<BTreeMap<TaskId, Option<TaskId>>> {
     let kept = &model.memo;
     let key = (kept.version, model.branches.version());
     kept.unmerged.get(key, || {
         let of = &model.branches.of;
         let is_unmerged = |tree: &str| matches!(of.get(tree), Some(BranchState::Unmerged { .. }));
-        let all = worktree::unmerged(&model.board, is_unmerged).into_iter();
+        let all = worktree::unmerged_branches(&model.board, is_unmerged).into_iter();
         Arc::new(all.map(|found| (found.task.id, found.open)).collect())
     })
 }
@@ -169,11 +169,12 @@ pub fn unmerged(model: &CrewModel) -> Arc<BTreeMap<TaskId, Option<TaskId>>> {
 pub fn to_merge(model: &CrewModel) -> Arc<Vec<TaskId>> {
     let kept = &model.memo;
     let key = (kept.version, model.branches.version());
-    kept.to_merge.get(key, || Arc::new(found(model)))
+    kept.to_merge
+        .get(key, || Arc::new(find_mergeable_tasks(model)))
 }
 
-fn found(model: &CrewModel) -> Vec<TaskId> {
-    let all = unmerged(model);
+fn find_mergeable_tasks(model: &CrewModel) -> Vec<TaskId> {
+    let all = unmerged_tasks(model);
     let free = all.iter().filter(|(_, open)| open.is_none());
     let mut ids: Vec<TaskId> = free.map(|(id, _)| *id).collect();
     let index = crate::ui::model::board::index(model);
@@ -188,11 +189,11 @@ mod tests {
     use pretty_assertions::assert_eq;
 
     use super::*;
-    use crate::ui::fixture::{apply_branches, merging};
+    use crate::ui::fixture::{apply_branches, merging_screen};
 
     #[test]
     fn mergeable_tasks_are_in_dependency_order() {
-        let mut state = merging(160, 45);
+        let mut state = merging_screen(160, 45);
         let ids = |state: &UiState| to_merge(state).iter().map(|id| id.0).collect::<Vec<_>>();
         assert_eq!(ids(&state), [2, 6, 1]);
         apply_branches(&mut state, &[("task-6", BranchState::Gone)]);
@@ -207,15 +208,15 @@ mod tests {
         };
         let mut branches = Branches::default();
         let gone = (0..BRANCHES_MAX).map(|n| branch(&format!("task-{n}"), BranchState::Gone));
-        branches.changed(&gone.collect::<Vec<_>>());
-        branches.changed(&[branch("new", BranchState::Empty)]);
+        branches.record_states(&gone.collect::<Vec<_>>());
+        branches.record_states(&[branch("new", BranchState::Empty)]);
         assert_eq!(branches.of.get("new"), Some(&BranchState::Empty));
         assert!(branches.of.len() <= BRANCHES_MAX);
     }
 
     #[test]
     fn merge_refusal_names_the_reason() {
-        let state = merging(160, 45);
+        let state = merging_screen(160, 45);
         let refusals: Vec<_> = state
             .model
             .board

@@ -8,7 +8,7 @@ use crate::ui::model::board::index::{BoardStatus, Index};
 /// if that is the same task, compares the tasks before it, and so on.
 pub fn critical(index: &Index) -> Vec<usize> {
     let count = index.len();
-    let is_open = |task: usize| index.standing(task) != BoardStatus::Done;
+    let is_open = |task: usize| index.board_status(task) != BoardStatus::Done;
     // In the order of their layers, each task comes after its blockers. Edges that would close a cycle are ignored.
     let mut order: Vec<usize> = (0..count).filter(|task| is_open(*task)).collect();
     order.sort_by_key(|task| index.layer(*task));
@@ -99,7 +99,7 @@ mod tests {
             let mut depth = [1_usize; 20];
             for _ in 0..20 {
                 for (from, to) in index.edges() {
-                    if index.standing(from) != BoardStatus::Done && index.standing(to) != BoardStatus::Done {
+                    if index.board_status(from) != BoardStatus::Done && index.board_status(to) != BoardStatus::Done {
                         depth[to] = depth[to].max(depth[from] + 1);
                     }
                 }

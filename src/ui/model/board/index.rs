@@ -36,7 +36,7 @@ impl BoardStatus {
     }
 }
 
-pub fn standing(board: &TaskGraph, task: &Task) -> BoardStatus {
+pub fn board_status(board: &TaskGraph, task: &Task) -> BoardStatus {
     match task.status {
         TaskStatus::Completed => BoardStatus::Done,
         TaskStatus::InProgress => BoardStatus::InProgress,
@@ -67,7 +67,7 @@ impl Index {
     pub fn new(board: &TaskGraph) -> Index {
         let mut out = Index {
             ids: board.tasks().map(|t| t.id).collect(),
-            standing: board.tasks().map(|t| standing(board, t)).collect(),
+            standing: board.tasks().map(|t| board_status(board, t)).collect(),
             ..Index::default()
         };
         out.waits = vec![Vec::new(); out.ids.len()];
@@ -129,7 +129,7 @@ impl Index {
         self.ids.get(place).copied()
     }
 
-    pub fn standing(&self, place: usize) -> BoardStatus {
+    pub fn board_status(&self, place: usize) -> BoardStatus {
         self.standing
             .get(place)
             .copied()

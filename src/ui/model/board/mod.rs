@@ -30,7 +30,7 @@ pub struct BoardMemos {
     start_times: Memo<u64, Arc<[Timestamp]>>,
     /// The result of [`branches::to_merge`], for one version of the board and of the branches.
     to_merge: Memo<(u64, u64), Arc<Vec<TaskId>>>,
-    /// The result of [`branches::unmerged`], for one version of the board and of the branches.
+    /// The result of [`branches::unmerged_tasks`], for one version of the board and of the branches.
     unmerged: Memo<(u64, u64), Arc<UnmergedTasks>>,
 }
 

@@ -15,7 +15,7 @@ use crate::ui::model::event_log::{About, LogSeverity, NewLogLine, Topic};
 use crate::ui::text::display_name;
 
 /// Returns the log lines for one change of the board. `model` is the state before the change.
-pub(in crate::ui) fn changed(
+pub(in crate::ui) fn change_lines(
     model: &CrewModel,
     changed: &[Arc<Task>],
     removed: &[TaskId],
@@ -103,13 +103,13 @@ impl TaskChange<'_> {
         let (after, task) = (self.after, titled(self.after.id, &self.after.subject));
         let Some(before) = self.before else {
             if !self.model.event_log.attribution.is_before(after.created_at) {
-                out.push(self.created(&task));
+                out.push(self.creation_line(&task));
             }
             return;
         };
         let owner = display_name(&after.owner);
         if before.status != after.status && after.status == TaskStatus::Completed {
-            out.push(self.completed(&task, frees));
+            out.push(self.completion_line(&task, frees));
         } else if !after.owner.is_empty()
             && (before.owner != after.owner
                 || (before.status != after.status && after.status == TaskStatus::InProgress))
@@ -136,8 +136,8 @@ impl TaskChange<'_> {
             let words = format!("{task} is now {}{}", after.status, self.outside_mark());
             out.push(task_line(after, words));
         }
-        self.edited(before, &task, out);
-        self.placed(before, &task, out);
+        self.push_edit_lines(before, &task, out);
+        self.push_worktree_line(before, &task, out);
     }
 
     /// Returns the agent or user who changed the task; `None` if no recent tool call or user action explains the
@@ -155,7 +155,7 @@ impl TaskChange<'_> {
         }
     }
 
-    fn created(&self, task: &str) -> NewLogLine {
+    fn creation_line(&self, task: &str) -> NewLogLine {
         let after = self.after;
         let effect = ActionEffect::Create(after.subject.clone());
         let waits = match after.blocked_by.as_slice() {
@@ -179,7 +179,7 @@ impl TaskChange<'_> {
         }
     }
 
-    fn completed(&self, task: &str, frees: &[TaskId]) -> NewLogLine {
+    fn completion_line(&self, task: &str, frees: &[TaskId]) -> NewLogLine {
         let after = self.after;
         let frees = match frees {
             [] => String::new(),
@@ -210,7 +210,7 @@ impl TaskChange<'_> {
         }
     }
 
-    fn edited(&self, before: &Task, task: &str, out: &mut Vec<NewLogLine>) {
+    fn push_edit_lines(&self, before: &Task, task: &str, out: &mut Vec<NewLogLine>) {
         let after = self.after;
         let by = self.by();
         let who = by.map_or("external change".to_string(), |by| {
@@ -249,7 +249,7 @@ impl TaskChange<'_> {
     }
 
     /// Adds a log line if the task got, lost or changed its worktree.
-    fn placed(&self, before: &Task, task: &str, out: &mut Vec<NewLogLine>) {
+    fn push_worktree_line(&self, before: &Task, task: &str, out: &mut Vec<NewLogLine>) {
         let (was, is) = (before.worktree.as_str(), self.after.worktree.as_str());
         let words = match (was, is) {
             (was, is) if was == is => return,

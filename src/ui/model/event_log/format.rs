@@ -30,7 +30,7 @@ pub(in crate::ui) fn log_lines(model: &CrewModel, event: &Event) -> Vec<NewLogLi
         // branch that is checked out; a diff or an inspection answers a single screen; an action of the user only
         // explains the change of the board that follows.
         EventKind::Board(BoardEvent::BoardChanged { changed, removed }) => {
-            board::changed(model, changed, removed, event.at)
+            board::change_lines(model, changed, removed, event.at)
         }
         EventKind::Board(_) => Vec::new(),
         EventKind::Team(what) => match what {
@@ -88,7 +88,7 @@ fn agent_event(
         ),
         AgentEvent::Cleared { transcript } => line(
             Topic::Model,
-            format!("{agent}: {}", apply::cleared(transcript)),
+            format!("{agent}: {}", apply::clear_notice(transcript)),
         ),
         AgentEvent::SubagentStarted {
             parent,

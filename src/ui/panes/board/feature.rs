@@ -87,7 +87,7 @@ impl PaneFeature for BoardPane {
     }
 
     fn opens(&self, app: &App, row: usize, _is_second: bool) -> bool {
-        self.selected(app).is_some_and(|(at, _)| at == row)
+        self.selected_row(app).is_some_and(|(at, _)| at == row)
     }
 
     fn jump(&mut self, app: &mut App, area: Option<Rect>, bar: Scrollbar, row: u16) {
@@ -127,7 +127,7 @@ impl PaneFeature for BoardPane {
     }
 
     fn can_open(&self, app: &App) -> bool {
-        self.selected(app).is_some()
+        self.selected_row(app).is_some()
     }
 
     fn act(
@@ -216,7 +216,7 @@ impl PaneFeature for BoardPane {
         !app.model.board.is_empty()
     }
 
-    fn copied(&self, app: &App) -> Option<(String, String)> {
+    fn clipboard_text(&self, app: &App) -> Option<(String, String)> {
         let id = self.selected_task(app)?;
         let task = app.model.board.get(id)?;
         let text = format!("{id} {}\n\n{}", task.subject, task.description);
@@ -263,7 +263,7 @@ impl PaneFeature for BoardPane {
         format!(" {done}/{}", app.model.board.len())
     }
 
-    fn requested(&mut self, request: &PaneRequest) {
+    fn handle_request(&mut self, request: &PaneRequest) {
         if let PaneRequest::SelectTask(id) = request {
             self.selected = Some(*id);
         }
@@ -277,7 +277,7 @@ impl PaneFeature for BoardPane {
         }
         self.row_before = match event {
             EventKind::Board(BoardEvent::BoardChanged { .. }) if self.selected.is_some() => {
-                self.selected(app).map(|(row, _)| row)
+                self.selected_row(app).map(|(row, _)| row)
             }
             _ => None,
         };

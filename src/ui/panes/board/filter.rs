@@ -177,7 +177,9 @@ mod tests {
                 .tasks()
                 .map(|t| if t.id == tagged.id { &tagged } else { t });
             tasks
-                .filter(|t| query.matches(t, crate::ui::model::board::index::standing(&board, t)))
+                .filter(|t| {
+                    query.matches(t, crate::ui::model::board::index::board_status(&board, t))
+                })
                 .map(|t| t.id.0)
                 .collect()
         };

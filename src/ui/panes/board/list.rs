@@ -76,7 +76,7 @@ pub fn tree(index: &Index) -> ListRows {
     let mut below = vec![Vec::new(); count];
     let mut top = Vec::new();
     for task in 0..count {
-        let is_open = |w: &&usize| index.standing(**w) != BoardStatus::Done;
+        let is_open = |w: &&usize| index.board_status(**w) != BoardStatus::Done;
         // Only blockers in an earlier layer are considered, so that the indentation never follows a cycle.
         let is_before = |w: &&usize| index.layer(**w) < index.layer(task);
         let waits = index
@@ -85,11 +85,13 @@ pub fn tree(index: &Index) -> ListRows {
             .filter(is_open)
             .filter(is_before);
         match waits.max_by_key(|w| (index.layer(**w), **w)) {
-            Some(last) if index.standing(task) == BoardStatus::Blocked => below[*last].push(task),
+            Some(last) if index.board_status(task) == BoardStatus::Blocked => {
+                below[*last].push(task)
+            }
             Some(_) | None => top.push(task),
         }
     }
-    top.sort_by_key(|task| (index.standing(*task), *task));
+    top.sort_by_key(|task| (index.board_status(*task), *task));
     let mut rows = Vec::with_capacity(count);
     let row = |task| ListRow {
         task,
@@ -123,10 +125,10 @@ pub fn flat(index: &Index, board: &TaskGraph, query: &BoardQuery) -> ListRows {
     let mut found: Vec<usize> = board
         .tasks()
         .enumerate()
-        .filter(|(at, task)| query.matches(task, index.standing(*at)))
+        .filter(|(at, task)| query.matches(task, index.board_status(*at)))
         .map(|(at, _)| at)
         .collect();
-    found.sort_by_key(|task| (index.standing(*task), *task));
+    found.sort_by_key(|task| (index.board_status(*task), *task));
     let row = |task| ListRow {
         task,
         depth: 0,

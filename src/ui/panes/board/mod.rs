@@ -159,15 +159,15 @@ impl BoardPane {
 
     /// Returns the drawing of the graph, laid out for an area of the size of `room`. The drawing may be larger than
     /// `room`. `None` if the graph has too many edges to draw.
-    fn drawing(&self, model: &CrewModel, room: Rect) -> Option<Arc<Drawing>> {
+    fn graph_drawing(&self, model: &CrewModel, room: Rect) -> Option<Arc<Drawing>> {
         let key = self.drawing_key(model, room);
-        let make = || drawn(model, key).map(Arc::new);
+        let make = || draw_graph(model, key).map(Arc::new);
         self.drawing.get((model.memo.version(), key), make)
     }
 
     /// Returns the index of the selected row and the task in that row. If no task is selected or the selected task has
     /// left the list, the first row counts as selected. `None` if the list is empty.
-    pub fn selected(&self, model: &CrewModel) -> Option<(usize, TaskId)> {
+    pub fn selected_row(&self, model: &CrewModel) -> Option<(usize, TaskId)> {
         let row = self.selected.and_then(|id| self.row_of(model, id));
         let row = row.unwrap_or(0);
         let row_at = self.rows(model).get(row)?;
@@ -179,11 +179,11 @@ impl BoardPane {
     }
 
     pub fn selected_task(&self, model: &CrewModel) -> Option<TaskId> {
-        self.selected(model).map(|(_, id)| id)
+        self.selected_row(model).map(|(_, id)| id)
     }
 }
 
-fn drawn(model: &CrewModel, key: DrawingKey) -> Option<Drawing> {
+fn draw_graph(model: &CrewModel, key: DrawingKey) -> Option<Drawing> {
     let DrawingKey { zoom, owners, .. } = key;
     let columns = usize::from(key.columns);
     let natural = |task| match zoom {

@@ -54,7 +54,7 @@ impl BoardPane {
             height: body.height - about_rows,
             ..body
         };
-        let shown = self.shown(model, drawn);
+        let shown = self.choose_view(model, drawn);
         match shown {
             Shown::List(_) => BoardPaneLayout {
                 filter,
@@ -75,7 +75,7 @@ impl BoardPane {
         }
     }
 
-    fn shown(&self, model: &CrewModel, room: Rect) -> Shown {
+    fn choose_view(&self, model: &CrewModel, room: Rect) -> Shown {
         if self.filter.is_set() {
             return Shown::List(ListReason::Filtered);
         }
@@ -107,7 +107,7 @@ impl BoardPane {
                 return Shown::List(ListReason::Deep(steps));
             }
         }
-        let Some(drawing) = self.drawing(model, room) else {
+        let Some(drawing) = self.graph_drawing(model, room) else {
             return Shown::List(ListReason::Tangled);
         };
         match self.shape {
@@ -123,7 +123,7 @@ impl BoardPane {
     pub fn in_view(&self, model: &CrewModel, places: &BoardPaneLayout) -> Vec<(Rect, TaskId)> {
         let body = places.body;
         let index = index(model);
-        let Some((selected_row, selected)) = self.selected(model) else {
+        let Some((selected_row, selected)) = self.selected_row(model) else {
             return Vec::new();
         };
         let Shown::Graph(drawing) = &places.shown else {
@@ -155,7 +155,7 @@ impl BoardPane {
         area: Rect,
     ) -> Option<Scrollbar> {
         let body = places.body;
-        let (at, id) = self.selected(model)?;
+        let (at, id) = self.selected_row(model)?;
         match &places.shown {
             Shown::List(_) => {
                 let len = self.rows(model).len();

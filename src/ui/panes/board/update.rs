@@ -35,9 +35,11 @@ impl BoardPane {
             app.say(words);
             return;
         };
-        let selected = self.selected(app).and_then(|(_, id)| index(app).place(id));
+        let selected = self
+            .selected_row(app)
+            .and_then(|(_, id)| index(app).place(id));
         let selected = selected.unwrap_or_default();
-        self.camera = self.camera.panned(toward, &drawing, selected, places.body);
+        self.camera = self.camera.pan(toward, &drawing, selected, places.body);
     }
 
     /// Sets the zoom level of the graph and scrolls so that the selected task is visible.
@@ -73,7 +75,7 @@ impl BoardPane {
 
     fn walk(&mut self, model: &CrewModel, drawing: &Drawing, step: GraphMove) {
         let index = index(model);
-        let here = self.selected(model).and_then(|(_, id)| index.place(id));
+        let here = self.selected_row(model).and_then(|(_, id)| index.place(id));
         let there = here.map(|at| navigation::step(drawing, at, step));
         self.select_if_any(there.and_then(|at| index.id(at)));
     }
@@ -95,7 +97,7 @@ impl BoardPane {
                 self.walk(model, &drawing, step);
             }
             Shown::List(_) => {
-                let at = self.selected(model).map_or(0, |(at, _)| at);
+                let at = self.selected_row(model).map_or(0, |(at, _)| at);
                 let len = self.rows(model).len();
                 self.select_row(model, list::step(at, len, by, page));
             }
@@ -110,7 +112,7 @@ impl BoardPane {
             Shown::List(_) => self.select_row(model, at),
             Shown::Graph(drawing) => {
                 let selected = self
-                    .selected(model)
+                    .selected_row(model)
                     .and_then(|(_, id)| index(model).place(id));
                 let selected = selected.unwrap_or_default();
                 let (_, top) = self.camera.window(drawing, selected, places.body);
@@ -132,7 +134,7 @@ impl BoardPane {
             }
             Shown::List(_) => {
                 let (index, rows) = (index(model), self.rows(model));
-                let Some((at, id)) = self.selected(model) else {
+                let Some((at, id)) = self.selected_row(model) else {
                     return;
                 };
                 let here = index.place(id).unwrap_or_default();
@@ -197,9 +199,9 @@ impl BoardPane {
             return;
         };
         let selected = self
-            .selected(model)
+            .selected_row(model)
             .and_then(|(_, id)| index(model).place(id));
         let selected = selected.unwrap_or_default();
-        self.camera = self.camera.shifted(by, &drawing, selected, places.body);
+        self.camera = self.camera.scroll_by(by, &drawing, selected, places.body);
     }
 }

@@ -33,12 +33,12 @@ impl PaneFeature for InboxPane {
             at,
             what: Hit::In(Pane::Inbox, Action::Filter),
         }));
-        out.extend(rows(Pane::Inbox, list, self.listed(app, list)));
+        out.extend(rows(Pane::Inbox, list, self.list_position(app, list)));
     }
 
     fn scrollbar(&self, app: &App, area: Rect) -> Option<Scrollbar> {
         let (_, list) = self.filter.areas(layout::inside(area));
-        let (len, first) = self.listed(app, list);
+        let (len, first) = self.list_position(app, list);
         Scrollbar::of_list(area, list, first, len)
     }
 
@@ -78,7 +78,7 @@ impl PaneFeature for InboxPane {
         !app.model.messages.is_empty()
     }
 
-    fn copied(&self, app: &App) -> Option<(String, String)> {
+    fn clipboard_text(&self, app: &App) -> Option<(String, String)> {
         let (_, traced) = self.selected_message(app)?;
         Some((
             "the message".into(),
@@ -154,7 +154,7 @@ impl PaneFeature for InboxPane {
 
 impl InboxPane {
     /// Returns the number of rows in the list and the index of the first visible row.
-    fn listed(&self, model: &CrewModel, list: Rect) -> (usize, usize) {
+    fn list_position(&self, model: &CrewModel, list: Rect) -> (usize, usize) {
         let len = self.message_numbers(model).len();
         let selected = self.selected_message(model).map_or(0, |(at, _)| at);
         (len, first_row(len, selected, list.height))

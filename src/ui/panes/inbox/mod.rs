@@ -29,7 +29,7 @@ impl Default for InboxPane {
 impl InboxPane {
     /// Returns the numbers of the messages that match the filter, oldest first.
     pub fn message_numbers(&self, model: &CrewModel) -> Arc<Vec<u64>> {
-        model.messages.fitting(self.filter.words())
+        model.messages.matching_numbers(self.filter.words())
     }
 
     /// Returns the index of the selected row and the message in that row. If the selected message is filtered out or no

@@ -41,7 +41,7 @@ pub fn draw(pane: &InboxPane, app: &App, theme: &Theme, area: Rect, buffer: &mut
     let first = list::first_row(messages.len(), selected.unwrap_or(0), height);
     let unread = app.model.messages.unread(&app.model.team);
     let titles = Titles {
-        name: frame::filtered(
+        name: frame::title_with_counts(
             Pane::Inbox,
             &pane.filter,
             messages.len(),

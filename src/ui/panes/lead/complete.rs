@@ -96,7 +96,7 @@ pub fn candidates(pane: &LeadPane, app: &App) -> Vec<CompletionRow> {
 }
 
 /// Returns the index of the selected row and its completion; `None` if there are no completions.
-pub fn selected(pane: &LeadPane, app: &App) -> Option<(usize, CompletionRow)> {
+pub fn selected_completion(pane: &LeadPane, app: &App) -> Option<(usize, CompletionRow)> {
     let mut candidates = candidates(pane, app);
     let row = row(pane).min(candidates.len().checked_sub(1)?);
     Some((row, candidates.swap_remove(row)))

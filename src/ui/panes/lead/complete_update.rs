@@ -12,7 +12,7 @@ use crate::ui::panes::lead::{LeadPane, complete};
 /// caller runs it. For other completions, inserts the name or path and returns `None`. Also returns `None` if no
 /// completion list is open.
 pub fn accept(pane: &mut LeadPane, app: &mut App) -> Option<Action> {
-    let (_, offer) = complete::selected(pane, app)?;
+    let (_, offer) = complete::selected_completion(pane, app)?;
     let Choice::Run(action) = offer.item else {
         insert(pane, app);
         return None;
@@ -25,7 +25,7 @@ pub fn accept(pane: &mut LeadPane, app: &mut App) -> Option<Action> {
 /// Replaces the typed word by the selected completion, followed by a space. After a directory, a server or a resource
 /// template there is no space, so that the list stays open and offers what the user can type next.
 pub fn insert(pane: &mut LeadPane, app: &mut App) {
-    let Some((_, offer)) = complete::selected(pane, app) else {
+    let Some((_, offer)) = complete::selected_completion(pane, app) else {
         return;
     };
     pane.completion = Completion::Fresh;
@@ -55,7 +55,7 @@ pub fn insert(pane: &mut LeadPane, app: &mut App) {
 /// Shows the files that were found for the typed mention. If the user has moved the selection, it stays on the same
 /// path as long as that path is listed.
 pub fn show_files(pane: &mut LeadPane, app: &mut App, found: FoundFiles) {
-    let selected = complete::selected(pane, app);
+    let selected = complete::selected_completion(pane, app);
     app.input.mentions.answer(found);
     if let (Completion::Selected(_), Some((_, chosen))) = (pane.completion, selected) {
         let rows = complete::candidates(pane, app);
@@ -67,7 +67,7 @@ pub fn show_files(pane: &mut LeadPane, app: &mut App, found: FoundFiles) {
 
 /// Moves the selection in the completion list. Returns `false` if no completion list is open.
 pub fn select(pane: &mut LeadPane, app: &App, by: Scroll) -> bool {
-    let Some((row, _)) = complete::selected(pane, app) else {
+    let Some((row, _)) = complete::selected_completion(pane, app) else {
         return false;
     };
     let len = complete::candidates(pane, app).len();
@@ -82,7 +82,7 @@ pub fn select(pane: &mut LeadPane, app: &App, by: Scroll) -> bool {
 
 /// Closes the completion list until the user types another character. Returns whether the list was open.
 pub fn dismiss(pane: &mut LeadPane, app: &App) -> bool {
-    let is_there = complete::selected(pane, app).is_some();
+    let is_there = complete::selected_completion(pane, app).is_some();
     if is_there {
         pane.completion = Completion::Dismissed;
     }

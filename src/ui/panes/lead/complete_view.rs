@@ -5,7 +5,7 @@ use ratatui::text::Span;
 
 use crate::ui::app::App;
 use crate::ui::frame;
-use crate::ui::frame::hit::{Hit, listed};
+use crate::ui::frame::hit::{Hit, visible_rows};
 use crate::ui::frame::layout::Layout;
 use crate::ui::frame::popup;
 use crate::ui::keymap::{Action, Context};
@@ -21,7 +21,7 @@ use crate::ui::widgets::scrollbar::Scrollbar;
 pub fn targets(pane: &LeadPane, app: &App, layout: &Layout, out: &mut Vec<PlacedPart<Hit>>) {
     let len = complete::candidates(pane, app).len();
     if let Some(place) = complete::popup_layout(pane, layout, len) {
-        let rows = listed(place.list, place.first, len);
+        let rows = visible_rows(place.list, place.first, len);
         out.extend(rows.map(|(at, row)| PlacedPart {
             at,
             what: Hit::CompletionRow(row),
@@ -40,7 +40,7 @@ pub fn draw(pane: &LeadPane, app: &App, theme: &Theme, layout: &Layout, buffer: 
     let of_server = offers::note(app);
     let is_waiting = of_server.is_some() || files::is_reading(app);
     let note = of_server.or_else(|| files::note(app));
-    let Some((selected, offer)) = complete::selected(pane, app) else {
+    let Some((selected, offer)) = complete::selected_completion(pane, app) else {
         let is_dismissed = pane.completion == Completion::Dismissed;
         if let Some(note) = note.filter(|_| !is_dismissed && is_waiting) {
             draw_note(pane, &note, theme, layout, buffer);
@@ -92,7 +92,7 @@ pub fn draw(pane: &LeadPane, app: &App, theme: &Theme, layout: &Layout, buffer: 
             Span::raw(blanks),
             Span::styled(fit(&offer.aside, room), theme.dim),
         ];
-        let words = popup::emphasised(words, &offer.marked, theme);
+        let words = popup::underline_chars(words, &offer.marked, theme);
         frame::row(mark, words, theme, row, buffer);
     }
 }

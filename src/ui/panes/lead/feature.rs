@@ -97,7 +97,7 @@ impl PaneFeature for LeadPane {
         usize::from(self.can_open(app))
     }
 
-    fn requested(&mut self, request: &PaneRequest) {
+    fn handle_request(&mut self, request: &PaneRequest) {
         if let PaneRequest::ConversationOpened { is_other: true } = request {
             self.completion = Completion::Fresh;
         }
@@ -108,7 +108,7 @@ impl PaneFeature for LeadPane {
     }
 
     fn inner_context(&self, app: &App) -> Option<Context> {
-        if complete::selected(self, app).is_some() {
+        if complete::selected_completion(self, app).is_some() {
             return Some(Context::Completion);
         }
         if answering::takes_choice(app) {
@@ -160,7 +160,7 @@ impl PaneFeature for LeadPane {
             Action::UnfoldPaste => Some(app.input.composer.has_chip()),
             Action::NextMatch | Action::PrevMatch => {
                 let agent = app.model.agents.get(&app.shown);
-                let has_match = agent.is_some_and(|a| a.transcript.found().1 > 0);
+                let has_match = agent.is_some_and(|a| a.transcript.match_position().1 > 0);
                 Some(has_match && app.popups.is_empty())
             }
             _ => None,
@@ -211,7 +211,7 @@ impl PaneFeature for LeadPane {
         search::is_active(app).then_some(END_SEARCH)
     }
 
-    fn copied(&self, app: &App) -> Option<(String, String)> {
+    fn clipboard_text(&self, app: &App) -> Option<(String, String)> {
         let agent = app.model.agents.get(&app.shown)?;
         if let Some((what, text)) = agent.transcript.selected_text() {
             return Some((what.into(), text));

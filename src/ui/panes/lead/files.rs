@@ -14,7 +14,7 @@ pub fn rows(app: &App, query: &str) -> Vec<CompletionRow> {
     let still_matches = |path: &str| pattern.score(path).is_some();
     let files = app.input.mentions.matches(query, still_matches);
     let rows = files.into_iter().map(|file| {
-        let words = mention::written(&file.path);
+        let words = mention::format_mention(&file.path);
         let offset = if words.starts_with("@\"") { 2 } else { 1 };
         PickerRow {
             marked: file.marked.iter().map(|at| at + offset).collect(),

@@ -23,12 +23,14 @@ pub fn ask(app: &mut App, out: &mut Vec<Effect>) {
     if !app.role.is_crew() || app.model.servers.all().is_empty() {
         return;
     }
-    let Some(typed) = typed(app) else { return };
+    let Some(typed) = typed_query(app) else {
+        return;
+    };
     out.extend(app.model.servers.ask(&typed).map(Effect::Command));
 }
 
 /// Returns what the user has typed after `@` or `/`; `None` if the user types neither a mention nor a slash command.
-fn typed(app: &App) -> Option<String> {
+fn typed_query(app: &App) -> Option<String> {
     app.file_query()
         .or_else(|| slash_word(app).map(str::to_string))
 }
@@ -55,7 +57,7 @@ pub fn servers(app: &App, query: &str) -> Vec<CompletionRow> {
                 1 => "MCP server: 1 resource".into(),
                 count => format!("MCP server: {count} resources"),
             },
-            None => format!("MCP server: {}", unlisted(server)?),
+            None => format!("MCP server: {}", why_unlisted(server)?),
         };
         let words = format!("@{}:", server.name);
         let start = Choice::Start(words.chars().count());
@@ -79,7 +81,7 @@ pub fn resources(app: &App, query: &str) -> Vec<CompletionRow> {
     if query.is_empty() {
         return Vec::new();
     }
-    let named = app.model.servers.named(query);
+    let named = app.model.servers.find_by_typed_name(query);
     let servers = app.model.servers.all().iter();
     let servers = servers.filter(|server| named.is_none_or(|named| named.name == server.name));
     let listed = servers.filter_map(|server| app.model.servers.offers_of(server));
@@ -116,7 +118,7 @@ fn row(
     // A template is not quoted, because only its start is inserted.
     let words = match start {
         Some(_) => format!("@{path}"),
-        None => mention::written(&path),
+        None => mention::format_mention(&path),
     };
     let offset = if words.starts_with("@\"") { 2 } else { 1 };
     let choice = match start {
@@ -155,7 +157,7 @@ pub fn prompts(app: &App, typed: &str) -> Vec<CompletionRow> {
             })),
             None => {
                 let word = format!("{}:", server.name.to_ascii_lowercase());
-                let Some(why) = unlisted(server).filter(|_| !typed.contains(':')) else {
+                let Some(why) = why_unlisted(server).filter(|_| !typed.contains(':')) else {
                     continue;
                 };
                 let words = format!("/{word}");
@@ -171,14 +173,17 @@ pub fn prompts(app: &App, typed: &str) -> Vec<CompletionRow> {
 /// includes the slash.
 pub fn prompt_hint(app: &App, word: &str) -> Option<String> {
     let (server, typed, _) = split_prompt(word)?;
-    let server = app.model.servers.named(&format!("{server}:"))?;
+    let server = app
+        .model
+        .servers
+        .find_by_typed_name(&format!("{server}:"))?;
     let offers = app.model.servers.offers_of(server)?;
     let prompt = find_prompt(&server.name, typed, &offers.prompts).ok()?;
     Some(one_line(&escape_control_chars(&prompt.hint())))
 }
 
 /// Returns the reason why no resources and prompts of a server are listed; `None` if the user has disabled the server.
-fn unlisted(server: &ServerStatus) -> Option<String> {
+fn why_unlisted(server: &ServerStatus) -> Option<String> {
     Some(match &server.state {
         ServerState::Disabled => return None,
         ServerState::Ready => "asking it…".into(),
@@ -197,15 +202,15 @@ fn unlisted(server: &ServerStatus) -> Option<String> {
 
 /// Returns a note if the user has typed the name of a server of which nothing is listed: the reason. `None` otherwise.
 pub fn note(app: &App) -> Option<String> {
-    let typed = typed(app)?;
-    let server = app.model.servers.named(&typed)?;
+    let typed = typed_query(app)?;
+    let server = app.model.servers.find_by_typed_name(&typed)?;
     match app.model.servers.offers_of(server) {
         Some(offers) if !offers.problem.is_empty() => Some(offers.problem.clone()),
         Some(_) => None,
         None => {
             let why = match server.state {
                 ServerState::Idle => "starting…".into(),
-                _ => unlisted(server).unwrap_or_else(|| "disabled: see /mcp".into()),
+                _ => why_unlisted(server).unwrap_or_else(|| "disabled: see /mcp".into()),
             };
             Some(format!("{}: {why}", server.name))
         }

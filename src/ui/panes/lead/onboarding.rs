@@ -16,7 +16,7 @@ use crate::ui::popups::confirm::Confirmation;
 use crate::ui::popups::confirm::approve_settings::ApproveSettings;
 use crate::ui::text::{width, wrap};
 use crate::ui::theme::Theme;
-use crate::ui::widgets::area::centered;
+use crate::ui::widgets::area::centered_rect;
 
 /// Maximum length of a line on the setup page, in columns. Longer lines are hard to read.
 const COLUMNS_MAX: u16 = 76;
@@ -51,7 +51,7 @@ pub fn act(app: &mut App, area: Option<Rect>, action: Action, out: &mut Vec<Effe
 /// Returns whether the user can see the whole setup page: it is shown, no popup covers it, and all its steps fit into a
 /// pane with the frame `area`.
 fn fits(app: &App, area: Option<Rect>) -> bool {
-    let (Some(area), Some(page)) = (area, onboarding::drawn(app)) else {
+    let (Some(area), Some(page)) = (area, onboarding::visible_page(app)) else {
         return false;
     };
     let area = inside(area).inner(BESIDE_TEXT);
@@ -90,7 +90,7 @@ fn lines(app: &App, page: &OnboardingPage, theme: &Theme, area: Rect) -> Visible
     let steps: Vec<Vec<Line>> = page
         .steps
         .iter()
-        .map(|step| hanging("· ", step, columns, theme))
+        .map(|step| wrap_with_mark("· ", step, columns, theme))
         .collect();
     let keys = onboarding::keys(app, page);
     let wide = keys.iter().map(|(key, _)| width(key)).max().unwrap_or(0);
@@ -98,7 +98,7 @@ fn lines(app: &App, page: &OnboardingPage, theme: &Theme, area: Rect) -> Visible
         .iter()
         .flat_map(|(key, words)| {
             let blanks = wide.saturating_sub(width(key)) + 2;
-            hanging(
+            wrap_with_mark(
                 &format!("{key}{}", " ".repeat(blanks)),
                 words,
                 columns,
@@ -110,13 +110,13 @@ fn lines(app: &App, page: &OnboardingPage, theme: &Theme, area: Rect) -> Visible
     let steps_rows: usize = steps.iter().map(Vec::len).sum();
     VisibleLines {
         is_whole: what.len() + steps_rows + keys.len() <= room,
-        shown: fitted(what, means, steps, keys, room),
+        shown: fit_sections(what, means, steps, keys, room),
     }
 }
 
 /// Joins the problem, the explanation, the steps and the keys, separated by blank lines, as far as they fit into `room`
 /// rows. A step is shown completely or not at all.
-fn fitted(
+fn fit_sections(
     what: Vec<Line<'static>>,
     means: Vec<Line<'static>>,
     steps: Vec<Vec<Line<'static>>>,
@@ -158,7 +158,7 @@ fn paragraph(words: &str, columns: usize, style: Style) -> Vec<Line<'static>> {
 }
 
 /// Wraps `words` into rows. The first row begins with `mark`; the other rows are indented by the width of `mark`.
-fn hanging(mark: &str, words: &str, columns: usize, theme: &Theme) -> Vec<Line<'static>> {
+fn wrap_with_mark(mark: &str, words: &str, columns: usize, theme: &Theme) -> Vec<Line<'static>> {
     let indent = width(mark);
     let rows = wrap(words, columns.saturating_sub(indent));
     let rows = rows.into_iter().enumerate().map(|(i, row)| {
@@ -182,7 +182,7 @@ pub fn too_small(area: Rect, theme: &Theme, buffer: &mut Buffer) {
     );
     let lines = wrap(&words, usize::from(area.width));
     let height = u16::try_from(lines.len()).unwrap_or(area.height);
-    let place = centered(area, area.width, height);
+    let place = centered_rect(area, area.width, height);
     for (line, row) in lines.iter().zip(place.rows()) {
         Line::styled(line.as_str(), theme.text)
             .centered()

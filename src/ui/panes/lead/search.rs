@@ -13,7 +13,7 @@ const LEAD: Context = Context::In(Pane::Lead);
 pub fn keep(app: &mut App) {
     let transcript = &mut app.shown_agent().transcript;
     transcript.finish_search_input();
-    if transcript.search().is_some() && transcript.found().1 == 0 {
+    if transcript.search().is_some() && transcript.match_position().1 == 0 {
         app.say("No matches in this conversation.");
     }
 }

@@ -40,13 +40,13 @@ pub fn draw(app: &App, area: Rect, canvas: PaneCanvas<'_>) -> TextCursor {
             let colored = style::agent_name(app, &app.shown, theme.title, theme);
             (colored != theme.title).then_some(colored)
         },
-        aside: doing(app, theme),
+        aside: activity_spans(app, theme),
         below: follow::follow_mark(app, area)
             .map_or_else(Vec::new, |mark| vec![Span::styled(mark.what, theme.accent)]),
         ..Titles::default()
     };
     let inner = frame::pane(app, Pane::Lead, titles, theme, area, buffer);
-    let inner = queued(app, theme, inner, buffer);
+    let inner = draw_queued_messages(app, theme, inner, buffer);
     match agent {
         Some(agent) if agent.has_entries => {
             let cache = cache.transcript(&app.shown);
@@ -55,7 +55,7 @@ pub fn draw(app: &App, area: Rect, canvas: PaneCanvas<'_>) -> TextCursor {
             let bar = scrolled.and_then(|scrolled| Scrollbar::new(area, talk, scrolled));
             frame::scrollbar(bar, frame::thumb(app, Pane::Lead, theme), buffer);
         }
-        Some(_) | None => match crate::ui::app::onboarding::drawn(app) {
+        Some(_) | None => match crate::ui::app::onboarding::visible_page(app) {
             Some(page) => {
                 let inner = inner.inner(frame_layout::BESIDE_TEXT);
                 crate::ui::panes::lead::onboarding::draw(app, page, theme, inner, buffer);
@@ -70,7 +70,13 @@ pub fn draw(app: &App, area: Rect, canvas: PaneCanvas<'_>) -> TextCursor {
 fn search_line(app: &App, theme: &Theme, area: Rect, buffer: &mut Buffer) -> TextCursor {
     let transcript = &app.model.agents.get(&app.shown)?.transcript;
     let search = transcript.search()?;
-    let at = frame::search_edge(search.words(), transcript.found(), theme, area, buffer);
+    let at = frame::search_edge(
+        search.words(),
+        transcript.match_position(),
+        theme,
+        area,
+        buffer,
+    );
     let is_typing =
         search.is_typing() && app.focus == Focus::Pane(Pane::Lead) && app.popups.is_empty();
     is_typing.then_some(at)
@@ -87,7 +93,7 @@ fn name(app: &App) -> String {
     format!("{}{task}", app.shown)
 }
 
-fn doing(app: &App, theme: &Theme) -> Vec<Span<'static>> {
+fn activity_spans(app: &App, theme: &Theme) -> Vec<Span<'static>> {
     if app.onboarding_page().map(|p| p.severity) == Some(PageSeverity::Missing) {
         return Vec::new();
     }
@@ -154,7 +160,7 @@ fn welcome(app: &App) -> String {
 
 /// Draws the queued messages to the shown agent at the bottom of `area`, one row for each. Returns the area above these
 /// rows.
-fn queued(app: &App, theme: &Theme, area: Rect, buffer: &mut Buffer) -> Rect {
+fn draw_queued_messages(app: &App, theme: &Theme, area: Rect, buffer: &mut Buffer) -> Rect {
     let waiting: Vec<&str> = app
         .model
         .queued
@@ -201,7 +207,7 @@ fn queued(app: &App, theme: &Theme, area: Rect, buffer: &mut Buffer) -> Rect {
 
 /// Draws the composer without focus as a single row, which names the recipient and the key that focuses the composer.
 /// Used if the screen has few rows.
-fn folded(app: &App, theme: &Theme, row: Rect, buffer: &mut Buffer) {
+fn draw_folded_composer(app: &App, theme: &Theme, row: Rect, buffer: &mut Buffer) {
     let key = app.prefs.keymap.key(Context::Panes, Action::Compose);
     let does = if app.role.is_crew() {
         "writes to "
@@ -226,7 +232,7 @@ pub fn composer(app: &App, theme: &Theme, layout: &Layout, buffer: &mut Buffer) 
     let area = layout.composer?;
     let has_card = layout.request.is_some();
     if area.height == 1 {
-        folded(app, theme, area, buffer);
+        draw_folded_composer(app, theme, area, buffer);
         return None;
     }
     let has_keys = app.focus == Focus::Composer && app.popups.is_empty();

@@ -128,7 +128,7 @@ pub fn decide(
 
 /// Called when a request was closed. If another agent or a policy decided the request before the user's decision
 /// arrived, the text that the user sent with the decision becomes a draft again.
-pub fn closed(app: &mut App, request: &Request) {
+pub fn on_request_closed(app: &mut App, request: &Request) {
     let Some(sent) = app.input.drafts.sent(&request.id).cloned() else {
         return tell_writer(app, request);
     };

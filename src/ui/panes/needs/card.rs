@@ -58,7 +58,7 @@ pub fn card(pane: &NeedsPane, model: &CrewModel, width: u16, height: u16, theme:
     };
     let mut lines = text(model, request, width, usize::MAX, theme);
     let choices = choices(request, width, theme);
-    let rows = usize::from(height.saturating_sub(listed(model) + 1));
+    let rows = usize::from(height.saturating_sub(heading_rows(model) + 1));
     if choices.len() + TEXT_MIN.min(lines.len()) <= rows {
         let mut choices = choices;
         // Adds a blank line before the buttons if nothing needs to scroll even with that line.
@@ -126,7 +126,7 @@ pub fn card_layout(pane: &NeedsPane, model: &CrewModel, inside: Rect, theme: &Th
     };
     let (rest, buttons) = cut(inside, 1);
     let (rest, pinned) = cut(rest, pinned);
-    let (list, text) = cut(rest, rest.height.saturating_sub(listed(model)));
+    let (list, text) = cut(rest, rest.height.saturating_sub(heading_rows(model)));
     let most = card.lines.len().saturating_sub(text.height.into());
     let top = pane.scroll.min(most);
     let lines = card.lines.iter().skip(top).zip(text.rows());
@@ -159,7 +159,11 @@ pub struct Reading {
 
 /// Returns how much of the selected permission request is visible, or `None` if the selected request is not a
 /// permission request.
-pub fn reading(pane: &NeedsPane, model: &CrewModel, area: Option<Rect>) -> Option<Reading> {
+pub fn reading_progress(
+    pane: &NeedsPane,
+    model: &CrewModel,
+    area: Option<Rect>,
+) -> Option<Reading> {
     let (_, request) = pane.selected_request(model)?;
     if request.kind != RequestKind::Permission {
         return None;
@@ -178,7 +182,7 @@ pub fn reading(pane: &NeedsPane, model: &CrewModel, area: Option<Rect>) -> Optio
 
 /// Returns the number of rows for the headings of the open requests, at most `LISTED_MAX`. The heading of the selected
 /// request is one of them.
-pub fn listed(model: &CrewModel) -> u16 {
+pub fn heading_rows(model: &CrewModel) -> u16 {
     u16::try_from(model.requests.len().min(LISTED_MAX)).unwrap_or(0)
 }
 
@@ -195,7 +199,7 @@ pub fn height(pane: &NeedsPane, model: &CrewModel, width: u16, most: u16) -> u16
         .selected_request(model)
         .map_or(1, |(_, r)| 1 + usize::from(!r.choices.is_empty()));
     let lines = u16::try_from(lines + blanks + 1).unwrap_or(u16::MAX);
-    lines.saturating_add(listed(model))
+    lines.saturating_add(heading_rows(model))
 }
 
 /// Renders the details and the body of a request, wrapped to `width` columns. To save work, lines of the body after the

@@ -55,7 +55,7 @@ impl PaneFeature for NeedsPane {
             put(row, Hit::Button(Action::Choose(number)));
         }
         let len = app.model.requests.len();
-        let first = first_row(len, at, card::listed(app));
+        let first = first_row(len, at, card::heading_rows(app));
         out.extend(rows(Pane::Needs, places.list, (len, first)));
     }
 
@@ -119,7 +119,7 @@ impl PaneFeature for NeedsPane {
         !app.model.requests.is_empty()
     }
 
-    fn copied(&self, app: &App) -> Option<(String, String)> {
+    fn clipboard_text(&self, app: &App) -> Option<(String, String)> {
         let (_, request) = self.selected_request(app)?;
         let text = format!("{}\n\n{}", sentence::request(request), request.body);
         Some(("the request".into(), escape_control_chars(&text)))
@@ -241,7 +241,7 @@ impl PaneFeature for NeedsPane {
         true
     }
 
-    fn requested(&mut self, request: &PaneRequest) {
+    fn handle_request(&mut self, request: &PaneRequest) {
         match request {
             PaneRequest::SelectRequest(id) => self.selected = Some(id.clone()),
             PaneRequest::ShowRequest(id) => self.show(id.clone()),

@@ -54,7 +54,7 @@ impl NeedsPane {
         if self.selected_id(model).as_ref() != Some(id) {
             return false;
         }
-        card::reading(self, model, area).is_none_or(|reading| {
+        card::reading_progress(self, model, area).is_none_or(|reading| {
             let is_complete = reading.folded + reading.cut == 0;
             (reading.is_at_end || self.seen_to_end.as_ref() == Some(id))
                 && (is_complete || self.warned_incomplete.as_ref() == Some(id))

@@ -7,14 +7,14 @@ use crate::domain::permission::PermissionScope;
 use crate::domain::request::{Approver, Request, RequestStatus, Verdict};
 use crate::protocol::{Command, EventKind, TeamEvent};
 use crate::ui::fixture::{
-    apply_events, busy, cells, decision, permission, picture, plan, press, question, started,
+    apply_events, busy, cells, decision, permission, picture, plan, press, question, started_screen,
 };
 use crate::ui::notifier::WindowFocus;
-use crate::ui::tests::scenes::scene_data::{asked, rules};
+use crate::ui::tests::scenes::scene_data::{permission_request, rules};
 use crate::ui::{ColorDepth, Effect, Msg, Theme, ThemeName, UiState, update};
 
-fn waiting(width: u16, height: u16, requests: Vec<Request>) -> UiState {
-    let mut state = started(width, height);
+fn screen_with_requests(width: u16, height: u16, requests: Vec<Request>) -> UiState {
+    let mut state = started_screen(width, height);
     let events = requests.into_iter();
     let events = events.map(|request| EventKind::Team(TeamEvent::RequestChanged { request }));
     apply_events(&mut state, events.collect());
@@ -41,7 +41,7 @@ fn question_is_answered_by_number_text_or_declined() {
         ("esc 2", vec![]),
     ];
     for (keys, expected) in cases {
-        let mut state = waiting(160, 45, vec![asked.clone()]);
+        let mut state = screen_with_requests(160, 45, vec![asked.clone()]);
         assert_eq!(press(&mut state, keys), expected, "{keys}");
     }
 }
@@ -51,7 +51,7 @@ fn truncated_permission_needs_second_press() {
     let mut asked = permission("r1");
     let command = format!("$ echo {}; rm -rf x", "hello ".repeat(9000));
     asked.body = crate::domain::text::head_and_tail(&command, 16 * 1024);
-    let mut state = waiting(160, 45, vec![asked.clone()]);
+    let mut state = screen_with_requests(160, 45, vec![asked.clone()]);
     assert_eq!(press(&mut state, "alt+w end a"), []);
     let text = picture(&state);
     assert!(text.contains("bytes in the middle are hidden"), "{text}");
@@ -61,15 +61,15 @@ fn truncated_permission_needs_second_press() {
 
 /// Returns a screen of `width` columns with a selected permission request, part of which is a folded comment, and that
 /// request.
-fn folded(width: u16) -> (UiState, Request) {
+fn screen_with_folded_command(width: u16) -> (UiState, Request) {
     let mut asked = permission("r1");
     asked.body = format!("bash\n$ echo hello # {}\nrm -rf gone", "x".repeat(3000));
-    (waiting(width, 30, vec![asked.clone()]), asked)
+    (screen_with_requests(width, 30, vec![asked.clone()]), asked)
 }
 
 #[test]
 fn double_press_keeps_notice_of_folded_text() {
-    let (mut state, asked) = folded(100);
+    let (mut state, asked) = screen_with_folded_command(100);
     press(&mut state, "alt+w end");
     let key = crate::ui::keys::parse("a").unwrap();
     let now = state.now;
@@ -96,7 +96,7 @@ fn double_press_keeps_notice_of_folded_text() {
 #[test]
 fn double_press_keeps_notice_of_hidden_request() {
     let asked = ["r1", "r2"].map(permission);
-    let mut state = waiting(100, 30, asked.to_vec());
+    let mut state = screen_with_requests(100, 30, asked.to_vec());
     press(&mut state, "alt+w c \"yes\" enter");
     state.panes.needs.selected = Some(RequestId("r2".into()));
     let key = crate::ui::keys::parse("a").unwrap();
@@ -111,7 +111,7 @@ fn double_press_keeps_notice_of_hidden_request() {
 
 #[test]
 fn unrelated_warning_does_not_hide_new_request_notice() {
-    let mut state = waiting(100, 30, vec![permission("r1")]);
+    let mut state = screen_with_requests(100, 30, vec![permission("r1")]);
     press(&mut state, "alt+w end");
     state.panes.needs.since = state.now;
     state.warn("The journal cannot be written.");
@@ -124,7 +124,7 @@ fn unrelated_warning_does_not_hide_new_request_notice() {
 
 #[test]
 fn long_status_message_wraps() {
-    let (mut state, _) = folded(80);
+    let (mut state, _) = screen_with_folded_command(80);
     press(&mut state, "alt+w end a");
     let text = picture(&state);
     let mut rows = text.lines().rev();
@@ -146,7 +146,7 @@ fn unselected_permission_is_not_read() {
         request.body = format!("bash\n$ rm -rf {id}");
         request
     });
-    let mut state = waiting(160, 45, asked.to_vec());
+    let mut state = screen_with_requests(160, 45, asked.to_vec());
     press(&mut state, "alt+w c \"yes\" enter");
     let written_to = Some(RequestId("r1".into()));
     state.panes.needs.selected = Some(RequestId("r2".into()));
@@ -161,7 +161,7 @@ fn unselected_permission_is_not_read() {
 #[test]
 fn number_keys_focus_panes_without_choices() {
     let asked = question("q1", &[]);
-    let mut state = waiting(160, 45, vec![asked.clone()]);
+    let mut state = screen_with_requests(160, 45, vec![asked.clone()]);
     assert_eq!(press(&mut state, "alt+w 3"), []);
     assert_eq!(state.focus.pane(), crate::ui::keymap::pane::Pane::Board);
     let answered = decision(&asked, Verdict::Approve, "the newest");
@@ -176,7 +176,7 @@ fn number_keys_focus_panes_without_choices() {
 #[test]
 fn plan_is_edited_and_returned_as_comment() {
     let asked = plan("r1", "1. read\n2. write");
-    let mut state = waiting(100, 30, vec![asked.clone()]);
+    let mut state = screen_with_requests(100, 30, vec![asked.clone()]);
     assert_eq!(press(&mut state, "alt+w e"), [Effect::EditComposer]);
     assert_eq!(
         state.composer_text(),
@@ -192,7 +192,7 @@ fn plan_is_edited_and_returned_as_comment() {
 fn answer_goes_to_its_own_question() {
     let (one, mut two) = (question("q1", &["a", "b"]), question("q2", &["c", "d"]));
     two.created_at.0 += 60.0;
-    let mut state = waiting(100, 30, vec![one.clone(), two.clone()]);
+    let mut state = screen_with_requests(100, 30, vec![one.clone(), two.clone()]);
     press(&mut state, "alt+w 2");
     let mut done = one;
     done.status = crate::domain::request::RequestStatus::Approved;
@@ -221,11 +221,11 @@ const PUSH: &str = "git push origin main";
 #[test]
 fn identical_requests_share_card_and_decision() {
     let (one, two) = (
-        asked("r1", "alice", PUSH, 0.0),
-        asked("r2", "bob", PUSH, 1.0),
+        permission_request("r1", "alice", PUSH, 0.0),
+        permission_request("r2", "bob", PUSH, 1.0),
     );
-    let other = asked("r3", "carol", "git push --force", 2.0);
-    let mut state = waiting(160, 45, vec![one.clone(), two.clone(), other.clone()]);
+    let other = permission_request("r3", "carol", "git push --force", 2.0);
+    let mut state = screen_with_requests(160, 45, vec![one.clone(), two.clone(), other.clone()]);
     assert_eq!(state.title(), "crewdeck (2 need you) · parser");
     let text = picture(&state);
     assert!(text.contains("also asked by bob in "), "{text}");
@@ -267,12 +267,13 @@ fn team_permission_uses_chosen_scope() {
         ("alt+w A enter A enter a", vec![exact]),
     ];
     for (keys, expected) in cases {
-        let mut state = waiting(100, 30, vec![asked("r1", "alice", PUSH, 0.0)]);
+        let mut state =
+            screen_with_requests(100, 30, vec![permission_request("r1", "alice", PUSH, 0.0)]);
         assert_eq!(press(&mut state, keys), expected, "{keys}");
     }
     // For a permission that can only be granted once, and for requests of other kinds, the key for the whole team opens
     // no picker.
-    let mut once = asked("r1", "alice", "kill $PID", 0.0);
+    let mut once = permission_request("r1", "alice", "kill $PID", 0.0);
     if let Some(call) = &mut once.call {
         call.scopes.clear();
     }
@@ -281,7 +282,7 @@ fn team_permission_uses_chosen_scope() {
         (plan("r1", "1. go"), "Only tool permissions"),
         (question("r1", &["a", "b"]), "Only tool permissions"),
     ] {
-        let mut state = waiting(100, 30, vec![request]);
+        let mut state = screen_with_requests(100, 30, vec![request]);
         assert_eq!(press(&mut state, "alt+w A enter"), []);
         assert!(state.popups.is_empty());
         let text = picture(&state);
@@ -294,8 +295,8 @@ fn team_permission_uses_chosen_scope() {
 
 #[test]
 fn scope_picker_closes_when_decided_elsewhere() {
-    let request = asked("r1", "alice", PUSH, 0.0);
-    let mut state = waiting(100, 30, vec![request.clone()]);
+    let request = permission_request("r1", "alice", PUSH, 0.0);
+    let mut state = screen_with_requests(100, 30, vec![request.clone()]);
     press(&mut state, "alt+w A");
     let mut decided = request;
     decided.status = RequestStatus::Rejected;
@@ -329,7 +330,7 @@ fn lead_requests_are_last_and_not_counted() {
     let mut leads = plan("r1", "1. go");
     leads.approver = Approver::Lead;
     leads.created_at.0 -= 100.0;
-    let mut state = waiting(160, 45, vec![leads.clone()]);
+    let mut state = screen_with_requests(160, 45, vec![leads.clone()]);
     assert_eq!(state.title(), "crewdeck · parser");
     let text = picture(&state);
     assert!(
@@ -342,7 +343,7 @@ fn lead_requests_are_last_and_not_counted() {
         [decision(&leads, Verdict::Approve, "")]
     );
     update(&mut state, Msg::Window(WindowFocus::Unfocused));
-    let own = asked("r2", "alice", PUSH, 0.0);
+    let own = permission_request("r2", "alice", PUSH, 0.0);
     let events = vec![EventKind::Team(TeamEvent::RequestChanged {
         request: own.clone(),
     })];
@@ -367,7 +368,7 @@ fn command_lines_with_signs_are_not_a_diff() {
     let mut asked = permission("p1");
     asked.body =
         "bash\n$ curl\n-X POST https://example.com\n+ x\n\nIt reaches other machines".into();
-    let state = waiting(100, 30, vec![asked]);
+    let state = screen_with_requests(100, 30, vec![asked]);
     let theme = Theme::new(ThemeName::Light, ColorDepth::True);
     let cells = cells(&state, &theme);
     for at in cells.area.positions() {
@@ -381,7 +382,7 @@ fn banner_shows_open_request_if_room() {
     asked.body = "bash\n$ git push --force\n\nIt changes another repository".into();
     asked.task = None;
     let line = |width: u16, requests: Vec<Request>| {
-        let picture = picture(&waiting(width, 16, requests));
+        let picture = picture(&screen_with_requests(width, 16, requests));
         let line = picture.lines().find(|l| l.contains("shows it"));
         let words = line
             .unwrap_or_default()

@@ -90,7 +90,7 @@ impl NeedsPane {
             );
             return false;
         }
-        let Some(reading) = card::reading(self, app, area) else {
+        let Some(reading) = card::reading_progress(self, app, area) else {
             return true;
         };
         if !reading.is_at_end && self.seen_to_end.as_ref() != Some(id) {

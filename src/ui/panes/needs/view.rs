@@ -57,7 +57,7 @@ pub fn draw(pane: &NeedsPane, app: &App, theme: &Theme, area: Rect, buffer: &mut
     for ((_, line), row) in places.card.pinned.iter().zip(places.pinned.rows()) {
         line.render(row, buffer);
     }
-    let first = list::first_row(app.model.requests.len(), at, card::listed(app));
+    let first = list::first_row(app.model.requests.len(), at, card::heading_rows(app));
     let listed = app.model.requests.cards().enumerate().skip(first);
     for ((place, other), row) in listed.zip(places.list.rows()) {
         // Requests that the lead can decide, too, are less prominent.

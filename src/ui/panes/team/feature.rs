@@ -38,12 +38,16 @@ impl PaneFeature for TeamPane {
             let what = Hit::In(Pane::Team, action);
             out.extend(at.map(|at| PlacedPart { at, what }));
         }
-        out.extend(rows(Pane::Team, places.list, self.listed(app, places.list)));
+        out.extend(rows(
+            Pane::Team,
+            places.list,
+            self.list_position(app, places.list),
+        ));
     }
 
     fn scrollbar(&self, app: &App, area: Rect) -> Option<Scrollbar> {
         let list = self.places(app, layout::inside(area)).list;
-        let (len, first) = self.listed(app, list);
+        let (len, first) = self.list_position(app, list);
         Scrollbar::of_list(area, list, first, len)
     }
 
@@ -77,7 +81,7 @@ impl PaneFeature for TeamPane {
         self.selected_member(app).is_some()
     }
 
-    fn copied(&self, app: &App) -> Option<(String, String)> {
+    fn clipboard_text(&self, app: &App) -> Option<(String, String)> {
         let (_, name) = self.selected_member(app)?;
         Some((format!("the name {name}"), name.to_string()))
     }
@@ -181,7 +185,7 @@ impl PaneFeature for TeamPane {
 
 impl TeamPane {
     /// Returns the number of rows in the list and the index of the first visible row.
-    fn listed(&self, model: &CrewModel, list: Rect) -> (usize, usize) {
+    fn list_position(&self, model: &CrewModel, list: Rect) -> (usize, usize) {
         let len = self.rows(model).len();
         let selected = self.selected_member(model).map_or(0, |(at, _)| at);
         (len, first_row(len, selected, list.height))

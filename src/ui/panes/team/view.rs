@@ -40,7 +40,7 @@ pub fn draw(pane: &TeamPane, app: &App, theme: &Theme, area: Rect, buffer: &mut 
     let first = list::first_row(members.len(), selected.unwrap_or(0), height);
     let present = app.model.team.present().count();
     let titles = Titles {
-        name: frame::filtered(
+        name: frame::title_with_counts(
             Pane::Team,
             &pane.filter,
             members.len(),

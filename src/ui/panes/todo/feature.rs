@@ -28,12 +28,12 @@ impl PaneFeature for TodoListPane {
 
     fn targets(&self, app: &App, area: Rect, out: &mut Vec<PlacedPart<Hit>>) {
         let inside = layout::inside(area);
-        out.extend(rows(Pane::Todo, inside, self.listed(app, inside)));
+        out.extend(rows(Pane::Todo, inside, self.list_position(app, inside)));
     }
 
     fn scrollbar(&self, app: &App, area: Rect) -> Option<Scrollbar> {
         let inside = layout::inside(area);
-        let (len, first) = self.listed(app, inside);
+        let (len, first) = self.list_position(app, inside);
         Scrollbar::of_list(area, inside, first, len)
     }
 
@@ -76,7 +76,7 @@ impl PaneFeature for TodoListPane {
         true
     }
 
-    fn copied(&self, app: &App) -> Option<(String, String)> {
+    fn clipboard_text(&self, app: &App) -> Option<(String, String)> {
         let list = &app.model.agents.get(&app.shown)?.todo;
         let text = escape_control_chars(&list.render());
         (!list.items().is_empty()).then(|| ("the todo list".into(), text))
@@ -108,7 +108,7 @@ impl PaneFeature for TodoListPane {
         items.saturating_add(2).min(most)
     }
 
-    fn requested(&mut self, request: &PaneRequest) {
+    fn handle_request(&mut self, request: &PaneRequest) {
         if let PaneRequest::ConversationOpened { .. } = request {
             self.selected = None;
         }
@@ -129,7 +129,7 @@ impl PaneFeature for TodoListPane {
 
 impl TodoListPane {
     /// Returns the number of rows in the list and the index of the first visible row.
-    fn listed(&self, app: &App, inside: Rect) -> (usize, usize) {
+    fn list_position(&self, app: &App, inside: Rect) -> (usize, usize) {
         (app.shown_todo().len(), self.first_row(app, inside.height))
     }
 }

@@ -22,7 +22,7 @@ impl Question for ApproveSettings {
             .into()
     }
 
-    fn confirmed(&self, app: &mut App, out: &mut Vec<Effect>) {
+    fn on_confirm(&self, app: &mut App, out: &mut Vec<Effect>) {
         if offers(app, Action::ApproveSettings) {
             app.say("Approved: starting…");
             out.push(Effect::ApproveSettings);

@@ -23,7 +23,7 @@ impl Question for ClearConversation {
         )
     }
 
-    fn confirmed(&self, _app: &mut App, out: &mut Vec<Effect>) {
+    fn on_confirm(&self, _app: &mut App, out: &mut Vec<Effect>) {
         let agent = self.0.clone();
         out.push(Effect::Command(Command::Clear { agent }));
     }

@@ -5,7 +5,7 @@ use crate::domain::text::one_line;
 use crate::protocol::TaskCommand;
 use crate::ui::app::App;
 use crate::ui::app::effect::Effect;
-use crate::ui::app::task_rules::{TaskAction, outdated};
+use crate::ui::app::task_rules::{TaskAction, why_outdated};
 use crate::ui::popups::confirm::{Question, send};
 
 #[derive(Debug)]
@@ -27,12 +27,12 @@ impl Question for CompleteTask {
         )
     }
 
-    fn confirmed(&self, app: &mut App, out: &mut Vec<Effect>) {
+    fn on_confirm(&self, app: &mut App, out: &mut Vec<Effect>) {
         complete(app, self.0, out);
     }
 
-    fn outdated(&self, app: &App) -> Option<String> {
-        outdated(app, self.0, TaskAction::Complete, None)
+    fn why_outdated(&self, app: &App) -> Option<String> {
+        why_outdated(app, self.0, TaskAction::Complete, None)
     }
 }
 

@@ -32,7 +32,7 @@ impl Question for KillTeammate {
         )
     }
 
-    fn confirmed(&self, _app: &mut App, out: &mut Vec<Effect>) {
+    fn on_confirm(&self, _app: &mut App, out: &mut Vec<Effect>) {
         let member = self.0.clone();
         out.push(Effect::Command(Command::Force { member }));
     }

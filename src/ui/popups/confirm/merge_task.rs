@@ -46,7 +46,7 @@ impl Question for MergeTask {
                 "\n{n} tasks are done and not merged. All are merged in dependency order, up to the first conflict."
             ),
         };
-        let waiting: Vec<String> = branches::unmerged(app)
+        let waiting: Vec<String> = branches::unmerged_tasks(app)
             .iter()
             .filter_map(|(id, open)| {
                 Some(format!(
@@ -85,7 +85,7 @@ impl Question for MergeTask {
         }
     }
 
-    fn confirmed(&self, app: &mut App, out: &mut Vec<Effect>) {
+    fn on_confirm(&self, app: &mut App, out: &mut Vec<Effect>) {
         let task = self.0;
         match refusal(app, task) {
             Some(why) => app.say_why(why, move |app| refusal(app, task)),
@@ -113,7 +113,7 @@ impl Question for MergeTask {
         }
     }
 
-    fn outdated(&self, app: &App) -> Option<String> {
+    fn why_outdated(&self, app: &App) -> Option<String> {
         refusal(app, self.0)
     }
 }

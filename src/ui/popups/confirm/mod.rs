@@ -26,7 +26,7 @@ use crate::ui::keymap::{Action, Context};
 use crate::ui::popups::buttons;
 use crate::ui::text::wrap;
 use crate::ui::theme::Theme;
-use crate::ui::widgets::area::centered;
+use crate::ui::widgets::area::centered_rect;
 
 const WIDTH_MAX: u16 = 60;
 
@@ -50,7 +50,7 @@ pub trait Question: Debug + 'static {
     }
 
     /// Does what the user has confirmed. The dialog closes afterwards.
-    fn confirmed(&self, app: &mut App, out: &mut Vec<Effect>);
+    fn on_confirm(&self, app: &mut App, out: &mut Vec<Effect>);
 
     fn context(&self) -> Context {
         Context::Confirm
@@ -64,7 +64,7 @@ pub trait Question: Debug + 'static {
 
     /// Returns the reason if the question no longer applies; the dialog then closes. `None` if the question still
     /// applies.
-    fn outdated(&self, _app: &App) -> Option<String> {
+    fn why_outdated(&self, _app: &App) -> Option<String> {
         None
     }
 }
@@ -81,7 +81,7 @@ impl<Q: Question> Confirmation<Q> {
 
     fn area(&self, app: &App, screen: Rect) -> Rect {
         let rows = u16::try_from(self.lines(app, screen).len()).unwrap_or(2);
-        centered(screen, width(screen), rows + 4)
+        centered_rect(screen, width(screen), rows + 4)
     }
 }
 
@@ -115,7 +115,7 @@ impl<Q: Question> Popup for Confirmation<Q> {
     fn act(&mut self, app: &mut App, action: Action, out: &mut Vec<Effect>) -> Next {
         match action {
             Action::Accept => {
-                self.0.confirmed(app, out);
+                self.0.on_confirm(app, out);
                 Next::Close
             }
             _ => self.0.act(app, action, out),
@@ -132,8 +132,8 @@ impl<Q: Question> Popup for Confirmation<Q> {
         (!buttons.any(|(a, _)| *a == action)).then_some(false)
     }
 
-    fn outdated(&self, app: &App) -> Option<String> {
-        self.0.outdated(app)
+    fn why_outdated(&self, app: &App) -> Option<String> {
+        self.0.why_outdated(app)
     }
 }
 

@@ -31,7 +31,7 @@ impl Question for Quit {
         }
     }
 
-    fn confirmed(&self, _app: &mut App, out: &mut Vec<Effect>) {
+    fn on_confirm(&self, _app: &mut App, out: &mut Vec<Effect>) {
         out.push(Effect::Quit);
     }
 

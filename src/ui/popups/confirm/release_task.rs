@@ -5,7 +5,7 @@ use crate::domain::text::one_line;
 use crate::protocol::TaskCommand;
 use crate::ui::app::App;
 use crate::ui::app::effect::Effect;
-use crate::ui::app::task_rules::{TaskAction, outdated};
+use crate::ui::app::task_rules::{TaskAction, why_outdated};
 use crate::ui::popups::confirm::{Question, send};
 
 #[derive(Debug)]
@@ -45,12 +45,12 @@ impl Question for ReleaseTask {
         )
     }
 
-    fn confirmed(&self, app: &mut App, out: &mut Vec<Effect>) {
+    fn on_confirm(&self, app: &mut App, out: &mut Vec<Effect>) {
         release(app, self.task, self.from.clone(), out);
     }
 
-    fn outdated(&self, app: &App) -> Option<String> {
-        outdated(app, self.task, TaskAction::Release, Some(&self.from))
+    fn why_outdated(&self, app: &App) -> Option<String> {
+        why_outdated(app, self.task, TaskAction::Release, Some(&self.from))
     }
 }
 

@@ -70,7 +70,7 @@ impl Question for RemoveWorktree {
         )
     }
 
-    fn confirmed(&self, app: &mut App, out: &mut Vec<Effect>) {
+    fn on_confirm(&self, app: &mut App, out: &mut Vec<Effect>) {
         if self.0.losses.is_empty() {
             remove(app, &self.0, out);
         } else {
@@ -88,7 +88,7 @@ impl Question for LoseWork {
 
     fn text(&self, app: &App) -> String {
         let tree = tree(app, self.0.task);
-        let (gone, kept) = (self.0.losses.permanent(), self.0.losses.retained());
+        let (gone, kept) = (self.0.losses.permanent(), self.0.losses.restorable());
         let mut words = format!("Remove .worktrees/{tree} anyway?");
         if !gone.is_empty() {
             words.push_str(&format!("\nLost for good: {gone}."));
@@ -99,7 +99,7 @@ impl Question for LoseWork {
         escape_control_chars(&words)
     }
 
-    fn confirmed(&self, app: &mut App, out: &mut Vec<Effect>) {
+    fn on_confirm(&self, app: &mut App, out: &mut Vec<Effect>) {
         remove(app, &self.0, out);
     }
 

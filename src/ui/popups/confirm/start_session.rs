@@ -40,7 +40,7 @@ impl Question for StartSession {
         }
     }
 
-    fn confirmed(&self, _app: &mut App, out: &mut Vec<Effect>) {
+    fn on_confirm(&self, _app: &mut App, out: &mut Vec<Effect>) {
         out.push(Effect::StartSession(self.0.clone()));
     }
 

@@ -60,7 +60,7 @@ pub fn accounts(model: &CrewModel) -> Accounts {
         all.entry(name).or_default();
     }
     for (name, agent) in model.agents.all() {
-        let mut used = agent.used();
+        let mut used = agent.own_usage();
         used.add(agent.past_subagents);
         if name.is_user() || used.usage.total() == 0 {
             continue;
@@ -94,6 +94,6 @@ pub fn accounts(model: &CrewModel) -> Accounts {
     });
     Accounts {
         all,
-        sum: model.agents.used(),
+        sum: model.agents.total_usage(),
     }
 }

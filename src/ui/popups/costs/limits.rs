@@ -113,7 +113,7 @@ fn bare(budget: UsageBudget, amount: f64) -> String {
 }
 
 fn of_team(model: &CrewModel, sum: &Used, budget: UsageBudget) -> Option<(String, u64)> {
-    let allowed = model.limits.allowed(budget, None)?;
+    let allowed = model.limits.current_limit(budget, None)?;
     let used = amount(sum, budget);
     let share = percent(used, allowed);
     let raised = match model.limits.budgets.limit(budget) {
@@ -142,7 +142,7 @@ fn of_agents(model: &CrewModel, accounts: &Accounts, budget: UsageBudget) -> Opt
             let name = account.name.as_ref().map_or("", |n| n.as_str());
             let used = bare(budget, amount(&account.used, budget));
             let whose = account.name.as_ref();
-            let allowed = model.limits.allowed(budget, whose).unwrap_or(base);
+            let allowed = model.limits.current_limit(budget, whose).unwrap_or(base);
             let of = if allowed > base {
                 format!(" of {}", budget.format_amount(allowed))
             } else {
@@ -168,7 +168,7 @@ pub fn of_agent(model: &CrewModel, account: &Account, budget: UsageBudget) -> Op
         return None;
     }
     let name = account.name.as_ref()?;
-    let allowed = model.limits.allowed(budget, Some(name))?;
+    let allowed = model.limits.current_limit(budget, Some(name))?;
     Some(percent(amount(&account.used, budget), allowed))
 }
 

@@ -18,7 +18,7 @@ use crate::ui::popups::costs::sort::CostSort;
 use crate::ui::text::wrap;
 use crate::ui::theme::Theme;
 use crate::ui::widgets::area;
-use crate::ui::widgets::area::{PopupListLayout, centered, height_with_border};
+use crate::ui::widgets::area::{PopupListLayout, centered_rect, height_with_border};
 use crate::ui::widgets::list::first_row;
 
 const WIDTH_MAX: u16 = 112;
@@ -95,7 +95,7 @@ fn width(screen: Rect) -> u16 {
 /// selected line is the last one that can be selected, the lines below it are visible too, as far as there is room.
 pub fn place(screen: Rect, view: &CostsPopup, lines: &[CostLine]) -> PopupListLayout {
     let most = screen.height.saturating_sub(4);
-    let area = centered(
+    let area = centered_rect(
         screen,
         width(screen),
         height_with_border(lines.len()).min(most),

@@ -145,7 +145,7 @@ impl Popup for CostsPopup {
         is_known.then(|| app.model.agents.tokens() > 0)
     }
 
-    fn copied(&self, app: &App) -> Copied {
+    fn clipboard_text(&self, app: &App) -> Copied {
         Copied::Text("the usage tables".into(), text(app, self.sort))
     }
 

@@ -15,7 +15,7 @@ use crate::ui::popups::costs::*;
 use crate::ui::tests::scenes::work;
 use crate::ui::text::width as columns_of;
 
-fn used(agent: Name, tokens: u64, calls: u64, cost: Option<f64>) -> EventKind {
+fn usage_event(agent: Name, tokens: u64, calls: u64, cost: Option<f64>) -> EventKind {
     AgentEvent::UsageChanged {
         total: Usage {
             input: tokens,
@@ -41,7 +41,7 @@ fn calls_count_for_the_open_task_of_the_agent_or_its_parent() {
         .model
         .agents
         .get(&bob)
-        .map(AgentView::used)
+        .map(AgentView::own_usage)
         .unwrap_or_default();
     let total = |more| known.usage.total() + more;
     apply_events(
@@ -49,11 +49,11 @@ fn calls_count_for_the_open_task_of_the_agent_or_its_parent() {
         vec![
             // The number of calls first grows by one: this call is counted for the task. Then it grows by two at once:
             // these are ignored, because one of them was made before this screen was opened.
-            used(bob.clone(), total(100), known.calls + 1, Some(1.0)),
-            used(bob.clone(), total(900), known.calls + 3, Some(2.0)),
-            used(Name::subagent(&bob, 1), 50, 1, None),
+            usage_event(bob.clone(), total(100), known.calls + 1, Some(1.0)),
+            usage_event(bob.clone(), total(900), known.calls + 3, Some(2.0)),
+            usage_event(Name::subagent(&bob, 1), 50, 1, None),
             // carol has no task, so her usage counts for none.
-            used(name("carol"), 70, 1, None),
+            usage_event(name("carol"), 70, 1, None),
         ],
     );
     let counted = state

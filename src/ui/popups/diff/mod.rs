@@ -76,7 +76,7 @@ impl Page for DiffPage {
         rows
     }
 
-    fn copied(&self) -> Option<Copied> {
+    fn clipboard_text(&self) -> Option<Copied> {
         // The output of git is copied without line numbers, so that other programs can read it.
         Some(match escape_control_chars(self.changes.text()) {
             text if text.is_empty() => Copied::Nothing,
@@ -92,7 +92,7 @@ impl Page for DiffPage {
         true
     }
 
-    fn reached(&mut self, rows: &[PagerRow], line: usize) {
+    fn select_section(&mut self, rows: &[PagerRow], line: usize) {
         let file = file_at(rows.iter().map(|row| row.file_mark), line);
         self.file = file.unwrap_or(self.file);
     }

@@ -12,7 +12,7 @@ use ratatui::layout::Rect;
 use crate::ui::app::App;
 use crate::ui::app::popup::open_once;
 use crate::ui::widgets::area;
-use crate::ui::widgets::area::{PopupListLayout, centered};
+use crate::ui::widgets::area::{PopupListLayout, centered_rect};
 use crate::ui::widgets::line_input::LineInput;
 use crate::ui::widgets::list::first_row;
 
@@ -52,7 +52,7 @@ pub fn place(app: &App, view: &EventLogPopup, len: usize, row: usize) -> EventLo
     let screen = app.size;
     let width = WIDTH_MAX.min(screen.width.saturating_sub(4));
     let height = HEIGHT_MAX.min(screen.height.saturating_sub(4));
-    let area = centered(screen, width, height);
+    let area = centered_rect(screen, width, height);
     let mut list = area::inside(area);
     let top = |list: &mut Rect| {
         let row = Rect {

@@ -131,7 +131,12 @@ impl EventLogPopup {
                 return show_agent(app, &target);
             }
             About::Job(id) => {
-                let row = app.model.jobs.listed().iter().position(|j| j.id == id);
+                let row = app
+                    .model
+                    .jobs
+                    .ordered_jobs()
+                    .iter()
+                    .position(|j| j.id == id);
                 match row {
                     Some(row) => open_popup(app, JobsPopup::at(row)),
                     None => app.say("This job is not available."),

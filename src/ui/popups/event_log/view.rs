@@ -17,7 +17,7 @@ use crate::ui::model::event_log::{About, LINES_MAX, LogLine, LogSeverity, Topic}
 use crate::ui::popups::event_log::{EventLogPopup, place};
 use crate::ui::text::{count, fit, format_time_with_seconds, pad, width, wrap, wrap_first_lines};
 use crate::ui::theme::Theme;
-use crate::ui::widgets::area::centered;
+use crate::ui::widgets::area::centered_rect;
 use crate::ui::widgets::scrollbar::Scrollbar;
 
 /// Minimum width of the popup, in columns, to show the word for a line's topic in addition to the symbol.
@@ -103,7 +103,7 @@ fn empty(app: &App, title: &str, theme: &Theme, screen: Rect, buffer: &mut Buffe
     let columns = 72.min(screen.width.saturating_sub(4));
     let lines = wrap(words, usize::from(columns.saturating_sub(4)));
     let rows = u16::try_from(lines.len()).unwrap_or(1);
-    let area = centered(screen, columns, rows + 2);
+    let area = centered_rect(screen, columns, rows + 2);
     let inner = open(app, title, Vec::new(), theme, area, buffer);
     for (line, row) in lines.into_iter().zip(inner.rows()) {
         Line::styled(line, theme.dim).render(row, buffer);

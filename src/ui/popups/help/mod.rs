@@ -226,7 +226,7 @@ impl Popup for HelpPopup {
         }
     }
 
-    fn copied(&self, app: &App) -> Copied {
+    fn clipboard_text(&self, app: &App) -> Copied {
         let width = usize::from(pager::area(app.size).width.max(1));
         let rows = self.rows(app, width, &Theme::default());
         let lines: Vec<String> = rows.iter().map(|row| row.line.to_string()).collect();

@@ -5,7 +5,7 @@ use pretty_assertions::assert_eq;
 use ratatui::layout::Rect;
 
 use crate::domain::timestamp::Timestamp;
-use crate::ui::fixture::{NOON, busy, picture, press, started};
+use crate::ui::fixture::{NOON, busy, picture, press, started_screen};
 use crate::ui::popups::help::{HelpPopup, VisibleHelp};
 use crate::ui::{Msg, UiState, update};
 
@@ -151,7 +151,7 @@ fn help_keeps_its_size_and_short_text_has_minimum_height() {
             let state = after(size, &format!("esc 3 ? {filtered}"));
             assert_eq!(frame(&state), open, "{size:?} {filtered}");
         }
-        let mut state = started(size.0, size.1);
+        let mut state = started_screen(size.0, size.1);
         press(&mut state, "esc p");
         assert_eq!(frame(&state).height, 7, "{size:?}");
     }

@@ -25,8 +25,8 @@ const NAMES_MAX: usize = 12;
 
 /// Draws the popup with the background jobs. `row` is the index of the selected job.
 pub fn draw(app: &App, row: usize, theme: &Theme, screen: Rect, buffer: &mut Buffer) {
-    let jobs = app.model.jobs.listed();
-    let title = match app.model.jobs.running() {
+    let jobs = app.model.jobs.ordered_jobs();
+    let title = match app.model.jobs.running_count() {
         0 => "Background jobs".to_string(),
         n => format!("Background jobs: {n} running"),
     };

@@ -29,7 +29,7 @@ pub fn open(app: &mut App) {
 }
 
 pub fn is_any_running(model: &CrewModel) -> bool {
-    model.jobs.running() > 0
+    model.jobs.running_count() > 0
 }
 
 impl JobsPopup {
@@ -40,14 +40,14 @@ impl JobsPopup {
         }
     }
 
-    fn selected<'a>(&self, model: &'a CrewModel) -> Option<&'a Job> {
-        let jobs = model.jobs.listed();
+    fn selected_job<'a>(&self, model: &'a CrewModel) -> Option<&'a Job> {
+        let jobs = model.jobs.ordered_jobs();
         jobs.get(self.row).or(jobs.last()).copied()
     }
 
     /// Kills the selected background job. If the job has already ended, a status message says how.
     fn kill(&self, app: &mut App, out: &mut Vec<Effect>) {
-        let Some(job) = self.selected(app).cloned() else {
+        let Some(job) = self.selected_job(app).cloned() else {
             return;
         };
         if !job.is_running() {
@@ -70,7 +70,7 @@ impl Popup for JobsPopup {
     }
 
     fn targets(&self, app: &App) -> Targets {
-        let len = app.model.jobs.listed().len();
+        let len = app.model.jobs.ordered_jobs().len();
         Targets::list(place(app.size, self.row, len), len)
     }
 
@@ -81,11 +81,11 @@ impl Popup for JobsPopup {
     fn act(&mut self, app: &mut App, action: Action, out: &mut Vec<Effect>) -> Next {
         match action {
             Action::Move(by) => {
-                let len = app.model.jobs.listed().len();
+                let len = app.model.jobs.ordered_jobs().len();
                 self.row = step(self.row, len, by, PAGE);
             }
             Action::Open => {
-                if let Some(agent) = self.selected(app).map(|job| job.agent.clone()) {
+                if let Some(agent) = self.selected_job(app).map(|job| job.agent.clone()) {
                     navigation::show(app, &agent);
                     return Next::CloseAll;
                 }
@@ -107,15 +107,15 @@ impl Popup for JobsPopup {
     fn offers(&self, app: &App, action: Action) -> Option<bool> {
         match action {
             Action::Open | Action::Copy | Action::Move(_) => {
-                Some(!app.model.jobs.listed().is_empty())
+                Some(!app.model.jobs.ordered_jobs().is_empty())
             }
             Action::Kill => Some(is_any_running(app)),
             _ => None,
         }
     }
 
-    fn copied(&self, app: &App) -> Copied {
-        match self.selected(app) {
+    fn clipboard_text(&self, app: &App) -> Copied {
+        match self.selected_job(app) {
             None => Copied::Below,
             Some(job) if job.tail.is_empty() => Copied::Nothing,
             Some(job) => {
@@ -130,13 +130,13 @@ impl Popup for JobsPopup {
     }
 
     fn before_event(&mut self, app: &App) {
-        let jobs = app.model.jobs.listed();
+        let jobs = app.model.jobs.ordered_jobs();
         self.remembered = jobs.get(self.row).map(|job| job.id.clone());
     }
 
     fn after_event(&mut self, app: &App) {
         let wanted = self.remembered.take();
-        let jobs = app.model.jobs.listed();
+        let jobs = app.model.jobs.ordered_jobs();
         let at = jobs.iter().position(|job| Some(&job.id) == wanted.as_ref());
         self.row = at.unwrap_or(self.row.min(jobs.len().saturating_sub(1)));
     }

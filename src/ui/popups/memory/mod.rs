@@ -34,7 +34,7 @@ fn clean(text: &str) -> String {
 }
 
 /// Returns the source of a text. A file is followed by the path of the file that imports it, if any.
-fn named(text: &GivenText) -> String {
+fn format_source(text: &GivenText) -> String {
     let path = clean(&text.path);
     match (text.source, &text.imported_by) {
         (GivenSource::File, Some(by)) => format!("{path} (from {})", clean(by)),
@@ -47,7 +47,7 @@ fn named(text: &GivenText) -> String {
 }
 
 /// Returns the size of a text and how much of it the agent was given.
-fn given(file: &GivenText) -> String {
+fn format_given_size(file: &GivenText) -> String {
     if file.given < file.size {
         format!("{}, cut to {}", bytes(file.size), bytes(file.given))
     } else {
@@ -68,7 +68,7 @@ impl Choices for MemoryChoices {
 
     fn rows(&self, _app: &App) -> Vec<PickerRow<usize>> {
         let files = self.0.files.iter();
-        let files = files.map(|file| (named(file), given(file)));
+        let files = files.map(|file| (format_source(file), format_given_size(file)));
         let skipped = self.0.skipped.iter();
         let skipped = skipped.map(|(path, why)| (clean(path), format!("not read: {}", clean(why))));
         let rows = files.chain(skipped).enumerate();
@@ -107,7 +107,11 @@ impl Page for MemoryPage {
     const TIP: &'static str = "A text as the agent was given it";
 
     fn title(&self, _app: &App) -> String {
-        format!("{} · {}", named(&self.0), given(&self.0))
+        format!(
+            "{} · {}",
+            format_source(&self.0),
+            format_given_size(&self.0)
+        )
     }
 
     fn rows(&self, _app: &App, width: usize, theme: &Theme) -> Vec<PagerRow> {
@@ -122,7 +126,7 @@ impl Page for MemoryPage {
         text_rows(lines.map(|line| Line::styled(line, theme.text)).collect())
     }
 
-    fn copied(&self) -> Option<Copied> {
+    fn clipboard_text(&self) -> Option<Copied> {
         let text = escape_control_chars(&self.0.text);
         Some(Copied::Text(clean(&self.0.path), text))
     }
@@ -136,12 +140,12 @@ mod tests {
     use crate::domain::ids::Name;
     use crate::protocol::{Command, CrewEvent, EventKind};
     use crate::ui::fixture::{
-        apply_events, busy, memory, name, picture, press, started, top_popup,
+        apply_events, busy, memory, name, picture, press, started_screen, top_popup,
     };
 
     #[test]
     fn list_shows_what_was_given_and_enter_opens_the_text() {
-        let mut state = started(120, 35);
+        let mut state = started_screen(120, 35);
         let sent = press(&mut state, "\"/memory\" enter");
         let agent = Name::lead();
         assert_eq!(sent, [Effect::Command(Command::ShowMemory { agent })]);

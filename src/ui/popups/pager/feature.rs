@@ -88,7 +88,7 @@ impl<P: Page> Popup for Pager<P> {
 
     fn jump(&mut self, app: &App, first: usize, _row: usize) {
         self.scroll = first;
-        self.scrolled(app);
+        self.update_section(app);
     }
 
     fn is_text(&self) -> bool {
@@ -112,14 +112,14 @@ impl<P: Page> Popup for Pager<P> {
         ends.then_some(END_SEARCH)
     }
 
-    fn recommended(&self, prefs: &Preferences, key: &str) -> Option<Action> {
+    fn recommended_action(&self, prefs: &Preferences, key: &str) -> Option<Action> {
         self.page
-            .recommended(prefs, key)
+            .recommended_action(prefs, key)
             .filter(|_| !self.is_typing)
     }
 
-    fn copied(&self, app: &App) -> Copied {
-        self.page.copied().unwrap_or_else(|| {
+    fn clipboard_text(&self, app: &App) -> Copied {
+        self.page.clipboard_text().unwrap_or_else(|| {
             let width = usize::from(area(app.size).width.max(1));
             let rows = self.page.rows(app, width, &Theme::default());
             let lines: Vec<String> = rows.iter().map(|row| row.line.to_string()).collect();

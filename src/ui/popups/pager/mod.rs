@@ -21,7 +21,7 @@ use crate::ui::popups::pager::search::{SearchResults, search_rows, tell_match};
 use crate::ui::text::aging::ShownAge;
 use crate::ui::theme::Theme;
 use crate::ui::transcript::MatchStep;
-use crate::ui::widgets::area::{self, centered, height_with_border};
+use crate::ui::widgets::area::{self, centered_rect, height_with_border};
 use crate::ui::widgets::line_input::LineInput;
 use crate::ui::widgets::list;
 
@@ -40,7 +40,7 @@ pub trait Page: Debug + 'static {
     fn rows(&self, app: &App, width: usize, theme: &Theme) -> Vec<PagerRow>;
 
     /// Returns what the action `Copy` puts on the clipboard; `None` to copy the whole text of the page.
-    fn copied(&self) -> Option<Copied> {
+    fn clipboard_text(&self) -> Option<Copied> {
         None
     }
 
@@ -61,7 +61,7 @@ pub trait Page: Debug + 'static {
     }
 
     /// Called after scrolling: makes the section at the row with index `_line` the current one.
-    fn reached(&mut self, _rows: &[PagerRow], _line: usize) {}
+    fn select_section(&mut self, _rows: &[PagerRow], _line: usize) {}
 
     /// Returns whether the row is the heading of the current section.
     fn is_current(&self, _row: &PagerRow) -> bool {
@@ -92,7 +92,7 @@ pub trait Page: Debug + 'static {
 
     /// Returns the action of `_key` if the text of the page recommends this key to the user and the pager does not bind
     /// it.
-    fn recommended(&self, _prefs: &Preferences, _key: &str) -> Option<Action> {
+    fn recommended_action(&self, _prefs: &Preferences, _key: &str) -> Option<Action> {
         None
     }
 
@@ -171,7 +171,7 @@ struct PagerRows {
 pub fn area(screen: Rect) -> Rect {
     let width = WIDTH_MAX.min(screen.width.saturating_sub(4));
     let height = screen.height.saturating_sub(4).min(40);
-    centered(screen, width, height)
+    centered_rect(screen, width, height)
 }
 
 /// Returns the maximum width of a row in a pager, in columns: the width of the area inside the border.
@@ -209,7 +209,7 @@ impl<P: Page> Pager<P> {
     /// Returns the area of a pager whose text has `lines` rows. The pager is at most as high as its text needs.
     fn area(screen: Rect, lines: usize) -> Rect {
         let most = area(screen);
-        centered(
+        centered_rect(
             screen,
             most.width,
             height_with_border(lines).min(most.height),
@@ -246,13 +246,13 @@ impl<P: Page> Pager<P> {
         let before = self.scroll;
         self.scroll = list::step(before.min(most), most + 1, by, page);
         if self.scroll != before {
-            self.scrolled(app);
+            self.update_section(app);
         }
     }
 
     /// Called after scrolling. Makes the section at the top of the visible part the current one or, if the end of the
     /// text is visible, the last section.
-    fn scrolled(&mut self, app: &App) {
+    fn update_section(&mut self, app: &App) {
         if !self.page.has_sections() {
             return;
         }
@@ -263,12 +263,12 @@ impl<P: Page> Pager<P> {
         } else {
             seen.first
         };
-        self.page.reached(&seen.rows, line);
+        self.page.select_section(&seen.rows, line);
     }
 
     /// Scrolls so that the row with index `line` is at the top, as far as the length of the text allows.
     fn scroll_to(&mut self, line: usize, seen: &PagerRows) {
-        self.page.reached(&seen.rows, line);
+        self.page.select_section(&seen.rows, line);
         self.scroll = line.min(seen.rows.len().saturating_sub(seen.height));
     }
 
@@ -294,7 +294,7 @@ impl<P: Page> Pager<P> {
             line.saturating_sub(seen.height / 3).min(most)
         };
         self.current = nth;
-        self.page.reached(&seen.rows, line);
+        self.page.select_section(&seen.rows, line);
         step
     }
 

@@ -17,7 +17,7 @@ pub use crate::ui::frame::pick::PickerRow;
 use crate::ui::keymap::{Action, Context};
 use crate::ui::text::fuzzy::{FuzzyPattern, TextSearch};
 use crate::ui::theme::Theme;
-use crate::ui::widgets::area::{PopupListLayout, centered, inside, whole_or};
+use crate::ui::widgets::area::{PopupListLayout, centered_rect, inside, whole_or};
 use crate::ui::widgets::line_input::LineInput;
 use crate::ui::widgets::list::{PAGE, first_row, step};
 
@@ -58,7 +58,7 @@ pub trait Choices: Debug + 'static {
     }
 
     fn area(&self, _app: &App, screen: Rect) -> Rect {
-        centered(screen, width(screen), height(screen, HEIGHT_MAX))
+        centered_rect(screen, width(screen), height(screen, HEIGHT_MAX))
     }
 
     /// Returns whether the panes behind the picker are dimmed.
@@ -100,7 +100,7 @@ pub fn low_area(screen: Rect, rows: usize, most: u16) -> Rect {
     // The panes behind the picker stay visible. On a narrow screen, the picker takes the whole width, because the
     // strips beside it would be too narrow to read.
     let width = whole_or(screen, width(screen));
-    centered(screen, width, height(screen, rows + 4))
+    centered_rect(screen, width, height(screen, rows + 4))
 }
 
 #[derive(Debug)]
@@ -143,7 +143,7 @@ impl<C: Choices> Picker<C> {
         scored.into_iter().map(|(_, row)| row).collect()
     }
 
-    pub fn selected(&self, app: &App) -> Option<C::Item> {
+    pub fn selected_item(&self, app: &App) -> Option<C::Item> {
         let row = self.rows(app).into_iter().nth(self.row)?;
         Some(row.item)
     }
@@ -196,7 +196,7 @@ impl<C: Choices> Popup for Picker<C> {
             }
             Action::Accept => {
                 let typed = self.search.text().trim();
-                let item = self.selected(app);
+                let item = self.selected_item(app);
                 match item.or_else(|| self.choices.item_of(typed)) {
                     Some(item) => self.choices.choose(app, item, out),
                     None => Next::Stay,
@@ -219,7 +219,7 @@ impl<C: Choices> Popup for Picker<C> {
     }
 
     fn before_event(&mut self, app: &App) {
-        self.remembered = self.selected(app);
+        self.remembered = self.selected_item(app);
     }
 
     fn after_event(&mut self, app: &App) {

@@ -7,7 +7,7 @@ use ratatui::widgets::Widget;
 
 use crate::ui::app::App;
 use crate::ui::frame;
-use crate::ui::frame::popup::{emphasised, open, search};
+use crate::ui::frame::popup::{open, search, underline_chars};
 use crate::ui::popups::picker::{Choices, Picker};
 use crate::ui::text::wrap;
 use crate::ui::theme::Theme;
@@ -47,7 +47,7 @@ pub fn draw<C: Choices>(
             (frame::RowHighlight::Plain, theme.text)
         };
         let spans = frame::sides(&row.words, style, &row.aside, theme.dim, columns);
-        let spans = emphasised(spans, &row.marked, theme);
+        let spans = underline_chars(spans, &row.marked, theme);
         frame::row(mark, spans, theme, place, buffer);
     }
     cursor

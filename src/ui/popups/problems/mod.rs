@@ -55,7 +55,7 @@ impl Page for ProblemsPage {
         ages(app)
     }
 
-    fn recommended(&self, prefs: &Preferences, key: &str) -> Option<Action> {
+    fn recommended_action(&self, prefs: &Preferences, key: &str) -> Option<Action> {
         match prefs.keymap.lookup(&[Context::Panes], key) {
             KeyLookup::Action(
                 action @ (Action::Waiting | Action::Focus(_) | Action::Compose | Action::Models),

@@ -22,7 +22,7 @@ pub fn problems(model: &CrewModel) -> Vec<Problem> {
         .filter_map(|t| task(model, t, &present))
         .collect();
     out.extend(no_teammates(model));
-    out.extend(unmerged(model));
+    out.extend(unmerged_problem(model));
     out
 }
 
@@ -35,7 +35,7 @@ fn task(model: &CrewModel, task: &Task, present: &[Name]) -> Option<Problem> {
             help,
         })
     };
-    match index::standing(&model.board, task) {
+    match index::board_status(&model.board, task) {
         BoardStatus::InProgress | BoardStatus::Assigned if is_here(&task.owner, present) => {
             let many = format!(
                 "{id} is in attempt {}, now by {}",
@@ -154,7 +154,7 @@ fn released_by_departed(model: &CrewModel, task: &Task, present: &[Name]) -> Opt
 
 /// Returns a problem if branches can be merged but are not. They are no problem while an agent is busy, because the
 /// lead may still merge them.
-fn unmerged(model: &CrewModel) -> Option<Problem> {
+fn unmerged_problem(model: &CrewModel) -> Option<Problem> {
     let all = branches::to_merge(model);
     if all.is_empty() || model.busy() > 0 {
         return None;

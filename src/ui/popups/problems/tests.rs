@@ -14,7 +14,7 @@ use crate::protocol::{AgentEvent, BoardEvent, CrewEvent, EventKind, TeamEvent};
 use crate::ui::app::onboarding;
 use crate::ui::fixture::{
     NOON, apply_events, board_event, busy, mail_message, name, onboarding_page, picture, press,
-    started,
+    started_screen,
 };
 use crate::ui::popups::problems::*;
 use crate::ui::{Msg, UiState, update};
@@ -63,7 +63,7 @@ fn problems_are_listed_with_their_causes() {
 
 #[test]
 fn tasks_with_absent_owners_are_problems() {
-    let mut state = started(70, 20);
+    let mut state = started_screen(70, 20);
     let board = crate::ui::fixture::board_event(&crate::ui::fixture::board());
     apply_events(&mut state, vec![board]);
     let causes: Vec<String> = listed_problems(&state)
@@ -82,7 +82,7 @@ fn tasks_with_absent_owners_are_problems() {
 
 #[test]
 fn idle_crew_has_no_problems() {
-    let mut state = started(70, 20);
+    let mut state = started_screen(70, 20);
     assert_eq!(listed_problems(&state), []);
     press(&mut state, "esc p");
     assert!(picture(&state).contains("No problems"));
@@ -95,7 +95,7 @@ fn onboarding_causes_are_problems_but_advice_is_not() {
         (onboarding::PageSeverity::Trouble, 1),
         (onboarding::PageSeverity::Advice, 0),
     ] {
-        let mut state = started(100, 30);
+        let mut state = started_screen(100, 30);
         state.show_onboarding(onboarding_page(weight));
         let cause = (
             ProblemSeverity::NeedsUser,
@@ -103,7 +103,7 @@ fn onboarding_causes_are_problems_but_advice_is_not() {
         );
         assert_eq!(listed_problems(&state), vec![cause; expected], "{weight:?}");
     }
-    let mut state = started(100, 30);
+    let mut state = started_screen(100, 30);
     state.show_onboarding(onboarding_page(onboarding::PageSeverity::Missing));
     press(&mut state, "p");
     assert!(
@@ -146,7 +146,7 @@ fn task(board: &mut TaskGraph, id: u64, tags: &[&str], worktree: &str) {
     board.create(TaskId(id), new, Timestamp(NOON)).unwrap();
 }
 
-fn changed(from: &TaskGraph, to: &TaskGraph) -> EventKind {
+fn board_change_event(from: &TaskGraph, to: &TaskGraph) -> EventKind {
     let delta = from.delta(to);
     EventKind::Board(BoardEvent::BoardChanged {
         changed: delta.changed,
@@ -156,7 +156,7 @@ fn changed(from: &TaskGraph, to: &TaskGraph) -> EventKind {
 
 #[test]
 fn unclaimable_and_released_tasks_are_problems() {
-    let mut state = started(100, 30);
+    let mut state = started_screen(100, 30);
     let mut board = TaskGraph::default();
     task(&mut board, 1, &["rust"], "");
     task(&mut board, 2, &["rust", "sql"], "");
@@ -180,7 +180,10 @@ fn unclaimable_and_released_tasks_are_problems() {
         .unwrap();
     apply_events(
         &mut state,
-        vec![changed(&board, &next), here(MemberStatus::Shutdown)],
+        vec![
+            board_change_event(&board, &next),
+            here(MemberStatus::Shutdown),
+        ],
     );
     let gone = "#3 is back on the board: its owner bob left";
     let expected = [
@@ -198,7 +201,7 @@ fn unclaimable_and_released_tasks_are_problems() {
                 .unwrap();
         }
     }
-    apply_events(&mut state, vec![changed(&next, &last)]);
+    apply_events(&mut state, vec![board_change_event(&next, &last)]);
     let many = "#3 is in attempt 5, now by alice";
     let expected = [
         (ProblemSeverity::Stuck, tags.into()),
@@ -209,7 +212,7 @@ fn unclaimable_and_released_tasks_are_problems() {
 
 #[test]
 fn unread_messages_are_problems() {
-    let mut state = started(100, 30);
+    let mut state = started_screen(100, 30);
     let here = team(&[("alice", MemberStatus::Idle, &[])]);
     let sent = |id: &str, to: &str, step| {
         EventKind::Team(TeamEvent::MessageMoved {
@@ -257,7 +260,7 @@ fn overdue_shutdown_is_a_problem_until_done_or_declined() {
         EventKind::Team(TeamEvent::RequestChanged { request })
     };
     let here = |status| team(&[("bob", status, &[])]);
-    let mut state = started(100, 30);
+    let mut state = started_screen(100, 30);
     apply_events(&mut state, vec![here(MemberStatus::Idle), asked("a")]);
     assert_eq!(listed_problems(&state), []);
     wait(&mut state, 130);
@@ -285,7 +288,7 @@ fn overdue_shutdown_is_a_problem_until_done_or_declined() {
 
 #[test]
 fn unreadable_files_and_conflicts_are_problems_until_solved() {
-    let mut state = started(100, 30);
+    let mut state = started_screen(100, 30);
     let notice = |text: &str| EventKind::notice(NoticeLevel::Warn, text);
     let unreadable = "The roster cannot be read: config.json: permission denied";
     apply_events(&mut state, vec![notice(unreadable)]);
@@ -302,7 +305,7 @@ fn unreadable_files_and_conflicts_are_problems_until_solved() {
         [(ProblemSeverity::Failed, damaged.into())]
     );
     // First the merge conflict, then the task that resolves it, then the merge.
-    let mut state = started(100, 30);
+    let mut state = started_screen(100, 30);
     let mut board = TaskGraph::default();
     task(&mut board, 1, &[], "");
     let tree = WorktreeName::new("task-1").unwrap();
@@ -323,7 +326,7 @@ fn unreadable_files_and_conflicts_are_problems_until_solved() {
     );
     let mut next = board.clone();
     task(&mut next, 2, &[], "task-1");
-    apply_events(&mut state, vec![changed(&board, &next)]);
+    apply_events(&mut state, vec![board_change_event(&board, &next)]);
     assert_eq!(
         listed_problems(&state),
         [(ProblemSeverity::Waits, conflict.into())]
@@ -334,7 +337,7 @@ fn unreadable_files_and_conflicts_are_problems_until_solved() {
 
 #[test]
 fn worst_problems_are_kept_at_the_limit() {
-    let mut state = started(100, 30);
+    let mut state = started_screen(100, 30);
     let mut board = TaskGraph::default();
     for id in 1..=120 {
         task(&mut board, id, &["rust"], "");

@@ -26,20 +26,20 @@ pub fn open(app: &mut App) {
 }
 
 impl ServersPopup {
-    fn selected<'a>(&self, app: &'a App) -> Option<&'a ServerStatus> {
+    fn selected_server<'a>(&self, app: &'a App) -> Option<&'a ServerStatus> {
         let all = app.model.servers.all();
         all.get(self.row).or(all.last())
     }
 
     fn send(&self, app: &App, action: ServerAction, out: &mut Vec<Effect>) {
-        if let Some(server) = self.selected(app) {
+        if let Some(server) = self.selected_server(app) {
             let name = server.name.clone();
             out.push(Effect::Command(Command::Server { name, action }));
         }
     }
 
     fn toggle(&self, app: &mut App, out: &mut Vec<Effect>) {
-        let Some(server) = self.selected(app) else {
+        let Some(server) = self.selected_server(app) else {
             return;
         };
         let (action, what) = match server.state {
@@ -79,7 +79,7 @@ impl Popup for ServersPopup {
             }
             Action::Open => self.send(app, ServerAction::Show, out),
             Action::RestartServer => {
-                if let Some(server) = self.selected(app) {
+                if let Some(server) = self.selected_server(app) {
                     let text = format!("Restarting {}.", server.name);
                     self.send(app, ServerAction::Restart, out);
                     app.say(text);
@@ -107,13 +107,16 @@ impl Popup for ServersPopup {
             | Action::Move(_)
             | Action::RestartServer
             | Action::ToggleServer => Some(!app.model.servers.all().is_empty()),
-            Action::LogIn => Some(self.selected(app).is_some_and(ServerStatus::offers_login)),
+            Action::LogIn => Some(
+                self.selected_server(app)
+                    .is_some_and(ServerStatus::offers_login),
+            ),
             _ => None,
         }
     }
 
-    fn copied(&self, app: &App) -> Copied {
-        let Some(server) = self.selected(app) else {
+    fn clipboard_text(&self, app: &App) -> Copied {
+        let Some(server) = self.selected_server(app) else {
             return Copied::Below;
         };
         match app.model.servers.log_of(&server.name) {

@@ -35,9 +35,9 @@ pub fn lines(book: &SkillCatalog, width: usize, theme: &Theme) -> Vec<Line<'stat
         out.extend(skill_lines(skill, width, theme));
         out.push(Line::default());
     }
-    out.extend(styled(WHERE, width, theme.dim));
+    out.extend(wrap_styled(WHERE, width, theme.dim));
     for row in EXAMPLE {
-        out.extend(indented(row, width, theme.dim));
+        out.extend(wrap_indented(row, width, theme.dim));
     }
     out
 }
@@ -50,26 +50,30 @@ fn skill_lines(skill: &Skill, width: usize, theme: &Theme) -> Vec<Line<'static>>
     if !skill.tags.is_empty() {
         origin.push(one_line(&skill.tags.join(", ")));
     }
-    let mut out = styled(&one_line(&skill.name), width, theme.accent);
-    out.extend(indented(&one_line(&skill.description), width, theme.text));
-    out.extend(indented(&origin.join(" · "), width, theme.dim));
+    let mut out = wrap_styled(&one_line(&skill.name), width, theme.accent);
+    out.extend(wrap_indented(
+        &one_line(&skill.description),
+        width,
+        theme.text,
+    ));
+    out.extend(wrap_indented(&origin.join(" · "), width, theme.dim));
     out
 }
 
 fn broken_lines(broken: &BrokenSkill, width: usize, theme: &Theme) -> Vec<Line<'static>> {
     let (shape, style) = style::level(NoticeLevel::Warn, theme);
     let head = format!("{shape} {}", one_line(&broken.path));
-    let mut out = styled(&head, width, style);
-    out.extend(indented(&one_line(&broken.why), width, theme.text));
+    let mut out = wrap_styled(&head, width, style);
+    out.extend(wrap_indented(&one_line(&broken.why), width, theme.text));
     out
 }
 
-fn styled(text: &str, width: usize, style: ratatui::style::Style) -> Vec<Line<'static>> {
+fn wrap_styled(text: &str, width: usize, style: ratatui::style::Style) -> Vec<Line<'static>> {
     let rows = wrap(text, width).into_iter();
     rows.map(|row| Line::styled(row, style)).collect()
 }
 
-fn indented(text: &str, width: usize, style: ratatui::style::Style) -> Vec<Line<'static>> {
+fn wrap_indented(text: &str, width: usize, style: ratatui::style::Style) -> Vec<Line<'static>> {
     let rows = wrap(text, width.saturating_sub(2)).into_iter();
     rows.map(|row| Line::from(vec![Span::raw("  "), Span::styled(row, style)]))
         .collect()

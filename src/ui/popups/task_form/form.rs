@@ -230,7 +230,7 @@ mod tests {
     use crate::ui::fixture::user_actions_board;
 
     /// Creates a form with `fields` as the texts of its fields, in the order of [`FormField::ALL`].
-    fn filled(id: Option<u64>, fields: [&str; 4]) -> TaskForm {
+    fn build_form(id: Option<u64>, fields: [&str; 4]) -> TaskForm {
         let mut form = TaskForm {
             id: id.map(TaskId),
             ..TaskForm::default()
@@ -245,7 +245,7 @@ mod tests {
     #[test]
     fn new_task_is_built_from_fields_or_rejected() {
         let state = user_actions_board(160, 45, None);
-        let made = |fields| filled(None, fields).to_command(&state.model.board);
+        let made = |fields| build_form(None, fields).to_command(&state.model.board);
         let new = NewTask {
             subject: "Draw it".into(),
             description: "With a pen.\nThen in ink.".into(),
@@ -290,7 +290,7 @@ mod tests {
     #[test]
     fn edit_contains_only_changed_fields() {
         let state = user_actions_board(160, 45, None);
-        let made = |id, fields| filled(Some(id), fields).to_command(&state.model.board);
+        let made = |id, fields| build_form(Some(id), fields).to_command(&state.model.board);
         let form = TaskForm::for_task(state.model.board.get(TaskId(4)).unwrap());
         assert_eq!(form.to_command(&state.model.board), Ok(None));
         let edit = |edit| {

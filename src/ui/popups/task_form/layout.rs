@@ -4,7 +4,7 @@ use ratatui::layout::Rect;
 
 use crate::ui::popups::task_form::form::{FormField, TaskForm};
 use crate::ui::text::wrap;
-use crate::ui::widgets::area::{centered, inside};
+use crate::ui::widgets::area::{centered_rect, inside};
 use crate::ui::widgets::composer::TextAreaSize;
 use crate::ui::widgets::cut::{cut_left, cut_top};
 
@@ -25,7 +25,7 @@ pub fn area(screen: Rect) -> Rect {
     let columns = WIDTH_MAX.min(screen.width.saturating_sub(4));
     // The status line, the tabs and the two lines at the bottom of the screen stay visible.
     let rows = ROWS_MAX.min(screen.height.saturating_sub(4));
-    centered(screen, columns, rows)
+    centered_rect(screen, columns, rows)
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

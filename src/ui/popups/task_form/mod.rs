@@ -53,7 +53,7 @@ fn keep_draft(app: &mut App, form: TaskForm) {
     if !is_changed || form.is_empty() {
         return;
     }
-    let words = kept(&app.prefs, form.id);
+    let words = draft_kept_message(&app.prefs, form.id);
     app.say(words);
     forms(app, |forms| forms.store_draft(form));
 }
@@ -95,7 +95,7 @@ pub fn toggle_blocker(app: &mut App, selected: Option<TaskId>) {
 
 /// Called when the board has accepted the user's action `act` on a task. If the action came from a form, removes the
 /// form and selects the task on the board.
-pub fn confirmed(app: &mut App, task: TaskId, act: &UserAction) {
+pub fn on_action_accepted(app: &mut App, task: TaskId, act: &UserAction) {
     let (id, words) = match act {
         UserAction::Added => (None, format!("{task} added.")),
         UserAction::Edited => (Some(task), format!("{task} updated.")),
@@ -109,7 +109,7 @@ pub fn confirmed(app: &mut App, task: TaskId, act: &UserAction) {
 
 /// Called when the crew has rejected `command`. If a form sent the command, the form reopens with the reason, or
 /// becomes a draft if a popup or the composer has the focus.
-pub fn rejected(app: &mut App, command: &TaskCommand, why: &str) {
+pub fn on_command_rejected(app: &mut App, command: &TaskCommand, why: &str) {
     let Some(mut form) = forms(app, |forms| forms.take_rejected(command)) else {
         return;
     };
@@ -118,7 +118,11 @@ pub fn rejected(app: &mut App, command: &TaskCommand, why: &str) {
     if app.is_in_panes() && app.focus != Focus::Composer {
         open_popup(app, form);
     } else {
-        let words = format!("{}. {}", why.trim_end_matches('.'), kept(&app.prefs, id));
+        let words = format!(
+            "{}. {}",
+            why.trim_end_matches('.'),
+            draft_kept_message(&app.prefs, id)
+        );
         app.warn(words);
         forms(app, |forms| forms.store_draft(form));
     }
@@ -131,7 +135,7 @@ pub fn is_clear(app: &mut App) -> bool {
 }
 
 /// Returns the status message that says that a draft was kept, and which key reopens it.
-fn kept(prefs: &Preferences, id: Option<TaskId>) -> String {
+fn draft_kept_message(prefs: &Preferences, id: Option<TaskId>) -> String {
     let action = match id {
         None => Action::AddTask,
         Some(_) => Action::EditTask,

@@ -66,7 +66,7 @@ impl Popup for TaskForm {
         Next::Stay
     }
 
-    fn closing(&mut self, app: &mut App) {
+    fn on_close(&mut self, app: &mut App) {
         keep_draft(app, std::mem::take(self));
     }
 

@@ -90,7 +90,7 @@ fn rejected_form_reopens_with_reason() {
     let mut state = at(160, 45, None, 4);
     press(&mut state, "t \"Draw\" enter");
     let why = "the disk is full".to_string();
-    let refused = |command| EventKind::rejected(CommandId(command), why.clone());
+    let refused = |command| EventKind::rejection(CommandId(command), why.clone());
     let edit = TaskCommand::Edit {
         task: TaskId(4),
         edit: TaskEdit::default(),
@@ -101,7 +101,7 @@ fn rejected_form_reopens_with_reason() {
         Command::Task(Box::new(edit)),
     ] {
         let id = state.assign_id(other).id;
-        apply_events(&mut state, vec![EventKind::rejected(id, why.clone())]);
+        apply_events(&mut state, vec![EventKind::rejection(id, why.clone())]);
         assert!(state.popups.is_empty(), "it is not about the form");
     }
     let of_old = EventKind::Crew(CrewEvent::CommandRejected {
@@ -143,7 +143,7 @@ fn rejected_form_stays_draft_while_user_is_busy() {
         let popups = state.popups.len();
         apply_events(
             &mut state,
-            vec![EventKind::rejected(CommandId(1), "the disk is full.")],
+            vec![EventKind::rejection(CommandId(1), "the disk is full.")],
         );
         assert_eq!(state.popups.len(), popups, "{keys}");
         let said = state.status.take().map(|f| f.text).unwrap_or_default();

@@ -40,7 +40,7 @@ pub fn lines(app: &App, task: &Task, width: usize, theme: &Theme) -> Vec<Line<'s
         }
         Some(_) | None => (words, String::new()),
     };
-    let here = index::standing(&app.model.board, task);
+    let here = index::board_status(&app.model.board, task);
     let by = match (here, task.owner.is_empty()) {
         (BoardStatus::Done, false) => format!(" by {}", display_name(&task.owner)),
         _ => String::new(),

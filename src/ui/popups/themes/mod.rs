@@ -32,7 +32,7 @@ impl App {
     /// saved one.
     pub fn theme(&self) -> ThemeChoice {
         let picker = self.popups.find::<Picker<ThemeChoices>>();
-        let previewed = picker.and_then(|picker| picker.selected(self));
+        let previewed = picker.and_then(|picker| picker.selected_item(self));
         previewed.unwrap_or_else(|| self.prefs.theme.clone())
     }
 

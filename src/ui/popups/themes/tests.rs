@@ -11,7 +11,7 @@ use crate::ui::fixture::{busy, cells, press};
 use crate::ui::keymap::{Action, SLASH};
 use crate::ui::{ColorDepth, Effect, Theme, ThemeChoice, ThemeName, UiState};
 
-fn saved(done: &[Effect]) -> Vec<ThemeChoice> {
+fn saved_themes(done: &[Effect]) -> Vec<ThemeChoice> {
     let save = |d: &Effect| match d {
         Effect::SaveTheme(theme) => Some(theme.clone()),
         _ => None,
@@ -24,7 +24,7 @@ fn theme_is_previewed_and_restored_by_escape() {
     let mut state = busy(100, 30);
     let seen = |state: &mut UiState, keys: &str| {
         let done = press(state, keys);
-        (state.theme(), saved(&done))
+        (state.theme(), saved_themes(&done))
     };
     let [terminal, dark, light] =
         [ThemeName::Terminal, ThemeName::Dark, ThemeName::Light].map(ThemeChoice::from);
@@ -66,7 +66,7 @@ fn slash_command_and_palette_open_themes() {
     ] {
         let mut state = busy(100, 30);
         assert_eq!(
-            saved(&press(&mut state, keys)),
+            saved_themes(&press(&mut state, keys)),
             vec![ThemeChoice::from(ThemeName::Dark)],
             "{keys}"
         );
@@ -74,7 +74,7 @@ fn slash_command_and_palette_open_themes() {
 }
 
 /// Draws the screen in its current theme, with 24-bit colours.
-fn shown(state: &UiState) -> Buffer {
+fn draw_themed(state: &UiState) -> Buffer {
     cells(state, &Theme::of(&state.theme(), ColorDepth::True))
 }
 
@@ -90,7 +90,7 @@ fn themes_with_background_fill_every_cell() {
         assert_eq!(state.theme(), name);
         let theme = Theme::new(name, ColorDepth::True);
         let grounds = [theme.ground.bg, theme.panel.bg, theme.selection.bg];
-        for cell in shown(&state).content {
+        for cell in draw_themed(&state).content {
             assert!(grounds.contains(&Some(cell.bg)), "{name:?} {cell:?}");
         }
     }
@@ -123,7 +123,7 @@ fn custom_themes_are_offered_and_previewed() {
     state.set_own_themes(vec![own.clone()]);
     press(&mut state, "esc T \"dusk\"");
     assert_eq!(state.theme(), ThemeChoice::Custom(own.clone()));
-    let cells = shown(&state);
+    let cells = draw_themed(&state);
     let ground = Theme::of(&state.theme(), ColorDepth::True).ground.bg;
     assert!(cells.content.iter().any(|cell| Some(cell.bg) == ground));
     assert_ne!(
@@ -131,7 +131,7 @@ fn custom_themes_are_offered_and_previewed() {
         Theme::new(ThemeName::Dark, ColorDepth::True).ground.bg
     );
     assert_eq!(
-        saved(&press(&mut state, "enter")),
+        saved_themes(&press(&mut state, "enter")),
         vec![ThemeChoice::Custom(own)]
     );
     // The picker opens with the custom theme selected. The last row is the last custom theme.

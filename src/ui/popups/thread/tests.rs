@@ -19,7 +19,7 @@ const SAID: [&str; 4] = [
 ];
 
 /// Returns a screen with `count` messages between two agents. Messages of another thread were sent in between.
-pub fn writing(width: u16, height: u16, count: usize) -> UiState {
+pub fn thread_screen(width: u16, height: u16, count: usize) -> UiState {
     let mut state = busy(width, height);
     for i in 0..count {
         let (from, to) = if i % 2 == 0 {
@@ -61,7 +61,7 @@ pub fn writing(width: u16, height: u16, count: usize) -> UiState {
 
 #[test]
 fn long_thread_opens_at_message_and_scrolls_to_ends() {
-    let mut state = writing(100, 30, 60);
+    let mut state = thread_screen(100, 30, 60);
     press(&mut state, "esc 5 k enter");
     let shown = |state: &UiState, words: &str| picture(state).contains(words);
     assert!(
@@ -82,7 +82,7 @@ fn long_thread_opens_at_message_and_scrolls_to_ends() {
 
 #[test]
 fn very_long_thread_is_cut_around_opened_message() {
-    let mut state = writing(100, 30, 160);
+    let mut state = thread_screen(100, 30, 160);
     press(&mut state, "esc 5 k enter g");
     let thread = state.popups.top::<Pager<ThreadPage>>().unwrap();
     let rows = thread.page.rows(&state, 80, &Theme::default());
@@ -93,13 +93,13 @@ fn very_long_thread_is_cut_around_opened_message() {
 
 #[test]
 fn thread_preview_shows_all_or_selected_message() {
-    let mut state = writing(160, 45, 2);
+    let mut state = thread_screen(160, 45, 2);
     press(&mut state, "esc 5 k space");
     let whole = picture(&state);
     for words in ["Which byte order has the header?", "Little. The version is"] {
         assert!(whole.contains(words), "{words}\n{whole}");
     }
-    let mut state = writing(100, 30, 60);
+    let mut state = thread_screen(100, 30, 60);
     press(&mut state, "esc 5 k space");
     assert!(picture(&state).contains("message number 59"));
     assert!(!picture(&state).contains("message number 31"));

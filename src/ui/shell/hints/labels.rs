@@ -45,7 +45,7 @@ pub fn words(state: &UiState, binding: &KeyBinding) -> String {
         return "close".into();
     }
     if action == Action::Back && binding.context == Context::Panes {
-        if let Some(words) = state.focused().back_label(app) {
+        if let Some(words) = state.focused_pane().back_label(app) {
             return words.into();
         }
         if !app.shown.is_lead() && app.arrangement.zoom.is_none() {

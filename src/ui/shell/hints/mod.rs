@@ -136,7 +136,7 @@ fn sort_key(app: &App, hint: &Hint) -> u8 {
 /// Returns whether the action of `binding` would have an effect now.
 #[allow(clippy::too_many_lines)] // one match over all actions
 fn does_something(state: &UiState, binding: &KeyBinding) -> bool {
-    let pane = state.focused();
+    let pane = state.focused_pane();
     let in_panes = state.popups.is_empty();
     let is_recording = state.replay.is_some() && binding.action.needs_crew();
     if is_recording || state.role.refuses(binding.action).is_some() {

@@ -187,7 +187,7 @@ pub fn board_first(state: &UiState, out: &mut Layout, body: Rect) {
 }
 
 /// Places the conversation and an area with tabs one above the other. Used on screens that are narrow and tall.
-pub fn stacked(state: &UiState, out: &mut Layout, body: Rect) {
+pub fn stack_panes(state: &UiState, out: &mut Layout, body: Rect) {
     let body = needs(state, out, body);
     let shared = |out: &mut Layout, area: Rect| {
         let (tabs, pane) = cut_top(area, 1);

@@ -10,7 +10,7 @@ use ratatui::layout::Rect;
 use crate::domain::screen::PaneLayout;
 use crate::ui::frame::layout::{Layout, SizeClass, class, is_one_pane};
 use crate::ui::shell::layout::arrange::{
-    alone, banner, board_first, middle, one, only_conversation, stacked, wide,
+    alone, banner, board_first, middle, one, only_conversation, stack_panes, wide,
 };
 use crate::ui::shell::state::UiState;
 use crate::ui::shell::{peek, tour};
@@ -60,7 +60,7 @@ fn lay_out(state: &UiState, area: Rect) -> Layout {
         (SizeClass::Small, _) => {}
         (_, PaneLayout::Wall) if !one_at_a_time && only_conversation(state, &mut out, body) => {}
         _ if one_at_a_time => one(state, &mut out, body),
-        (SizeClass::Narrow, _) => stacked(state, &mut out, body),
+        (SizeClass::Narrow, _) => stack_panes(state, &mut out, body),
         (SizeClass::Middle | SizeClass::Wide, PaneLayout::Focus) => one(state, &mut out, body),
         (SizeClass::Middle, PaneLayout::Wall) => middle(state, &mut out, body),
         (SizeClass::Wide, PaneLayout::Wall) => wide(state, &mut out, body),
@@ -121,7 +121,7 @@ mod tests {
 
     #[test]
     fn areas_without_tasks_cover_the_screen() {
-        let request = fixture::changed(&fixture::lead_permission("p1"));
+        let request = fixture::request_event(&fixture::lead_permission("p1"));
         let events = [
             vec![],
             vec![request.clone()],
@@ -129,7 +129,7 @@ mod tests {
         ];
         for events in events {
             for width in [60, 80, 100, 139, 160, 300] {
-                let mut state = fixture::started(width, 60);
+                let mut state = fixture::started_screen(width, 60);
                 fixture::apply_events(&mut state, events.clone());
                 for height in (16..60).chain([120]) {
                     for focus in [

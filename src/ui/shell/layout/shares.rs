@@ -43,7 +43,7 @@ pub struct ColumnHeights {
 pub fn column(height: u16, board: u16, team: PaneContent, messages: PaneContent) -> ColumnHeights {
     let grown = |base: u16, content: PaneContent| {
         if content.has_focus {
-            framed(content.rows).min(height / 2).max(base)
+            framed_height(content.rows).min(height / 2).max(base)
         } else {
             base
         }
@@ -96,7 +96,7 @@ pub fn strip(height: u16, members: usize) -> u16 {
 }
 
 /// Returns the height of a pane with `rows` rows of content and its frame.
-fn framed(rows: usize) -> u16 {
+fn framed_height(rows: usize) -> u16 {
     u16::try_from(rows).unwrap_or(u16::MAX).saturating_add(2)
 }
 
@@ -106,7 +106,12 @@ mod tests {
 
     use super::*;
 
-    fn shared(height: u16, board: u16, team: (usize, bool), messages: (usize, bool)) -> [u16; 3] {
+    fn column_heights(
+        height: u16,
+        board: u16,
+        team: (usize, bool),
+        messages: (usize, bool),
+    ) -> [u16; 3] {
         let content = |(rows, has_focus)| PaneContent { rows, has_focus };
         let ColumnHeights { board, team, inbox } =
             column(height, board, content(team), content(messages));
@@ -143,7 +148,7 @@ mod tests {
             (3, 99, (9, false), (9, false), [0, 3, 0]),
         ];
         for (height, board, team, messages, expected) in cases {
-            let found = shared(height, board, team, messages);
+            let found = column_heights(height, board, team, messages);
             assert_eq!(found, expected, "{height} {board} {team:?} {messages:?}");
             assert_eq!(found.iter().sum::<u16>(), height);
         }

@@ -157,7 +157,7 @@ pub fn conversation_area(area: Rect, head: usize) -> Rect {
 /// Returns the scrollbar of the preview in `area`; `None` if all of the preview is visible.
 pub fn scrollbar(state: &UiState, area: Rect) -> Option<Scrollbar> {
     let list = area::inside(area);
-    let peeked = peeked(state, usize::from(list.width), &Theme::default())?;
+    let peeked = preview_content(state, usize::from(list.width), &Theme::default())?;
     let scroll_position = scroll_position(state);
     let len = peeked.lines.len();
     let Some(name) = &peeked.agent else {
@@ -187,7 +187,7 @@ pub enum ScrollTo {
 /// Returns the scroll position of the preview in `area` after the movement `to`; `None` if nothing is previewed.
 pub fn scroll_position_after(state: &UiState, area: Rect, to: ScrollTo) -> Option<PreviewScroll> {
     let list = area::inside(area);
-    let peeked = peeked(state, usize::from(list.width), &Theme::default())?;
+    let peeked = preview_content(state, usize::from(list.width), &Theme::default())?;
     let mut scroll_position = scroll_position(state);
     let len = peeked.lines.len();
     let Some(name) = &peeked.agent else {
@@ -219,13 +219,13 @@ pub fn scroll_position_after(state: &UiState, area: Rect, to: ScrollTo) -> Optio
 pub fn read_to_end(state: &UiState, area: Rect) -> Option<Pane> {
     let pane = previewed_pane(state)?;
     let list = area::inside(area);
-    let peeked = peeked(state, usize::from(list.width), &Theme::default())?;
+    let peeked = preview_content(state, usize::from(list.width), &Theme::default())?;
     let first = scroll_position(state).first(&peeked, list);
     (first + usize::from(list.height) >= peeked.lines.len()).then_some(pane)
 }
 
 /// Returns the content of the preview, wrapped to `columns` columns; `None` if nothing is previewed.
-pub fn peeked(state: &UiState, columns: usize, theme: &Theme) -> Option<Preview> {
+pub fn preview_content(state: &UiState, columns: usize, theme: &Theme) -> Option<Preview> {
     state
         .panes
         .get(previewed_pane(state)?)

@@ -5,7 +5,9 @@ use pretty_assertions::assert_eq;
 use ratatui::layout::Rect;
 
 use crate::protocol::{AgentEvent, EventKind, TeamEvent};
-use crate::ui::fixture::{apply_events, busy, cells, name, picture, popup_kinds, press, started};
+use crate::ui::fixture::{
+    apply_events, busy, cells, name, picture, popup_kinds, press, started_screen,
+};
 use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::shell::layout;
 use crate::ui::shell::peek::beside;
@@ -65,7 +67,7 @@ fn peeked_plan(width: u16, height: u16) -> UiState {
 }
 
 /// Returns the rows of the preview, without the column of the scrollbar.
-fn peeked(state: &UiState) -> Vec<String> {
+fn preview_rows(state: &UiState) -> Vec<String> {
     let area = layout::layout(state, state.size).peek.unwrap();
     let buffer = cells(state, &Theme::default());
     let row = |y| {
@@ -90,32 +92,35 @@ fn wheel(state: &mut UiState, kind: MouseEventKind, here: Rect) {
 fn preview_scrolls_and_resets_for_next_item() {
     for (width, height) in [(160, 45), (100, 30), (70, 20)] {
         let mut state = peeked_plan(width, height);
-        let begin = peeked(&state);
+        let begin = preview_rows(&state);
         let selected = state.panes.needs.selected.clone();
         assert!(picture(&state).contains("PgUp PgDn scroll"), "{width}");
         press(&mut state, "pgdn");
-        let second = peeked(&state);
+        let second = preview_rows(&state);
         // One row of the previous page stays visible.
         assert_eq!(Some(&second[0]), begin.last());
         press(&mut state, "pgup pgup");
-        assert_eq!(peeked(&state), begin);
+        assert_eq!(preview_rows(&state), begin);
         press(&mut state, &"pgdn ".repeat(90));
-        assert!(peeked(&state).concat().contains("Step 90 ends"), "{width}");
+        assert!(
+            preview_rows(&state).concat().contains("Step 90 ends"),
+            "{width}"
+        );
         assert_eq!(state.panes.needs.selected, selected);
 
         let area = layout::layout(&state, state.size).peek.unwrap();
         for _ in 0..99 {
             wheel(&mut state, MouseEventKind::ScrollUp, area);
         }
-        assert_eq!(peeked(&state), begin);
+        assert_eq!(preview_rows(&state), begin);
         wheel(&mut state, MouseEventKind::ScrollDown, area);
-        assert_eq!(peeked(&state)[0], begin[3]);
+        assert_eq!(preview_rows(&state)[0], begin[3]);
         assert_eq!(state.panes.needs.selected, selected);
         // Selects another request and then the first one again. Each preview starts at its beginning.
         press(&mut state, "k");
         assert_ne!(state.panes.needs.selected, selected);
         press(&mut state, "j");
-        assert_eq!(peeked(&state), begin);
+        assert_eq!(preview_rows(&state), begin);
     }
 }
 
@@ -130,7 +135,7 @@ fn long_permission(id: &str) -> crate::domain::request::Request {
 #[test]
 fn permission_read_to_end_in_preview_can_be_approved() {
     for (width, height) in [(160, 45), (100, 30), (70, 20)] {
-        let mut state = crate::ui::fixture::started(width, height);
+        let mut state = crate::ui::fixture::started_screen(width, height);
         let request = long_permission("r0");
         let asked = EventKind::Team(TeamEvent::RequestChanged { request });
         apply_events(&mut state, vec![asked]);
@@ -138,7 +143,10 @@ fn permission_read_to_end_in_preview_can_be_approved() {
         assert!(picture(&state).contains("Part of the request was hidden"));
         assert_eq!(press(&mut state, "pgdn a"), [], "{width}");
         assert_eq!(press(&mut state, &"pgdn ".repeat(90)), []);
-        assert!(peeked(&state).concat().contains("echo line 89"), "{width}");
+        assert!(
+            preview_rows(&state).concat().contains("echo line 89"),
+            "{width}"
+        );
         assert_eq!(press(&mut state, "pgup a").len(), 1, "{width}");
     }
 }
@@ -150,9 +158,9 @@ fn previewed_conversation_scrolls_independently() {
         let alice = name("alice");
         apply_events(&mut state, work::conversation_of(&alice));
         press(&mut state, "esc 4 g space");
-        let newest = peeked(&state);
+        let newest = preview_rows(&state);
         press(&mut state, "pgup");
-        let older = peeked(&state);
+        let older = preview_rows(&state);
         assert_ne!(older, newest);
         // New output does not scroll the preview.
         let said = AgentEvent::AnswerFinished {
@@ -162,11 +170,11 @@ fn previewed_conversation_scrolls_independently() {
         }
         .of(alice.clone());
         apply_events(&mut state, vec![said]);
-        assert_eq!(older, peeked(&state), "{width}");
+        assert_eq!(older, preview_rows(&state), "{width}");
         let agent = state.model.agents.get(&alice).unwrap();
         assert!(agent.transcript.is_following());
         press(&mut state, &"pgdn ".repeat(40));
-        assert!(peeked(&state).concat().contains("One more thing."));
+        assert!(preview_rows(&state).concat().contains("One more thing."));
         // The mouse wheel over the list still moves the selection.
         press(&mut state, "pgup");
         let list = layout::layout(&state, state.size).pane(Pane::Team).unwrap();
@@ -191,7 +199,7 @@ fn preview_accepts_actions_and_closes_when_empty() {
     };
     apply_events(
         &mut state,
-        vec![crate::ui::fixture::decided(request, "lead")],
+        vec![crate::ui::fixture::approval_event(request, "lead")],
     );
     assert!(state.popups.is_empty(), "{:?}", state.popups);
     // When the crew of another process ends, the preview closes too, because no key may reach a hidden preview.
@@ -223,7 +231,7 @@ fn pane_keys_work_during_preview() {
     let mut state = crate::ui::panes::board::tests::merging::on(160, 45, 2);
     press(&mut state, "space");
     assert_eq!(press(&mut state, "W").len(), 1);
-    let judged = crate::ui::panes::board::tests::user_actions::judged(
+    let judged = crate::ui::panes::board::tests::user_actions::inspection_event(
         2,
         crate::domain::worktree::Losses::default(),
     );
@@ -234,7 +242,7 @@ fn pane_keys_work_during_preview() {
 #[test]
 fn empty_pane_has_no_preview() {
     for pane in [3, 4, 5, 6] {
-        let mut state = started(160, 45);
+        let mut state = started_screen(160, 45);
         press(&mut state, &format!("esc {pane} space"));
         assert!(state.popups.is_empty(), "{pane}");
         assert!(

@@ -21,7 +21,7 @@ pub fn draw(
     buffer: &mut Buffer,
 ) {
     let inside = area::inside(area);
-    let Some(peeked) = peek::peeked(state, usize::from(inside.width), theme) else {
+    let Some(peeked) = peek::preview_content(state, usize::from(inside.width), theme) else {
         let inner = open(state, "Peek", Vec::new(), theme, area, buffer);
         Line::styled("This item no longer exists.", theme.dim).render(inner, buffer);
         return;
@@ -49,7 +49,7 @@ pub fn draw(
     let talk = peek::conversation_area(area, len);
     match state.model.agents.get(name).filter(|a| a.has_entries) {
         Some(agent) => {
-            let cache = cache.peeked(name);
+            let cache = cache.preview_cache(name);
             let anchor = reading.anchor();
             agent.transcript.view_at(anchor, cache, theme, talk, buffer);
         }

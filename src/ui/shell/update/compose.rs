@@ -56,7 +56,7 @@ pub fn send(app: &mut App, out: &mut Vec<Effect>) -> Option<Action> {
         user_shell::run(app, command, out);
         return None;
     }
-    let (to, words, is_named) = match addressed(app, text) {
+    let (to, words, is_named) = match split_recipient(app, text) {
         Ok(found) => found,
         Err(why) => {
             app.warn(why);
@@ -102,7 +102,7 @@ pub fn send(app: &mut App, out: &mut Vec<Effect>) -> Option<Action> {
 /// Splits a message into its recipient, its text without the recipient, and whether the message names the recipient.
 /// `@name text` is for the agent `name`, any other text for the shown agent. Returns an error message if no agent has
 /// that name.
-fn addressed<'a>(app: &App, text: &'a str) -> Result<(Name, &'a str, bool), String> {
+fn split_recipient<'a>(app: &App, text: &'a str) -> Result<(Name, &'a str, bool), String> {
     let Some(rest) = text.strip_prefix('@') else {
         return Ok((app.shown.clone(), text, false));
     };

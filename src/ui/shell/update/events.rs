@@ -54,7 +54,7 @@ fn board_event(app: &mut App, event: &BoardEvent) {
     match event {
         BoardEvent::BoardChanged { changed, removed } => board_changed(app, changed, removed),
         BoardEvent::BranchesChanged { branches } => {
-            app.model.branches.changed(branches);
+            app.model.branches.record_states(branches);
             app.close_outdated_popups();
         }
         BoardEvent::HeadChanged { head } => app.model.head = Some(head.clone()),
@@ -67,7 +67,7 @@ fn board_event(app: &mut App, event: &BoardEvent) {
         BoardEvent::WorktreeInspected { task, losses, size } => {
             remove_worktree::ask(app, *task, losses, size);
         }
-        BoardEvent::UserActed { task, act } => task_form::confirmed(app, *task, act),
+        BoardEvent::UserActed { task, act } => task_form::on_action_accepted(app, *task, act),
     }
 }
 
@@ -91,15 +91,15 @@ fn crew_event(app: &mut App, event: &CrewEvent) {
         CrewEvent::ModelsListed { names } => {
             app.model.models = ModelList::Listed(names.iter().take(MODELS_MAX).cloned().collect());
         }
-        CrewEvent::JobChanged { job } => app.model.jobs.changed(job),
+        CrewEvent::JobChanged { job } => app.model.jobs.apply_change(job),
         CrewEvent::JobOutput { job, chunk } => {
             app.dirty |= shows(app, Context::Jobs);
             app.model.jobs.append_output(job, chunk);
         }
-        CrewEvent::ServersChanged { servers } => app.model.servers.changed(servers),
+        CrewEvent::ServersChanged { servers } => app.model.servers.replace_all(servers),
         CrewEvent::ServersCalled { calls } => {
             app.dirty |= shows(app, Context::Servers);
-            app.model.servers.called(calls);
+            app.model.servers.set_calls(calls);
         }
         CrewEvent::ServerShown { server, log } => app.model.servers.log(server, log),
         CrewEvent::OffersListed(offers) => app.model.servers.offers(offers),
@@ -125,7 +125,9 @@ fn crew_event(app: &mut App, event: &CrewEvent) {
             }
             app.note(*level, text);
         }
-        CrewEvent::CommandRejected { command, why } => rejected::rejected(app, *command, why),
+        CrewEvent::CommandRejected { command, why } => {
+            rejected::on_command_rejected(app, *command, why)
+        }
         // Only a notification follows from it.
         CrewEvent::AllIdle => {}
     }
@@ -197,7 +199,7 @@ fn agent_event(app: &mut App, agent: &Name, at: Timestamp, event: &AgentEvent) {
     }
     // The user is not an agent and has no conversation.
     if !agent.is_user() {
-        let used = |model: &CrewModel| model.agents.get(agent).map(AgentView::used);
+        let used = |model: &CrewModel| model.agents.get(agent).map(AgentView::own_usage);
         let before = used(app).unwrap_or_default();
         app.model.agents.apply(agent, at, event);
         if let AgentEvent::UsageChanged { .. } = event {
@@ -213,7 +215,7 @@ fn agent_event(app: &mut App, agent: &Name, at: Timestamp, event: &AgentEvent) {
 
 fn request_changed(state: &mut UiState, request: &Request) {
     let known = state.model.requests.get(&request.id).is_some();
-    state.model.requests.changed(request);
+    state.model.requests.apply_change(request);
     let waits = state.model.requests.get(&request.id).is_some();
     // A request that is like one that is already open shares that request's card, which has already been announced.
     let is_new_card = state.model.requests.same(request).next().is_none();
@@ -223,14 +225,14 @@ fn request_changed(state: &mut UiState, request: &Request) {
     }
     if known && let Some(what) = sentence::decision(request) {
         let agents = &mut state.model.agents;
-        agents.decided(&request.from, &what, &request.comment);
+        agents.add_decision(&request.from, &what, &request.comment);
         if !request.target.same(&request.from) && request.kind == RequestKind::Shutdown {
-            agents.decided(&request.target, &what, &request.comment);
+            agents.add_decision(&request.target, &what, &request.comment);
         }
     }
     if !waits {
         close_comment(state, request);
-        answers::closed(state, request);
+        answers::on_request_closed(state, request);
     }
     if focus::after_decision(state, request) {
         state.popups.close_all::<Peek>();

@@ -46,7 +46,7 @@ fn request(app: &mut App, recalls: bool, out: &mut Vec<Effect>) {
 
 /// Adds `saved`, the messages of earlier sessions, to the history. If the user has pressed Up to see one of them,
 /// recalls the newest.
-pub fn loaded(state: &mut UiState, saved: Vec<String>, out: &mut Vec<Effect>) {
+pub fn on_history_loaded(state: &mut UiState, saved: Vec<String>, out: &mut Vec<Effect>) {
     let before = std::mem::replace(&mut state.input.history, SavedHistory::Loaded);
     state.input.composer.add_older(saved);
     state.dirty = true;
@@ -62,16 +62,16 @@ mod tests {
     use super::*;
     use crate::domain::ids::Name;
     use crate::protocol::AgentEvent;
-    use crate::ui::fixture::{apply_events, picture, press, started};
+    use crate::ui::fixture::{apply_events, picture, press, started_screen};
     use crate::ui::{Msg, update};
 
-    fn loaded() -> Msg {
+    fn history_msg() -> Msg {
         Msg::History(vec!["oldest".into(), "earlier".into()])
     }
 
     #[test]
     fn earlier_sessions_are_read_once_when_needed() {
-        let mut state = started(160, 45);
+        let mut state = started_screen(160, 45);
         press(&mut state, "\"own\" enter \"draft\"");
         assert_eq!(
             press(&mut state, "up"),
@@ -81,7 +81,7 @@ mod tests {
         assert_eq!(state.input.composer.text(), "own");
         assert_eq!(press(&mut state, "up"), [Effect::LoadHistory]);
         assert_eq!(state.input.composer.text(), "own");
-        assert_eq!(update(&mut state, loaded()), []);
+        assert_eq!(update(&mut state, history_msg()), []);
         assert_eq!(state.input.composer.text(), "earlier");
         assert_eq!(press(&mut state, "up up up"), []);
         assert_eq!(state.input.composer.text(), "oldest");
@@ -102,10 +102,10 @@ mod tests {
             ("ctrl+r \"old\" enter down down down", "draft"),
             ("ctrl+r \"old\" enter ctrl+_", "draft"),
         ] {
-            let mut state = started(160, 45);
+            let mut state = started_screen(160, 45);
             press(&mut state, "\"own\" enter \"draft\"");
             assert_eq!(press(&mut state, "ctrl+r esc"), [Effect::LoadHistory]);
-            update(&mut state, loaded());
+            update(&mut state, history_msg());
             assert_eq!(press(&mut state, keys), [], "{keys}");
             assert_eq!(state.input.composer.text(), expected, "{keys}");
         }
@@ -117,7 +117,7 @@ mod tests {
             let text = text.into();
             [Effect::Command(Command::RecallPrompt { text })]
         };
-        let mut state = started(160, 45);
+        let mut state = started_screen(160, 45);
         let works = AgentEvent::TurnStarted.of(Name::lead());
         apply_events(&mut state, vec![works]);
         press(&mut state, "\"one\" enter \"two\" enter");
@@ -146,7 +146,7 @@ mod tests {
 
     #[test]
     fn only_sent_messages_are_saved() {
-        let mut state = started(160, 45);
+        let mut state = started_screen(160, 45);
         press(&mut state, "\"cleared\" ctrl+c \"/help\" enter esc");
         assert_eq!(state.take_sent(), None);
         press(&mut state, "\"@lead go\" enter");

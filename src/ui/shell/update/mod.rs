@@ -93,7 +93,7 @@ pub fn update(state: &mut UiState, msg: Msg) -> Vec<Effect> {
         }
         Msg::Event(event) => guard::watch(state, |state| apply_event(state, &event)),
         Msg::Tick { now } => guard::watch(state, |state| clock(state, now)),
-        Msg::History(saved) => history::loaded(state, saved, &mut out),
+        Msg::History(saved) => history::on_history_loaded(state, saved, &mut out),
         Msg::Window(window) => state.notifier.set_focus(window),
         Msg::Edited(text) => {
             let text = text.trim_end_matches('\n');

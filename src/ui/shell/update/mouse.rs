@@ -74,7 +74,7 @@ fn drag(state: &mut UiState, event: MouseEvent, out: &mut Vec<Effect>) {
 }
 
 /// Returns the scroll direction of the mouse wheel. With Shift, up becomes left and down becomes right.
-fn turned(event: MouseEvent, toward: PanDirection) -> PanDirection {
+fn wheel_direction(event: MouseEvent, toward: PanDirection) -> PanDirection {
     if !event.modifiers.contains(KeyModifiers::SHIFT) {
         return toward;
     }
@@ -87,7 +87,7 @@ fn turned(event: MouseEvent, toward: PanDirection) -> PanDirection {
 fn wheel(state: &mut UiState, event: MouseEvent, toward: PanDirection) {
     state.dirty = true;
     state.pointer.clicked = None;
-    let toward = turned(event, toward);
+    let toward = wheel_direction(event, toward);
     let lines = match toward {
         PanDirection::Up => Some(Scroll::LineUp),
         PanDirection::Down => Some(Scroll::LineDown),

@@ -66,7 +66,7 @@ pub fn back(state: &mut UiState) {
     if state.focus == Focus::Composer {
         let narrow = frame_layout::shows_one(state);
         let zoomed = state.arrangement.zoom == Some(Pane::Lead);
-        let has_page = crate::ui::app::onboarding::drawn(state).is_some();
+        let has_page = crate::ui::app::onboarding::visible_page(state).is_some();
         let pane = if narrow || zoomed || has_page || !state.shown.is_lead() {
             Pane::Lead
         } else {

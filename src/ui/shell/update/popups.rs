@@ -56,10 +56,10 @@ pub fn copy(state: &mut UiState, out: &mut Vec<Effect>) {
 
 fn selected_text(state: &UiState) -> Option<(String, String)> {
     let popup = state.popups.last();
-    match popup.map_or(Copied::Below, |popup| popup.copied(state)) {
+    match popup.map_or(Copied::Below, |popup| popup.clipboard_text(state)) {
         Copied::Text(what, text) => return Some((what, text)),
         Copied::Nothing => return None,
         Copied::Below => {}
     }
-    state.focused().copied(state)
+    state.focused_pane().clipboard_text(state)
 }

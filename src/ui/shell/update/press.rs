@@ -60,7 +60,7 @@ pub fn press(state: &mut UiState, key: KeyEvent, out: &mut Vec<Effect>) {
         // Neither key of an unbound two-key sequence is used.
         KeyLookup::Nothing if whole.contains(' ') => unknown::report(state, &whole),
         KeyLookup::Nothing => {
-            if let Some(action) = recommended(state, &whole) {
+            if let Some(action) = recommended_action(state, &whole) {
                 state.popups.clear();
                 let is_there = |pane| state.focus == Focus::Pane(pane);
                 if !matches!(action, Action::Focus(pane) if is_there(pane)) {
@@ -96,8 +96,8 @@ fn is_typed(state: &UiState, key: KeyEvent, number: usize) -> bool {
 }
 
 /// Returns the action of `key` if the text of the topmost popup recommends to press `key`.
-fn recommended(app: &App, key: &str) -> Option<Action> {
-    app.popups.last()?.recommended(&app.prefs, key)
+fn recommended_action(app: &App, key: &str) -> Option<Action> {
+    app.popups.last()?.recommended_action(&app.prefs, key)
 }
 
 /// Passes a key without an action to the focused text field, if there is one.

@@ -13,7 +13,7 @@ use crate::ui::popups::task_form;
 
 /// Shows why a command was rejected, and undoes what this screen did when it sent the command. Undoes nothing if this
 /// screen did not send the command, or has sent too many others since.
-pub fn rejected(app: &mut App, id: Option<CommandId>, why: &str) {
+pub fn on_command_rejected(app: &mut App, id: Option<CommandId>, why: &str) {
     app.note(NoticeLevel::Warn, why);
     let Some(command) = id.and_then(|id| app.input.sent_commands.take(id)) else {
         return;
@@ -34,7 +34,7 @@ pub fn rejected(app: &mut App, id: Option<CommandId>, why: &str) {
             app.model.requests.forget_answer(&request);
             answers::restore_rejected(app, &request, why);
         }
-        Command::Task(command) => task_form::rejected(app, &command, why),
+        Command::Task(command) => task_form::on_command_rejected(app, &command, why),
         Command::ListModels if app.model.models == ModelList::Asked => {
             app.model.models = ModelList::Listed(Vec::new());
         }

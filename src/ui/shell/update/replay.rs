@@ -37,7 +37,7 @@ pub fn advance(state: &mut UiState, now: Timestamp) {
 /// Moves the replay with `by`, a method of the player such as a step or a jump, and shows the state at the new
 /// position.
 pub fn move_with(state: &mut UiState, by: fn(&mut Player) -> Seek) {
-    moved(state, by);
+    move_player(state, by);
 }
 
 /// Changes the speed of the replay with `by`, a method of the player.
@@ -52,15 +52,15 @@ pub fn speed(app: &mut App, by: fn(&mut Player)) {
 pub fn seek(state: &mut UiState, line: Rect, column: u16) {
     let Some(player) = &state.replay else { return };
     if let Some(share) = shell::view::share_of(player, line, column) {
-        moved(state, |player| player.seek_share(share));
+        move_player(state, |player| player.seek_share(share));
     }
 }
 
-fn moved(state: &mut UiState, by: impl FnOnce(&mut Player) -> Seek) {
+fn move_player(state: &mut UiState, by: impl FnOnce(&mut Player) -> Seek) {
     let Some(player) = &mut state.replay else {
         return;
     };
-    let (seek, all) = (by(player), player.happened());
+    let (seek, all) = (by(player), player.past_event_count());
     state.dirty = true;
     match seek {
         Seek::Forward(more) => apply_newest(state, more),

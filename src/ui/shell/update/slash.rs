@@ -250,7 +250,7 @@ mod tests {
 
     use super::*;
     use crate::protocol::{AgentEvent, EventKind};
-    use crate::ui::fixture::{apply_events, busy, name, press, started, top_popup};
+    use crate::ui::fixture::{apply_events, busy, name, press, started_screen, top_popup};
     use crate::ui::keymap::TABLE;
     use crate::ui::popups::palette::PaletteChoices;
     use crate::ui::popups::picker::Picker;
@@ -313,7 +313,7 @@ mod tests {
 
     /// A state in which no agent works.
     fn idle() -> UiState {
-        started(160, 45)
+        started_screen(160, 45)
     }
 
     #[test]
@@ -399,7 +399,7 @@ mod tests {
     #[test]
     fn cleared_conversation_starts_with_the_name_of_the_old_one() {
         let mut state = idle();
-        let said = |text: &str| AgentEvent::prompted(text).of(Name::lead());
+        let said = |text: &str| AgentEvent::prompt(text).of(Name::lead());
         let transcript = String::from(".transcripts/s1-lead.whole-1.jsonl");
         let cleared: EventKind = AgentEvent::Cleared { transcript }.of(Name::lead());
         apply_events(&mut state, vec![said("before"), cleared, said("after")]);

@@ -14,7 +14,7 @@ use crate::ui::theme::Theme;
 pub fn draw(player: &Player, theme: &Theme, row: Rect, buffer: &mut Buffer) {
     let (left, right) = words(player);
     let bar = usize::from(bar(player, row).width);
-    let done = scaled(player, bar);
+    let done = filled_columns(player, bar);
     let (shape, style) = if player.is_playing() {
         ("▶", theme.working)
     } else {
@@ -65,7 +65,7 @@ fn bar(player: &Player, row: Rect) -> Rect {
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss
 )]
-fn scaled(player: &Player, bar: usize) -> usize {
+fn filled_columns(player: &Player, bar: usize) -> usize {
     let length = player.length().as_secs_f64();
     if length <= 0.0 {
         return bar;
@@ -84,7 +84,11 @@ fn words(player: &Player) -> (String, String) {
         format!("{speed:.1}x")
     };
     let left = format!("replay {time} of {length} ");
-    let right = format!(" {}/{} events  {speed} ", player.happened(), player.len());
+    let right = format!(
+        " {}/{} events  {speed} ",
+        player.past_event_count(),
+        player.len()
+    );
     (left, right)
 }
 

@@ -218,7 +218,7 @@ fn left(app: &App, theme: &Theme, is_short: bool, branch: usize) -> Vec<StatusPi
             piece(4, format!("{shape} {working} working"), theme.working).leads(team_pane.clone()),
         );
     }
-    let jobs = app.model.jobs.running();
+    let jobs = app.model.jobs.running_count();
     if jobs > 0 {
         let words = if jobs == 1 { "job" } else { "jobs" };
         out.push(

@@ -1,7 +1,7 @@
 //! Scenes of each pane: empty, with a usual amount of content, with more than fits, and with a filter or a search.
 
 use crate::protocol::{EventKind, TeamEvent};
-use crate::ui::fixture::{apply_events, board_event, busy, press, started};
+use crate::ui::fixture::{apply_events, board_event, busy, press, started_screen};
 use crate::ui::panes::board::tests::{board, random};
 use crate::ui::tests::scenes::{Scene, Shows, scene_data, work};
 use crate::ui::{Pane, UiState};
@@ -30,7 +30,7 @@ fn besides(pane: Pane, fill: Fill) -> Vec<EventKind> {
 
 fn pane(pane: Pane, fill: Fill, width: u16, height: u16) -> UiState {
     let mut state = match fill {
-        Fill::Empty => started(width, height),
+        Fill::Empty => started_screen(width, height),
         Fill::Ordinary | Fill::Overfull => busy(width, height),
     };
     apply_events(&mut state, besides(pane, fill));
@@ -144,7 +144,7 @@ pub fn scenes() -> Vec<Scene> {
             "alt+w",
         ),
     ]);
-    all.extend(filtered());
+    all.extend(filter_scenes());
     all
 }
 
@@ -159,7 +159,7 @@ fn with(name: &'static str, of: Pane, events: fn() -> Vec<EventKind>, keys: &'st
 }
 
 /// Returns scenes of lists with a filter: while the filter is typed, and afterwards.
-fn filtered() -> Vec<Scene> {
+fn filter_scenes() -> Vec<Scene> {
     vec![
         with("pane_team_filter", Pane::Team, Vec::new, "esc 4 /"),
         with(

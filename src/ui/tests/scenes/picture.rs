@@ -20,7 +20,7 @@ pub fn of(scene: &Scene) -> String {
     for (width, height) in &scene.sizes {
         let state = (scene.make)(*width, *height);
         let buffer = cells(&state, &test_theme::theme());
-        let shown = shown(scene, &state, &buffer);
+        let shown = shown_areas(scene, &state, &buffer);
         let style = styles(&buffer, &shown);
         let place = match (scene.shows, shown.first()) {
             (Shows::Popup, Some(at)) => format!(" at {},{}", at.x, at.y),
@@ -34,7 +34,7 @@ pub fn of(scene: &Scene) -> String {
 }
 
 /// Returns the areas of the screen that the snapshot of a scene shows.
-fn shown(scene: &Scene, state: &UiState, buffer: &Buffer) -> Vec<Rect> {
+fn shown_areas(scene: &Scene, state: &UiState, buffer: &Buffer) -> Vec<Rect> {
     let layout = layout(state, buffer.area);
     let seen = match scene.shows {
         Shows::Screen => return vec![buffer.area],

@@ -9,12 +9,12 @@ use crate::domain::worktree::Losses;
 use crate::protocol::event::NoticeLevel;
 use crate::protocol::{AgentEvent, CrewEvent, EventKind, TeamEvent};
 use crate::ui::fixture::{
-    apply_events, busy, memory, name, press, question, servers, skills, started,
+    apply_events, busy, memory, name, press, question, servers, skills, started_screen,
 };
 use crate::ui::panes::board::tests::merging::on;
-use crate::ui::panes::board::tests::user_actions::{at, judged, losses};
+use crate::ui::panes::board::tests::user_actions::{at, inspection_event, losses};
 use crate::ui::popups::event_log::tests::keys::eventful;
-use crate::ui::popups::thread::tests::writing;
+use crate::ui::popups::thread::tests::thread_screen;
 use crate::ui::tests::scenes::{Scene, Shows, scene_data, work};
 use crate::ui::{DoctorResult, Msg, SessionSummary, update};
 
@@ -22,7 +22,7 @@ fn none() -> Vec<EventKind> {
     vec![]
 }
 
-fn remembered() -> Vec<EventKind> {
+fn memory_events() -> Vec<EventKind> {
     vec![EventKind::Crew(CrewEvent::MemoryShown(memory()))]
 }
 
@@ -32,8 +32,8 @@ fn nothing_remembered() -> Vec<EventKind> {
     ))]
 }
 
-fn asked() -> Vec<EventKind> {
-    let request = scene_data::asked("r0", "alice", "git push origin main", -60.0);
+fn request_events() -> Vec<EventKind> {
+    let request = scene_data::permission_request("r0", "alice", "git push origin main", -60.0);
     vec![EventKind::Team(TeamEvent::RequestChanged { request })]
 }
 
@@ -45,7 +45,7 @@ fn asked_openly() -> Vec<EventKind> {
 
 fn troubles() -> Vec<EventKind> {
     let mut all = scene_data::large_team();
-    all.extend(asked());
+    all.extend(request_events());
     all
 }
 
@@ -86,7 +86,7 @@ fn costs() -> Vec<EventKind> {
 }
 
 /// Returns the events of a teammate that is working and has written output.
-fn working() -> Vec<EventKind> {
+fn working_events() -> Vec<EventKind> {
     work::conversation_of(&name("alice"))
 }
 
@@ -110,7 +110,7 @@ fn peek(name: &'static str, events: fn() -> Vec<EventKind>, keys: &'static str) 
 }
 
 /// Returns a scene with a popup over the panes of a working team.
-fn over(name: &'static str, events: fn() -> Vec<EventKind>, keys: &'static str) -> Scene {
+fn popup_scene(name: &'static str, events: fn() -> Vec<EventKind>, keys: &'static str) -> Scene {
     Scene::new(name, Shows::Popup, move |width, height| {
         let mut state = busy(width, height);
         apply_events(&mut state, events());
@@ -122,7 +122,7 @@ fn over(name: &'static str, events: fn() -> Vec<EventKind>, keys: &'static str) 
 /// Returns a scene with a popup over a screen without tasks, messages and requests.
 fn without(name: &'static str, keys: &'static str) -> Scene {
     Scene::new(name, Shows::Popup, move |width, height| {
-        let mut state = started(width, height);
+        let mut state = started_screen(width, height);
         press(&mut state, keys);
         state
     })
@@ -131,10 +131,10 @@ fn without(name: &'static str, keys: &'static str) -> Scene {
 #[allow(clippy::too_many_lines)] // every popup, once
 pub fn scenes() -> Vec<Scene> {
     vec![
-        over("popup_help", none, "esc 3 ?"),
-        over("popup_help_search", none, "esc 3 ? / \"scroll\""),
-        over("popup_help_writing", none, "f1"),
-        over("popup_task", none, "esc 3 j j enter"),
+        popup_scene("popup_help", none, "esc 3 ?"),
+        popup_scene("popup_help_search", none, "esc 3 ? / \"scroll\""),
+        popup_scene("popup_help_writing", none, "f1"),
+        popup_scene("popup_task", none, "esc 3 j j enter"),
         changes("popup_diff", work::diff, ""),
         changes("popup_diff_files", work::diff_of_files, ""),
         changes("popup_diff_next_file", work::diff_of_files, "] ]"),
@@ -143,64 +143,64 @@ pub fn scenes() -> Vec<Scene> {
             work::diff_of_files,
             "/ \"block\" enter n n",
         ),
-        over(
+        popup_scene(
             "popup_task_search",
             none,
             "esc 3 j j enter / \"the\" enter n",
         ),
-        over("popup_task_searching", none, "esc 3 j j enter / \"the\""),
+        popup_scene("popup_task_searching", none, "esc 3 j j enter / \"the\""),
         thread("popup_letter", "esc 5 k enter"),
-        over("popup_letter_short", none, "esc 5 k k k enter"),
-        over("popup_todo", none, "esc 2 enter"),
+        popup_scene("popup_letter_short", none, "esc 5 k k k enter"),
+        popup_scene("popup_todo", none, "esc 2 enter"),
         log("popup_event_log", "esc @"),
         log("popup_event_log_filter", "esc @ k / \"kind:m\""),
-        over("popup_event_log_overfull", happenings, "esc @"),
+        popup_scene("popup_event_log_overfull", happenings, "esc @"),
         without("popup_event_log_empty", "esc @"),
-        over("popup_problems", troubles, "esc p"),
+        popup_scene("popup_problems", troubles, "esc p"),
         long_waiting(),
         without("popup_problems_empty", "esc p"),
-        over(
+        popup_scene(
             "popup_skills",
             || vec![EventKind::Crew(CrewEvent::SkillsChanged(skills()))],
             "\"/skills\" enter",
         ),
         without("popup_skills_empty", "\"/skills\" enter"),
-        over("popup_servers", || vec![servers()], "\"/mcp\" enter"),
+        popup_scene("popup_servers", || vec![servers()], "\"/mcp\" enter"),
         without("popup_servers_empty", "\"/mcp\" enter"),
-        over("popup_memory", remembered, "down"),
-        over("popup_memory_file", remembered, "down enter"),
-        over("popup_memory_empty", nothing_remembered, ""),
-        over("popup_palette", none, "esc 4 :"),
-        over("popup_palette_search", none, "esc 4 : \"sh\""),
-        over("popup_palette_nothing", none, "esc 4 : \"zzz\""),
-        over("popup_models", models, "\"/model\" enter \"1\""),
+        popup_scene("popup_memory", memory_events, "down"),
+        popup_scene("popup_memory_file", memory_events, "down enter"),
+        popup_scene("popup_memory_empty", nothing_remembered, ""),
+        popup_scene("popup_palette", none, "esc 4 :"),
+        popup_scene("popup_palette_search", none, "esc 4 : \"sh\""),
+        popup_scene("popup_palette_nothing", none, "esc 4 : \"zzz\""),
+        popup_scene("popup_models", models, "\"/model\" enter \"1\""),
         without("popup_models_asked", "\"/model\" enter"),
-        over("popup_scopes", asked, "alt+w A"),
-        over("popup_copy", work::long_conversation, "esc 1 [ Y"),
-        over("popup_rules", || vec![scene_data::rules()], "esc R down"),
+        popup_scene("popup_scopes", request_events, "alt+w A"),
+        popup_scene("popup_copy", work::long_conversation, "esc 1 [ Y"),
+        popup_scene("popup_rules", || vec![scene_data::rules()], "esc R down"),
         without("popup_rules_empty", "esc R"),
-        over("popup_themes", none, "esc T down"),
-        over(
+        popup_scene("popup_themes", none, "esc T down"),
+        popup_scene(
             "popup_comment",
             none,
             "alt+w c \"The version is two bytes.\"",
         ),
-        over(
+        popup_scene(
             "popup_comment_verdict",
             none,
             "alt+w c \"The version is two bytes, 两个字节.\" enter",
         ),
-        over(
+        popup_scene(
             "popup_answer",
             asked_openly,
             "alt+w c \"The second, please.\"",
         ),
-        over("popup_costs", costs, "esc $"),
-        over("popup_costs_task", costs, "esc $ G"),
-        over("popup_costs_ordinary", none, "esc $ j"),
+        popup_scene("popup_costs", costs, "esc $"),
+        popup_scene("popup_costs_task", costs, "esc $ G"),
+        popup_scene("popup_costs_ordinary", none, "esc $ j"),
         without("popup_costs_empty", "esc $"),
-        peek("popup_peek_team", working, "esc 4 space"),
-        peek("popup_peek_scrolled", working, "esc 4 space pgup"),
+        peek("popup_peek_team", working_events, "esc 4 space"),
+        peek("popup_peek_scrolled", working_events, "esc 4 space pgup"),
         peek("popup_peek_long", long_request, "alt+w space j pgdn"),
         peek("popup_peek_board", none, "esc 3 j j space"),
         peek("popup_peek_inbox", none, "esc 5 k space"),
@@ -214,22 +214,22 @@ pub fn scenes() -> Vec<Scene> {
             scene_data::many_requests,
             "alt+w space j",
         ),
-        over("popup_jobs", work::jobs, "esc b"),
+        popup_scene("popup_jobs", work::jobs, "esc b"),
         without("popup_jobs_empty", "esc b"),
-        over("popup_quit", none, "esc q"),
-        over("popup_clear", wait_of_lead, "\"/clear\" enter"),
-        over("popup_new_session", none, "\"/new\" enter"),
+        popup_scene("popup_quit", none, "esc q"),
+        popup_scene("popup_clear", wait_of_lead, "\"/clear\" enter"),
+        popup_scene("popup_new_session", none, "\"/new\" enter"),
         sessions("popup_sessions", ""),
         sessions("popup_sessions_search", "\"pars\""),
-        over("popup_sessions_loading", none, "\"/resume\" enter"),
+        popup_scene("popup_sessions_loading", none, "\"/resume\" enter"),
         history("popup_history", ""),
         history("popup_history_search", "\"TEST\" ctrl+r"),
         without("popup_history_loading", "ctrl+r"),
         doctor(),
-        over("popup_doctor_checking", none, "\"/doctor\" enter"),
-        over("popup_force", none, "esc 4 j X"),
-        merging("popup_merge", Shows::Popup, "m"),
-        merging("popup_merge_task", Shows::Popup, "enter"),
+        popup_scene("popup_doctor_checking", none, "\"/doctor\" enter"),
+        popup_scene("popup_force", none, "esc 4 j X"),
+        merge_scene("popup_merge", Shows::Popup, "m"),
+        merge_scene("popup_merge_task", Shows::Popup, "enter"),
         by_hand("popup_release", Shows::Popup, 2, None, "u"),
         by_hand("popup_complete", Shows::Popup, 6, None, "d"),
         removal("popup_remove_worktree", false, ""),
@@ -254,8 +254,8 @@ pub fn scenes() -> Vec<Scene> {
         ),
         by_hand("popup_task_edit", Shows::Popup, 4, None, "e tab tab"),
         by_hand("pane_board_by_hand", Shows::Screen, 6, Some(6), ""),
-        merging("pane_board_merging", Shows::Screen, ""),
-        merging("pane_board_merging_list", Shows::Screen, "v 3"),
+        merge_scene("pane_board_merging", Shows::Screen, ""),
+        merge_scene("pane_board_merging_list", Shows::Screen, "v 3"),
     ]
 }
 
@@ -380,7 +380,7 @@ fn long_waiting() -> Scene {
 /// Returns a scene with a message in its thread. Messages of another thread were sent in between.
 fn thread(name: &'static str, keys: &'static str) -> Scene {
     Scene::new(name, Shows::Popup, move |width, height| {
-        let mut state = writing(width, height, 4);
+        let mut state = thread_screen(width, height, 4);
         press(&mut state, keys);
         state
     })
@@ -406,14 +406,14 @@ fn removal(name: &'static str, is_lost: bool, keys: &'static str) -> Scene {
     Scene::new(name, Shows::Popup, move |width, height| {
         let mut state = on(width, height, 2);
         let losses = if is_lost { losses() } else { Losses::default() };
-        apply_events(&mut state, vec![judged(2, losses)]);
+        apply_events(&mut state, vec![inspection_event(2, losses)]);
         press(&mut state, keys);
         state
     })
 }
 
 /// Returns a scene with merged and unmerged tasks, one of which is selected.
-fn merging(name: &'static str, shows: Shows, keys: &'static str) -> Scene {
+fn merge_scene(name: &'static str, shows: Shows, keys: &'static str) -> Scene {
     Scene::new(name, shows, move |width, height| {
         let mut state = on(width, height, 2);
         press(&mut state, keys);

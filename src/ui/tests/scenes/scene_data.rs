@@ -202,7 +202,7 @@ pub fn many_messages() -> Vec<EventKind> {
 }
 
 /// Returns a permission request of the agent `who` for `command`, with scopes for the whole team.
-pub fn asked(id: &str, who: &str, command: &str, after: f64) -> Request {
+pub fn permission_request(id: &str, who: &str, command: &str, after: f64) -> Request {
     let mut request = permission(id);
     request.from = name(who);
     request.target = name(who);
@@ -228,7 +228,7 @@ pub fn asked(id: &str, who: &str, command: &str, after: f64) -> Request {
 /// Returns the events in which several agents request permission for the same long command.
 pub fn same_asked_by(names: &[&str]) -> Vec<EventKind> {
     let ask = |(at, who): (u32, &&str)| {
-        asked(
+        permission_request(
             &format!("s{at}"),
             who,
             &long_command(),
@@ -301,11 +301,11 @@ pub fn many_requests() -> Vec<EventKind> {
         .collect();
     let mut requests = vec![
         plan("r1", &steps.join("\n")),
-        asked("r2", "alice", &long_command(), 5.0),
+        permission_request("r2", "alice", &long_command(), 5.0),
         question("r3", &["Version 1", "Version 2"]),
     ];
     requests.extend((4..9).map(|n| {
-        asked(
+        permission_request(
             &format!("r{n}"),
             "carol",
             &format!("make part-{n}"),

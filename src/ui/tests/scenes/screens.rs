@@ -13,7 +13,7 @@ use crate::protocol::{AgentEvent, BoardEvent, CrewEvent, Event, EventKind, TeamE
 use crate::ui::app::onboarding::{OfferedAction, PageSeverity};
 use crate::ui::fixture::{
     NOON, after_events, apply_events, blank, busy, busy_events, onboarding_page, permission, plan,
-    press, question, started,
+    press, question, started_screen,
 };
 use crate::ui::keymap::Action;
 use crate::ui::replay::Player;
@@ -69,7 +69,7 @@ fn replay(width: u16, height: u16) -> UiState {
 
 /// Returns a screen on which project settings wait for approval and the user has pressed `a`.
 fn approve_settings(width: u16, height: u16) -> UiState {
-    let mut state = started(width, height);
+    let mut state = started_screen(width, height);
     let mut page = onboarding_page(PageSeverity::Missing);
     page.offers = vec![OfferedAction::new(
         Action::ApproveSettings,
@@ -81,7 +81,7 @@ fn approve_settings(width: u16, height: u16) -> UiState {
 }
 
 /// Returns the first screen of crewdeck, before any event.
-fn starting(width: u16, height: u16) -> UiState {
+fn initial_screen(width: u16, height: u16) -> UiState {
     let mut state = blank(width, height);
     state.set_role(SessionRole::Starting);
     state
@@ -99,7 +99,7 @@ pub fn seat_name(seat: SessionRole) -> &'static str {
     }
 }
 
-fn seated(seat: SessionRole) -> Scene {
+fn role_scene(seat: SessionRole) -> Scene {
     Scene::new(seat_name(seat), Shows::Screen, move |width, height| {
         let mut state = busy(width, height);
         state.set_role(seat);
@@ -122,7 +122,7 @@ fn tour(width: u16, height: u16) -> UiState {
 }
 
 /// Returns a screen with a request of the agent whose conversation is open, after the keys `keys`.
-fn answering(request: &Request, width: u16, height: u16, keys: &str) -> UiState {
+fn screen_with_request(request: &Request, width: u16, height: u16, keys: &str) -> UiState {
     let mut state = busy(width, height);
     let request = request.clone();
     state.open_conversation(&request.from);
@@ -135,14 +135,14 @@ fn answering(request: &Request, width: u16, height: u16, keys: &str) -> UiState 
 }
 
 /// Returns a screen after the keys `keys`, for example with the completion list of the composer.
-fn typed(width: u16, height: u16, keys: &str) -> UiState {
+fn screen_after_keys(width: u16, height: u16, keys: &str) -> UiState {
     let mut state = busy(width, height);
     press(&mut state, keys);
     state
 }
 
 /// Returns a screen on which the user is writing a message to a teammate.
-fn writing(width: u16, height: u16) -> UiState {
+fn writing_screen(width: u16, height: u16) -> UiState {
     let mut state = busy(width, height);
     press(
         &mut state,
@@ -201,31 +201,35 @@ pub fn scenes() -> Vec<Scene> {
         .collect();
     let whole = |name, make: fn(u16, u16) -> UiState| Scene::new(name, Shows::Screen, make);
     all.extend([
-        whole(seat_name(SessionRole::Starting), starting),
-        whole("whole_start", started),
+        whole(seat_name(SessionRole::Starting), initial_screen),
+        whole("whole_start", started_screen),
         whole("whole_full", full),
-        whole("whole_todo_hidden", |w, h| typed(w, h, "ctrl+t")),
+        whole("whole_todo_hidden", |w, h| {
+            screen_after_keys(w, h, "ctrl+t")
+        }),
         whole("whole_tour", tour).at(&[(60, 16), (70, 20), (100, 30), (160, 45)]),
         whole("whole_answer_question", |width, height| {
             let choices = ["The old one", "Version 2", "Ask the file's author"];
-            answering(&question("q1", &choices), width, height, "")
+            screen_with_request(&question("q1", &choices), width, height, "")
         })
         .at(&ANSWERS_AT),
         whole("whole_answer_plan", |width, height| {
             let plan = plan("r1", "## Header\n\n1. Read it.\n2. Check it.\n3. Test it.");
-            answering(&plan, width, height, "\"Mind the version\"")
+            screen_with_request(&plan, width, height, "\"Mind the version\"")
         })
         .at(&ANSWERS_AT),
         whole("whole_answer_permission", |width, height| {
-            answering(&permission("r2"), width, height, "")
+            screen_with_request(&permission("r2"), width, height, "")
         })
         .at(&ANSWERS_AT),
-        whole("whole_writing", writing),
+        whole("whole_writing", writing_screen),
         whole("whole_long_words", long_words),
         whole("whole_commands", |width, height| {
-            typed(width, height, "\"/\"")
+            screen_after_keys(width, height, "\"/\"")
         }),
-        whole("whole_names", |width, height| typed(width, height, "\"@\"")),
+        whole("whole_names", |width, height| {
+            screen_after_keys(width, height, "\"@\"")
+        }),
         whole("whole_all_done", |width, height| {
             let mut state = busy(width, height);
             apply_events(&mut state, vec![scene_data::done_todo()]);
@@ -234,15 +238,18 @@ pub fn scenes() -> Vec<Scene> {
         })
         .at(&[(160, 45)]),
         // A screen that is narrow, but high enough for two panes.
-        whole("whole_tall", |width, height| typed(width, height, "esc 4")).at(&[(80, 40)]),
+        whole("whole_tall", |width, height| {
+            screen_after_keys(width, height, "esc 4")
+        })
+        .at(&[(80, 40)]),
         Scene::new("popup_approve_settings", Shows::Popup, approve_settings),
         whole("whole_first_run", first_run).at(&[(60, 16), (70, 20), (100, 30), (160, 45)]),
         whole("whole_replay", replay),
         whole("whole_too_small", busy).at(&[(59, 15), (12, 4)]),
-        seated(SessionRole::Viewer(Some(4711))),
-        seated(SessionRole::Taking),
-        seated(SessionRole::Taken(Some(4711))),
-        seated(SessionRole::NoCrew),
+        role_scene(SessionRole::Viewer(Some(4711))),
+        role_scene(SessionRole::Taking),
+        role_scene(SessionRole::Taken(Some(4711))),
+        role_scene(SessionRole::NoCrew),
     ]);
     all
 }

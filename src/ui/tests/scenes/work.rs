@@ -15,7 +15,7 @@ use crate::protocol::{AgentEvent, BoardEvent, CrewEvent, EventKind};
 use crate::ui::fixture::{NOON, name};
 
 /// Returns the events of a finished tool call of `agent`.
-fn called(
+fn tool_call_events(
     agent: &Name,
     id: &str,
     tool: &str,
@@ -70,12 +70,12 @@ pub fn conversation_of(lead: &Name) -> Vec<EventKind> {
         }
         .of(lead.clone())
     };
-    let prompted = |text: &str| AgentEvent::prompted(text).of(lead.clone());
+    let prompted = |text: &str| AgentEvent::prompt(text).of(lead.clone());
     let mut out = vec![prompted(
         "Look at the reader first.\nThen tell me what it cannot do.",
     )];
     out.push(AgentEvent::TurnStarted.of(lead.clone()));
-    out.extend(called(
+    out.extend(tool_call_events(
         lead,
         "k1",
         "read_file",
@@ -84,7 +84,7 @@ pub fn conversation_of(lead: &Name) -> Vec<EventKind> {
         "1\n2\n3",
         "",
     ));
-    out.extend(called(
+    out.extend(tool_call_events(
         lead,
         "k2",
         "edit_file",
@@ -93,7 +93,7 @@ pub fn conversation_of(lead: &Name) -> Vec<EventKind> {
         "edited",
         DIFF,
     ));
-    out.extend(called(
+    out.extend(tool_call_events(
         lead,
         "k3",
         "bash",
@@ -112,7 +112,7 @@ pub fn conversation_of(lead: &Name) -> Vec<EventKind> {
     out.push(prompted("And the others?"));
     out.push(AgentEvent::TurnStarted.of(lead.clone()));
     out.push(said("I ask them."));
-    out.extend(called(
+    out.extend(tool_call_events(
         lead,
         "k4",
         "send_message",
@@ -186,7 +186,7 @@ pub fn diff() -> EventKind {
 /// Returns the events of five tasks that the lead creates, one of which is rejected, and of messages.
 pub fn written_tasks() -> Vec<EventKind> {
     let lead = Name::lead();
-    let mut out = vec![AgentEvent::prompted("Split the work.").of(lead.clone())];
+    let mut out = vec![AgentEvent::prompt("Split the work.").of(lead.clone())];
     let mut call = |tool: &str, on: &str, input: Value, outcome: Outcome, output: String| {
         let id = CallId(format!("w{}", out.len()));
         out.push(

@@ -62,7 +62,7 @@ impl Blocks {
 
     /// Returns the state of the last top-level list that has ended. The next [`Piece`](super::Piece) of the text may
     /// continue that list.
-    pub fn ended(&self) -> Option<ListState> {
+    pub fn ended_list(&self) -> Option<ListState> {
         self.ended
     }
 

@@ -105,7 +105,7 @@ impl<'a> PageBuilder<'a> {
         RenderedPiece {
             continuation: Continuation {
                 code: self.inside,
-                list: self.blocks.ended(),
+                list: self.blocks.ended_list(),
             },
             rows: self.rows,
             end_offset: self.text_offset,

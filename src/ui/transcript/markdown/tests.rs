@@ -15,7 +15,7 @@ use crate::ui::transcript::cell::CellKind;
 use crate::ui::transcript::layout::{Above, CellLayout, LayoutParams, lay_out};
 use crate::ui::transcript::markdown::{Pieces, rows};
 
-fn drawn(text: &str, columns: usize) -> Vec<Row> {
+fn render_rows(text: &str, columns: usize) -> Vec<Row> {
     rows(text, columns, &Theme::default(), &mut 0)
 }
 
@@ -29,13 +29,13 @@ fn texts(rows: &[Row]) -> String {
     out
 }
 
-fn shown(text: &str, columns: usize) -> String {
-    texts(&drawn(text, columns))
+fn render_text(text: &str, columns: usize) -> String {
+    texts(&render_rows(text, columns))
 }
 
 /// Renders text with its styles, for tests of colours and modifiers.
 fn buffer(text: &str, columns: u16) -> Buffer {
-    let rows = drawn(text, usize::from(columns));
+    let rows = render_rows(text, usize::from(columns));
     let height = u16::try_from(rows.len()).unwrap();
     let mut out = Buffer::empty(Rect::new(0, 0, columns, height));
     for (y, row) in (0..).zip(&rows) {
@@ -98,7 +98,7 @@ fn code_has_a_ground_with_its_language_at_the_right() {
 
 #[test]
 fn blank_rows_separate_blocks_but_not_list_items() {
-    insta::assert_snapshot!(shown(
+    insta::assert_snapshot!(render_text(
         "Intro\nsecond line\n\n## Heading\nText right below.\n- one that is long enough to be wrapped here\n- two\n  1. inner\n  2. more\n     - deepest item that wraps too\n- three\n\nAfter\n\n---\n\n10. ten\n11. eleven\n\n- [ ] open\n- [x] done\n-\n- last",
         28
     ));
@@ -106,7 +106,7 @@ fn blank_rows_separate_blocks_but_not_list_items() {
 
 #[test]
 fn list_items_contain_paragraphs_code_and_quotes() {
-    insta::assert_snapshot!(shown(
+    insta::assert_snapshot!(render_text(
         "1. First paragraph.\n\n   Second paragraph of it.\n\n2. Item with code:\n   ```sh\n   cargo test --workspace\n   ```\n3. > quoted\n   > more\n\n> - list in quote\n>\n> text in quote\n>> deeper",
         26
     ));
@@ -114,7 +114,7 @@ fn list_items_contain_paragraphs_code_and_quotes() {
 
 #[test]
 fn code_is_verbatim_and_continuation_rows_are_marked() {
-    insta::assert_snapshot!(shown(
+    insta::assert_snapshot!(render_text(
         "```\n\tif x {\n\n\t\treturn   a_very_long_name;\n}\n```\n\n    indented code\n\n~~~text\n``` inside\n~~~",
         20
     ));
@@ -122,7 +122,7 @@ fn code_is_verbatim_and_continuation_rows_are_marked() {
 
 #[test]
 fn table_is_drawn_as_grid() {
-    insta::assert_snapshot!(shown(
+    insta::assert_snapshot!(render_text(
         "| file | lines | what **it** is |\n|:--|--:|:-:|\n| add.py | 2 | `x` |\n| 中文.py | 1024 | a 👍 |\n| short |",
         40
     ));
@@ -131,7 +131,11 @@ fn table_is_drawn_as_grid() {
 #[test]
 fn wide_table_wraps_cells_then_becomes_list() {
     let table = "| name | what it does |\n|---|---|\n| alpha | reads the header of the file |\n| beta | writes |";
-    insta::assert_snapshot!(format!("{}\n{}", shown(table, 24), shown(table, 10)));
+    insta::assert_snapshot!(format!(
+        "{}\n{}",
+        render_text(table, 24),
+        render_text(table, 10)
+    ));
 }
 
 #[test]
@@ -154,7 +158,7 @@ fn control_characters_and_link_targets_are_visible() {
         ("```a&#27;\n&#27;\n```", "▏ a␛\n▏ &#27;\n"),
     ];
     for (text, expected) in cases {
-        assert_eq!(shown(text, 40), expected, "{text:?}");
+        assert_eq!(render_text(text, 40), expected, "{text:?}");
     }
 }
 
@@ -162,16 +166,16 @@ fn control_characters_and_link_targets_are_visible() {
 fn every_prefix_of_a_text_can_be_drawn() {
     let whole = "Some **bold** text\n\n```rs\nfn x() {}\n```\n\n| a | b |\n|---|---|\n| 1 | 2 |";
     for (end, _) in whole.char_indices() {
-        let rows = drawn(&whole[..end], 30);
+        let rows = render_rows(&whole[..end], 30);
         assert!(rows.iter().all(|r| r.width() <= 30), "{end}");
     }
-    assert_eq!(shown("```rs\nfn x", 20), "▏ rs\n▏ fn x\n");
+    assert_eq!(render_text("```rs\nfn x", 20), "▏ rs\n▏ fn x\n");
 }
 
 #[test]
 fn no_blank_rows_at_the_end() {
     for text in ["", "\n", "\n\n\n", "<!-- -->", "a\n\n\n", "```\n```", "-"] {
-        let rows = drawn(text, 20);
+        let rows = render_rows(text, 20);
         assert!(rows.len() <= 1, "{text:?} {rows:?}");
     }
 }
@@ -187,7 +191,10 @@ fn text_offsets_do_not_depend_on_width() {
     let all: Vec<usize> = (4..80).map(end).collect();
     assert!(all.iter().all(|i| *i == all[0]), "{all:?}");
     for columns in 4..80 {
-        let inks: Vec<usize> = drawn(text, columns).iter().map(|r| r.text_offset).collect();
+        let inks: Vec<usize> = render_rows(text, columns)
+            .iter()
+            .map(|r| r.text_offset)
+            .collect();
         assert!(inks.is_sorted(), "{columns}: {inks:?}");
     }
 }
@@ -202,7 +209,7 @@ fn deep_nesting_leaves_room_for_text() {
             .concat(),
         "- ".repeat(2000) + "deep",
     ] {
-        let rows = drawn(&text, 30);
+        let rows = render_rows(&text, 30);
         assert!(rows.iter().all(|r| r.width() <= 30));
         let last = if text.contains("deep") { "deep" } else { "x59" };
         assert!(texts(&rows).contains(last), "{}", texts(&rows));
@@ -246,7 +253,7 @@ fn laid_in_chunks(text: &str, ends: &[usize], columns: usize) -> CellLayout {
     out.unwrap()
 }
 
-fn streamed(text: &str, ends: &[usize], columns: usize) -> Vec<Row> {
+fn stream_rows(text: &str, ends: &[usize], columns: usize) -> Vec<Row> {
     laid_in_chunks(text, ends, columns)
         .rows(0)
         .cloned()
@@ -298,7 +305,10 @@ fn long_top_level_code_is_cut() {
     ];
     for (text, expected) in cases {
         assert_eq!(lengths(&text), expected, "{:.20}", text);
-        assert_eq!(looks(&drawn_in_pieces(&text, 40)), looks(&drawn(&text, 40)));
+        assert_eq!(
+            looks(&drawn_in_pieces(&text, 40)),
+            looks(&render_rows(&text, 40))
+        );
     }
 }
 
@@ -306,7 +316,10 @@ fn long_top_level_code_is_cut() {
 fn block_comment_continues_in_next_piece() {
     let text = format!("```rust\n/* {}*/ let y;\n```\n", "let x = 1;\n".repeat(150));
     assert_eq!(cut(&text).len(), 3);
-    assert_eq!(looks(&drawn_in_pieces(&text, 40)), looks(&drawn(&text, 40)));
+    assert_eq!(
+        looks(&drawn_in_pieces(&text, 40)),
+        looks(&render_rows(&text, 40))
+    );
 }
 
 #[test]
@@ -386,15 +399,15 @@ proptest! {
     #[test]
     fn pieces_draw_the_same_rows_as_the_whole(text in document(), columns in 8usize..40) {
         let joined = drawn_in_pieces(&text, columns);
-        prop_assert_eq!(texts(&joined), shown(&text, columns));
-        prop_assert_eq!(looks(&joined), looks(&drawn(&text, columns)));
+        prop_assert_eq!(texts(&joined), render_text(&text, columns));
+        prop_assert_eq!(looks(&joined), looks(&render_rows(&text, columns)));
     }
 
     /// Whatever a model writes, no row is wider than the page, and the pieces together are the whole text.
     #[test]
     fn no_row_is_too_wide(text in "[a-z *_`#>|\\-1.\\[\\]()<!~:中😀é\n]{0,200}", columns in 1usize..60) {
         prop_assert_eq!(cut(&text).concat(), text.clone());
-        for row in drawn(&text, columns) {
+        for row in render_rows(&text, columns) {
             prop_assert!(row.width() <= columns, "{} > {columns}: {row:?}", row.width());
         }
     }
@@ -413,7 +426,7 @@ proptest! {
             all.sort_unstable();
             all
         };
-        let rows = drawn(&text, columns);
+        let rows = render_rows(&text, columns);
         let mut have = messages(&texts(&rows));
         for c in messages(&text) {
             let at = have.iter().position(|h| *h == c);

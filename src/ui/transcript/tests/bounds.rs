@@ -10,22 +10,22 @@ use crate::ui::transcript::tests::*;
 fn control_sequences_are_escaped() {
     let bad = "a\u{1b}[31mr\u{202e}x\u{9b}2J\u{7}\u{200b}";
     let all = transcript(&[
-        prompted(bad),
-        thought(bad, bad),
+        prompt_event(bad),
+        answer_event(bad, bad),
         said(&format!(
             "`{bad}`\n\n```{bad}\n{bad}\n```\n\n| {bad} |\n|---|\n\n[{bad}]({bad})"
         )),
-        injected(bad),
-        started("1", bad, bad),
+        injected_message(bad),
+        tool_start_event("1", bad, bad),
         output("1", bad),
-        finished("1", Outcome::Error, bad, bad),
+        tool_end_event("1", Outcome::Error, bad, bad),
         notice(NoticeLevel::Error, bad),
-        ended(TurnEnd::Failed {
+        turn_end_event(TurnEnd::Failed {
             error: bad.into(),
             hint: bad.into(),
         }),
     ]);
-    let mut open = transcript(&[started("1", bad, bad), output("1", bad)]);
+    let mut open = transcript(&[tool_start_event("1", bad, bad), output("1", bad)]);
     open.toggle_selected();
     for transcript in [all, open] {
         let buffer = draw(&transcript, &mut TranscriptCache::default(), 60, 40);
@@ -44,7 +44,7 @@ fn control_sequences_are_escaped() {
 fn cell_count_is_bounded_and_drop_is_shown() {
     let mut all = Transcript::default();
     for n in 0..CELLS_MAX + 50 {
-        apply_all(&mut all, &[injected(&n.to_string())]);
+        apply_all(&mut all, &[injected_message(&n.to_string())]);
         if n == 20 {
             all.scroll(Scroll::Top, view(60, 4));
             assert!(!all.is_following());
@@ -64,8 +64,11 @@ fn total_size_is_bounded() {
     let much = "x ".repeat(1024 * 1024);
     for n in 0..300 {
         let call = n.to_string();
-        apply_all(&mut all, &[started(&call, "bash", "x")]);
-        apply_all(&mut all, &[finished(&call, Outcome::Ok, &much, &much)]);
+        apply_all(&mut all, &[tool_start_event(&call, "bash", "x")]);
+        apply_all(
+            &mut all,
+            &[tool_end_event(&call, Outcome::Ok, &much, &much)],
+        );
     }
     assert!(
         all.log.len() > 25 && all.log.len() < 50,
@@ -107,11 +110,11 @@ fn frame_work_is_independent_of_transcript_length() {
     for cells in [100, CELLS_MAX] {
         let mut all = Transcript::default();
         for n in 0..cells {
-            apply_all(&mut all, &[injected(&n.to_string())]);
+            apply_all(&mut all, &[injected_message(&n.to_string())]);
         }
         let mut cache = TranscriptCache::default();
         assert_eq!(work(&mut all, &mut cache, &[]), 0);
-        assert_eq!(work(&mut all, &mut cache, &[injected("new")]), 1);
+        assert_eq!(work(&mut all, &mut cache, &[injected_message("new")]), 1);
         assert_eq!(work(&mut all, &mut cache, &[delta("one\n\n")]), 2);
         // Only the blank rows and the new text of the answer are laid out.
         assert_eq!(work(&mut all, &mut cache, &[delta("two\n\nthree ")]), 5);
@@ -236,21 +239,28 @@ fn paragraph_that_becomes_heading_is_redrawn() {
 fn five_megabytes_and_long_lines_are_drawn() {
     let much = many(400_000, |n| format!("line {n}\n"));
     let long = "x".repeat(200 * 1024);
-    let mut all = transcript(&[said(&long), prompted(&long), started("1", "bash", &long)]);
+    let mut all = transcript(&[
+        said(&long),
+        prompt_event(&long),
+        tool_start_event("1", "bash", &long),
+    ]);
     for chunk in much.as_bytes().chunks(64 * 1024) {
         let chunk = String::from_utf8_lossy(chunk).into_owned();
         apply_all(&mut all, &[output("1", &chunk)]);
     }
     assert!(screen(&all, 80, 20).contains("line 399999"));
-    apply_all(&mut all, &[finished("1", Outcome::Ok, &much, "")]);
+    apply_all(&mut all, &[tool_end_event("1", Outcome::Ok, &much, "")]);
     all.toggle_selected();
     all.scroll(Scroll::LineUp, view(80, 300));
     let shown = screen(&all, 80, 300);
     for words in ["line 0\n", "lines are not shown …", "line 399998\n"] {
         assert!(shown.contains(words), "{words} in {shown}");
     }
-    apply_all(&mut all, &[started("2", "bash", "long")]);
-    apply_all(&mut all, &[finished("2", Outcome::Error, &long, &long)]);
+    apply_all(&mut all, &[tool_start_event("2", "bash", "long")]);
+    apply_all(
+        &mut all,
+        &[tool_end_event("2", Outcome::Error, &long, &long)],
+    );
     all.select_next();
     all.toggle_selected();
     assert!(screen(&all, 80, 300).contains("rows are not shown …"));
@@ -275,13 +285,13 @@ fn very_long_answer_is_cut_with_a_mark() {
 #[test]
 fn any_view_size_can_be_drawn() {
     let mut all = transcript(&[
-        prompted("中文 👍"),
-        thought(
+        prompt_event("中文 👍"),
+        answer_event(
             "hm",
             "# A\n\n| a | b |\n|---|---|\n| 中 | 2 |\n\n- x\n  - y",
         ),
-        started("1", "bash", "ls"),
-        finished("1", Outcome::Error, "why\n[exit code 2]", "+a\n-b"),
+        tool_start_event("1", "bash", "ls"),
+        tool_end_event("1", Outcome::Error, "why\n[exit code 2]", "+a\n-b"),
     ]);
     all.toggle_selected();
     for columns in 0..30 {
@@ -309,20 +319,20 @@ fn event() -> impl Strategy<Value = EventKind> {
     let call = "[ab]";
     prop_oneof![
         words.prop_map(|t| delta(&t)),
-        words.prop_map(|t| thinking(&t)),
+        words.prop_map(|t| thinking_delta(&t)),
         words.prop_map(|t| said(&t)),
         "[ab]{2}\n\n[ab]{2}\n".prop_map(|t| said(&t)),
         "[ab]{2}\n\n[ab]{2}\n".prop_map(|t| delta(&t)),
-        (words, words).prop_map(|(a, b)| thought(&a, &b)),
+        (words, words).prop_map(|(a, b)| answer_event(&a, &b)),
         Just(reset()),
-        words.prop_map(|t| injected(&t)),
-        words.prop_map(|t| prompted(&t)),
+        words.prop_map(|t| injected_message(&t)),
+        words.prop_map(|t| prompt_event(&t)),
         words.prop_map(|t| notice(NoticeLevel::Warn, &t)),
-        (call, words).prop_map(|(c, t)| started(&c, "bash", &t)),
+        (call, words).prop_map(|(c, t)| tool_start_event(&c, "bash", &t)),
         (call, words).prop_map(|(c, t)| output(&c, &t)),
-        (call, words).prop_map(|(c, t)| finished(&c, Outcome::Error, &t, "")),
-        (call, words).prop_map(|(c, t)| finished(&c, Outcome::Ok, &t, "+x\n")),
-        Just(ended(TurnEnd::Interrupted)),
+        (call, words).prop_map(|(c, t)| tool_end_event(&c, Outcome::Error, &t, "")),
+        (call, words).prop_map(|(c, t)| tool_end_event(&c, Outcome::Ok, &t, "+x\n")),
+        Just(turn_end_event(TurnEnd::Interrupted)),
     ]
 }
 
@@ -385,12 +395,12 @@ proptest! {
     ) {
         let mut all = Transcript::default();
         apply_all(&mut all, &before);
-        apply_all(&mut all, &[ended(TurnEnd::Interrupted)]);
+        apply_all(&mut all, &[turn_end_event(TurnEnd::Interrupted)]);
         all.scroll(Scroll::Top, view(24, 6));
         prop_assume!(!all.is_following());
         let shown = screen(&all, 24, 6);
         for text in &after {
-            apply_all(&mut all, &[delta(text), injected(text), prompted(text)]);
+            apply_all(&mut all, &[delta(text), injected_message(text), prompt_event(text)]);
             prop_assert_eq!(&screen(&all, 24, 6), &shown);
         }
     }
@@ -398,7 +408,7 @@ proptest! {
 
 #[test]
 fn cleared_conversation_does_not_reuse_cell_numbers() {
-    let mut transcript = transcript(&[prompted("one"), prompted("two")]);
+    let mut transcript = transcript(&[prompt_event("one"), prompt_event("two")]);
     let next = transcript.log.next();
     let path = String::from(".transcripts/s1-lead.whole-1.jsonl");
     transcript.apply(&AgentEvent::Cleared { transcript: path });

@@ -114,7 +114,7 @@ fn group_header_shows_failures() {
         &mut all,
         &[
             started_call("read_file", "f7"),
-            ended(crate::protocol::event::TurnEnd::Done),
+            turn_end_event(crate::protocol::event::TurnEnd::Done),
         ],
     );
     assert!(screen(&all, 70, 9).contains("2 failed · 1 not finished"));
@@ -143,7 +143,7 @@ fn group_and_its_calls_open_and_fold() {
     all.select_next();
     all.select_prev();
     assert_eq!(
-        copied(&all).unwrap(),
+        selected_cell_text(&all).unwrap(),
         "read_file f1\npath: f1\ntext 1\n\nread_file f2\npath: f2\ntext 2\n\nread_file f3\npath: f3\ntext 3"
     );
     let whole = all.portion_text(&Portion::Whole).unwrap();
@@ -183,7 +183,7 @@ fn search_opens_group_for_match_and_folds_it_after() {
     all.begin_search();
     let view = view(40, 30);
     all.edit_search(|line: &mut LineInput| line.insert("text 3"), view);
-    assert_eq!(all.found(), (1, 1));
+    assert_eq!(all.match_position(), (1, 1));
     assert!(lines(&all)[0].ends_with("expanded"));
     all.edit_search(|line: &mut LineInput| *line = LineInput::default(), view);
     assert_eq!(lines(&all)[0], "✓ read_file × 4 · f1 … f4");
@@ -191,14 +191,14 @@ fn search_opens_group_for_match_and_folds_it_after() {
     all.finish_search_input();
     for nth in 2..=5 {
         all.next_match(Way::Forward, view);
-        assert_eq!(all.found(), (nth, 5));
+        assert_eq!(all.match_position(), (nth, 5));
     }
     assert_eq!(lines(&all)[0], "✓ read_file × 4 · f1 … f4");
 }
 
 #[test]
 fn large_folded_group_is_cheap_and_counts_every_call() {
-    let mut all = transcript(&[prompted("Read it all.")]);
+    let mut all = transcript(&[prompt_event("Read it all.")]);
     apply_all(&mut all, &reads(30));
     all.scroll(Scroll::Top, view(40, 5));
     all.toggle_selected();
@@ -309,7 +309,10 @@ fn message_unfolds_in_place() {
         open.contains("  I finished the parser.") && open.contains("the needle"),
         "{open}"
     );
-    assert_eq!(copied(&all).unwrap(), format!("message from alice\n{text}"));
+    assert_eq!(
+        selected_cell_text(&all).unwrap(),
+        format!("message from alice\n{text}")
+    );
     all.toggle_selected();
     assert_eq!(lines(&all), folded);
 }
@@ -319,13 +322,13 @@ fn search_finds_text_in_folded_message() {
     let mut all = transcript(&[message("message from alice", "one\ntwo\nthe needle")]);
     all.begin_search();
     all.edit_search(|line: &mut LineInput| line.insert("needle"), view(40, 30));
-    assert_eq!(all.found(), (1, 1));
+    assert_eq!(all.match_position(), (1, 1));
     let open = lines(&all).join("\n");
     assert!(open.contains("the needle"), "{open}");
 }
 
 /// Returns the events of a question that the user has answered with `answer`.
-fn asked(answer: &str) -> Vec<EventKind> {
+fn question_events(answer: &str) -> Vec<EventKind> {
     let question = "Which database shall the service use, given that it has one writer?";
     let call = CallId("ask".into());
     vec![
@@ -351,7 +354,7 @@ fn asked(answer: &str) -> Vec<EventKind> {
 #[test]
 fn users_answer_is_shown_in_full_below_question() {
     let answer = "SQLite is simpler: one file, no server, and the one writer is all that we need.";
-    let mut all = transcript(&asked(&format!("The user answers: {answer}")));
+    let mut all = transcript(&question_events(&format!("The user answers: {answer}")));
     let rows = lines(&all);
     assert!(rows[0].starts_with("✓ ask_user Which database"), "{rows:?}");
     let words: Vec<&str> = rows[1..]
@@ -375,7 +378,7 @@ fn users_answer_is_shown_in_full_below_question() {
 fn answered_questions_are_not_grouped() {
     let mut events = Vec::new();
     for _ in 0..4 {
-        events.extend(asked("The person answers: yes"));
+        events.extend(question_events("The person answers: yes"));
     }
     let rows = lines(&transcript(&events));
     assert_eq!(

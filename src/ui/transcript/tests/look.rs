@@ -10,29 +10,29 @@ const DIFF: &str = "--- a/add.py\n+++ b/add.py\n@@ -1,2 +1,2 @@\n def add(a, b):
 #[test]
 fn conversation_overview() {
     let all = transcript(&[
-        prompted("Fix the bug\nin add.py, and say in one sentence what it was"),
-        thought(
+        prompt_event("Fix the bug\nin add.py, and say in one sentence what it was"),
+        answer_event(
             "The user wants a fix.\nI look first.",
             "I look at **add.py**.\n\n1. read\n2. fix",
         ),
-        started(
+        tool_start_event(
             "1",
             "bash",
             "python3 -m pytest -q --maxfail=1 tests/test_add.py",
         ),
-        finished(
+        tool_end_event(
             "1",
             Outcome::Error,
             "collected 3\nE assert -1 == 3\n[exit code 1]",
             "",
         ),
-        started("2", "edit_file", "add.py"),
-        finished("2", Outcome::Ok, "Edited add.py", DIFF),
-        injected("message from alice: 中文 too"),
-        injected("claimed task #3: Write the docs"),
+        tool_start_event("2", "edit_file", "add.py"),
+        tool_end_event("2", Outcome::Ok, "Edited add.py", DIFF),
+        injected_message("message from alice: 中文 too"),
+        injected_message("claimed task #3: Write the docs"),
         notice(NoticeLevel::Warn, "the server is slow"),
         said("Done: `a - b` was `a + b`."),
-        started("3", "bash", "cargo test"),
+        tool_start_event("3", "bash", "cargo test"),
         output("3", "Compiling\n10%\r60%\rrunning 3 tests\r\n"),
         delta("I wait"),
     ]);
@@ -42,12 +42,12 @@ fn conversation_overview() {
 #[test]
 fn turn_ends_are_shown() {
     let all = transcript(&[
-        ended(TurnEnd::Done),
-        ended(TurnEnd::Interrupted),
-        ended(TurnEnd::Stopped {
+        turn_end_event(TurnEnd::Done),
+        turn_end_event(TurnEnd::Interrupted),
+        turn_end_event(TurnEnd::Stopped {
             why: "the same calls over and over".into(),
         }),
-        ended(TurnEnd::Failed {
+        turn_end_event(TurnEnd::Failed {
             error: "401: the key is wrong".into(),
             hint: "Set ANTHROPIC_API_KEY to a valid key.".into(),
         }),
@@ -58,8 +58,8 @@ fn turn_ends_are_shown() {
 #[test]
 fn open_call_shows_colored_diff() {
     let mut one = transcript(&[
-        started("2", "edit_file", "add.py"),
-        finished("2", Outcome::Ok, "Edited add.py", DIFF),
+        tool_start_event("2", "edit_file", "add.py"),
+        tool_end_event("2", Outcome::Ok, "Edited add.py", DIFF),
     ]);
     insta::assert_debug_snapshot!(draw(&one, &mut TranscriptCache::default(), 30, 9));
     one.toggle_selected();
@@ -67,27 +67,27 @@ fn open_call_shows_colored_diff() {
 }
 
 /// Returns the events of a call that adds `lines` lines to a file.
-fn written(id: &str, lines: usize) -> Vec<EventKind> {
+fn write_events(id: &str, lines: usize) -> Vec<EventKind> {
     let text: Vec<String> = (1..=lines)
         .map(|n| format!("+let line_{n} = {n};\n"))
         .collect();
     let text = text.concat();
     let diff = format!("--- src/a.rs\n+++ src/a.rs\n@@ -0,0 +1,{lines} @@\n{text}");
-    let end = finished(id, Outcome::Ok, "Wrote 99 bytes to src/a.rs", &diff);
-    vec![started(id, "write_file", "src/a.rs"), end]
+    let end = tool_end_event(id, Outcome::Ok, "Wrote 99 bytes to src/a.rs", &diff);
+    vec![tool_start_event(id, "write_file", "src/a.rs"), end]
 }
 
 #[test]
 fn short_diff_is_open_and_long_one_is_a_line() {
-    let short = transcript(&written("1", 21));
+    let short = transcript(&write_events("1", 21));
     assert_eq!(screen(&short, 40, 30).matches(" + let line").count(), 21);
-    let mut long = transcript(&written("1", 22));
+    let mut long = transcript(&write_events("1", 22));
     assert_eq!(screen(&long, 40, 2), "✓ write_file src/a.rs +22 −0\n\n");
     long.toggle_selected();
     assert_eq!(screen(&long, 40, 30).matches(" + let line").count(), 22);
     // Of an edit that has failed, only the error is shown.
-    let failed = finished("1", Outcome::Error, "Error: old_text was not found", "");
-    let failed = transcript(&[started("1", "edit_file", "a.rs"), failed]);
+    let failed = tool_end_event("1", Outcome::Error, "Error: old_text was not found", "");
+    let failed = transcript(&[tool_start_event("1", "edit_file", "a.rs"), failed]);
     let expected = "✗ edit_file a.rs\n  Error: old_text was not found\n\n";
     assert_eq!(screen(&failed, 40, 3), expected);
 }
@@ -95,8 +95,8 @@ fn short_diff_is_open_and_long_one_is_a_line() {
 #[test]
 fn wide_conversation_shows_both_versions_side_by_side() {
     let all = transcript(&[
-        started("2", "edit_file", "add.py"),
-        finished("2", Outcome::Ok, "Edited add.py", DIFF),
+        tool_start_event("2", "edit_file", "add.py"),
+        tool_end_event("2", Outcome::Ok, "Edited add.py", DIFF),
     ]);
     insta::assert_snapshot!(screen(&all, 120, 5));
     assert!(!screen(&all, 109, 5).contains('│'));
@@ -104,7 +104,9 @@ fn wide_conversation_shows_both_versions_side_by_side() {
 
 #[test]
 fn two_hundred_diffs_are_laid_out_only_where_they_are_visible() {
-    let events: Vec<EventKind> = (0..200).flat_map(|n| written(&n.to_string(), 18)).collect();
+    let events: Vec<EventKind> = (0..200)
+        .flat_map(|n| write_events(&n.to_string(), 18))
+        .collect();
     let mut all = transcript(&events);
     let mut cache = TranscriptCache::default();
     draw(&all, &mut cache, 120, 40);
@@ -123,8 +125,8 @@ fn two_hundred_diffs_are_laid_out_only_where_they_are_visible() {
 #[test]
 fn open_call_shows_command_and_output() {
     let mut one = transcript(&[
-        started("1", "bash", "seq 3"),
-        finished("1", Outcome::Ok, "1\n\n  3 is a long line of output", ""),
+        tool_start_event("1", "bash", "seq 3"),
+        tool_end_event("1", Outcome::Ok, "1\n\n  3 is a long line of output", ""),
     ]);
     one.toggle_selected();
     assert_eq!(
@@ -148,8 +150,8 @@ fn folded_cell_is_one_line_at_any_width() {
         (1, "✓"),
     ];
     let one = transcript(&[
-        started("1", "bash", "cargo test --workspace --all-features"),
-        finished("1", Outcome::Ok, &"line\n".repeat(12), ""),
+        tool_start_event("1", "bash", "cargo test --workspace --all-features"),
+        tool_end_event("1", Outcome::Ok, &"line\n".repeat(12), ""),
     ]);
     for (columns, expected) in cases {
         assert_eq!(
@@ -163,8 +165,8 @@ fn folded_cell_is_one_line_at_any_width() {
 #[test]
 fn failed_call_shows_error_before_subject() {
     let one = transcript(&[
-        started("1", "bash", "cargo test --workspace --all-features"),
-        finished("1", Outcome::Error, "error: no\n[exit code 101]", ""),
+        tool_start_event("1", "bash", "cargo test --workspace --all-features"),
+        tool_end_event("1", Outcome::Error, "error: no\n[exit code 101]", ""),
     ]);
     assert_eq!(
         screen(&one, 24, 2),
@@ -174,7 +176,7 @@ fn failed_call_shows_error_before_subject() {
 
 #[test]
 fn running_call_shows_end_of_output() {
-    let mut one = transcript(&[started("1", "bash", "make")]);
+    let mut one = transcript(&[tool_start_event("1", "bash", "make")]);
     for n in 0..20 {
         apply(&mut one, &output("1", &format!("line {n}\nhalf")));
     }
@@ -186,11 +188,14 @@ fn running_call_shows_end_of_output() {
 
 #[test]
 fn thinking_is_one_line_until_opened() {
-    let mut one = transcript(&[thinking("First I look.\nThen I"), thinking(" think")]);
+    let mut one = transcript(&[
+        thinking_delta("First I look.\nThen I"),
+        thinking_delta(" think"),
+    ]);
     assert_eq!(screen(&one, 40, 2), "∴ thinking · Then I think\n\n");
     apply_all(
         &mut one,
-        &[thought("First I look.\nThen I think of it.", "Yes.")],
+        &[answer_event("First I look.\nThen I think of it.", "Yes.")],
     );
     let folded = "∴ thought for 4 s · First I look.\nYes.\n\n";
     assert_eq!(screen(&one, 40, 3), folded);
@@ -277,7 +282,11 @@ fn answer_is_drawn_after_each_event() {
         (vec![said("")], "▲ slow||Again it is."),
         (vec![delta("x"), said(" \n")], "▲ slow||Again it is."),
         (
-            vec![delta("cut"), ended(TurnEnd::Interrupted), delta("new")],
+            vec![
+                delta("cut"),
+                turn_end_event(TurnEnd::Interrupted),
+                delta("new"),
+            ],
             "▲ slow||Again it is.||cut||· interrupted||new",
         ),
     ];
@@ -293,17 +302,17 @@ fn answer_is_drawn_after_each_event() {
 #[test]
 fn results_are_matched_to_calls() {
     let all = transcript(&[
-        started("a", "one", "x"),
-        started("b", "two", "y"),
-        finished("b", Outcome::Ok, "B", ""),
-        finished("a", Outcome::Ok, "A", ""),
-        finished("unknown", Outcome::Ok, "C", ""),
-        started("a", "again", "z"),
-        started("c", "late", "w"),
-        ended(TurnEnd::Interrupted),
-        finished("c", Outcome::Error, "too late", ""),
-        started("a", "third", "v"),
-        finished("a", Outcome::Ok, "D", ""),
+        tool_start_event("a", "one", "x"),
+        tool_start_event("b", "two", "y"),
+        tool_end_event("b", Outcome::Ok, "B", ""),
+        tool_end_event("a", Outcome::Ok, "A", ""),
+        tool_end_event("unknown", Outcome::Ok, "C", ""),
+        tool_start_event("a", "again", "z"),
+        tool_start_event("c", "late", "w"),
+        turn_end_event(TurnEnd::Interrupted),
+        tool_end_event("c", Outcome::Error, "too late", ""),
+        tool_start_event("a", "third", "v"),
+        tool_end_event("a", Outcome::Ok, "D", ""),
     ]);
     assert_eq!(
         screen(&all, 30, 9),
@@ -314,29 +323,29 @@ fn results_are_matched_to_calls() {
 #[test]
 fn selected_cell_is_marked_and_can_be_copied() {
     let mut all = transcript(&[
-        started("1", "bash", "ls"),
-        finished("1", Outcome::Ok, "a\nb", ""),
+        tool_start_event("1", "bash", "ls"),
+        tool_end_event("1", Outcome::Ok, "a\nb", ""),
         said("Two files."),
-        started("2", "bash", "pwd"),
+        tool_start_event("2", "bash", "pwd"),
     ]);
-    assert_eq!(copied(&all), None);
+    assert_eq!(selected_cell_text(&all), None);
     all.select_prev();
-    assert_eq!(copied(&all).unwrap(), "bash pwd\n$ pwd");
+    assert_eq!(selected_cell_text(&all).unwrap(), "bash pwd\n$ pwd");
     all.select_prev();
-    assert_eq!(copied(&all).unwrap(), "bash ls\n$ ls\na\nb");
+    assert_eq!(selected_cell_text(&all).unwrap(), "bash ls\n$ ls\na\nb");
     insta::assert_debug_snapshot!(draw(&all, &mut TranscriptCache::default(), 30, 5));
     all.select_prev();
-    assert_eq!(copied(&all).unwrap(), "bash ls\n$ ls\na\nb");
+    assert_eq!(selected_cell_text(&all).unwrap(), "bash ls\n$ ls\na\nb");
     all.select_next();
     all.select_next();
-    assert_eq!(copied(&all).unwrap(), "bash pwd\n$ pwd");
+    assert_eq!(selected_cell_text(&all).unwrap(), "bash pwd\n$ pwd");
     all.scroll(Scroll::Bottom, view(30, 5));
-    assert_eq!(copied(&all), None);
+    assert_eq!(selected_cell_text(&all), None);
 }
 
 #[test]
 fn folded_thinking_shows_duration() {
-    let mut one = transcript(&[thought("I look first.\nThen I mend.", "Done.")]);
+    let mut one = transcript(&[answer_event("I look first.\nThen I mend.", "Done.")]);
     let cases = [
         (60, "∴ thought for 4 s · I look first.\nDone.\n"),
         (32, "∴ thought for 4 s · I look firs…\nDone.\n"),

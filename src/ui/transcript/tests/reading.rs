@@ -4,8 +4,10 @@ use pretty_assertions::assert_eq;
 
 use crate::ui::transcript::tests::*;
 
-fn numbered(count: usize) -> Transcript {
-    let events: Vec<EventKind> = (0..count).map(|n| injected(&format!("{n}"))).collect();
+fn numbered_transcript(count: usize) -> Transcript {
+    let events: Vec<EventKind> = (0..count)
+        .map(|n| injected_message(&format!("{n}")))
+        .collect();
     transcript(&events)
 }
 
@@ -37,7 +39,7 @@ fn scrolling_moves_by_rows() {
         (&[Top, Bottom], 20, true),
     ];
     for (steps, first, follows) in cases {
-        let mut all = numbered(30);
+        let mut all = numbered_transcript(30);
         for step in steps {
             all.scroll(*step, view(20, 10));
         }
@@ -54,7 +56,7 @@ fn short_transcript_does_not_scroll() {
         Scroll::Top,
         Scroll::LineDown,
     ] {
-        let mut all = numbered(5);
+        let mut all = numbered_transcript(5);
         all.scroll(step, view(20, 10));
         assert!(all.is_following(), "{step:?}");
         let mut none = Transcript::default();
@@ -65,7 +67,7 @@ fn short_transcript_does_not_scroll() {
 
 #[test]
 fn anchored_view_does_not_move_when_content_arrives() {
-    let mut all = numbered(30);
+    let mut all = numbered_transcript(30);
     apply_all(&mut all, &[delta("An answer that ")]);
     all.scroll(Scroll::HalfUp, view(20, 10));
     let before = screen(&all, 20, 8);
@@ -73,8 +75,14 @@ fn anchored_view_does_not_move_when_content_arrives() {
         apply_all(&mut all, &[delta(&format!("goes on {n}\n\n"))]);
         assert_eq!(screen(&all, 20, 8), before);
     }
-    apply_all(&mut all, &[said("It is whole"), started("1", "bash", "ls")]);
-    apply_all(&mut all, &[output("1", "x\ny\nz\n"), injected("message")]);
+    apply_all(
+        &mut all,
+        &[said("It is whole"), tool_start_event("1", "bash", "ls")],
+    );
+    apply_all(
+        &mut all,
+        &[output("1", "x\ny\nz\n"), injected_message("message")],
+    );
     assert_eq!(screen(&all, 20, 8), before);
 }
 
@@ -98,12 +106,12 @@ fn streaming_answer_does_not_move_anchored_view() {
 
 #[test]
 fn unread_cells_are_counted_until_visible() {
-    let mut all = numbered(30);
+    let mut all = numbered_transcript(30);
     assert_eq!(all.unread_below(), 0);
     all.scroll(Scroll::PageUp, view(20, 10));
     assert_eq!(all.unread_below(), 0);
     for n in 0..6 {
-        apply_all(&mut all, &[injected(&format!("new {n}"))]);
+        apply_all(&mut all, &[injected_message(&format!("new {n}"))]);
     }
     assert_eq!(all.unread_below(), 6);
     // The first visible row is the one above the row that was the newest before, so nothing new is visible.
@@ -121,7 +129,7 @@ fn unread_cells_are_counted_until_visible() {
 #[test]
 fn resize_keeps_visible_text() {
     let words = many(400, |n| format!("word{n} "));
-    let mut all = transcript(&[prompted("go"), said(&words), said("end")]);
+    let mut all = transcript(&[prompt_event("go"), said(&words), said("end")]);
     all.scroll(Scroll::Top, view(40, 10));
     for _ in 0..4 {
         all.scroll(Scroll::PageDown, view(40, 10));
@@ -144,7 +152,7 @@ fn resize_keeps_visible_text() {
 
 #[test]
 fn taller_view_is_filled() {
-    let mut all = numbered(30);
+    let mut all = numbered_transcript(30);
     all.scroll(Scroll::LineUp, view(20, 10));
     assert_eq!(first_row(&all, 20, 10), "· 19");
     assert_eq!(first_row(&all, 20, 25), "· 5");
@@ -156,9 +164,9 @@ fn selected_cell_is_scrolled_into_view() {
     let mut all = Transcript::default();
     for n in 0..10 {
         let call = n.to_string();
-        apply_all(&mut all, &[started(&call, "bash", &call)]);
+        apply_all(&mut all, &[tool_start_event(&call, "bash", &call)]);
         let long = format!("{call}\n").repeat(20);
-        apply_all(&mut all, &[finished(&call, Outcome::Ok, &long, "")]);
+        apply_all(&mut all, &[tool_end_event(&call, Outcome::Ok, &long, "")]);
     }
     let small = view(30, 4);
     for n in (0..10).rev() {
@@ -185,7 +193,7 @@ fn selected_cell_is_scrolled_into_view() {
 
 #[test]
 fn anchored_answer_may_be_removed() {
-    let mut all = numbered(3);
+    let mut all = numbered_transcript(3);
     let long = many(50, |n| format!("{n}\n\n"));
     apply_all(&mut all, &[delta(&long)]);
     all.scroll(Scroll::PageUp, view(20, 10));

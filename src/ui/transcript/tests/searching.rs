@@ -14,12 +14,12 @@ fn search(all: &mut Transcript, words: &str, viewport: Viewport) {
 
 fn story() -> Transcript {
     transcript(&[
-        prompted("Fix the parser"),
+        prompt_event("Fix the parser"),
         said("I look at the **parser** first."),
-        started("1", "bash", "cat parser.rs"),
-        finished("1", Outcome::Ok, "fn parse\nfn other\nparser parser", ""),
-        thought("The Parser is\nto blame.", "Mended."),
-        prompted("Thanks"),
+        tool_start_event("1", "bash", "cat parser.rs"),
+        tool_end_event("1", Outcome::Ok, "fn parse\nfn other\nparser parser", ""),
+        answer_event("The Parser is\nto blame.", "Mended."),
+        prompt_event("Thanks"),
     ])
 }
 
@@ -28,11 +28,11 @@ fn search_counts_matches_and_wraps_around() {
     let mut all = story();
     search(&mut all, "parser", view(40, 4));
     // Matches in the subject, the input, the output (two) and the thinking are counted, whether folded or not.
-    assert_eq!(all.found(), (7, 7));
+    assert_eq!(all.match_position(), (7, 7));
     let mut actual = Vec::new();
     for _ in 0..8 {
         let round = all.next_match(Way::Forward, view(40, 4));
-        actual.push((all.found().0, round));
+        actual.push((all.match_position().0, round));
     }
     let expected: Vec<_> = [1, 2, 3, 4, 5, 6, 7, 1]
         .into_iter()
@@ -49,16 +49,19 @@ fn search_counts_matches_and_wraps_around() {
         .collect();
     assert_eq!(actual, expected);
     assert_eq!(all.next_match(Way::Back, view(40, 4)), MatchStep::Wrapped);
-    assert_eq!(all.found(), (7, 7));
+    assert_eq!(all.match_position(), (7, 7));
     all.end_search();
-    assert_eq!((all.found(), all.search().is_none()), ((0, 0), true));
+    assert_eq!(
+        (all.match_position(), all.search().is_none()),
+        ((0, 0), true)
+    );
 }
 
 #[test]
 fn search_opens_cell_for_match_and_folds_it_after() {
     let mut all = story();
     search(&mut all, "fn other", view(40, 6));
-    assert_eq!(all.found(), (1, 1));
+    assert_eq!(all.match_position(), (1, 1));
     assert!(screen(&all, 40, 6).contains("fn other"));
     all.begin_search();
     let clear = |line: &mut LineInput| *line = LineInput::default();
@@ -72,8 +75,8 @@ fn search_opens_cell_for_match_and_folds_it_after() {
 
 #[test]
 fn cancelled_search_restores_scroll_position() {
-    let mut events: Vec<EventKind> = (0..50).map(|n| injected(&format!("{n}"))).collect();
-    events.insert(3, injected("the word"));
+    let mut events: Vec<EventKind> = (0..50).map(|n| injected_message(&format!("{n}"))).collect();
+    events.insert(3, injected_message("the word"));
     let mut all = transcript(&events);
     let before = screen(&all, 20, 5);
     all.begin_search();
@@ -81,7 +84,7 @@ fn cancelled_search_restores_scroll_position() {
     assert!(screen(&all, 20, 5).contains("the word"));
     all.end_search();
     assert_eq!(screen(&all, 20, 5), before);
-    assert!(all.is_following() && copied(&all).is_none());
+    assert!(all.is_following() && selected_cell_text(&all).is_none());
 }
 
 #[test]
@@ -96,16 +99,18 @@ fn wrapped_matches_are_highlighted() {
 fn match_count_follows_added_and_removed_cells() {
     let mut all = story();
     search(&mut all, "needle", view(40, 9));
-    assert_eq!(all.found(), (0, 0));
+    assert_eq!(all.match_position(), (0, 0));
     apply_all(&mut all, &[delta("a nee")]);
-    assert_eq!(all.found().1, 0);
+    assert_eq!(all.match_position().1, 0);
     apply_all(&mut all, &[delta("dle")]);
-    assert_eq!(all.found().1, 1);
+    assert_eq!(all.match_position().1, 1);
     apply_all(&mut all, &[reset()]);
-    assert_eq!(all.found().1, 0);
-    let many: Vec<EventKind> = (0..CELLS_MAX + 5).map(|_| injected("needle")).collect();
+    assert_eq!(all.match_position().1, 0);
+    let many: Vec<EventKind> = (0..CELLS_MAX + 5)
+        .map(|_| injected_message("needle"))
+        .collect();
     apply_all(&mut all, &many);
-    assert_eq!(all.found().1, CELLS_MAX);
+    assert_eq!(all.match_position().1, CELLS_MAX);
 }
 
 #[test]
@@ -115,7 +120,7 @@ fn search_in_10000_cells_lays_out_only_visible_ones() {
         .collect();
     let mut all = transcript(&events);
     search(&mut all, "answer 17", view(40, 20));
-    assert_eq!(all.found().1, 1 + 10 + 100);
+    assert_eq!(all.match_position().1, 1 + 10 + 100);
     for _ in 0..20 {
         all.next_match(Way::Back, view(40, 20));
     }
@@ -126,8 +131,8 @@ fn search_in_10000_cells_lays_out_only_visible_ones() {
 fn matches_in_omitted_lines_are_not_counted() {
     let lines: String = many(1000, |n| format!("line {n}\n"));
     let mut all = transcript(&[
-        started("1", "bash", "x"),
-        finished("1", Outcome::Ok, &lines, ""),
+        tool_start_event("1", "bash", "x"),
+        tool_end_event("1", Outcome::Ok, &lines, ""),
     ]);
     for (words, count) in [
         ("line 99\n", 1),
@@ -140,19 +145,19 @@ fn matches_in_omitted_lines_are_not_counted() {
         all.edit_search(|line| *line = LineInput::default(), view(40, 9));
         all.edit_search(|line| line.insert(words.trim_end()), view(40, 9));
         assert!(
-            all.found().1 >= count && (count > 0 || all.found().1 == 0),
+            all.match_position().1 >= count && (count > 0 || all.match_position().1 == 0),
             "{words}"
         );
     }
-    assert_eq!(all.found().1, 200);
+    assert_eq!(all.match_position().1, 200);
 }
 
 #[test]
 fn jumps_between_prompts() {
     let mut events = Vec::new();
     for n in 0..5 {
-        events.push(prompted(&format!("prompt {n}")));
-        events.extend((0..20).map(|i| injected(&format!("{n}.{i}"))));
+        events.push(prompt_event(&format!("prompt {n}")));
+        events.extend((0..20).map(|i| injected_message(&format!("{n}.{i}"))));
     }
     let mut all = transcript(&events);
     let first = |all: &Transcript| screen(all, 20, 6).lines().next().unwrap().to_string();
@@ -163,7 +168,7 @@ fn jumps_between_prompts() {
     assert!(!all.go_to_prompt(Way::Back, view(20, 6)));
     assert!(all.go_to_prompt(Way::Forward, view(20, 6)));
     assert_eq!(first(&all), "› prompt 1");
-    assert_eq!(copied(&all).as_deref(), Some("prompt 1"));
+    assert_eq!(selected_cell_text(&all).as_deref(), Some("prompt 1"));
     all.scroll(Scroll::PageDown, view(20, 6));
     all.scroll(Scroll::PageDown, view(20, 6));
     assert!(all.go_to_prompt(Way::Back, view(20, 6)));

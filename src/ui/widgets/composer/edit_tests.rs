@@ -8,7 +8,7 @@ use crate::ui::keymap::Action;
 use crate::ui::keys;
 
 /// Returns the text with `|` at the cursor.
-fn shown(composer: &Composer) -> String {
+fn text_with_cursor(composer: &Composer) -> String {
     let (row, at) = composer.cursor();
     let mut lines: Vec<String> = composer.text().split('\n').map(String::from).collect();
     let end = lines[row].char_indices().nth(at).map(|(byte, _)| byte);
@@ -40,7 +40,7 @@ fn after(text: &str, steps: &str) -> String {
         };
         composer.act(action);
     }
-    shown(&composer)
+    text_with_cursor(&composer)
 }
 
 #[test]
@@ -131,9 +131,9 @@ fn sent_text_cannot_be_undone_but_deleted_text_stays() {
     composer.act(Action::DeleteWord);
     composer.take();
     composer.act(Action::Undo);
-    assert_eq!(shown(&composer), "|");
+    assert_eq!(text_with_cursor(&composer), "|");
     composer.act(Action::Yank);
-    assert_eq!(shown(&composer), "words|");
+    assert_eq!(text_with_cursor(&composer), "words|");
 }
 
 #[test]

@@ -32,7 +32,7 @@ fn typed_control_characters_are_escaped_but_joiners_kept() {
     assert_eq!(window.rows, ["a\u{fffd}2\u{fffd}می\u{200c}خb\u{fffd}"]);
 }
 
-fn typed(keys: &str) -> Composer {
+fn type_keys(keys: &str) -> Composer {
     let mut composer = Composer::default();
     for key in keys::parse_all(keys).unwrap() {
         composer.key(key, 40);
@@ -152,10 +152,10 @@ fn cursor_is_in_the_window() {
     assert_eq!(window.rows, ["line", "line", ""]);
     assert_eq!(window.overflow, Overflow::Above);
     assert_eq!(window.cursor, (2, 0));
-    assert_eq!(typed("a b").window(room(10, 8)).cursor, (0, 2));
-    let full = typed("a b c").window(room(4, 8));
+    assert_eq!(type_keys("a b").window(room(10, 8)).cursor, (0, 2));
+    let full = type_keys("a b c").window(room(4, 8));
     assert_eq!((full.rows.len(), full.cursor), (1, (0, 3)));
-    let full = typed("a b c d").window(room(4, 8));
+    let full = type_keys("a b c d").window(room(4, 8));
     assert_eq!((full.rows.len(), full.cursor), (2, (1, 1)));
 }
 

@@ -44,7 +44,7 @@ fn keys_move_along_the_graph() {
     for (keys, expected) in cases {
         let mut state = state((160, 45), board(8, &edges, 0));
         press(&mut state, keys);
-        let at = state.panes.board.selected(&state).map(|(_, id)| id.0);
+        let at = state.panes.board.selected_row(&state).map(|(_, id)| id.0);
         assert_eq!(at, Some(expected), "{keys}\n{}", pane(&state));
     }
 }
@@ -103,7 +103,7 @@ fn keys_move_along_the_list() {
         let mut state = state((160, 45), board(7, &edges, 0));
         press(&mut state, keys);
         assert_eq!(
-            state.panes.board.selected(&state).map(|(_, id)| id.0),
+            state.panes.board.selected_row(&state).map(|(_, id)| id.0),
             Some(expected),
             "{keys}"
         );
@@ -148,7 +148,7 @@ fn click_selects_the_task_under_it() {
             };
             update(&mut state, Msg::Mouse(event));
             assert_eq!(
-                state.panes.board.selected(&state).map(|(_, id)| id.0),
+                state.panes.board.selected_row(&state).map(|(_, id)| id.0),
                 Some(id),
                 "{keys}"
             );

@@ -8,13 +8,13 @@ use crate::domain::timestamp::Timestamp;
 use crate::domain::worktree::BranchState;
 use crate::protocol::Command;
 use crate::ui::fixture::{
-    NOON, apply_branches, apply_events, board_event, busy, cells, merging, name, picture, press,
-    top_popup,
+    NOON, apply_branches, apply_events, board_event, busy, cells, merging_screen, name, picture,
+    press, top_popup,
 };
 use crate::ui::{ColorDepth, Effect, Theme, ThemeName, UiState};
 
 pub fn on(width: u16, height: u16, id: u64) -> UiState {
-    let mut state = merging(width, height);
+    let mut state = merging_screen(width, height);
     press(&mut state, "esc 3");
     state.panes.board.selected = Some(TaskId(id));
     state
@@ -117,7 +117,7 @@ fn unmerged_mark_has_own_shape_and_style_in_every_theme() {
     for name in ThemeName::ALL {
         for depth in [ColorDepth::True, ColorDepth::None] {
             let theme = Theme::new(name, depth);
-            let state = merging(160, 45);
+            let state = merging_screen(160, 45);
             let cells = cells(&state, &theme);
             let marks: Vec<_> = cells.content.iter().filter(|c| c.symbol() == "⇡").collect();
             // There is one mark on each node of an unmerged completed task, and one beside the count in the title.
@@ -145,7 +145,7 @@ fn unmerged_count_equals_marked_tasks() {
         let counted = (1..9).find(|n| page.contains(&format!("⇡ {n} to merge")));
         (page.matches('⇡').count(), counted)
     };
-    let mut state = merging(160, 45);
+    let mut state = merging_screen(160, 45);
     // #7 still counts: #8 resolves the conflict, but only in its own worktree.
     assert_eq!(marks(&state), (5, Some(4)));
     // #8 has merged the base branch into the branch of #7. Both tasks share this branch, which is counted and marked
@@ -183,7 +183,7 @@ fn no_merge_text_without_worktrees() {
 
 #[test]
 fn unmerged_tasks_are_a_problem_when_all_idle() {
-    let mut state = merging(100, 30);
+    let mut state = merging_screen(100, 30);
     press(&mut state, "esc p");
     assert!(picture(&state).contains("#2 #6 #1 are done and not merged"));
 }

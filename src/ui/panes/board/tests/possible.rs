@@ -9,7 +9,7 @@ use crate::domain::timestamp::Timestamp;
 use crate::domain::worktree::BranchState;
 use crate::ui::UiState;
 use crate::ui::fixture::{
-    NOON, apply_branches, apply_events, board_event, merging, name, press, top_popup,
+    NOON, apply_branches, apply_events, board_event, merging_screen, name, press, top_popup,
     user_actions_board,
 };
 use crate::ui::keymap::Action;
@@ -45,7 +45,7 @@ fn offers(state: &UiState, action: Action) -> bool {
     hints(state).iter().any(|hint| hint.action == action)
 }
 
-fn pressed(mut state: UiState, key: &str) -> KeyOutcome {
+fn key_outcome(mut state: UiState, key: &str) -> KeyOutcome {
     let done = press(&mut state, key);
     if !done.is_empty() {
         return KeyOutcome::Done;
@@ -74,8 +74,8 @@ fn board_does(board: &TaskGraph, id: TaskId, action: Action) -> Option<bool> {
 }
 
 /// Returns a screen with tasks whose worktrees were removed, are in use again, or were never reported.
-fn removed() -> UiState {
-    let mut state = merging(160, 45);
+fn removed_worktrees_screen() -> UiState {
+    let mut state = merging_screen(160, 45);
     let gone = ["task-1", "task-3", "task-4", "task-9"].map(|tree| (tree, BranchState::Gone));
     apply_branches(&mut state, &gone);
     state
@@ -106,7 +106,7 @@ fn strange() -> UiState {
 
 /// Returns a screen before the crew has reported the branches.
 fn unreported_jobs() -> UiState {
-    let mut board = (*merging(160, 45).board).clone();
+    let mut board = (*merging_screen(160, 45).board).clone();
     board
         .take_from_owner(TaskId(4), &name("alice"), Timestamp(NOON))
         .unwrap();
@@ -120,8 +120,8 @@ fn unreported_jobs() -> UiState {
 #[test]
 fn hints_offer_exactly_allowed_actions() {
     let scenes: [(&str, &dyn Fn() -> UiState); 6] = [
-        ("merging", &|| merging(160, 45)),
-        ("removed", &removed),
+        ("merging", &|| merging_screen(160, 45)),
+        ("removed", &removed_worktrees_screen),
         ("without owner", &|| user_actions_board(160, 45, None)),
         ("own", &|| user_actions_board(160, 45, Some(6))),
         ("strange", &strange),
@@ -135,7 +135,7 @@ fn hints_offer_exactly_allowed_actions() {
                 let task = state.model.board.get(id).unwrap().clone();
                 let what = format!("{scene} {id} {key}");
                 if let Some(does) = board_does(&state.model.board, id, action) {
-                    let refused = pressed(on(make, id), key) == KeyOutcome::Refused;
+                    let refused = key_outcome(on(make, id), key) == KeyOutcome::Refused;
                     assert_eq!(does, !refused, "{what}: the board");
                 }
                 // Some keys are allowed but have no hint: those for a worktree that the crew has not reported, and the
@@ -151,7 +151,7 @@ fn hints_offer_exactly_allowed_actions() {
                     continue;
                 }
                 let offered = offers(&state, action);
-                let outcome = pressed(state, key);
+                let outcome = key_outcome(state, key);
                 assert_eq!(
                     offered,
                     outcome != KeyOutcome::Refused,
@@ -165,14 +165,14 @@ fn hints_offer_exactly_allowed_actions() {
 #[test]
 fn removed_worktree_offers_no_actions() {
     for key in ["m", "D", "W", "Y"] {
-        let mut state = on(&removed, TaskId(1));
+        let mut state = on(&removed_worktrees_screen, TaskId(1));
         assert_eq!(press(&mut state, key), [], "{key}");
         assert!(state.popups.is_empty(), "{key}");
         let said = state.app.status.map(|f| f.text).unwrap_or_default();
         assert_eq!(said, "The worktree of #1 was removed.", "{key}");
     }
     // A worktree that was created again under the same name exists again.
-    let mut state = on(&removed, TaskId(9));
+    let mut state = on(&removed_worktrees_screen, TaskId(9));
     assert!(!offers(&state, Action::RemoveWorktree));
     apply_branches(&mut state, &[("task-9", BranchState::Empty)]);
     assert!(offers(&state, Action::RemoveWorktree));

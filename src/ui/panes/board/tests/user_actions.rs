@@ -116,7 +116,7 @@ fn impossible_action_is_explained_and_not_offered() {
             assert!(said.contains(words), "{id} {key}: {said}");
         }
     }
-    let mut empty = crate::ui::fixture::started(100, 30);
+    let mut empty = crate::ui::fixture::started_screen(100, 30);
     for key in ["C", "u", "d"] {
         assert_eq!(press(&mut empty, &format!("esc 3 {key}")), []);
         assert!(picture(&empty).contains("No tasks yet."));
@@ -215,7 +215,7 @@ pub fn losses() -> Losses {
 }
 
 /// Returns the event with the result of checking the worktree of task `id`.
-pub fn judged(id: u64, losses: Losses) -> EventKind {
+pub fn inspection_event(id: u64, losses: Losses) -> EventKind {
     EventKind::Board(BoardEvent::WorktreeInspected {
         task: TaskId(id),
         losses,
@@ -244,13 +244,13 @@ fn removing_worktree_with_work_asks_twice() {
         let mut state = merging_on(160, 45, 2);
         let judge = Effect::Command(Command::InspectWorktree { task: TaskId(2) });
         assert_eq!(press(&mut state, "W"), [judge]);
-        apply_events(&mut state, vec![judged(2, would_go)]);
+        apply_events(&mut state, vec![inspection_event(2, would_go)]);
         assert_eq!(press(&mut state, keys), expected, "{keys}");
         assert_eq!(!state.popups.is_empty(), asks, "{keys}");
     }
     // The dialog lists what is lost for good separately from what stays on the branch.
     let mut state = merging_on(160, 45, 2);
-    apply_events(&mut state, vec![judged(2, losses())]);
+    apply_events(&mut state, vec![inspection_event(2, losses())]);
     press(&mut state, "y");
     let shown = picture(&state);
     for words in [
@@ -272,6 +272,6 @@ fn removing_worktree_with_work_asks_twice() {
     // A result that arrives while another popup is open opens no dialog.
     let mut state = merging_on(160, 45, 2);
     press(&mut state, "W t");
-    apply_events(&mut state, vec![judged(2, losses())]);
+    apply_events(&mut state, vec![inspection_event(2, losses())]);
     assert!(picture(&state).contains("New task"));
 }

@@ -41,7 +41,7 @@ impl VisibleGraph {
         drawing: &Drawing,
         area: Rect,
     ) -> VisibleGraph {
-        let selected = selected(pane, model, index).unwrap_or_default();
+        let selected = selected_node(pane, model, index).unwrap_or_default();
         let (left, top) = pane.camera.window(drawing, selected, area);
         VisibleGraph {
             left,
@@ -89,14 +89,14 @@ impl VisibleGraph {
     }
 }
 
-fn selected(pane: &BoardPane, model: &CrewModel, index: &Index) -> Option<usize> {
-    pane.selected(model).and_then(|(_, id)| index.place(id))
+fn selected_node(pane: &BoardPane, model: &CrewModel, index: &Index) -> Option<usize> {
+    pane.selected_row(model).and_then(|(_, id)| index.place(id))
 }
 
 /// Returns the index of the selected task if the board has the focus.
 fn pointed_at(pane: &BoardPane, app: &App, index: &Index) -> Option<usize> {
     let has_keys = app.focus == Focus::Pane(Pane::Board);
-    selected(pane, app, index).filter(|_| has_keys)
+    selected_node(pane, app, index).filter(|_| has_keys)
 }
 
 /// Returns the label on the border for what the view does not show: the number of nodes beyond each side of the visible
@@ -192,7 +192,7 @@ fn lines(
         }
     }
     let critical = critical_cells(index, drawing);
-    let is_done = |source: &usize| index.standing(*source) == BoardStatus::Done;
+    let is_done = |source: &usize| index.board_status(*source) == BoardStatus::Done;
     for y in window.top..window.bottom().min(drawing.height) {
         let line = drawing.lines.get(y).map_or(&[][..], Vec::as_slice);
         let first = line.partition_point(|cell| cell.x < window.left);
@@ -261,11 +261,11 @@ fn draw_node(
     let Some(task) = index.id(at).and_then(|id| app.model.board.get(id)) else {
         return;
     };
-    let standing = index.standing(at);
+    let standing = index.board_status(at);
     let (shape, style) = if branches::is_unmerged(app, task) {
         (branches::UNMERGED, theme.accent)
     } else {
-        style::standing(standing, theme)
+        style::status_symbol(standing, theme)
     };
     let label = label::label(task);
     // The number of a task on the critical path is highlighted, like the edges of that path.

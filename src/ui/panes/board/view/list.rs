@@ -22,7 +22,7 @@ use crate::ui::widgets::list;
 const NARROW: usize = 48;
 
 fn window(pane: &BoardPane, model: &CrewModel, area: Rect) -> (usize, usize) {
-    let selected = pane.selected(model).map_or(0, |(at, _)| at);
+    let selected = pane.selected_row(model).map_or(0, |(at, _)| at);
     let first = list::first_row(pane.rows(model).len(), selected, area.height);
     (selected, first)
 }
@@ -72,12 +72,12 @@ fn spans(
     };
     let (shape, words, style) = branches::look(app, task, theme);
     // In a narrow row, only the symbol shows that a task is completed or unmerged.
-    let is_done = index.standing(row.task) == BoardStatus::Done;
+    let is_done = index.board_status(row.task) == BoardStatus::Done;
     let words = match words {
         _ if is_done && columns < NARROW => String::new(),
         words => words,
     };
-    let words = match index.standing(row.task) {
+    let words = match index.board_status(row.task) {
         BoardStatus::InProgress => format!("{words} {}", app.standing_for(task)),
         BoardStatus::Ready | BoardStatus::Assigned | BoardStatus::Blocked | BoardStatus::Done => {
             words
@@ -107,7 +107,7 @@ fn spans(
     let room = columns.saturating_sub(width(&words) + 1);
     let tags = fit(&model_board::tags(task), room / 3);
     let room = room.saturating_sub(width(&tags) + usize::from(!tags.is_empty()));
-    let subject = match index.standing(row.task) {
+    let subject = match index.board_status(row.task) {
         BoardStatus::Blocked => theme.dim,
         standing => crate::ui::panes::board::view::words(standing, theme),
     };

@@ -41,7 +41,7 @@ pub fn draw(pane: &BoardPane, app: &App, theme: &Theme, area: Rect, buffer: &mut
     let room = usize::from(area.width).saturating_sub(width(&name) + 9);
     let used: usize = below.iter().map(|s| width(&s.content)).sum();
     let titles = Titles {
-        aside: counts(&index, branches::unmerged(app).len(), room, theme),
+        aside: counts(&index, branches::unmerged_tasks(app).len(), room, theme),
         name,
         foot: progress::spans(
             &index,
@@ -126,7 +126,7 @@ fn counts(index: &Index, unmerged: usize, room: usize, theme: &Theme) -> Vec<Spa
     ] {
         let count = index.count(here);
         if count > 0 {
-            let (shape, style) = style::standing(here, theme);
+            let (shape, style) = style::status_symbol(here, theme);
             long.push(Span::styled(format!("{shape} {count} "), style));
             long.push(Span::styled(format!("{}  ", here.word()), theme.dim));
             let brief = Span::styled(format!("{shape} {count}  "), style);
@@ -148,7 +148,7 @@ fn counts(index: &Index, unmerged: usize, room: usize, theme: &Theme) -> Vec<Spa
         short.push(brief.clone());
         last.push(brief);
     }
-    let (shape, style) = style::standing(BoardStatus::Done, theme);
+    let (shape, style) = style::status_symbol(BoardStatus::Done, theme);
     for spans in [&mut long, &mut middle, &mut short] {
         spans.push(Span::styled(format!("{shape} "), style));
     }
@@ -187,7 +187,7 @@ fn about(
     buffer: &mut Buffer,
 ) {
     let Some(task) = pane
-        .selected(app)
+        .selected_row(app)
         .and_then(|(_, id)| app.model.board.get(id))
     else {
         return;
@@ -196,7 +196,7 @@ fn about(
     let place = index.place(task.id).unwrap_or_default();
     let label = label::label(task);
     let took = app.standing_for(task);
-    let is_done = index.standing(place) == BoardStatus::Done;
+    let is_done = index.board_status(place) == BoardStatus::Done;
     // A completed task no longer blocks other tasks.
     let next = if is_done {
         String::new()
@@ -240,7 +240,7 @@ fn about(
 fn next(model: &CrewModel, index: &Index, place: usize) -> String {
     let unlocks = index.id(place).map(|id| unlocks(model, id));
     let unlocks = unlocks.unwrap_or_default();
-    let blocked = |at: &&usize| index.standing(**at) == BoardStatus::Blocked;
+    let blocked = |at: &&usize| index.board_status(**at) == BoardStatus::Blocked;
     let waiting = index.blocked_tasks(place).iter().filter(blocked).count();
     let later = waiting.saturating_sub(unlocks.len());
     let ids: Vec<String> = unlocks

@@ -54,7 +54,7 @@ pub fn spans(index: &Index, room: usize, theme: &Theme) -> Vec<Span<'static>> {
     let cells = progress::cells(counts, columns.min(BAR_MAX));
     let mut out = Vec::new();
     for (kind, cells) in progress::KINDS.into_iter().zip(cells) {
-        let (_, style) = style::standing(kind, theme);
+        let (_, style) = style::status_symbol(kind, theme);
         if cells > 0 {
             out.push(Span::styled(glyph(kind).repeat(cells), style));
         }

@@ -8,14 +8,14 @@ use crate::domain::team::MemberStatus;
 use crate::domain::timestamp::Timestamp;
 use crate::protocol::{Command, CommandId, EventKind};
 use crate::ui::fixture::{
-    after_events, apply_events, busy, changed, decision, name, picture, press, question, ready,
-    started, team_event,
+    after_events, apply_events, busy, decision, name, picture, press, question, ready,
+    request_event, started_screen, team_event,
 };
 use crate::ui::keymap::{KeyMap, KeyOverrides};
 use crate::ui::{Effect, Msg, SessionRole, UiState, keys, update};
 
 /// Returns a question from the lead.
-fn asked(id: &str, choices: &[&str]) -> Request {
+fn lead_question(id: &str, choices: &[&str]) -> Request {
     let mut request = question(id, choices);
     request.from = Name::lead();
     request.target = Name::lead();
@@ -24,18 +24,18 @@ fn asked(id: &str, choices: &[&str]) -> Request {
     request
 }
 
-fn decided(request: &Request, status: RequestStatus, by: &str, comment: &str) -> EventKind {
+fn decision_event(request: &Request, status: RequestStatus, by: &str, comment: &str) -> EventKind {
     let mut request = request.clone();
     request.status = status;
     request.decided_by = by.into();
     request.comment = comment.into();
-    changed(&request)
+    request_event(&request)
 }
 
 /// Returns a screen with a team, on which the pane "Needs you" shows the first of `requests`.
-fn waiting(requests: &[Request]) -> UiState {
+fn screen_with_requests(requests: &[Request]) -> UiState {
     let mut state = after_events(160, 45, vec![ready(), team_event()]);
-    apply_events(&mut state, requests.iter().map(changed).collect());
+    apply_events(&mut state, requests.iter().map(request_event).collect());
     state
 }
 
@@ -49,8 +49,8 @@ fn message(to: &str, text: &str) -> Effect {
 
 #[test]
 fn enter_answers_open_question() {
-    let asked = asked("q1", &[]);
-    let mut state = waiting(std::slice::from_ref(&asked));
+    let asked = lead_question("q1", &[]);
+    let mut state = screen_with_requests(std::slice::from_ref(&asked));
     let text = picture(&state);
     assert!(
         text.contains("answer to lead: Which database shall it use?"),
@@ -63,7 +63,7 @@ fn enter_answers_open_question() {
     );
     assert_eq!(state.input.composer.text(), "");
     assert!(state.model.queued.is_empty());
-    let approved = decided(&asked, RequestStatus::Approved, "user", "SQLite it is");
+    let approved = decision_event(&asked, RequestStatus::Approved, "user", "SQLite it is");
     apply_events(&mut state, vec![approved]);
     let text = picture(&state);
     assert!(
@@ -88,8 +88,8 @@ fn number_in_composer_answers_with_that_choice() {
         ("space 2 enter", "Postgres"),
         ("\" 2 of them\" enter", "2 of them"),
     ] {
-        let asked = asked("q1", &["SQLite", "Postgres"]);
-        let mut state = waiting(std::slice::from_ref(&asked));
+        let asked = lead_question("q1", &["SQLite", "Postgres"]);
+        let mut state = screen_with_requests(std::slice::from_ref(&asked));
         let text = picture(&state);
         assert!(text.contains("1 SQLite · 2 Postgres"), "{text}");
         assert_eq!(
@@ -103,8 +103,8 @@ fn number_in_composer_answers_with_that_choice() {
 
 #[test]
 fn digit_is_typed_right_after_the_question_appeared() {
-    let asked = asked("q1", &["SQLite", "Postgres"]);
-    let mut state = waiting(std::slice::from_ref(&asked));
+    let asked = lead_question("q1", &["SQLite", "Postgres"]);
+    let mut state = screen_with_requests(std::slice::from_ref(&asked));
     let soon = Timestamp(state.now.0 + 0.3);
     let two = keys::parse("2").unwrap();
     assert_eq!(update(&mut state, Msg::Key(two, soon)), []);
@@ -117,22 +117,22 @@ fn digit_is_typed_right_after_the_question_appeared() {
 
 #[test]
 fn digit_chooses_only_in_an_empty_composer_with_the_focus() {
-    let asked = asked("q1", &["SQLite", "Postgres"]);
+    let asked = lead_question("q1", &["SQLite", "Postgres"]);
     for keys in ["v 2", "esc 2", "\"/\" 2", "ctrl+p 2"] {
-        let mut state = waiting(std::slice::from_ref(&asked));
+        let mut state = screen_with_requests(std::slice::from_ref(&asked));
         assert_eq!(press(&mut state, keys), [], "{keys}");
     }
     // Keys that choose an answer in the pane "Needs you" are text in the composer.
     let custom = KeyOverrides::from([("choices.choose_2".into(), vec!["b".into()])]);
-    let mut state = waiting(std::slice::from_ref(&asked));
+    let mut state = screen_with_requests(std::slice::from_ref(&asked));
     state.prefs.keymap = KeyMap::with_overrides(&custom).unwrap().into();
     assert_eq!(press(&mut state, "b y e enter"), [answers(&asked, "bye")]);
 }
 
 #[test]
 fn text_addressed_by_name_is_a_message_not_an_answer() {
-    let asked = asked("q1", &[]);
-    let mut state = waiting(std::slice::from_ref(&asked));
+    let asked = lead_question("q1", &[]);
+    let mut state = screen_with_requests(std::slice::from_ref(&asked));
     assert_eq!(
         press(&mut state, "\"@lead wait a moment\" enter"),
         [message("lead", "wait a moment")]
@@ -144,7 +144,7 @@ fn text_addressed_by_name_is_a_message_not_an_answer() {
 
 #[test]
 fn slash_commands_work_while_question_is_open() {
-    let mut state = waiting(&[asked("q1", &[])]);
+    let mut state = screen_with_requests(&[lead_question("q1", &[])]);
     assert_eq!(press(&mut state, "\"/help\" enter"), []);
     assert!(picture(&state).contains("Keys"), "{}", picture(&state));
     assert!(!state.model.requests.is_empty());
@@ -152,10 +152,10 @@ fn slash_commands_work_while_question_is_open() {
 
 #[test]
 fn open_questions_are_answered_oldest_first() {
-    let (one, mut two) = (asked("q1", &[]), asked("q2", &[]));
+    let (one, mut two) = (lead_question("q1", &[]), lead_question("q2", &[]));
     two.created_at.0 += 60.0;
     two.body = "And which port?".into();
-    let mut state = waiting(&[two.clone(), one.clone()]);
+    let mut state = screen_with_requests(&[two.clone(), one.clone()]);
     // The pane "Needs you" still shows the other question, so the card above the composer shows this one.
     let text = picture(&state);
     for words in [
@@ -177,7 +177,7 @@ fn open_questions_are_answered_oldest_first() {
 fn message_to_shown_agent_does_not_answer_other_agent() {
     let alices = question("q1", &[]);
     let mut state = busy(160, 45);
-    apply_events(&mut state, vec![changed(&alices)]);
+    apply_events(&mut state, vec![request_event(&alices)]);
     assert_eq!(
         press(&mut state, "\"go on\" enter"),
         [message("lead", "go on")]
@@ -201,10 +201,10 @@ fn message_to_shown_agent_does_not_answer_other_agent() {
 
 #[test]
 fn draft_started_before_question_is_not_sent_as_answer() {
-    let asked = asked("q1", &[]);
-    let mut state = waiting(&[]);
+    let asked = lead_question("q1", &[]);
+    let mut state = screen_with_requests(&[]);
     press(&mut state, "\"add a test\"");
-    apply_events(&mut state, vec![changed(&asked)]);
+    apply_events(&mut state, vec![request_event(&asked)]);
     assert_eq!(press(&mut state, "enter"), []);
     let text = picture(&state);
     assert!(
@@ -221,10 +221,10 @@ fn draft_started_before_question_is_not_sent_as_answer() {
 
 #[test]
 fn withdrawn_question_keeps_typed_answer_as_draft() {
-    let asked = asked("q1", &[]);
-    let mut state = waiting(std::slice::from_ref(&asked));
+    let asked = lead_question("q1", &[]);
+    let mut state = screen_with_requests(std::slice::from_ref(&asked));
     press(&mut state, "\"SQLite\"");
-    let withdrawn = decided(&asked, RequestStatus::Withdrawn, "lead", "");
+    let withdrawn = decision_event(&asked, RequestStatus::Withdrawn, "lead", "");
     apply_events(&mut state, vec![withdrawn]);
     let text = picture(&state);
     assert!(text.contains("lead's question was withdrawn"), "{text}");
@@ -236,10 +236,10 @@ fn withdrawn_question_keeps_typed_answer_as_draft() {
 
 #[test]
 fn late_answer_returns_as_draft() {
-    let asked = asked("q1", &[]);
-    let others = decided(&asked, RequestStatus::Rejected, "lead", "");
-    let own_window = decided(&asked, RequestStatus::Approved, "user", "Postgres");
-    let refused = EventKind::rejected(
+    let asked = lead_question("q1", &[]);
+    let others = decision_event(&asked, RequestStatus::Rejected, "lead", "");
+    let own_window = decision_event(&asked, RequestStatus::Approved, "user", "Postgres");
+    let refused = EventKind::rejection(
         CommandId(1),
         "request q1 was already approved by user: nothing changed",
     );
@@ -251,7 +251,7 @@ fn late_answer_returns_as_draft() {
         vec![refused, own_window],
     ];
     for events in orders {
-        let mut state = waiting(std::slice::from_ref(&asked));
+        let mut state = screen_with_requests(std::slice::from_ref(&asked));
         press(&mut state, "\"SQLite\" enter");
         assert_eq!(state.input.composer.text(), "");
         apply_events(&mut state, events.clone());
@@ -263,16 +263,16 @@ fn late_answer_returns_as_draft() {
 
 #[test]
 fn answer_in_popup_survives_closed_question() {
-    let asked = asked("q1", &[]);
-    let mut state = waiting(std::slice::from_ref(&asked));
+    let asked = lead_question("q1", &[]);
+    let mut state = screen_with_requests(std::slice::from_ref(&asked));
     press(&mut state, "alt+w c \"SQLite\"");
-    let withdrawn = decided(&asked, RequestStatus::Withdrawn, "lead", "");
+    let withdrawn = decision_event(&asked, RequestStatus::Withdrawn, "lead", "");
     apply_events(&mut state, vec![withdrawn.clone()]);
     assert!(state.popups.is_empty());
     assert_eq!(state.input.composer.text(), "SQLite");
     assert!(picture(&state).contains("What you wrote is back in the composer."));
     // The text is also restored if the question is withdrawn while the text is open in an editor.
-    let mut state = waiting(std::slice::from_ref(&asked));
+    let mut state = screen_with_requests(std::slice::from_ref(&asked));
     press(&mut state, "alt+w e");
     apply_events(&mut state, vec![withdrawn]);
     update(&mut state, Msg::Edited("Postgres\n".into()));
@@ -282,15 +282,15 @@ fn answer_in_popup_survives_closed_question() {
 
 #[test]
 fn viewer_answers_from_composer_while_crew_runs() {
-    let asked = asked("q1", &[]);
-    let mut state = waiting(std::slice::from_ref(&asked));
+    let asked = lead_question("q1", &[]);
+    let mut state = screen_with_requests(std::slice::from_ref(&asked));
     state.set_role(SessionRole::Viewer(Some(4711)));
     assert_eq!(
         press(&mut state, "\"SQLite\" enter"),
         [answers(&asked, "SQLite")]
     );
     // Without a crew, text is not an answer: it can only be sent to the inbox.
-    let mut state = waiting(std::slice::from_ref(&asked));
+    let mut state = screen_with_requests(std::slice::from_ref(&asked));
     state.set_role(SessionRole::NoCrew);
     assert!(!picture(&state).contains("answer to lead"));
     press(&mut state, "x backspace");
@@ -303,10 +303,10 @@ fn viewer_answers_from_composer_while_crew_runs() {
 #[test]
 fn answering_title_fits_every_width() {
     for (width, height) in [(160, 45), (120, 30), (80, 24), (60, 16)] {
-        let mut state = started(width, height);
-        let mut asked = asked("q1", &["SQLite", "Postgres"]);
+        let mut state = started_screen(width, height);
+        let mut asked = lead_question("q1", &["SQLite", "Postgres"]);
         asked.body = "Which database shall it use? ".repeat(20);
-        apply_events(&mut state, vec![changed(&asked)]);
+        apply_events(&mut state, vec![request_event(&asked)]);
         let text = picture(&state);
         // The question is in the title of the composer or on the card above it.
         let shown = ["answer to lead: Which data", "◆ lead asks you ──"];

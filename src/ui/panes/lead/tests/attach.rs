@@ -7,7 +7,7 @@ use crate::domain::chat::Outcome;
 use crate::domain::ids::CallId;
 use crate::domain::mention::Mention;
 use crate::protocol::{AgentEvent, Command, CommandId, EventKind};
-use crate::ui::fixture::{apply_events, busy, cells, name, picture, press, started};
+use crate::ui::fixture::{apply_events, busy, cells, name, picture, press, started_screen};
 use crate::ui::panes::lead::complete::candidates;
 use crate::ui::shell::layout;
 use crate::ui::{
@@ -27,7 +27,7 @@ fn answer(state: &mut UiState, query: &str, paths: &[&str]) {
     update(state, Msg::Files(found));
 }
 
-fn offered(state: &UiState) -> Vec<String> {
+fn completion_texts(state: &UiState) -> Vec<String> {
     let rows = candidates(&state.panes.lead, state);
     rows.into_iter().map(|row| row.words).collect()
 }
@@ -46,22 +46,22 @@ fn prompt(to: &str, text: &str, mentioned: &[(&str, bool)]) -> Effect {
 
 #[test]
 fn files_are_offered_where_a_mention_is_typed() {
-    let mut state = started(160, 45);
+    let mut state = started_screen(160, 45);
     press(&mut state, "\"look at @ma\"");
     assert_eq!(state.file_query().as_deref(), Some("ma"));
-    assert_eq!(offered(&state), [] as [String; 0]);
+    assert_eq!(completion_texts(&state), [] as [String; 0]);
     answer(
         &mut state,
         "ma",
         &["src/main.rs", "a man.md", "src/manual/"],
     );
     assert_eq!(
-        offered(&state),
+        completion_texts(&state),
         ["@src/main.rs", "@\"a man.md\"", "@src/manual/"]
     );
     // The matches of the shorter query are offered until the matches of the longer one have arrived.
     press(&mut state, "\"n\"");
-    assert_eq!(offered(&state).len(), 3);
+    assert_eq!(completion_texts(&state).len(), 3);
     assert!(picture(&state).contains("Attach"), "{}", picture(&state));
     press(&mut state, "down enter");
     assert_eq!(state.input.composer.text(), "look at @\"a man.md\" ");
@@ -82,7 +82,7 @@ fn mentions_of_files_are_styled_in_the_draft() {
         let marked = inside.filter(|at| Some(cells[*at].fg) == theme.accent.fg);
         marked.map(|at| cells[at].symbol().to_string()).collect()
     };
-    let mut state = started(100, 30);
+    let mut state = started_screen(100, 30);
     press(&mut state, "\"see @Makefile\"");
     assert_eq!(accented(&state), "");
     answer(&mut state, "Makefile", &["Makefile"]);
@@ -97,7 +97,7 @@ fn agents_come_before_files_at_the_start() {
     let mut state = busy(160, 45);
     press(&mut state, "\"@a\"");
     answer(&mut state, "a", &["a.md"]);
-    let rows = offered(&state);
+    let rows = completion_texts(&state);
     assert_eq!(
         (rows[0].as_str(), rows.last().unwrap().as_str()),
         ("@alice", "@a.md")
@@ -105,7 +105,7 @@ fn agents_come_before_files_at_the_start() {
     assert!(picture(&state).contains("Write to or attach"));
     press(&mut state, "tab \"see @a\"");
     answer(&mut state, "a", &["a.md"]);
-    assert_eq!(offered(&state), ["@a.md"]);
+    assert_eq!(completion_texts(&state), ["@a.md"]);
     assert_eq!(
         press(&mut state, "enter enter"),
         [prompt("alice", "see @a.md", &[("a.md", true)])]
@@ -114,7 +114,7 @@ fn agents_come_before_files_at_the_start() {
 
 #[test]
 fn directory_keeps_the_list_open_for_its_files() {
-    let mut state = started(160, 45);
+    let mut state = started_screen(160, 45);
     press(&mut state, "\"@s\"");
     answer(&mut state, "s", &["src/"]);
     press(&mut state, "tab");
@@ -127,10 +127,10 @@ fn directory_keeps_the_list_open_for_its_files() {
 
 #[test]
 fn complete_path_closes_the_list_so_that_enter_sends() {
-    let mut state = started(160, 45);
+    let mut state = started_screen(160, 45);
     press(&mut state, "\"@Makefile\"");
     answer(&mut state, "Makefile", &["Makefile", "old/Makefile"]);
-    assert_eq!(offered(&state), [] as [String; 0]);
+    assert_eq!(completion_texts(&state), [] as [String; 0]);
     // The mention names a file, so it is not taken for the name of an unknown agent.
     assert_eq!(
         press(&mut state, "enter"),
@@ -140,7 +140,7 @@ fn complete_path_closes_the_list_so_that_enter_sends() {
 
 #[test]
 fn chosen_row_stays_selected_when_more_files_are_found() {
-    let mut state = started(160, 45);
+    let mut state = started_screen(160, 45);
     press(&mut state, "\"see @a\"");
     answer(&mut state, "a", &["a1", "a2"]);
     press(&mut state, "down");
@@ -151,7 +151,7 @@ fn chosen_row_stays_selected_when_more_files_are_found() {
 
 #[test]
 fn list_says_that_files_are_being_read() {
-    let mut state = started(160, 45);
+    let mut state = started_screen(160, 45);
     press(&mut state, "\"see @\"");
     assert!(!picture(&state).contains("reading files…"));
     let found = FoundFiles {
@@ -171,7 +171,7 @@ fn list_says_that_files_are_being_read() {
 
 #[test]
 fn message_is_shown_while_its_attachments_are_read() {
-    let mut state = started(160, 45);
+    let mut state = started_screen(160, 45);
     state.set_role(SessionRole::Crew);
     press(&mut state, "\"see @./big.png \" enter");
     assert!(
@@ -183,7 +183,7 @@ fn message_is_shown_while_its_attachments_are_read() {
 
 #[test]
 fn attachments_are_listed_below_the_message() {
-    let mut state = started(100, 30);
+    let mut state = started_screen(100, 30);
     let event = AgentEvent::Prompted {
         text: "read @README.md".into(),
         attachments: vec![
@@ -204,7 +204,7 @@ fn attachments_are_listed_below_the_message() {
 
 #[test]
 fn mentions_in_pasted_text_attach_nothing() {
-    let mut state = started(160, 45);
+    let mut state = started_screen(160, 45);
     let log = "see @README.md\n".repeat(10);
     press(&mut state, "\"what is \"");
     update(&mut state, Msg::Paste(log.clone()));
@@ -223,7 +223,7 @@ fn mentions_in_pasted_text_attach_nothing() {
 
 #[test]
 fn refused_message_returns_with_its_chips() {
-    let mut state = started(160, 45);
+    let mut state = started_screen(160, 45);
     let log = "one line of it\n".repeat(9) + "end";
     press(&mut state, "\"see \"");
     update(&mut state, Msg::Paste(log));
@@ -234,7 +234,7 @@ fn refused_message_returns_with_its_chips() {
     }
     assert!(state.input.composer.is_empty());
     let why = "Cannot attach gone.md: it does not exist. The message was not sent.";
-    apply_events(&mut state, vec![EventKind::rejected(CommandId(1), why)]);
+    apply_events(&mut state, vec![EventKind::rejection(CommandId(1), why)]);
     assert_eq!(state.input.composer.draft(), "see [pasted 10 lines]");
     assert!(picture(&state).contains(why), "{}", picture(&state));
     press(&mut state, "ctrl+o");
@@ -249,7 +249,7 @@ fn refused_message_returns_with_its_chips() {
 
 #[test]
 fn pasted_path_of_an_image_is_mentioned() {
-    let mut state = started(160, 45);
+    let mut state = started_screen(160, 45);
     update(&mut state, Msg::Paste("'/tmp/a b.png'".into()));
     let sent = press(&mut state, "\"what is it\" enter");
     let expected = prompt(
@@ -269,7 +269,10 @@ fn draft_with_an_exclamation_mark_is_a_command() {
         "{}",
         picture(&state)
     );
-    assert_eq!((state.file_query(), offered(&state).len()), (None, 0));
+    assert_eq!(
+        (state.file_query(), completion_texts(&state).len()),
+        (None, 0)
+    );
     let run = Command::RunShell {
         agent: name("lead"),
         command: "git status @".into(),
@@ -284,7 +287,7 @@ fn draft_with_an_exclamation_mark_is_a_command() {
 
 #[test]
 fn command_is_shown_with_its_output_and_can_be_stopped() {
-    let mut state = started(160, 45);
+    let mut state = started_screen(160, 45);
     let call = CallId("user-1".into());
     let lead = name("lead");
     let begun = AgentEvent::UserCommandStarted {
@@ -323,12 +326,12 @@ fn command_is_shown_with_its_output_and_can_be_stopped() {
 
 #[test]
 fn refused_command_returns_to_the_composer() {
-    let mut state = started(160, 45);
+    let mut state = started_screen(160, 45);
     for effect in press(&mut state, "\"!ls\" enter") {
         if let Effect::Command(command) = effect {
             state.assign_id(command);
         }
     }
-    apply_events(&mut state, vec![EventKind::rejected(CommandId(1), "no")]);
+    apply_events(&mut state, vec![EventKind::rejection(CommandId(1), "no")]);
     assert_eq!(state.input.composer.text(), "!ls");
 }

@@ -5,9 +5,9 @@ use pretty_assertions::assert_eq;
 
 use crate::domain::slash_command::SlashCommand;
 use crate::protocol::Command;
-use crate::ui::fixture::{busy, name, picture, press, started, top_popup};
+use crate::ui::fixture::{busy, name, picture, press, started_screen, top_popup};
 use crate::ui::keymap::pane::{Focus, Pane};
-use crate::ui::panes::lead::complete::{Completion, candidates, selected};
+use crate::ui::panes::lead::complete::{Completion, candidates, selected_completion};
 use crate::ui::shell::hints::hints;
 use crate::ui::{Effect, Msg, UiState, update};
 
@@ -51,7 +51,7 @@ fn completion_list_opens_while_typing_and_closes_without_match() {
 
 #[test]
 fn command_of_a_file_shows_its_arguments() {
-    let mut state = started(160, 45);
+    let mut state = started_screen(160, 45);
     let command = |name: &str| SlashCommand {
         name: name.into(),
         description: "Fixes it".into(),
@@ -65,7 +65,7 @@ fn command_of_a_file_shows_its_arguments() {
     press(&mut state, "\"12\"");
     assert!(picture(&state).contains("/fix [issue] [priority] "));
     // A built-in command takes precedence over a command file of the same name.
-    let mut other = started(160, 45);
+    let mut other = started_screen(160, 45);
     other.model.skills = state.model.skills.clone();
     press(&mut other, "\"/team \"");
     assert!(!picture(&other).contains("[issue]"));
@@ -106,7 +106,7 @@ fn arrows_select_and_escape_hides_list() {
     let mut state = busy(160, 45);
     press(&mut state, "\"/\" down down");
     assert_eq!(
-        selected(&state.panes.lead, &state).map(|(row, _)| row),
+        selected_completion(&state.panes.lead, &state).map(|(row, _)| row),
         Some(2)
     );
     press(&mut state, "up");
@@ -120,7 +120,7 @@ fn arrows_select_and_escape_hides_list() {
 
 #[test]
 fn recalled_history_does_not_open_completion() {
-    let mut state = started(160, 45);
+    let mut state = started_screen(160, 45);
     press(&mut state, "\"/help\" enter esc i \"one\" enter up up");
     assert_eq!(state.input.composer.text(), "/help");
     assert_eq!(words(&state), Vec::<String>::new());

@@ -17,7 +17,7 @@ fn search_is_typed_navigated_and_ended() {
         .model
         .agents
         .get(&state.shown)
-        .map(|a| a.transcript.found().1);
+        .map(|a| a.transcript.match_position().1);
     let all = all.unwrap();
     assert!(all > 1);
     assert!(picture(&state).contains(&format!("/t 1/{all}")));

@@ -8,8 +8,8 @@ use crate::domain::request::{Approver, Request, RequestKind, RequestStatus, Verd
 use crate::domain::timestamp::Timestamp;
 use crate::protocol::{Command, Event, EventKind};
 use crate::ui::fixture::{
-    NOON, after_events, apply_events, blank, busy, changed, decision, name, permission, picture,
-    plan, press, question, ready, team_event,
+    NOON, after_events, apply_events, blank, busy, decision, name, permission, picture, plan,
+    press, question, ready, request_event, team_event,
 };
 use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::replay::Player;
@@ -18,19 +18,19 @@ use crate::ui::{Effect, Msg, SessionRole, UiState, begin_replay, keys, update};
 const SIZES: [(u16, u16); 4] = [(160, 45), (120, 35), (100, 30), (80, 24)];
 
 /// Returns the event of a request that the user has decided.
-fn decided(request: &Request, status: RequestStatus, comment: &str) -> EventKind {
+fn decision_event(request: &Request, status: RequestStatus, comment: &str) -> EventKind {
     let mut request = request.clone();
     request.status = status;
     request.decided_by = "user".into();
     request.comment = comment.into();
-    changed(&request)
+    request_event(&request)
 }
 
 /// Returns a screen with a team and the conversation of the agent that made `request`; the composer has the focus.
-fn waiting(request: &Request, (width, height): (u16, u16)) -> UiState {
+fn screen_with_request(request: &Request, (width, height): (u16, u16)) -> UiState {
     let mut state = after_events(width, height, vec![ready(), team_event()]);
     state.open_conversation(&request.target);
-    apply_events(&mut state, vec![changed(request)]);
+    apply_events(&mut state, vec![request_event(request)]);
     state.focus = Focus::Composer;
     state
 }
@@ -65,7 +65,7 @@ fn each_kind_is_decided_by_key_and_by_command_with_and_without_comment() {
     ] {
         for (keys, verdict, comment) in cases {
             let request = of_kind(kind);
-            let mut state = waiting(&request, (80, 24));
+            let mut state = screen_with_request(&request, (80, 24));
             let effects = press(&mut state, keys);
             assert_eq!(
                 effects,
@@ -83,7 +83,7 @@ fn each_kind_is_decided_by_key_and_by_command_with_and_without_comment() {
 fn keys_right_after_the_request_appeared_decide_nothing() {
     let request = of_kind(RequestKind::Plan);
     for key in ["alt+a", "alt+r"] {
-        let mut state = waiting(&request, (80, 24));
+        let mut state = screen_with_request(&request, (80, 24));
         let soon = Timestamp(state.now.0 + 0.3);
         let parsed = keys::parse(key).unwrap();
         assert_eq!(update(&mut state, Msg::Key(parsed, soon)), [], "{key}");
@@ -94,7 +94,7 @@ fn keys_right_after_the_request_appeared_decide_nothing() {
 #[test]
 fn enter_sends_a_message_while_a_decision_is_open() {
     let request = of_kind(RequestKind::Plan);
-    let mut state = waiting(&request, (160, 45));
+    let mut state = screen_with_request(&request, (160, 45));
     apply_events(&mut state, crate::ui::fixture::busy_events());
     press(&mut state, "\"go on\"");
     let text = picture(&state);
@@ -108,7 +108,7 @@ fn permission_that_was_not_wholly_visible_is_shown_before_it_is_approved() {
     let mut request = permission("p1");
     request.body = format!("bash\n{}", "rm -rf build\n".repeat(60));
     for size in SIZES {
-        let mut state = waiting(&request, size);
+        let mut state = screen_with_request(&request, size);
         assert_eq!(press(&mut state, "\"ok\" alt+a"), [], "{size:?}");
         assert_eq!(state.focus, Focus::Pane(Pane::Needs), "{size:?}");
         assert_eq!(state.input.composer.text(), "ok");
@@ -118,7 +118,7 @@ fn permission_that_was_not_wholly_visible_is_shown_before_it_is_approved() {
             press(&mut state, "G i alt+a"),
             [decision(&request, Verdict::Approve, "ok")]
         );
-        let mut state = waiting(&request, size);
+        let mut state = screen_with_request(&request, size);
         assert_eq!(
             press(&mut state, "alt+r"),
             [decision(&request, Verdict::Reject, "")]
@@ -126,7 +126,7 @@ fn permission_that_was_not_wholly_visible_is_shown_before_it_is_approved() {
     }
     // If comments are folded, the pane "Needs you" says so before the request can be approved.
     request.body = format!("bash\n$ rm -rf build # {}", "x ".repeat(400));
-    let mut state = waiting(&request, (160, 45));
+    let mut state = screen_with_request(&request, (160, 45));
     assert_eq!(press(&mut state, "alt+a"), []);
     assert_eq!(state.focus, Focus::Pane(Pane::Needs));
 }
@@ -134,18 +134,21 @@ fn permission_that_was_not_wholly_visible_is_shown_before_it_is_approved() {
 #[test]
 fn only_requests_to_the_user_by_the_shown_agent_are_decided() {
     let request = of_kind(RequestKind::Plan);
-    let mut state = waiting(&request, (80, 24));
+    let mut state = screen_with_request(&request, (80, 24));
     state.open_conversation(&Name::lead());
     assert_eq!(press(&mut state, "alt+a"), []);
     assert!(picture(&state).contains("lead has no open request."));
     let mut for_lead = request.clone();
     for_lead.approver = Approver::Lead;
-    assert_eq!(press(&mut waiting(&for_lead, (80, 24)), "alt+a"), []);
-    let mut state = waiting(&request, (80, 24));
+    assert_eq!(
+        press(&mut screen_with_request(&for_lead, (80, 24)), "alt+a"),
+        []
+    );
+    let mut state = screen_with_request(&request, (80, 24));
     state.set_role(SessionRole::NoCrew);
     assert_eq!(press(&mut state, "alt+a"), []);
     let asked = question("q1", &["1.0", "2.0"]);
-    let mut state = waiting(&asked, (80, 24));
+    let mut state = screen_with_request(&asked, (80, 24));
     assert_eq!(press(&mut state, "alt+a"), []);
     assert!(picture(&state).contains("press 1-2, or write"));
     assert_eq!(
@@ -158,7 +161,7 @@ fn only_requests_to_the_user_by_the_shown_agent_are_decided() {
 fn card_is_above_the_composer_only_where_needs_you_does_not_show_the_request() {
     let request = of_kind(RequestKind::Plan);
     for (size, has_card) in SIZES.into_iter().zip([false, false, false, true]) {
-        let state = waiting(&request, size);
+        let state = screen_with_request(&request, size);
         let text = picture(&state);
         let headings = ["bob asks you to approve its plan", "bob: plan"];
         let shown = headings.map(|words| text.matches(words).count());
@@ -171,10 +174,10 @@ fn card_is_above_the_composer_only_where_needs_you_does_not_show_the_request() {
         assert!(text.contains("Alt+a or /approve"), "{text}");
     }
     // The same applies while another, older request is open.
-    let mut state = waiting(&request, (160, 45));
+    let mut state = screen_with_request(&request, (160, 45));
     let mut other = question("q0", &[]);
     other.created_at.0 -= 60.0;
-    apply_events(&mut state, vec![changed(&other)]);
+    apply_events(&mut state, vec![request_event(&other)]);
     let text = picture(&state);
     assert!(
         !text.contains("1 more: Alt+w"),
@@ -189,7 +192,7 @@ fn card_is_above_the_composer_only_where_needs_you_does_not_show_the_request() {
 fn request_is_announced_in_two_places_on_a_narrow_screen() {
     for request in [of_kind(RequestKind::Plan), question("q1", &["1.0", "2.0"])] {
         for keys in ["", "esc", "3"] {
-            let mut state = waiting(&request, (80, 24));
+            let mut state = screen_with_request(&request, (80, 24));
             press(&mut state, if keys == "3" { "esc 3" } else { keys });
             let text = picture(&state);
             let places = text.lines().filter(|l| {
@@ -234,8 +237,8 @@ fn decision_stands_in_the_conversation_once() {
     ];
     for (kind, status, expected) in cases {
         let request = of_kind(kind);
-        let mut state = waiting(&request, (160, 45));
-        let event = decided(&request, status, "mind the header");
+        let mut state = screen_with_request(&request, (160, 45));
+        let event = decision_event(&request, status, "mind the header");
         // A second event about the same decision adds nothing to the conversation.
         apply_events(&mut state, vec![event.clone(), event]);
         let text = picture(&state);
@@ -243,11 +246,11 @@ fn decision_stands_in_the_conversation_once() {
     }
     // The conversation does not show a decision of the lead as the user's decision.
     let request = of_kind(RequestKind::Plan);
-    let mut state = waiting(&request, (160, 45));
+    let mut state = screen_with_request(&request, (160, 45));
     let mut by_lead = request.clone();
     by_lead.status = Approved;
     by_lead.decided_by = "lead".into();
-    apply_events(&mut state, vec![changed(&by_lead)]);
+    apply_events(&mut state, vec![request_event(&by_lead)]);
     assert!(!picture(&state).contains("you approved"));
     assert!(busy(80, 24).model.requests.for_user() > 0);
 }
@@ -257,8 +260,8 @@ fn decision_stands_in_the_replay_of_a_journal() {
     let request = of_kind(RequestKind::Plan);
     let kinds = [
         crate::ui::fixture::ready(),
-        changed(&request),
-        decided(&request, RequestStatus::Approved, "mind the header"),
+        request_event(&request),
+        decision_event(&request, RequestStatus::Approved, "mind the header"),
     ];
     let event = |(seq, kind)| Event {
         seq,
@@ -281,7 +284,7 @@ fn decision_stands_in_the_replay_of_a_journal() {
 #[test]
 fn click_on_a_choice_of_the_card_answers() {
     let asked = question("q1", &["1.0", "2.0"]);
-    let mut state = waiting(&asked, (80, 24));
+    let mut state = screen_with_request(&asked, (80, 24));
     let row = |state: &UiState| {
         let text = picture(state);
         text.lines().position(|l| l.contains("2  2.0")).unwrap()
@@ -309,9 +312,9 @@ fn click_on_a_choice_of_the_card_answers() {
 #[test]
 fn rejected_command_brings_the_comment_back() {
     let request = of_kind(RequestKind::Plan);
-    let mut state = waiting(&request, (80, 24));
+    let mut state = screen_with_request(&request, (80, 24));
     press(&mut state, "\"use serde\" alt+a");
-    let refused = EventKind::rejected(crate::protocol::CommandId(1), "the disk is full");
+    let refused = EventKind::rejection(crate::protocol::CommandId(1), "the disk is full");
     apply_events(&mut state, vec![refused]);
     assert_eq!(state.input.composer.text(), "use serde");
 }

@@ -14,14 +14,14 @@ fn message(to: &str, text: &str) -> Effect {
 }
 
 /// Returns the event in which the crew rejects the first command.
-fn refused() -> EventKind {
-    EventKind::rejected(CommandId(1), "It has shut down.")
+fn rejection_event() -> EventKind {
+    EventKind::rejection(CommandId(1), "It has shut down.")
 }
 
 /// Keys that open the conversation of alice and focus the composer.
 const ALICE: &str = "esc 4 g enter i ";
 
-fn shown(state: &UiState) -> (&str, String) {
+fn shown_draft(state: &UiState) -> (&str, String) {
     (state.shown.as_str(), state.input.composer.text())
 }
 
@@ -30,7 +30,7 @@ fn each_agent_has_its_own_draft() {
     let mut state = busy(160, 45);
     press(&mut state, "\"to the lead\"");
     press(&mut state, ALICE);
-    assert_eq!(shown(&state), ("alice", String::new()));
+    assert_eq!(shown_draft(&state), ("alice", String::new()));
     assert!(
         picture(&state).contains("draft to lead"),
         "{}",
@@ -38,16 +38,16 @@ fn each_agent_has_its_own_draft() {
     );
     assert_eq!(press(&mut state, "enter"), []);
     press(&mut state, "\"to alice\" esc esc i");
-    assert_eq!(shown(&state), ("lead", "to the lead".into()));
+    assert_eq!(shown_draft(&state), ("lead", "to the lead".into()));
     assert!(picture(&state).contains("draft to alice"));
     assert_eq!(press(&mut state, "enter"), [message("lead", "to the lead")]);
     press(&mut state, ALICE);
-    assert_eq!(shown(&state), ("alice", "to alice".into()));
+    assert_eq!(shown_draft(&state), ("alice", "to alice".into()));
     assert_eq!(press(&mut state, "enter"), [message("alice", "to alice")]);
     assert!(!picture(&state).contains("draft to"));
     // All agents share one history: a message to the lead can be recalled in the conversation of alice.
     press(&mut state, "up up");
-    assert_eq!(shown(&state), ("alice", "to the lead".into()));
+    assert_eq!(shown_draft(&state), ("alice", "to the lead".into()));
 }
 
 #[test]
@@ -59,8 +59,8 @@ fn rejected_message_becomes_draft_of_recipient() {
     ] {
         let mut state = busy(160, 45);
         assert_eq!(press(&mut state, keys), [message("alice", "hello")]);
-        apply_events(&mut state, vec![refused()]);
-        assert_eq!(shown(&state), ("lead", String::new()), "{keys}");
+        apply_events(&mut state, vec![rejection_event()]);
+        assert_eq!(shown_draft(&state), ("lead", String::new()), "{keys}");
         let text = picture(&state);
         assert!(
             text.contains("Your message is kept as a draft to alice."),
@@ -68,7 +68,7 @@ fn rejected_message_becomes_draft_of_recipient() {
         );
         assert_eq!(press(&mut state, "enter"), []);
         press(&mut state, ALICE);
-        assert_eq!(shown(&state), ("alice", "hello".into()));
+        assert_eq!(shown_draft(&state), ("alice", "hello".into()));
     }
 }
 
@@ -77,8 +77,8 @@ fn rejected_message_does_not_replace_draft() {
     let mut state = busy(160, 45);
     press(&mut state, ALICE);
     press(&mut state, "\"one\" enter \"two\"");
-    apply_events(&mut state, vec![refused()]);
-    assert_eq!(shown(&state), ("alice", "two".into()));
+    apply_events(&mut state, vec![rejection_event()]);
+    assert_eq!(shown_draft(&state), ("alice", "two".into()));
     assert!(picture(&state).contains("composer's history"));
     press(&mut state, "up");
     assert_eq!(state.input.composer.text(), "one");
@@ -94,7 +94,7 @@ fn messages_to_unstarted_crew_become_drafts() {
         "\"one\" enter \"@alice two\" enter \"three\" enter",
     );
     state.show_onboarding(onboarding_page(PageSeverity::Missing));
-    assert_eq!(shown(&state), ("lead", "one\nthree".into()));
+    assert_eq!(shown_draft(&state), ("lead", "one\nthree".into()));
     assert_eq!(state.draft_to(&name("alice")), "two");
     assert!(state.model.queued.is_empty());
 }
@@ -106,10 +106,7 @@ fn unanswered_prompt_becomes_draft_to_lead() {
     press(&mut state, "\"build it\" enter");
     let agent = Name::lead();
     let text = "build it".to_string();
-    apply_events(
-        &mut state,
-        vec![AgentEvent::prompted(text).of(agent.clone())],
-    );
+    apply_events(&mut state, vec![AgentEvent::prompt(text).of(agent.clone())]);
     state.remember_prompt(&agent, "build it");
     state.open_conversation(&name("alice"));
     let end = TurnEnd::Failed {
@@ -117,6 +114,6 @@ fn unanswered_prompt_becomes_draft_to_lead() {
         hint: "try again".into(),
     };
     state.handle_turn_end(&agent, &end);
-    assert_eq!(shown(&state), ("alice", String::new()));
+    assert_eq!(shown_draft(&state), ("alice", String::new()));
     assert_eq!(state.draft_to(&agent), "build it");
 }

@@ -7,7 +7,7 @@ use pretty_assertions::assert_eq;
 use crate::protocol::event::TurnEnd;
 use crate::protocol::{AgentEvent, CrewEvent, EventKind};
 use crate::ui::app::onboarding::{OfferedAction, PageSeverity};
-use crate::ui::fixture::{apply_events, picture, press, started};
+use crate::ui::fixture::{apply_events, picture, press, started_screen};
 use crate::ui::keymap::Action;
 use crate::ui::keymap::pane::Focus;
 use crate::ui::{Effect, Msg, SETTLE, SessionRole, UiState, fixture, keys, update};
@@ -105,7 +105,7 @@ fn form_sent_before_setup_page_returns_as_draft() {
 fn setup_page_closes_with_cause_and_hides_no_conversation() {
     let headline = "The server is not ready";
     for weight in [PageSeverity::Trouble, PageSeverity::Advice] {
-        let mut state = started(100, 30);
+        let mut state = started_screen(100, 30);
         state.show_onboarding(fixture::onboarding_page(weight));
         // The composer keeps the focus, because the user may be typing.
         assert_eq!(state.focus, Focus::Composer);
@@ -114,13 +114,13 @@ fn setup_page_closes_with_cause_and_hides_no_conversation() {
         press(&mut state, "\"hello\" enter");
         let agent = fixture::name("lead");
         let text = "hello";
-        apply_events(&mut state, vec![AgentEvent::prompted(text).of(agent)]);
+        apply_events(&mut state, vec![AgentEvent::prompt(text).of(agent)]);
         assert!(!picture(&state).contains(headline));
         assert!(!state.is_at_the_beginning());
         assert_eq!(press(&mut state, "esc 1 d r"), []);
     }
     // If the user chooses another model, the page about the earlier model is removed. The page about git stays.
-    let mut state = started(100, 30);
+    let mut state = started_screen(100, 30);
     state.show_onboarding(fixture::onboarding_page(PageSeverity::Advice));
     state.show_onboarding(fixture::onboarding_page(PageSeverity::Trouble));
     press(&mut state, "esc");
@@ -139,7 +139,7 @@ fn setup_page_closes_with_cause_and_hides_no_conversation() {
 #[test]
 fn unanswered_first_prompt_returns_to_composer() {
     let agent = || fixture::name("lead");
-    let asked = || AgentEvent::prompted("build it").of(agent());
+    let asked = || AgentEvent::prompt("build it").of(agent());
     let failed = || {
         AgentEvent::TurnEnded {
             end: TurnEnd::Failed {
@@ -162,7 +162,7 @@ fn unanswered_first_prompt_returns_to_composer() {
         (vec![asked(), failed()], "\"other\"", "other"),
         (vec![asked(), said(), asked(), failed()], "", ""),
     ] {
-        let mut state = started(100, 30);
+        let mut state = started_screen(100, 30);
         press(&mut state, typed);
         apply_events(&mut state, events);
         assert_eq!(state.composer_text(), expected);

@@ -6,7 +6,7 @@ use ratatui::backend::TestBackend;
 
 use crate::domain::attachment::PromptImage;
 use crate::protocol::{AgentEvent, EventKind};
-use crate::ui::fixture::{apply_events, cells, name, picture, press, started};
+use crate::ui::fixture::{apply_events, cells, name, picture, press, started_screen};
 use crate::ui::{
     ColorDepth, ImageDrawing, Msg, PICTURES_MAX, Picture, PictureKey, PictureSize, PictureUpdate,
     PixelGrid, Theme, ThemeName, UiState, ViewCache, draw, update,
@@ -40,14 +40,14 @@ fn answer(text: &str) -> EventKind {
 
 /// Returns a screen with a prompt and an image, in a terminal that draws images with `drawing`.
 fn with_image(width: u16, height: u16, drawing: ImageDrawing) -> UiState {
-    let mut state = started(width, height);
+    let mut state = started_screen(width, height);
     state.set_image_drawing(drawing);
     apply_events(&mut state, vec![prompt(FILE), answer("A chart.")]);
     state
 }
 
 /// Draws the screen and returns the pictures for which it has room.
-fn wanted(state: &UiState) -> Vec<PictureKey> {
+fn wanted_pictures(state: &UiState) -> Vec<PictureKey> {
     let backend = TestBackend::new(state.size.width, state.size.height);
     let mut terminal = Terminal::new(backend).unwrap();
     let mut cache = ViewCache::default();
@@ -58,7 +58,7 @@ fn wanted(state: &UiState) -> Vec<PictureKey> {
 
 /// Loads each picture on the screen as pixels of one colour.
 fn load(state: &mut UiState) {
-    for key in wanted(state) {
+    for key in wanted_pictures(state) {
         let PictureSize { columns, rows } = key.size;
         let pixels = PixelGrid {
             width: columns,
@@ -94,7 +94,7 @@ fn picture_is_drawn_below_its_label() {
 #[test]
 fn terminal_image_is_drawn_at_placeholders() {
     let mut state = with_image(120, 35, ImageDrawing::Kitty);
-    let keys = wanted(&state);
+    let keys = wanted_pictures(&state);
     let size = PictureSize {
         columns: 10,
         rows: 2,
@@ -132,28 +132,28 @@ fn image_that_cannot_be_shown_has_a_reason_and_no_rows() {
         "{text}"
     );
     assert_eq!(rows(&state), 2);
-    assert_eq!(wanted(&state), []);
+    assert_eq!(wanted_pictures(&state), []);
 }
 
 #[test]
 fn only_the_label_is_shown_without_colours_or_room() {
     let mut state = with_image(120, 35, ImageDrawing::LabelOnly);
-    assert_eq!(wanted(&state), []);
+    assert_eq!(wanted_pictures(&state), []);
     state.set_image_drawing(ImageDrawing::HalfBlocks);
-    assert_eq!(wanted(&state).len(), 1);
+    assert_eq!(wanted_pictures(&state).len(), 1);
     state.set_theme(ThemeName::Mono);
-    assert_eq!(wanted(&state), []);
+    assert_eq!(wanted_pictures(&state), []);
     state.set_theme(ThemeName::Dark);
-    assert_eq!(wanted(&state).len(), 1);
+    assert_eq!(wanted_pictures(&state).len(), 1);
     let state = with_image(80, 16, ImageDrawing::HalfBlocks);
-    assert_eq!(wanted(&state).len(), 1);
-    let low = wanted(&state)[0].size;
+    assert_eq!(wanted_pictures(&state).len(), 1);
+    let low = wanted_pictures(&state)[0].size;
     assert_eq!((low.columns, low.rows), (40, 6));
     // After another crew has started in the same terminal, pictures are drawn too.
     let mut state = with_image(120, 35, ImageDrawing::HalfBlocks);
     state.forget_crew();
     apply_events(&mut state, vec![prompt(FILE), answer("Again.")]);
-    assert_eq!(wanted(&state).len(), 1);
+    assert_eq!(wanted_pictures(&state).len(), 1);
 }
 
 #[test]
@@ -161,17 +161,17 @@ fn picture_out_of_view_or_below_a_popup_is_not_loaded() {
     let mut state = with_image(120, 35, ImageDrawing::HalfBlocks);
     load(&mut state);
     press(&mut state, "f1");
-    assert_eq!(wanted(&state), []);
+    assert_eq!(wanted_pictures(&state), []);
     assert!(!picture(&state).contains('▀'));
     press(&mut state, "esc");
     assert!(picture(&state).contains('▀'));
     let long = "a line\n\n".repeat(60);
     apply_events(&mut state, vec![answer(&long)]);
-    assert_eq!(wanted(&state), []);
+    assert_eq!(wanted_pictures(&state), []);
     // If the user has scrolled up, the view does not move when the picture is dropped and loaded again.
     press(&mut state, "esc 1 g");
     let before = picture(&state);
-    let key = wanted(&state)[0].clone();
+    let key = wanted_pictures(&state)[0].clone();
     update(&mut state, Msg::Picture(PictureUpdate::Dropped(key)));
     assert_eq!(picture(&state), without_blocks(&before));
     load(&mut state);
@@ -182,10 +182,10 @@ fn picture_out_of_view_or_below_a_popup_is_not_loaded() {
 fn hostile_image_names_are_ignored() {
     let long = "a".repeat(65);
     for file in ["../../etc/passwd", "\u{1b}_Ga=d", "a b.png", &long] {
-        let mut state = started(120, 35);
+        let mut state = started_screen(120, 35);
         state.set_image_drawing(ImageDrawing::HalfBlocks);
         apply_events(&mut state, vec![prompt(file), answer("A chart.")]);
-        assert_eq!(wanted(&state), [], "{file}");
+        assert_eq!(wanted_pictures(&state), [], "{file}");
         assert!(picture(&state).contains("+ shot.png · 80x24 image"));
     }
 }
@@ -217,9 +217,9 @@ fn events_of_older_versions_show_the_label() {
         serde_json::to_value(&event).unwrap(),
         serde_json::from_str::<serde_json::Value>(json).unwrap()
     );
-    let mut state = started(120, 35);
+    let mut state = started_screen(120, 35);
     state.set_image_drawing(ImageDrawing::HalfBlocks);
     apply_events(&mut state, vec![event]);
-    assert_eq!(wanted(&state), []);
+    assert_eq!(wanted_pictures(&state), []);
     assert!(picture(&state).contains("+ shot.png · 80x24 image"));
 }

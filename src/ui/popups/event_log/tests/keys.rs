@@ -10,7 +10,8 @@ use crate::domain::timestamp::Timestamp;
 use crate::protocol::event::{NoticeLevel, TurnEnd};
 use crate::protocol::{AgentEvent, CrewEvent, EventKind};
 use crate::ui::fixture::{
-    NOON, apply_events, blank, busy, busy_events, decided, name, picture, plan, press, top_popup,
+    NOON, apply_events, approval_event, blank, busy, busy_events, name, picture, plan, press,
+    top_popup,
 };
 use crate::ui::keymap::Context;
 use crate::ui::keymap::pane::{Focus, Pane};
@@ -45,7 +46,7 @@ pub fn eventful(width: u16, height: u16) -> UiState {
                 "Task #3 of dave is offered again: dave left it open, because the process that ran it was ended from outside while it worked.",
             ),
             AgentEvent::TurnEnded { end: failed }.of(bob),
-            decided(plan("r1", "1. Read"), "user"),
+            approval_event(plan("r1", "1. Read"), "user"),
         ],
     );
     state
@@ -56,7 +57,7 @@ fn view(state: &UiState) -> &EventLogPopup {
 }
 
 /// Returns the text of the selected line.
-fn selected(state: &UiState) -> String {
+fn selected_line_text(state: &UiState) -> String {
     let line = view(state).selected_line(state);
     line.map_or_else(String::new, |l| l.words.clone())
 }
@@ -66,29 +67,29 @@ fn keys_select_filter_and_close() {
     let mut state = eventful(100, 30);
     press(&mut state, "esc @");
     assert_eq!(state.contexts(), [Context::EventLog, Context::Everywhere]);
-    assert_eq!(selected(&state), "you approved bob's plan for #2");
+    assert_eq!(selected_line_text(&state), "you approved bob's plan for #2");
     assert_eq!(view(&state).selected, None);
     press(&mut state, "k");
     let failed = "bob's call failed: no such model. Choose another with m.";
-    assert_eq!(selected(&state), failed);
+    assert_eq!(selected_line_text(&state), failed);
     // New events do not move the selection, unless the newest line is selected.
     apply_events(&mut state, vec![EventKind::Crew(CrewEvent::AllIdle)]);
-    assert_eq!(selected(&state), failed);
+    assert_eq!(selected_line_text(&state), failed);
     press(&mut state, "f");
-    assert_eq!(selected(&state), "all idle, 1/5 done");
+    assert_eq!(selected_line_text(&state), "all idle, 1/5 done");
     press(&mut state, "g");
     assert_eq!(
-        selected(&state),
+        selected_line_text(&state),
         "session s1 started with scripted-demo (script)"
     );
     press(&mut state, "G !");
     assert_eq!(view(&state).filter.text(), "!");
-    assert_eq!(selected(&state), failed);
+    assert_eq!(selected_line_text(&state), failed);
     press(&mut state, "!");
     assert!(!view(&state).has_filter());
     press(&mut state, "/ \"who:alice kind:mail\"");
     assert!(view(&state).is_typing);
-    assert_eq!(selected(&state), "bob received alice's message");
+    assert_eq!(selected_line_text(&state), "bob received alice's message");
     press(&mut state, "enter");
     assert_eq!(state.contexts(), [Context::EventLog, Context::Everywhere]);
     assert!(
@@ -97,7 +98,7 @@ fn keys_select_filter_and_close() {
         picture(&state)
     );
     press(&mut state, "/ ctrl+u \"zzz\" enter");
-    assert_eq!(selected(&state), "");
+    assert_eq!(selected_line_text(&state), "");
     assert!(picture(&state).contains("No matches."));
     press(&mut state, "enter y esc");
     assert!(!view(&state).has_filter());
@@ -136,7 +137,7 @@ fn enter_opens_subject_of_line() {
     assert!(picture(&state).contains("╭ Task #3 "));
     // After Esc, the same line of the log is selected.
     press(&mut state, "esc");
-    assert!(selected(&state).contains("offered again"));
+    assert!(selected_line_text(&state).contains("offered again"));
     press(&mut state, "esc esc");
     enter(&mut state, "byte order");
     let thread = state.popups.top::<Pager<ThreadPage>>();
@@ -182,7 +183,7 @@ fn mouse_selects_and_opens() {
         modifiers: KeyModifiers::NONE,
     };
     crate::ui::update(&mut state, crate::ui::Msg::Mouse(click));
-    assert!(selected(&state).contains("offered again"));
+    assert!(selected_line_text(&state).contains("offered again"));
     crate::ui::update(&mut state, crate::ui::Msg::Mouse(click));
     assert_eq!(top_popup(&state), "TaskPage");
 }

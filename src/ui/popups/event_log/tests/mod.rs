@@ -9,7 +9,7 @@ use pretty_assertions::assert_eq;
 
 use crate::domain::timestamp::Timestamp;
 use crate::ui::UiState;
-use crate::ui::fixture::{NOON, started};
+use crate::ui::fixture::{NOON, started_screen};
 use crate::ui::model::event_log::{
     About, EventLog, LINES_MAX, LogLine, LogSeverity, NewLogLine, Topic,
 };
@@ -104,7 +104,7 @@ fn newest_lines_are_kept_in_order_of_time() {
 
 #[test]
 fn notices_are_kept_once_when_a_crew_is_read_again() {
-    let mut state = started(100, 30);
+    let mut state = started_screen(100, 30);
     state.model.event_log = EventLog::default();
     let at = state.now;
     let push_lines = |log: &mut EventLog| {

@@ -36,7 +36,7 @@ fn each_message_step_is_logged_once() {
     assert_eq!(hears("m1", DeliveryState::ActedOn), [acted]);
     assert_eq!(hears("m1", DeliveryState::Delivered), Vec::<String>::new());
     assert_eq!(hears("m2", DeliveryState::ActedOn), [sent, acted]);
-    let prompted = AgentEvent::prompted("Write a parser").of(Name::lead());
+    let prompted = AgentEvent::prompt("Write a parser").of(Name::lead());
     assert_eq!(story.hears(prompted), ["mail you → lead: Write a parser"]);
 }
 
@@ -243,7 +243,7 @@ fn jobs_notices_and_branches_have_targets() {
             About::Nothing,
         ),
         (
-            EventKind::rejected(CommandId(1), "bob has shut down"),
+            EventKind::rejection(CommandId(1), "bob has shut down"),
             "▲notice refused: bob has shut down",
             About::Nothing,
         ),

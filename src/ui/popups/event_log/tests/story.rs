@@ -35,7 +35,7 @@ impl Story {
         apply_events(&mut self.state, vec![kind]);
         let lines = self.state.event_log.lines();
         let new = lines.filter(|l| !before.contains(&l.number));
-        new.map(shown).collect()
+        new.map(format_line).collect()
     }
 
     /// Sends the start and the end of a tool call.
@@ -94,7 +94,7 @@ impl Story {
 }
 
 /// Formats a log line as the tests compare it: severity, topic, text.
-pub fn shown(line: &LogLine) -> String {
+pub fn format_line(line: &LogLine) -> String {
     let tone = match line.severity {
         LogSeverity::Plain => "",
         LogSeverity::Good => "✓",

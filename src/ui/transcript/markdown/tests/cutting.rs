@@ -4,7 +4,7 @@ use pretty_assertions::assert_eq;
 use proptest::prelude::*;
 
 use crate::ui::transcript::markdown::tests::{
-    cut, drawn, drawn_in_pieces, laid, looks_of_words, streamed,
+    cut, drawn_in_pieces, laid, looks_of_words, render_rows, stream_rows,
 };
 
 /// Generates lists and paragraphs that are long enough to be cut, with lines that end them or change their meaning.
@@ -93,7 +93,7 @@ proptest! {
         let ends = ends.iter().map(|end| end.index(text.len() + 1));
         for end in ends.chain([text.len()]).filter(|end| text.is_char_boundary(*end)) {
             let text = &text[..end];
-            let (joined, whole) = (drawn_in_pieces(text, columns), drawn(text, columns));
+            let (joined, whole) = (drawn_in_pieces(text, columns), render_rows(text, columns));
             prop_assert_eq!(looks_of_words(&joined), looks_of_words(&whole), "{:?}", text);
         }
     }
@@ -109,8 +109,8 @@ proptest! {
         let mut ends: Vec<usize> = ends.iter().map(|end| end.index(text.len() + 1)).collect();
         ends.push(text.len());
         ends.sort_unstable();
-        let streamed = streamed(&text, &ends, columns);
-        prop_assert_eq!(looks_of_words(&streamed), looks_of_words(&drawn(&text, columns)), "{:?}", text);
+        let streamed = stream_rows(&text, &ends, columns);
+        prop_assert_eq!(looks_of_words(&streamed), looks_of_words(&render_rows(&text, columns)), "{:?}", text);
     }
 }
 
@@ -133,7 +133,7 @@ fn pieces_of_a_long_table_share_one_layout() {
         let after = usize::from(end.ends_with("- item\n"));
         assert_eq!(cut(&text).len(), 6 + after, "{end}");
         for columns in [10, 14, 30, 80] {
-            let (pieces, whole) = (laid(&text, columns), drawn(&text, columns));
+            let (pieces, whole) = (laid(&text, columns), render_rows(&text, columns));
             assert_eq!(
                 looks_of_words(&pieces.rows(0).cloned().collect::<Vec<_>>()),
                 looks_of_words(&whole)

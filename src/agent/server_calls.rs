@@ -47,7 +47,7 @@ impl Driver {
                 Some(Ok(())) => {}
                 Some(Err(_)) => {
                     self.report_late_servers(&servers.starting_servers(&names))
-                        .await
+                        .await;
                 }
                 None => inputs.push_back(TurnInput::Interrupt {
                     partial: String::new(),

@@ -151,7 +151,7 @@ mod tests {
         let last = tokio::spawn(async move {
             event_sender
                 .publish(EventKind::Crew(CrewEvent::AllIdle))
-                .await
+                .await;
         });
         let mut seen = Vec::new();
         while let Some(event) = events.next().await {

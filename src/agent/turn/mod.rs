@@ -347,7 +347,7 @@ impl Turn {
         match self.progress.round(mark) {
             Round::Progress => {}
             Round::Repeated { times } => {
-                self.pending_texts.push(Block::text(repeat_reminder(times)))
+                self.pending_texts.push(Block::text(repeat_reminder(times)));
             }
             Round::Loop => {
                 let mut effects = self.flush_user();

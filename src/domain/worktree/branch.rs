@@ -76,7 +76,7 @@ pub fn unmerged_branches(
     all
 }
 
-/// Like [`unmerged`], but returns only tasks whose branch can be merged now, because its worktree has no open task.
+/// Like [`unmerged_branches`], but returns only tasks whose branch can be merged now, because its worktree has no open task.
 pub fn mergeable_tasks(graph: &TaskGraph, is_unmerged: impl Fn(&str) -> bool) -> Vec<&Task> {
     let all = unmerged_branches(graph, is_unmerged).into_iter();
     let free = all.filter(|unmerged| unmerged.open.is_none());

@@ -71,7 +71,7 @@ impl SandboxReport {
         }
     }
 
-    /// Like [`Self::missing`], but for settings that disable protection of the git history. The line also says that
+    /// Like [`Self::describe_missing`], but for settings that disable protection of the git history. The line also says that
     /// commits are not protected.
     pub fn missing_without_history(&self) -> String {
         let unprotected = "Commands of agents can delete and rewind commits: sandbox = \"files\" disables protection of the history.";

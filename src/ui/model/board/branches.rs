@@ -70,7 +70,7 @@ pub fn why_no_worktree(model: &CrewModel, task: &Task) -> Option<String> {
 }
 
 /// Returns whether `task` is completed and its branch is not merged. Of several tasks in one worktree, this is true for
-/// one only, as in [`unmerged`], so that the marks on the screen agree with the counts.
+/// one only, as in [`unmerged_tasks`], so that the marks on the screen agree with the counts.
 pub fn is_unmerged(model: &CrewModel, task: &Task) -> bool {
     unmerged_tasks(model).contains_key(&task.id)
 }

@@ -86,7 +86,7 @@ pub fn tree(index: &Index) -> ListRows {
             .filter(is_before);
         match waits.max_by_key(|w| (index.layer(**w), **w)) {
             Some(last) if index.board_status(task) == BoardStatus::Blocked => {
-                below[*last].push(task)
+                below[*last].push(task);
             }
             Some(_) | None => top.push(task),
         }

@@ -126,7 +126,7 @@ fn crew_event(app: &mut App, event: &CrewEvent) {
             app.note(*level, text);
         }
         CrewEvent::CommandRejected { command, why } => {
-            rejected::on_command_rejected(app, *command, why)
+            rejected::on_command_rejected(app, *command, why);
         }
         // Only a notification follows from it.
         CrewEvent::AllIdle => {}

@@ -85,8 +85,7 @@ fn list(root: &Path, form: OutputFormat) -> Result<u8> {
         eprint_line(&format!("crewdeck: {problem}"));
     }
     if found.listing.is_empty() {
-        eprint_line("crewdeck: no MCP servers: add one with crewdeck mcp add");
-        return Ok(0);
+        return print("No MCP servers. Add one with crewdeck mcp add.\n");
     }
     let source_text = |server: &ListedServer| match &server.role {
         Some(role) => format!("{}, role {role}", source(server.source)),

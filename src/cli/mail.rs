@@ -18,7 +18,7 @@ pub enum MailVerb {
         /// Text of the message, as one argument: put it in quotes
         text: String,
         /// Sender: lead, user, or the name of a teammate
-        #[arg(long, value_name = "NAME", default_value = "user")]
+        #[arg(long, alias = "as", value_name = "NAME", default_value = "user")]
         from: String,
         /// Type of the message; an unknown type is rejected with the list of all types
         #[arg(long = "type", value_name = "TYPE", default_value = "message")]

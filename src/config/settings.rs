@@ -229,14 +229,14 @@ settings! {
         }
         /// Options of the Anthropic wire format: `key_header` (`x-api-key` or `bearer`), `version`.
         anthropic: ProviderOptions {
-            default: "as the vendor documents",
+            default: "as documented by the vendor",
             example: "{ key_header = \"bearer\" }",
             in_project: InProject::Applies,
             keys: &["key_header", "version"],
         }
         /// Options of the OpenAI wire format: `max_tokens_field` (`max_tokens` or `max_completion_tokens`).
         openai: ProviderOptions {
-            default: "as the vendor documents",
+            default: "as documented by the vendor",
             example: "{ max_tokens_field = \"max_tokens\" }",
             in_project: InProject::Applies,
             keys: &["max_tokens_field"],

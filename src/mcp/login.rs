@@ -44,11 +44,13 @@ pub async fn login(
                 "cannot listen for the browser on port {port}: {e}: end the program that uses it, or change \
                  oauth.callbackPort"
             ),
-            None => format!("cannot listen for the browser: {e}"),
+            None => format!("cannot open a local port for the browser to return to after the login: {e}"),
         })?;
     let port = listener
         .local_addr()
-        .map_err(|e| format!("cannot listen for the browser: {e}"))?
+        .map_err(|e| {
+            format!("cannot open a local port for the browser to return to after the login: {e}")
+        })?
         .port();
     // Users register a client with `localhost`, as for other programs. Without a registration, the address is safer.
     let host = match client.callback_port {

@@ -42,7 +42,7 @@ async fn run(context: ToolContext, input: Input) -> ToolResult {
         REASON_MAX,
     );
     if !input.approve && reason.is_empty() {
-        let why = "reason is required when approve is false: say why you stay";
+        let why = "reason is required when approve is false: say why you cannot shut down yet";
         return Err(error_output(why));
     }
     let (verdict, text) = if input.approve {

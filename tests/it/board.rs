@@ -187,7 +187,7 @@ fn refusals() -> Vec<Refusal> {
         (
             &["task", "edit", "10", "--block-on", "5"],
             update(json!({"task_id": 10, "addBlockedBy": [5]})),
-            "fix it, or run crewdeck task list, which renames it",
+            "fix it, or run crewdeck task list, which sets the damaged file aside under another name",
         ),
         (
             &["task", "claim", "6", "--as", "bob"],

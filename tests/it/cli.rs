@@ -237,7 +237,8 @@ fn mail_list_keeps_messages_and_mail_read_takes_them() {
     project.write(".team/config.json", "{\"team_name\": \"default\", \"members\": [{\"name\": \"bob\", \"role\": \"r\", \"status\": \"idle\"}], \"x\": 1}");
     assert_eq!(project.json(&["team", "list"])[0]["name"], "bob");
     project.json(&["mail", "send", "bob", "first"]);
-    project.json(&["mail", "send", "BOB", "second", "--from", "lead"]);
+    // `--as` is the option of `crewdeck task` for the same thing.
+    project.json(&["mail", "send", "BOB", "second", "--as", "lead"]);
     project.write(".team/inbox/x", "");
     // learn-claude-code appends to the inbox without a lock.
     let inbox = project.file(".team/inbox/bob.jsonl");

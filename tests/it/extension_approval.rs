@@ -189,8 +189,8 @@ fn approval_is_for_one_directory() {
 fn servers_are_added_listed_and_removed() {
     let project = Project::git();
     let empty = project.run(&["mcp", "list"]);
-    assert_eq!((empty.code(), empty.out()), (0, String::new()));
-    assert!(empty.err().contains("no MCP servers"));
+    assert_eq!((empty.code(), empty.err()), (0, String::new()));
+    assert!(empty.out().contains("No MCP servers"), "{}", empty.out());
     assert_eq!(project.json(&["mcp", "list"]), json!([]));
 
     let own = project.write(

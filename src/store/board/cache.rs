@@ -144,7 +144,7 @@ impl Cache {
                 ".tasks/{name} is ignored: {why}: fix it or move it away"
             )),
             StableRead::Damaged(why) => Some(format!(
-                ".tasks/{name} is damaged ({why}): fix it, or run crewdeck task list, which renames it"
+                ".tasks/{name} is damaged ({why}): fix it, or run crewdeck task list, which sets the damaged file aside under another name"
             )),
         };
         if problem.is_some() {

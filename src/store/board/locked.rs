@@ -248,7 +248,7 @@ impl LockedBoard<'_> {
         };
         if last >= TaskId::MAX.0 {
             let text = format!(
-                "no number is left for a new task: {} is used; give the task with the highest number a lower one",
+                "no number is left for a new task, because the highest one, {}, is used: give that task a lower number",
                 TaskId(last)
             );
             return Err(StoreError::TooLong(text));

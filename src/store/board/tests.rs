@@ -311,7 +311,7 @@ fn damaged_task_file_is_reported_and_set_aside() {
         "{error}"
     );
     assert!(
-        error.ends_with("fix it, or run crewdeck task list, which renames it"),
+        error.ends_with("fix it, or run crewdeck task list, which sets the damaged file aside under another name"),
         "{error}"
     );
     assert_eq!(board.read().unwrap().notices.len(), 1);

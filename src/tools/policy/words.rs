@@ -276,7 +276,7 @@ impl Lexer<'_> {
                         match self.next() {
                             Some('\'') => break,
                             Some(c) => word.text.push(c),
-                            None => return Err("a quote does not end".into()),
+                            None => return Err("a quote is not closed".into()),
                         }
                     }
                 }

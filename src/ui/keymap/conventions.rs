@@ -39,7 +39,7 @@ const EXCEPTIONS: &[(Context, &[&str], &str)] = &[
     (
         Context::FirstRun,
         &["r", "g", "w", "m", "d"],
-        "the page replaces the conversation and shows each key beside its action",
+        "the setup page replaces the conversation and shows each key beside its action",
     ),
     (
         Context::Servers,

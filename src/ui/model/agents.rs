@@ -268,6 +268,13 @@ impl Agents {
         self.change(name, |agent| agent.apply(at, event));
     }
 
+    /// Makes the context window of every agent unknown until the agent's next answer. Called when another model is used.
+    pub fn clear_windows(&mut self) {
+        for agent in self.known.values_mut() {
+            agent.window = None;
+        }
+    }
+
     /// Adds a notice to the conversation of the agent `name`.
     pub fn notice(&mut self, name: &Name, level: NoticeLevel, text: &str) {
         self.change(name, |agent| {

@@ -49,7 +49,7 @@ pub const LEGEND: &[(&str, &str)] = &[
         "◆ ◇",
         "the selected request that waits for you; other requests",
     ),
-    ("◔", "an agent that waits before it calls the model again"),
+    ("◔", "an agent that waits to repeat a failed model call"),
     ("∴", "what the model thought before its answer"),
     ("✉", "a message that the agent received"),
     ("⚑", "a task that the agent claimed"),

@@ -3,14 +3,15 @@
 use pretty_assertions::assert_eq;
 
 use crate::domain::ids::Name;
+use crate::protocol::event::CrewEvent;
 use crate::protocol::{AgentEvent, Event, EventKind};
 use crate::ui::fixture::{
-    apply_events, blank, busy, busy_events, name, picture, press, started_screen,
+    apply_events, blank, busy, busy_events, name, picture, press, ready, started_screen,
 };
 use crate::ui::popups::costs;
 use crate::ui::popups::costs::sort::CostSort;
 use crate::ui::tests::scenes::work;
-use crate::ui::{Effect, Msg, update};
+use crate::ui::{Effect, Msg, UiState, update};
 
 fn spending() -> Vec<EventKind> {
     let mut all = busy_events();
@@ -126,4 +127,22 @@ fn assumed_context_window_is_marked_in_usage() {
             .find(|l| l.contains("alice ") && l.contains("41%"));
         assert!(alice.is_some_and(|l| l.contains(row)), "{text}");
     }
+}
+
+#[test]
+fn usage_of_the_previous_models_window_is_not_shown() {
+    let mut state = crate::ui::fixture::busy(160, 45);
+    let header = |state: &UiState| picture(state).lines().next().unwrap().to_string();
+    assert!(header(&state).contains("ctx "), "{}", header(&state));
+    let EventKind::Crew(CrewEvent::Ready(mut setup)) = ready() else {
+        panic!("not the event of a session");
+    };
+    setup.model = "another-model".into();
+    setup.window = None;
+    apply_events(&mut state, vec![EventKind::Crew(CrewEvent::Ready(setup))]);
+    let header = header(&state);
+    assert!(
+        header.contains("another-model") && !header.contains("ctx "),
+        "{header}"
+    );
 }

@@ -16,7 +16,7 @@ impl Lexer<'_> {
                         Some(c @ ('"' | '\\' | '$' | '`')) => word.text.push(c),
                         Some('\n') => {}
                         Some(c) => word.text.extend(['\\', c]),
-                        None => return Err("a quote does not end".into()),
+                        None => return Err("a quote is not closed".into()),
                     }
                 }
                 Some('$' | '`') => self.expansion(word)?,
@@ -24,7 +24,7 @@ impl Lexer<'_> {
                     word.text.push(c);
                     self.at += 1;
                 }
-                None => return Err("a quote does not end".into()),
+                None => return Err("a quote is not closed".into()),
             }
         }
     }

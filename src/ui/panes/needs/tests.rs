@@ -119,7 +119,7 @@ fn unrelated_warning_does_not_hide_new_request_notice() {
     let at = crate::domain::timestamp::Timestamp(state.now.0 + 0.1);
     assert_eq!(update(&mut state, Msg::Key(key, at)), []);
     let text = picture(&state);
-    assert!(text.contains("A new request from"), "{text}");
+    assert!(text.contains("a new request from"), "{text}");
 }
 
 #[test]

@@ -135,7 +135,8 @@ impl NeedsPane {
             && !is_warned
             && let Some(from) = app.model.requests.get(id).map(|r| r.from.clone())
         {
-            let text = format!("A new request from {from} is shown. Read it first.");
+            let text =
+                format!("Key ignored: a new request from {from} has just appeared. Read it first.");
             app.say(text);
         }
         !is_new

@@ -152,6 +152,7 @@ fn ready(app: &mut App, setup: &SessionInfo) {
         let text = format!("Model: {}.", one_line(&setup.model));
         app.say(text);
         app.remove_model_page();
+        app.model.agents.clear_windows();
     }
     app.model.setup = Some(setup.clone());
 }

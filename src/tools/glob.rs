@@ -43,10 +43,8 @@ struct Input {
 /// file names at any depth.
 pub fn matcher(pattern: &str) -> Result<GlobMatcher, ToolOutput> {
     let refused = |why: &str| {
-        let format_field = clip(pattern, 80);
-        error_output(format!(
-            "'{format_field}' is not a valid glob pattern: {why}"
-        ))
+        let shown = clip(pattern, 80);
+        error_output(format!("'{shown}' is not a valid glob pattern: {why}"))
     };
     if pattern.len() > PATTERN_MAX {
         return Err(refused("it is longer than 4000 bytes"));

@@ -15,7 +15,7 @@ use crate::domain::text::clip;
 
 /// Maximum number of lines in one result. Further matching lines are only counted.
 const LINES_MAX: usize = 300;
-/// Maximum length of a format_field line, in characters. The rest is cut.
+/// Maximum length of a shown line, in characters. The rest is cut.
 const LINE_MAX: usize = 300;
 
 pub const TOOL: Tool = Tool {
@@ -58,11 +58,11 @@ fn run(context: &ToolContext, input: Input) -> ToolResult {
         if context.cancel.is_cancelled() {
             return Err(ToolOutput::error("interrupted"));
         }
-        let format_field = file.shown.display().to_string();
+        let path = file.shown.display().to_string();
         let sink = Lossy(|number, line| {
             if lines.len() < LINES_MAX {
                 lines.push(format!(
-                    "{format_field}:{number}:{}",
+                    "{path}:{number}:{}",
                     clip(line.trim_end(), LINE_MAX)
                 ));
             } else {
@@ -92,9 +92,9 @@ fn run(context: &ToolContext, input: Input) -> ToolResult {
 
 fn matcher(input: &Input) -> Result<RegexMatcher, ToolOutput> {
     let refused = |why: &str| {
-        let format_field = clip(&input.pattern, 80);
+        let shown = clip(&input.pattern, 80);
         error_output(format!(
-            "'{format_field}' is not a valid regular expression: {why}"
+            "'{shown}' is not a valid regular expression: {why}"
         ))
     };
     if input.pattern.len() > glob::PATTERN_MAX {

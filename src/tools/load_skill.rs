@@ -57,9 +57,9 @@ fn run(context: &ToolContext, input: Input) -> ToolResult {
 /// skill. If the skill exists but cannot be used, the error also says why.
 fn unknown(name: &str, there: &SkillCatalog) -> String {
     let names: Vec<&str> = there.skills.iter().map(|s| s.name.as_str()).collect();
-    let format_field = one_line(&clip(name, NAME_MAX));
+    let shown = one_line(&clip(name, NAME_MAX));
     let mut text = format!(
-        "Error: Unknown skill '{format_field}'. Available: {}",
+        "Error: Unknown skill '{shown}'. Available: {}",
         names.join(", ")
     );
     if let Some(nearest) = nearest(name, &names) {

@@ -83,24 +83,24 @@ fn part(text: &str, offset: usize, limit: usize) -> Result<String, String> {
         ));
     }
     let mut out = String::new();
-    let mut format_field = 0;
+    let mut shown = 0;
     for line in text.lines().skip(offset - 1).take(limit) {
         if out.len() + line.len() + 1 > RESULT_MAX {
-            if format_field == 0 {
+            if shown == 0 {
                 let cut = line.chars().take(RESULT_MAX).collect::<String>();
                 out.push_str(&format!(
                     "{cut}\n... (the rest of this line of {} bytes is cut)\n",
                     line.len()
                 ));
-                format_field = 1;
+                shown = 1;
             }
             break;
         }
         out.push_str(line);
         out.push('\n');
-        format_field += 1;
+        shown += 1;
     }
-    let next = offset + format_field;
+    let next = offset + shown;
     let left = total.saturating_sub(next - 1);
     if left > 0 {
         out.push_str(&format!(

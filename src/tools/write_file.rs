@@ -31,7 +31,7 @@ struct Input {
 
 fn run(context: &ToolContext, input: Input) -> ToolResult {
     let space = Workspace::open(&context.workdir).map_err(ToolOutput::error)?;
-    // A file whose text cannot be read, so that no diff can be format_field, can still be replaced.
+    // A file whose text cannot be read, so that no diff can be shown, can still be replaced.
     let there = space.text(&input.path).ok().flatten();
     space
         .check_approved(&input.path, context.approved_files())

@@ -1,6 +1,7 @@
 //! A team with scripted models and everything else real: shutdown, forced end, failures, restarts.
 
 mod failures;
+mod leaving;
 mod practice;
 mod undecided_requests;
 mod worktrees;

@@ -1,5 +1,6 @@
 //! Handles a teammate that is stuck or shuts down: releases its task, and informs the lead and the user.
 
+use super::super::progress::{TeamProgress, progress};
 use super::super::registry::AgentState;
 use super::TeammateLoop;
 use crate::agent::mailbox::ShutdownAnswer;
@@ -129,8 +130,12 @@ impl TeammateLoop {
             .context
             .publish(EventKind::Crew(CrewEvent::Notice { level, agent, text }))
             .await;
-        if cause != LeaveCause::Asked {
-            self.crew.lead.report(format!("{name} {reason}"));
+        let line = format!("{name} {reason}");
+        match (cause, progress(&self.crew.board.graph())) {
+            (LeaveCause::Asked, _) => {}
+            // No work is left, so a turn of the lead would only cost tokens.
+            (LeaveCause::IdleTimeout, TeamProgress::Done(_)) => self.crew.lead.note(line),
+            (LeaveCause::IdleTimeout | LeaveCause::Forced, _) => self.crew.lead.report(line),
         }
         self.crew.registry.remove(&name);
     }

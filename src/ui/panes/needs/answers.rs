@@ -49,9 +49,7 @@ fn is_meant(app: &mut App) -> bool {
     }
     let (to, key) = (app.shown.clone(), enter(&app.prefs));
     let text = if question.is_some() {
-        format!(
-            "Not sent yet: {to} now asks a question. {key} answers it; start with @{to} to send a message."
-        )
+        format!("Not sent yet: {to} now asks a question. {key} sends this as the answer.")
     } else {
         format!("Not sent yet: {to}'s question is closed. {key} sends this to {to} as a message.")
     };

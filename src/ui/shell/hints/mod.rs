@@ -119,14 +119,15 @@ fn shown_key(state: &UiState, binding: &KeyBinding, key: &str) -> String {
 }
 
 /// Returns the rank of a hint; hints with a lower rank are shown first. 0: open requests. 1: ending a filter or search,
-/// deciding the previewed request, and interrupting the agent right after Esc left the composer, because Esc interrupts
-/// in similar programs. 2: all others.
+/// deciding the previewed request, merging the selected task, and interrupting the agent right after Esc left the
+/// composer, because Esc interrupts in similar programs. 2: all others.
 fn sort_key(app: &App, hint: &Hint) -> u8 {
     let ends = [CLEAR_FILTER, END_SEARCH].contains(&hint.words.as_str());
     let is_peek = app.popups.top::<Peek>().is_some();
     let answers = [Action::Approve, Action::Reject].contains(&hint.action);
     let stops = hint.action == Action::Interrupt && app.keys.left_composer;
-    match (hint.urgency, ends || stops || is_peek && answers) {
+    let merges = hint.action == Action::Merge;
+    match (hint.urgency, ends || stops || merges || is_peek && answers) {
         (Urgency::Now, _) => 0,
         (_, true) => 1,
         (Urgency::Usual | Urgency::Always, false) => 2,

@@ -270,7 +270,9 @@ pub fn interrupt(app: &mut App, out: &mut Vec<Effect>) {
         app.input.composer.take();
         app.keys.quit_armed = None;
         let key = app.prefs.keymap.key(Context::Composer, Action::Older);
-        app.say(format!("Draft cleared. {key} brings it back."));
+        app.say_while(format!("Draft cleared. {key} brings it back."), |app| {
+            app.input.composer.is_empty()
+        });
         return;
     }
     let again = app

@@ -32,6 +32,15 @@ fn doctor(project: &Project, more: &[&str], format: &[&str]) -> RunResult {
     RunResult(command.stdin(Stdio::null()).output().unwrap())
 }
 
+/// Adds a worktree with git only, as crewdeck names its folder and branch.
+fn add_worktree(project: &Project, name: &str) {
+    let (branch, path) = (format!("wt/{name}"), format!(".worktrees/{name}"));
+    git(
+        project,
+        &["worktree", "add", "--quiet", "-b", &branch, &path],
+    );
+}
+
 /// Returns `check: text` for each finding whose level is not `ok`.
 fn problem_lines(findings: &[Value]) -> Vec<String> {
     let is_problem = |f: &&Value| f["level"] != "ok";
@@ -117,17 +126,7 @@ fn debris_of_killed_git_processes_is_found_and_repaired() {
         file.set_modified(then).unwrap();
     }
     // As git leaves a worktree if it is killed while it writes the files.
-    git(
-        &project,
-        &[
-            "worktree",
-            "add",
-            "--quiet",
-            "-b",
-            "wt/task-9",
-            ".worktrees/task-9",
-        ],
-    );
+    add_worktree(&project, "task-9");
     project.write(".git/worktrees/task-9/locked", "initializing\n");
     std::fs::remove_file(project.file(".worktrees/task-9/a.txt")).unwrap();
     let leftovers = |args: &[&str]| -> Vec<String> {
@@ -246,39 +245,9 @@ fn unneeded_files_are_cleared_and_content_is_kept() {
     );
     std::fs::create_dir(project.file(".worktrees/empty")).unwrap();
     project.write(".worktrees/notes/n.txt", "mine");
-    git(
-        &project,
-        &[
-            "worktree",
-            "add",
-            "--quiet",
-            "-b",
-            "wt/gone",
-            ".worktrees/gone",
-        ],
-    );
-    git(
-        &project,
-        &[
-            "worktree",
-            "add",
-            "--quiet",
-            "-b",
-            "wt/done",
-            ".worktrees/done",
-        ],
-    );
-    git(
-        &project,
-        &[
-            "worktree",
-            "add",
-            "--quiet",
-            "-b",
-            "wt/work",
-            ".worktrees/work",
-        ],
-    );
+    add_worktree(&project, "gone");
+    add_worktree(&project, "done");
+    add_worktree(&project, "work");
     project.write(".worktrees/work/new.txt", "new");
     std::fs::remove_dir_all(project.file(".worktrees/gone")).unwrap();
 

@@ -4,7 +4,7 @@
 use std::net::TcpListener;
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixListener};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::common::supervised::{
@@ -75,6 +75,121 @@ fn fork_bomb_is_killed_with_an_explanation() {
         few,
     );
     assert_eq!((report.ended, report.note), (JobExit::Code(0), None));
+}
+
+/// Returns the groups of the kernel in which this user may create a group with the controller, found without crewdeck.
+fn creatable_cgroups(controller: &str) -> Vec<PathBuf> {
+    let own = std::fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
+    let parents = own.lines().flat_map(|line| {
+        let mut parts = line.splitn(3, ':').skip(1);
+        let (controllers, path) = (parts.next().unwrap(), parts.next().unwrap());
+        let path = path.trim_start_matches('/');
+        if controllers.split(',').any(|c| c == controller) {
+            vec![Path::new("/sys/fs/cgroup").join(controllers).join(path)]
+        } else if controllers.is_empty() {
+            let roots = ["/sys/fs/cgroup", "/sys/fs/cgroup/unified"];
+            let own = roots.map(|root| Path::new(root).join(path));
+            own.iter()
+                .flat_map(|own| [own.clone(), own.join("..")])
+                .collect()
+        } else {
+            Vec::new()
+        }
+    });
+    let is_creatable = |parent: &PathBuf| {
+        let probe = parent.join(format!("probe-{}-{controller}", std::process::id()));
+        let limit = match controller {
+            "memory" => ["memory.max", "memory.limit_in_bytes"],
+            _ => ["pids.max", "pids.max"],
+        };
+        let is_created = std::fs::create_dir(&probe).is_ok();
+        let has_limit = limit.iter().any(|file| probe.join(file).exists());
+        is_created && std::fs::remove_dir(&probe).is_ok() && has_limit
+    };
+    parents.filter(is_creatable).collect()
+}
+
+#[test]
+fn kernel_limits_memory_that_no_process_holds_where_the_user_may_create_a_cgroup() {
+    let parents = creatable_cgroups("memory");
+    if parents.is_empty() {
+        eprintln!("skipped, this user may not create a cgroup");
+        return;
+    }
+    let root = tempfile::tempdir().unwrap();
+    let dir = root.path();
+    let groups = || {
+        let entries = parents
+            .iter()
+            .flat_map(|parent| std::fs::read_dir(parent).unwrap().flatten());
+        let names = entries.map(|entry| entry.file_name().into_string().unwrap());
+        names
+            .filter(|name| name.starts_with("crewdeck-"))
+            .collect::<Vec<_>>()
+    };
+    // Files that are in transit from one process to another belong to no process. 384 MiB at most.
+    let in_transit = "import os, socket, time
+kept = socket.socketpair()
+for n in range(48):
+    file = os.memfd_create(str())
+    os.write(file, bytes(8 << 20))
+    socket.send_fds(kept[0], [b\"x\"], [file])
+    os.close(file)
+print(\"all sent\", flush=True)
+time.sleep(600)";
+    for supervisor in [unconfined_supervisor(), sandboxed_supervisor(dir, &[], &[])] {
+        let limited = with_limits(&supervisor, None, Some(128));
+        let report = run(&limited, dir, &format!("python3 -c '{in_transit}'"));
+        let note = report.note.unwrap_or_default();
+        assert!(
+            note.contains("more than 128 MiB"),
+            "{note} {}",
+            report.output
+        );
+        assert!(!report.output.contains("all sent"));
+
+        let report = run(&limited, dir, "cat /proc/self/cgroup");
+        let name = report
+            .output
+            .lines()
+            .find_map(|line| line.split("/crewdeck-").nth(1));
+        let name = format!("crewdeck-{}", name.expect(&report.output));
+        assert!(!groups().contains(&name), "{name} is left");
+    }
+
+    // A supervisor that was killed leaves its group, and the next command removes it.
+    let mut ended = std::process::Command::new("true").spawn().unwrap();
+    ended.wait().unwrap();
+    let abandoned = format!("crewdeck-{}", ended.id());
+    std::fs::create_dir(parents[0].join(&abandoned)).unwrap();
+    run(
+        &with_limits(&unconfined_supervisor(), None, Some(128)),
+        dir,
+        "true",
+    );
+    assert!(!groups().contains(&abandoned));
+}
+
+#[test]
+fn kernel_limits_threads_where_the_user_may_create_a_cgroup() {
+    if creatable_cgroups("pids").is_empty() {
+        eprintln!("skipped, this user may not create a cgroup");
+        return;
+    }
+    let root = tempfile::tempdir().unwrap();
+    let dir = root.path();
+    let threads = "import threading, time
+for n in range(100): threading.Thread(target=time.sleep, args=(600,)).start()
+print(\"all started\", flush=True)
+time.sleep(600)";
+    let limited = with_limits(&unconfined_supervisor(), Some(16), None);
+    let report = run(&limited, dir, &format!("python3 -c '{threads}'"));
+    let note = report.note.unwrap_or_default();
+    assert!(
+        note.contains("more than 64 processes and threads"),
+        "{note}"
+    );
+    assert!(!report.output.contains("all started"));
 }
 
 #[test]

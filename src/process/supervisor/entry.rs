@@ -45,6 +45,7 @@ mod linux {
     use crate::process::sandbox::{
         Availability, SandboxPlan, SandboxReport, landlock, landlock_only, mounts,
     };
+    use crate::process::supervisor::cgroup::Cgroup;
     use crate::process::supervisor::monitor::{self, Monitor};
     use crate::process::supervisor::process_tree;
     use crate::process::supervisor::protocol::{LINE_MAX, MARK, StartRequest, SupervisorEvent};
@@ -128,6 +129,8 @@ mod linux {
         // lock is taken before the mount view is created, because the folder of the lock is read-only in that view.
         let history = request.plan.as_ref().and_then(|plan| plan.history.as_ref());
         let _running = history.and_then(|history| history.mark_running().ok());
+        // For the same reason, the group is created before the view.
+        let cgroup = request.limits.and_then(Cgroup::create);
         let (plan, without_view) = match request.plan.clone() {
             Some(plan) => {
                 let (plan, without_view) = enter_mount_view(plan, request)?;
@@ -141,7 +144,9 @@ mod linux {
                 (None, None)
             }
         };
-        let mut monitor = request.limits.and_then(Monitor::new);
+        let mut monitor = request
+            .limits
+            .and_then(|limits| Monitor::new(limits, cgroup));
         if let Some(limits) = request.limits {
             monitor::limit_processes(limits);
         }
@@ -150,7 +155,12 @@ mod linux {
         let absent_unwanted: Vec<_> = unwanted.filter(is_absent).collect();
         let set_aside = plan.iter().flat_map(|p| &p.set_aside);
         let absent_set_aside: Vec<_> = set_aside.filter(is_absent).collect();
-        let pid = start(request, plan.as_ref(), without_view.as_deref(), stdin)?;
+        let mut command = command(request, stdin)?;
+        let mut start = || start(&mut command, plan.as_ref(), without_view.as_deref());
+        let pid = match &mut monitor {
+            Some(monitor) => monitor.start_command(start),
+            None => start(),
+        }?;
         let reported_paths = plan.as_ref().filter(|_| without_view.is_some());
         let reported_paths =
             reported_paths.map(|plan| plan.writable.iter().take(REPORTED_MAX).cloned().collect());
@@ -187,6 +197,7 @@ mod linux {
                 if has_leftovers {
                     process_tree::terminate(GRACE, on_exit);
                 }
+                limit = monitor.as_ref().and_then(Monitor::killed_for_memory);
                 has_leftovers
             }
         };
@@ -255,14 +266,8 @@ mod linux {
         )
     }
 
-    /// Starts the program in the sandbox, as the leader of a new process group. If Landlock alone must protect the git
-    /// folder, `without_view` is the reason why there is no mount view; otherwise it is `None`.
-    fn start(
-        request: &StartRequest,
-        plan: Option<&SandboxPlan>,
-        without_view: Option<&str>,
-        stdin: Stdio,
-    ) -> Result<Pid, String> {
+    /// Returns the program that the request names, as the leader of a new process group.
+    fn command(request: &StartRequest, stdin: Stdio) -> Result<Command, String> {
         let (program, args) = request.argv.split_first().ok_or("the command is empty")?;
         let mut command = Command::new(program);
         command
@@ -272,6 +277,16 @@ mod linux {
             .env(MARK, &request.mark)
             .stdin(stdin)
             .process_group(0);
+        Ok(command)
+    }
+
+    /// Starts the program in the sandbox. If Landlock alone must protect the git folder, `without_view` is the reason why
+    /// there is no mount view; otherwise it is `None`.
+    fn start(
+        command: &mut Command,
+        plan: Option<&SandboxPlan>,
+        without_view: Option<&str>,
+    ) -> Result<Pid, String> {
         // The restriction applies to one thread and the children that it starts, so the supervisor itself stays
         // unrestricted. The thread ends before the program could send it a signal.
         let started = thread::scope(|scope| {
@@ -284,7 +299,9 @@ mod linux {
                         return Err(history_unprotected(why));
                     }
                 }
-                let child = command.spawn().map_err(|e| format!("{program}: {e}"))?;
+                let child = command
+                    .spawn()
+                    .map_err(|e| format!("{}: {e}", command.get_program().to_string_lossy()))?;
                 Ok::<u32, String>(child.id())
             });
             sandboxed.join()

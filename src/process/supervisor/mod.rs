@@ -12,6 +12,8 @@
 //! because the supervisor is a subreaper. The supervisor runs outside the sandbox of the command, so the command cannot
 //! send signals to the supervisor.
 
+#[cfg(target_os = "linux")]
+mod cgroup;
 mod client;
 mod entry;
 #[cfg(target_os = "linux")]

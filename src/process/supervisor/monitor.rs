@@ -1,5 +1,8 @@
 //! Enforces the process and memory limits of one command while it runs.
 //!
+//! Where the kernel limits the memory through a [`Cgroup`], the monitor only reads what the kernel has refused, and
+//! counts the processes. Otherwise it measures both.
+//!
 //! A scan of all processes takes a millisecond or more, so not every check includes a scan. A check scans if the last
 //! scan is long ago, or if the machine has many more tasks or much less available memory than when the command began.
 //! Reading these two values takes microseconds.
@@ -13,6 +16,7 @@ use rustix::event::Timespec;
 use rustix::fs::statvfs;
 use rustix::process::{Pid, Resource, Rlimit, setrlimit};
 
+use super::cgroup::{Cgroup, Refused};
 use super::process_tree;
 use crate::domain::sandbox::CommandLimits;
 use crate::process::sandbox::mounts;
@@ -37,8 +41,8 @@ const FORCED_SCAN_INTERVAL: Duration = Duration::from_secs(5);
 /// available memory has fallen by this fraction of the memory limit.
 const SCAN_FRACTION: u64 = 4;
 /// Ratio of the process limit that the kernel enforces to the lower limit that the monitor enforces.
-const KERNEL_LIMIT_FACTOR: u64 = 4;
-const MIB: u64 = 1024 * 1024;
+pub const KERNEL_LIMIT_FACTOR: u64 = 4;
+pub const MIB: u64 = 1024 * 1024;
 /// What the link of an open file in `/proc` begins with if `memfd_create` has made the file.
 const MEMORY_FILE: &str = "/memfd:";
 /// The unit in which the kernel reports the allocated size of a file, in bytes.
@@ -47,6 +51,8 @@ const BLOCK: u64 = 512;
 /// Checks at intervals whether one command exceeds its process or memory limit.
 pub struct Monitor {
     limits: CommandLimits,
+    /// The group of the command, if this user may create one.
+    cgroup: Option<Cgroup>,
     began: Instant,
     last_scan: Instant,
     /// The machine's task count and its available memory in bytes when the command began.
@@ -57,11 +63,12 @@ pub struct Monitor {
 
 impl Monitor {
     /// Starts to watch a command that begins now; `None` if no limit is set.
-    pub fn new(limits: CommandLimits) -> Option<Monitor> {
+    pub fn new(limits: CommandLimits, cgroup: Option<Cgroup>) -> Option<Monitor> {
         let has_any = limits.processes.is_some() || limits.memory_mb.is_some();
         let now = Instant::now();
         has_any.then(|| Monitor {
             limits,
+            cgroup,
             began: now,
             last_scan: now,
             baseline: (tasks(), available()),
@@ -77,8 +84,45 @@ impl Monitor {
         }
     }
 
+    /// Calls `start`, which starts the command, so that the limits of the kernel apply to the command from its first
+    /// instruction.
+    pub fn start_command<T>(&mut self, mut start: impl FnMut() -> T) -> T {
+        let cgroup = self.cgroup.as_ref();
+        if let Some(Ok(started)) = cgroup.map(|cgroup| cgroup.with_membership(&mut start)) {
+            return started;
+        }
+        // The kernel has refused the membership, so the monitor measures.
+        self.cgroup = None;
+        start()
+    }
+
+    /// Returns the memory limit, as a sentence for the model, if the kernel has killed a process of the command for it.
+    pub fn killed_for_memory(&self) -> Option<String> {
+        let is_memory = self.cgroup.as_ref()?.refused() == Some(Refused::Memory);
+        self.limits
+            .memory_mb
+            .filter(|_| is_memory)
+            .map(memory_exceeded)
+    }
+
+    fn refused_by_kernel(&self) -> Option<String> {
+        match self.cgroup.as_ref()?.refused()? {
+            Refused::Memory => self.limits.memory_mb.map(memory_exceeded),
+            Refused::Process => {
+                let most = u64::from(self.limits.processes?).saturating_mul(KERNEL_LIMIT_FACTOR);
+                Some(format!(
+                    "the command had more than {most} processes and threads, {KERNEL_LIMIT_FACTOR} times the setting \
+                     processes_max"
+                ))
+            }
+        }
+    }
+
     /// Returns the limit that the command has exceeded, as a sentence for the model; `None` if it has exceeded none.
     pub fn exceeded_limit(&mut self) -> Option<String> {
+        if let Some(why) = self.refused_by_kernel() {
+            return Some(why);
+        }
         if !self.should_scan() {
             return None;
         }
@@ -91,7 +135,11 @@ impl Monitor {
                 "the command had more than {most} processes, the limit for one command (setting processes_max)"
             ));
         }
-        let most = self.limits.memory_mb?.saturating_mul(MIB);
+        if self.cgroup.as_ref().is_some_and(Cgroup::limits_memory) {
+            return None;
+        }
+        let most_mb = self.limits.memory_mb?;
+        let most = most_mb.saturating_mul(MIB);
         // This sum is cheaper to read, and never too low: memory that processes share is counted once for each of them.
         let resident: u64 = all.iter().map(|pid| resident(*pid)).sum();
         // Files in memory are part of the machine's shared memory, which is cheaper to read than all open files.
@@ -112,12 +160,7 @@ impl Monitor {
             .iter()
             .map(|pid| proportional(&counted, |name| proc_file(*pid, name)))
             .sum();
-        (used + files > most).then(|| {
-            format!(
-                "the command used more than {} MiB of memory, the limit for one command (setting memory_max_mb)",
-                most / MIB
-            )
-        })
+        (used + files > most).then(|| memory_exceeded(most_mb))
     }
 
     fn should_scan(&self) -> bool {
@@ -130,6 +173,12 @@ impl Monitor {
             || processes.is_some_and(|most| more >= most / SCAN_FRACTION)
             || memory.is_some_and(|most| less >= most / SCAN_FRACTION)
     }
+}
+
+fn memory_exceeded(most_mb: u64) -> String {
+    format!(
+        "the command used more than {most_mb} MiB of memory, the limit for one command (setting memory_max_mb)"
+    )
 }
 
 /// Sets a kernel limit on processes against fork bombs, in addition to the limit of the monitor. The kernel counts all

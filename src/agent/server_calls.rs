@@ -21,7 +21,7 @@ use crate::tools::policy::servers;
 use crate::tools::{ToolOutput, table, tool_search};
 
 /// Maximum time that the start of a turn waits for MCP servers. The tools of a server that is ready later are in the
-/// next model call after that.
+/// next model call after that. A call of such a tool waits until the server is ready.
 const START_WAIT: Duration = Duration::from_secs(5);
 
 impl Driver {
@@ -112,8 +112,9 @@ impl ToolRunner {
         tool.map_or(0, |tool| tool.fingerprint())
     }
 
-    /// Runs a call of `tool_search` or of an MCP server's tool, after approval if necessary. Returns the output and the
-    /// run time without the wait for approval, as [`ToolRunner::execute`] does.
+    /// Runs a call of `tool_search` or of an MCP server's tool, after approval if necessary. If the server is still
+    /// starting, waits for it first. Returns the output and the run time without these waits, as
+    /// [`ToolRunner::execute`] does.
     pub(super) async fn call_server(
         &self,
         agent: &Name,
@@ -127,7 +128,11 @@ impl ToolRunner {
         {
             return (self.finish(output, ""), Duration::ZERO);
         }
-        let found = servers.and_then(|servers| Some((servers, servers.find(&call.name)?)));
+        let mut found = servers.and_then(|servers| Some((servers, servers.find(&call.name)?)));
+        if let (None, Some(servers)) = (&found, servers) {
+            servers.await_server_of(&call.name).await;
+            found = servers.find(&call.name).map(|tool| (servers, tool));
+        }
         let Some((servers, tool)) = found else {
             if let Some(why) = servers.and_then(|servers| servers.unavailable(&call.name)) {
                 return at_once(format!("Error: {}.", why.trim_end_matches('.')));

@@ -52,7 +52,7 @@ struct View {
     found: Vec<String>,
     /// Whether tools were added to `found` that are not yet in the agent's tool definitions.
     has_found: bool,
-    /// The servers that a turn has already waited for at its start. No other turn waits for them.
+    /// The servers that a turn of this agent has already waited for at its start. Its later turns do not wait for them.
     awaited: BTreeSet<String>,
     /// The servers whose instructions are in the conversation.
     instructed: BTreeSet<String>,
@@ -253,6 +253,27 @@ impl ServerTools {
         Some(tool)
     }
 
+    /// Waits until the server of the tool `name` is no longer starting, and updates the agent's tools. Starts the server
+    /// if it was not started. Does nothing if the agent may not use the server.
+    ///
+    /// A model can know a tool that the last request did not define, because its server was not ready: from the
+    /// conversation, or from a text that names the tool.
+    pub async fn await_server_of(&self, name: &str) {
+        let all = self.host.status().into_iter();
+        let mut seen = all.filter(|server| self.sees(&server.name));
+        let Some(server) = seen.find(|server| server_of(name) == Some(&server.name)) else {
+            return;
+        };
+        if matches!(server.state, ServerState::Idle | ServerState::Starting) {
+            self.host.start(&[server.name]).await;
+        }
+        let window = self.view().valid_for.map(|(_, window)| window);
+        if window.is_some_and(|window| self.update(window)) {
+            // The next call of `update` must report the change, so that the next request defines the tools.
+            self.view().valid_for = None;
+        }
+    }
+
     /// Returns why the server of the tool `name` cannot be called. `None` if it can be called, if there is no such
     /// server, or if the agent may not use the server's tools.
     pub fn unavailable(&self, name: &str) -> Option<String> {
@@ -261,13 +282,16 @@ impl ServerTools {
         let server = all.iter().find(|server| server.name == named)?;
         let why = match &server.state {
             ServerState::Ready => return None,
-            ServerState::Idle | ServerState::Starting | ServerState::Restarting { .. } => {
-                "it is starting. You get its tools when it is ready"
+            ServerState::Idle | ServerState::Starting => {
+                "it is starting. You get its tools when it is ready".into()
             }
-            ServerState::WaitsForApproval => "the user has not approved it",
-            ServerState::NeedsLogin => "the user must log in to it",
-            ServerState::Disabled => "the user has disabled it",
-            ServerState::Failed { why } => why,
+            ServerState::Restarting { why, .. } => {
+                format!("{why}. It is being restarted. You get its tools when it is ready")
+            }
+            ServerState::WaitsForApproval => "the user has not approved it".into(),
+            ServerState::NeedsLogin => "the user must log in to it".into(),
+            ServerState::Disabled => "the user has disabled it".into(),
+            ServerState::Failed { why } => why.clone(),
         };
         Some(format!("The MCP server {named} is not available: {why}"))
     }

@@ -99,6 +99,24 @@ fn definitions_change_only_with_the_catalog() {
 }
 
 #[test]
+fn tool_of_a_server_that_became_ready_can_be_called_before_it_is_defined() {
+    let host = host(Vec::new());
+    let all = tools(&host, None, Caller::Lead).unwrap();
+    all.update(100_000);
+    *host.0.lock().unwrap() = ToolCatalog {
+        generation: 2,
+        tools: vec![tool("a", true, false)].into(),
+    };
+    assert_eq!(all.find("mcp__git__a"), None);
+    let awaited = all.await_server_of("mcp__git__a").now_or_never();
+    assert_eq!(awaited, Some(()));
+    assert_eq!(all.find("mcp__git__a").unwrap().tool, "a");
+    // The next request defines the tool.
+    assert!(all.update(100_000) && !all.update(100_000));
+    assert_eq!(names(&all), ["bash", "mcp__git__a"]);
+}
+
+#[test]
 fn agent_sees_only_what_settings_and_kind_allow() {
     let host = host(vec![tool("a", true, false), tool("b", false, false)]);
     let seen = |only: Option<&[&str]>, caller| {

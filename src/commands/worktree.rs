@@ -64,7 +64,10 @@ fn list(worktrees: &Worktrees, context: &CommandContext<'_>) -> Result<CommandOu
         if rows.is_empty() {
             return "No worktrees.".into();
         }
-        table(&rows.iter().map(cells).collect::<Vec<_>>())
+        let titles = HEADINGS.map(String::from).to_vec();
+        let mut lines = vec![titles];
+        lines.extend(rows.iter().map(cells));
+        table(&lines)
     })?;
     Ok(CommandOutcome::Done)
 }
@@ -81,6 +84,11 @@ fn row(worktree: Worktree, state: WorktreeState, worktrees: &Worktrees) -> Workt
     }
 }
 
+/// The headings of the columns that [`cells`] returns.
+const HEADINGS: [&str; 8] = [
+    "WORKTREE", "TASK", "BRANCH", "STATUS", "OWNER", "FILES", "COMMITS", "SIZE",
+];
+
 fn cells(row: &WorktreeRow) -> Vec<String> {
     let tree = &row.worktree;
     let owner = match tree.owner.as_str() {
@@ -95,7 +103,7 @@ fn cells(row: &WorktreeRow) -> Vec<String> {
     };
     let commits = match row.merged {
         ContentStatus::Nothing => "no commits".into(),
-        ContentStatus::Merged => "merged".into(),
+        ContentStatus::Merged => "all merged".into(),
         ContentStatus::Unmerged => format!("{} not merged", row.ahead),
     };
     let branch = match &row.elsewhere {

@@ -5,13 +5,14 @@ use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use crewdeck::domain::mcp::{ServerState, ServerTransport};
-use crewdeck::mcp::{CallError, ServerPool};
+use crewdeck::mcp::{CallError, PoolOptions, ServerPool};
 use pretty_assertions::assert_eq;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use super::{TestPool, program_config, test_config, wait_until};
+use crate::common::supervised::program;
 
 /// Sends SIGKILL to the process whose id is the last line of the file `pids`.
 fn kill_last(pids: &std::path::Path) {
@@ -72,21 +73,32 @@ async fn each_server_has_its_own_time_out() {
 
 #[tokio::test]
 async fn delay_doubles_before_each_restart() {
-    let exits = program_config("s", &["false"]);
-    let test = TestPool::with(vec![exits], |options| {
-        options.restart_delay = Duration::from_millis(40);
-    });
-    test.pool.start("s");
-    let mut delays = Vec::new();
-    while !matches!(test.state(), ServerState::Failed { .. }) {
-        if let ServerState::Restarting { retry_in_ms, .. } = test.state()
-            && delays.last() != Some(&retry_in_ms)
+    let dir = tempfile::tempdir().unwrap();
+    let mut options = PoolOptions::new(dir.path().into());
+    options.supervisor = Some(program());
+    options.restart_delay = Duration::from_millis(1);
+    let own: Arc<OnceLock<ServerPool>> = Arc::default();
+    let delays: Arc<Mutex<Vec<u64>>> = Arc::default();
+    // Each state is read when it is reported, because a state that lasts 1 ms could be missed otherwise.
+    let (known, seen) = (Arc::clone(&own), Arc::clone(&delays));
+    let on_event = move |_| {
+        if let Some(pool) = known.get()
+            && let ServerState::Restarting { retry_in_ms, .. } = pool.status()[0].state
         {
-            delays.push(retry_in_ms);
+            let mut seen = seen.lock().unwrap();
+            if seen.last() != Some(&retry_in_ms) {
+                seen.push(retry_in_ms);
+            }
         }
-        tokio::time::sleep(Duration::from_millis(1)).await;
-    }
-    assert_eq!(delays, [40, 80, 160, 320, 640]);
+    };
+    let pool = ServerPool::new(vec![program_config("s", &["false"])], options, on_event);
+    assert!(own.set(pool.clone()).is_ok());
+    pool.start("s");
+    wait_until("the server fails", || {
+        matches!(pool.status()[0].state, ServerState::Failed { .. })
+    })
+    .await;
+    assert_eq!(*delays.lock().unwrap(), [1, 2, 4, 8, 16]);
 }
 
 /// A pool with the server `s`, which runs `command`, and an approval that calls `decide` with the number of earlier
@@ -183,14 +195,20 @@ async fn oversized_images_and_texts_are_left_out_and_reported() {
 
 #[tokio::test]
 async fn invalid_json_fails_only_its_call() {
-    let mut config = test_config("s", &[]);
-    config.call_timeout = Some(Duration::from_millis(500));
-    let test = TestPool::new(vec![config]);
+    let test = TestPool::new(vec![test_config("s", &[])]);
     test.start().await;
-    let error = test.call("mcp__s__garbage", json!({})).await.unwrap_err();
-    assert!(matches!(error, CallError::TimedOut { .. }), "{error:?}");
-    let next = test.call("mcp__s__echo", json!({"text": "a"})).await;
-    assert_eq!(next.unwrap().text, "a");
+    let sent = test.dir.path().join("sent");
+    let broken = test.call("mcp__s__garbage", json!({"file": sent}));
+    let other = async {
+        wait_until("the invalid JSON is sent", || sent.exists()).await;
+        test.call("mcp__s__echo", json!({"text": "a"})).await
+    };
+    // The call without a valid answer is still open when the other one has its result.
+    tokio::select! {
+        biased;
+        result = broken => panic!("{result:?}"),
+        next = other => assert_eq!(next.unwrap().text, "a"),
+    }
     assert_eq!(test.state(), ServerState::Ready);
     test.pool.shutdown().await;
 }

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use wiremock::matchers::method;
 use wiremock::{Mock, MockServer, Request, Respond, ResponseTemplate};
 
-use super::crew::project;
+use super::crew::{project, results};
 use crate::common::project::Project;
 use crate::common::pty::Screen;
 use crate::common::wait::wait_until;
@@ -51,6 +51,41 @@ fn slow_server_delays_only_the_first_turn_and_is_named() {
     screen.send("again\r");
     let text = screen.wait_for("s · echo");
     assert!(text.contains("text: from the slow one"), "{text}");
+}
+
+#[test]
+fn call_waits_for_a_server_that_is_still_starting() {
+    let rules = r"
+  - when: begin
+    calls: [{ tool: mcp__s__echo, input: { text: from the slow one } }]
+  - say: done
+    times: 0
+";
+    let project = project(true, &["--begin-with", "begin-now"], rules);
+    let events = project.file("events");
+    let args = ["run", "begin", "--provider", "script:rules.yaml", "--json"];
+    let mut running = project
+        .command(&args)
+        .stdout(std::fs::File::create(&events).unwrap())
+        .spawn()
+        .unwrap();
+    // The server becomes ready only after the agent has called it.
+    wait_until("the call", || {
+        let text = std::fs::read_to_string(&events).unwrap();
+        text.lines()
+            .any(|line| line.contains("tool_started") && line.contains("mcp__s__echo"))
+    });
+    project.write("begin-now", "");
+    running.wait().unwrap();
+    let text = std::fs::read_to_string(&events).unwrap();
+    let events: Vec<Value> = text
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    assert_eq!(
+        results(&events, "mcp__s__echo"),
+        [("lead", "from the slow one")]
+    );
 }
 
 #[test]

@@ -54,8 +54,15 @@ fn worktree_list_diff_merge_and_remove_work() {
     );
     assert!(row["size"]["bytes"].as_u64().unwrap() > 0);
     let text = project.run(&["worktree", "list"]).out();
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!(lines.len(), 2, "{text}");
     assert!(
-        text.starts_with("task-1  #1  wt/task-1  active  @alice  clean  1 not merged  "),
+        lines[0]
+            .starts_with("WORKTREE  TASK  BRANCH     STATUS  OWNER   FILES  COMMITS       SIZE"),
+        "{text}"
+    );
+    assert!(
+        lines[1].starts_with("task-1    #1    wt/task-1  active  @alice  clean  1 not merged  "),
         "{text}"
     );
     // From inside the worktree the project is the same.
@@ -82,6 +89,11 @@ fn worktree_list_diff_merge_and_remove_work() {
         "merged wt/task-1 into main\n",
         "{}",
         merged.err()
+    );
+    let text = project.run(&["worktree", "list"]).out();
+    assert!(
+        text.contains("  merged  ") && text.contains("  all merged  "),
+        "{text}"
     );
     project.run(&["task", "claim", "1", "--as", "alice"]);
     let error = project.expect_refusal(&["worktree", "remove", "1"]);

@@ -11,6 +11,8 @@ use crate::ui::fixture::{
     NOON, apply_branches, apply_events, board_event, busy, cells, merging_screen, name, picture,
     press, top_popup,
 };
+use crate::ui::model::board::index::BoardStatus;
+use crate::ui::model::style;
 use crate::ui::{ColorDepth, Effect, Theme, ThemeName, UiState};
 
 pub fn on(width: u16, height: u16, id: u64) -> UiState {
@@ -171,6 +173,25 @@ fn unmerged_count_equals_marked_tasks() {
         let hints = crate::ui::shell::hints::hints(&state);
         assert!(hints.iter().any(|h| h.words == "merge"), "{id}");
     }
+}
+
+#[test]
+fn done_count_has_its_symbol_beside_the_unmerged_count() {
+    let (done, _) = style::status_symbol(BoardStatus::Done, &Theme::default());
+    let mut counted = 0;
+    for width in (60..=200).step_by(2) {
+        let page = picture(&merging_screen(width, 45));
+        let after = page.lines().find_map(|row| Some(row.split_once("⇡ 4 ")?.1));
+        if let Some(after) = after {
+            let rest = after
+                .trim_start()
+                .trim_start_matches("to merge")
+                .trim_start();
+            assert!(rest.starts_with(done), "{width}: {page}");
+            counted += 1;
+        }
+    }
+    assert!(counted > 30, "{counted}");
 }
 
 #[test]

@@ -156,10 +156,15 @@ fn counts(index: &Index, unmerged: usize, room: usize, theme: &Theme) -> Vec<Spa
         spans.push(Span::styled(format!("{done}/{total} done"), theme.dim));
     }
     short.push(Span::styled(format!("{done}/{total}"), theme.dim));
+    if unmerged > 0 {
+        // Beside the count of unmerged tasks, the count of completed tasks needs its symbol.
+        last.push(Span::styled(format!("{shape} "), style));
+        last.push(Span::styled(format!("{done}/{total}"), theme.dim));
+    }
     let done = vec![Span::styled(format!("{done}/{total} done"), theme.dim)];
-    last.extend(done.clone());
     let fits = |spans: &Vec<Span>| spans.iter().map(|s| width(&s.content)).sum::<usize>() <= room;
-    let found = [long, middle, short, last, done].into_iter().find(fits);
+    let forms = [long, middle, short, last, done].into_iter();
+    let found = forms.filter(|spans| !spans.is_empty()).find(fits);
     found.filter(|_| total > 0).unwrap_or_default()
 }
 

@@ -11,7 +11,6 @@ use crate::ui::app::Preferences;
 use crate::ui::app::answering;
 use crate::ui::keymap::{Action, Context, SLASH};
 use crate::ui::panes::lead::offers;
-use crate::ui::panes::needs::buttons::choice_keys;
 use crate::ui::text::{fit, width};
 use crate::ui::theme::Theme;
 
@@ -195,11 +194,11 @@ pub fn invitations(prefs: &Preferences, question: &Request, has_card: bool) -> V
             format!("Write the answer; {key} sends it"),
         ];
     }
-    let keys = choice_keys(prefs, question.choices.len());
+    let numbers = answering::choice_numbers(question.choices.len());
     let mut forms = vec![
-        format!("Press {keys}, or write your own answer and press {key}"),
-        format!("Press {keys}, or write your own answer"),
-        format!("{keys} or your own answer"),
+        format!("Type {numbers} or your own answer; {key} sends it"),
+        format!("Type {numbers} or your own answer"),
+        format!("{numbers} or your own answer"),
     ];
     if !has_card {
         forms.insert(0, format!("{}, or your own answer", choices.join(" · ")));

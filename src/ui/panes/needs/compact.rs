@@ -131,11 +131,11 @@ fn elsewhere(app: &App, is_whole: bool, request: &Request) -> [String; 2] {
     [long, format!(" more: {key} ")]
 }
 
-/// Adds the mouse targets of the card. A click on the card focuses the composer; a click on a choice chooses it, as
-/// long as a digit key would do the same. The choices are added first and thus take precedence.
+/// Adds the mouse targets of the card. A click on the card focuses the composer; a click on a choice chooses it if
+/// the draft is empty. The choices are added first and thus take precedence.
 pub fn targets(app: &App, area: Rect, out: &mut Vec<PlacedPart<Hit>>) {
     let mut put = |at, what| out.push(PlacedPart { at, what });
-    if let (Some(request), true) = (answering::request(app), answering::takes_choice(app)) {
+    if let (Some(request), true) = (answering::request(app), answering::takes_click(app)) {
         let card = card(&app.model, request, inside(area), &Theme::default());
         for ((kind, _), row) in card.lines.into_iter().zip(inside(area).rows()) {
             if let CardLineKind::Choice(number) = kind {

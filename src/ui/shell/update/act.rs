@@ -103,7 +103,7 @@ pub fn act(state: &mut UiState, action: Action, out: &mut Vec<Effect>) -> bool {
         }
         Action::ApproveShown => answer::decide(state, Verdict::Approve, out),
         Action::RejectShown => answer::decide(state, Verdict::Reject, out),
-        Action::Choose(number) if answering::takes_choice(state) => {
+        Action::Choose(number) if answering::takes_click(state) => {
             answer::choose(state, number, out);
         }
         Action::Newline => compose::newline(state),

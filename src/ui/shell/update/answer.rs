@@ -6,7 +6,6 @@ use crate::ui::app::effect::Effect;
 use crate::ui::frame::navigation;
 use crate::ui::keymap::pane::Pane;
 use crate::ui::keymap::{Action, Context};
-use crate::ui::panes::needs::buttons::choice_keys;
 use crate::ui::panes::needs::{answers, compact};
 use crate::ui::shell::layout;
 use crate::ui::shell::state::UiState;
@@ -58,8 +57,8 @@ fn how_to_answer(state: &UiState, question: &Request) -> String {
     match question.choices.len() {
         0 => format!("This is a question: write the answer and press {send}."),
         count => {
-            let keys = choice_keys(&state.prefs, count);
-            format!("This is a question: press {keys}, or write the answer and press {send}.")
+            let numbers = answering::choice_numbers(count);
+            format!("This is a question: type {numbers} or your own answer and press {send}.")
         }
     }
 }

@@ -96,6 +96,7 @@ pub fn act(state: &mut UiState, action: Action, out: &mut Vec<Effect>) -> bool {
         Action::Mouse => screen::toggle_mouse(state, out),
         Action::Interrupt => compose::interrupt(state, out),
         Action::Send if compose::continues_line(state) => {}
+        Action::Send if answer::show_hidden_choice(state) => {}
         Action::Send => {
             if let Some(next) = compose::send(state, out) {
                 act(state, next, out);

@@ -98,3 +98,34 @@ pub fn choose(state: &mut UiState, number: usize, out: &mut Vec<Effect>) {
         answers::send(state, &id, Verdict::Approve, choice, out);
     }
 }
+
+/// If the draft is the number of a choice that the user cannot see, shows the question in the pane "Needs you" instead
+/// of answering it, and returns true. The draft is cleared, because a key chooses there.
+pub fn show_hidden_choice(state: &mut UiState) -> bool {
+    let draft = state.input.composer.draft();
+    let Some(question) = answering::question(state) else {
+        return false;
+    };
+    let Some(number) = question.choice_number(&draft) else {
+        return false;
+    };
+    let id = question.id.clone();
+    let layout = layout::layout(state, state.size);
+    let is_on_card = |area| compact::shows_choice(&state.model, question, area, number);
+    let area = layout.pane(Pane::Needs);
+    if layout.request.is_some_and(is_on_card)
+        || state
+            .panes
+            .needs
+            .shows_choice(&state.model, area, &id, number)
+    {
+        return false;
+    }
+    let keymap = &state.prefs.keymap;
+    let key = keymap.key(Context::Choices, Action::Choose(number));
+    let text = format!("Choice {number} was not visible. Read it here; then {key} chooses it.");
+    state.input.clear_sent();
+    navigation::show_request(state, id);
+    state.warn(text);
+    true
+}

@@ -164,6 +164,19 @@ fn long_key_address_shows_the_end_of_its_host() {
 }
 
 #[test]
+fn long_key_address_leaves_room_for_ctx() {
+    let address = "models.gateway.internal.company.example:8443";
+    for (width, height) in [(80, 24), (100, 30), (120, 35)] {
+        let mut state = busy(width, height);
+        state.set_key_address(address);
+        let text = picture(&state);
+        let row = text.lines().find(|l| l.contains("crewdeck")).unwrap();
+        assert!(row.contains(".example:8443 "), "{row}");
+        assert!(row.contains("ctx "), "{row}");
+    }
+}
+
+#[test]
 fn popup_leaves_no_single_characters_beside_it() {
     for (width, height) in [(70, 20), (60, 16)] {
         let mut state = busy(width, height);

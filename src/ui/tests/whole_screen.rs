@@ -7,7 +7,7 @@ use ratatui::style::Modifier;
 use crate::domain::ids::Name;
 use crate::domain::team::Activity;
 use crate::domain::timestamp::Timestamp;
-use crate::protocol::event::SessionInfo;
+use crate::protocol::event::{SessionInfo, TurnEnd};
 use crate::protocol::{AgentEvent, CrewEvent, EventKind};
 use crate::ui::fixture::{after_events, apply_events, busy, cells, name, picture, press, ready};
 use crate::ui::{ColorDepth, Msg, Theme, ThemeName, UiState, update};
@@ -174,6 +174,29 @@ fn long_key_address_leaves_room_for_ctx() {
         assert!(row.contains(".example:8443 "), "{row}");
         assert!(row.contains("ctx "), "{row}");
     }
+}
+
+#[test]
+fn interrupted_agent_says_so_until_its_next_turn() {
+    let lead = |event: AgentEvent| event.of(Name::lead());
+    let idle = || {
+        lead(AgentEvent::ActivityChanged {
+            activity: Activity::Idle,
+        })
+    };
+    let ended = |end| lead(AgentEvent::TurnEnded { end });
+    let title = |state: &UiState| picture(state).contains("○ interrupted");
+    let mut state = busy(160, 45);
+    let started = || lead(AgentEvent::TurnStarted);
+    apply_events(
+        &mut state,
+        vec![started(), ended(TurnEnd::Interrupted), idle()],
+    );
+    assert!(title(&state), "{}", picture(&state));
+    apply_events(&mut state, vec![started()]);
+    assert!(!title(&state), "{}", picture(&state));
+    apply_events(&mut state, vec![ended(TurnEnd::Done), idle()]);
+    assert!(!title(&state), "{}", picture(&state));
 }
 
 #[test]

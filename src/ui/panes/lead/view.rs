@@ -104,7 +104,7 @@ fn activity_spans(app: &App, theme: &Theme) -> Vec<Span<'static>> {
     if is_announced && matches!(activity, Activity::NeedsYou { .. }) {
         return Vec::new();
     }
-    let (shape, words, style) = style::activity(&activity, app.now, theme);
+    let (shape, words, style) = style::agent_activity(app, &app.shown, &activity, app.now, theme);
     let (shape, since) = match &activity {
         Activity::Thinking | Activity::Compacting | Activity::Tool { .. } => {
             let since = app.model.agents.get(&app.shown).map(|a| a.since);

@@ -12,6 +12,7 @@ pub(in crate::ui) mod onboarding;
 pub(in crate::ui) mod pane_request;
 pub(in crate::ui) mod popup;
 mod popup_stack;
+pub(in crate::ui) mod recipient;
 pub(in crate::ui) mod role;
 pub(in crate::ui) mod sent_commands;
 pub(in crate::ui) mod status_message;

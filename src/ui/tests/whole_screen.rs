@@ -9,7 +9,9 @@ use crate::domain::team::Activity;
 use crate::domain::timestamp::Timestamp;
 use crate::protocol::event::{SessionInfo, TurnEnd};
 use crate::protocol::{AgentEvent, CrewEvent, EventKind};
-use crate::ui::fixture::{after_events, apply_events, busy, cells, name, picture, press, ready};
+use crate::ui::fixture::{
+    after_events, apply_events, busy, cells, name, picture, press, question, ready, request_event,
+};
 use crate::ui::{ColorDepth, Msg, Theme, ThemeName, UiState, update};
 
 #[test]
@@ -197,6 +199,38 @@ fn interrupted_agent_says_so_until_its_next_turn() {
     assert!(!title(&state), "{}", picture(&state));
     apply_events(&mut state, vec![ended(TurnEnd::Done), idle()]);
     assert!(!title(&state), "{}", picture(&state));
+}
+
+#[test]
+fn composer_title_names_the_addressed_agent() {
+    for (draft, to) in [
+        ("@bob", "to bob "),
+        ("@bob use serde", "to bob "),
+        ("@bob: use serde", "to bob "),
+        ("@lead wait", "to lead "),
+        ("@zed hello", "to lead "),
+        ("ask @bob", "to lead "),
+    ] {
+        let mut state = busy(160, 45);
+        press(&mut state, &format!("\"{draft}\""));
+        let text = picture(&state);
+        let title = text
+            .lines()
+            .rfind(|l| l.contains("╭ to "))
+            .unwrap_or_default();
+        assert!(title.contains(to), "{draft}: {text}");
+    }
+    // While a question is open, a draft that names an agent is a message.
+    let mut asked = question("q1", &[]);
+    asked.from = Name::lead();
+    asked.target = Name::lead();
+    let mut state = busy(160, 45);
+    apply_events(&mut state, vec![request_event(&asked)]);
+    assert!(picture(&state).contains("answer to lead"));
+    press(&mut state, "\"@bob use serde\"");
+    let text = picture(&state);
+    assert!(text.contains("╭ to bob "), "{text}");
+    assert!(!text.contains("answer to lead"), "{text}");
 }
 
 #[test]

@@ -246,7 +246,6 @@ pub fn composer(app: &App, theme: &Theme, layout: &Layout, buffer: &mut Buffer) 
     } else {
         theme.title
     };
-    let name = style::agent_name(app, &app.shown, name, theme);
     let (to, aside) = composer_title::lines(app, theme, name, area.width, has_card);
     let block = Block::bordered()
         .border_type(BorderType::Rounded)

@@ -394,11 +394,7 @@ fn parse_answer(request: &Request, line: &str) -> (Verdict, String) {
             (verdict, String::new())
         }
         RequestKind::Question if line.is_empty() => (Verdict::Reject, String::new()),
-        RequestKind::Question => {
-            let number = line.parse::<usize>().ok();
-            let choice = number.and_then(|n| request.choices.get(n.checked_sub(1)?));
-            (Verdict::Approve, choice.map_or(line, String::as_str).into())
-        }
+        RequestKind::Question => (Verdict::Approve, request.resolve_answer(line)),
     }
 }
 

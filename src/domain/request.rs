@@ -176,6 +176,20 @@ pub enum RequestError {
 }
 
 impl Request {
+    /// Returns the number of the choice that the text `words` names, counted from 1: the whole text must be that number.
+    /// A longer text that begins with a digit, such as `3 replicas`, is the user's own answer.
+    pub fn choice_number(&self, words: &str) -> Option<usize> {
+        let words = words.trim();
+        (1..=self.choices.len()).find(|number| number.to_string() == words)
+    }
+
+    /// Returns the answer that the text `words` stands for: the choice whose number it is, otherwise the text itself.
+    pub fn resolve_answer(&self, words: &str) -> String {
+        let number = self.choice_number(words);
+        let choice = number.and_then(|number| self.choices.get(number - 1));
+        choice.map_or_else(|| words.to_string(), Clone::clone)
+    }
+
     /// Returns a pending request without task, choices, working directory or tool call. The user is the approver.
     pub fn new(
         id: RequestId,
@@ -379,6 +393,32 @@ mod tests {
         let written = serde_json::to_value(&request).unwrap();
         for field in ["choices", "workdir", "call", "decider"] {
             assert!(written.get(field).is_none(), "{field}");
+        }
+    }
+
+    #[test]
+    fn only_the_whole_number_of_a_choice_is_that_choice() {
+        let mut request = Request::new(
+            RequestId("q1".into()),
+            RequestKind::Question,
+            Name::lead(),
+            Name::lead(),
+            "Which?".into(),
+            Timestamp(1.0),
+        );
+        request.choices = vec!["red".into(), "green".into()];
+        for (words, expected) in [
+            ("2", "green"),
+            (" 2 ", "green"),
+            ("green", "green"),
+            ("2 greens", "2 greens"),
+            ("2pm", "2pm"),
+            ("02", "02"),
+            ("+2", "+2"),
+            ("0", "0"),
+            ("3", "3"),
+        ] {
+            assert_eq!(request.resolve_answer(words), expected, "{words}");
         }
     }
 }

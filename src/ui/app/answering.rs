@@ -41,14 +41,23 @@ pub fn request(app: &App) -> Option<&Request> {
     question(app).or_else(|| open(app, decision).next())
 }
 
-/// Returns whether a digit chooses an answer instead of being typed: the composer has the focus, the draft is empty,
-/// and a question with choices is shown.
-pub fn takes_choice(app: &App) -> bool {
+/// Returns whether a click on a choice of the card above the composer answers with that choice: the composer has the
+/// focus, the draft is empty, and a question with choices is shown. Digits are always typed, because an own answer can
+/// begin with a digit.
+pub fn takes_click(app: &App) -> bool {
     let has_choices = |request: &Request| !request.choices.is_empty();
     app.focus == Focus::Composer
         && app.popups.is_empty()
         && app.input.composer.is_empty()
         && question(app).is_some_and(has_choices)
+}
+
+/// Returns the numbers that the user can type to answer with one of `count` choices, such as `1-3`.
+pub fn choice_numbers(count: usize) -> String {
+    match count {
+        0 | 1 => count.to_string(),
+        _ => format!("1-{count}"),
+    }
 }
 
 /// Returns whether the request above the composer has been shown for at least [`SETTLE`]. Earlier, the user has not
@@ -66,12 +75,4 @@ pub fn record_shown(app: &mut App) {
         app.keys.guard.shown = id.map(|request| ShownRequest { request, since });
         app.dirty = true;
     }
-}
-
-/// Returns the answer to `question` that the text `words` stands for: if the text is the number of a choice, counted
-/// from 1, that choice; otherwise the text itself.
-pub fn answer(question: &Request, words: &str) -> String {
-    let number = words.parse::<usize>().ok();
-    let choice = number.and_then(|n| question.choices.get(n.checked_sub(1)?));
-    choice.map_or_else(|| words.to_string(), Clone::clone)
 }

@@ -12,6 +12,7 @@ pub(in crate::ui) mod onboarding;
 pub(in crate::ui) mod pane_request;
 pub(in crate::ui) mod popup;
 mod popup_stack;
+pub(in crate::ui) mod recipient;
 pub(in crate::ui) mod role;
 pub(in crate::ui) mod sent_commands;
 pub(in crate::ui) mod status_message;
@@ -45,7 +46,7 @@ use crate::ui::app::status_message::StatusMessage;
 use crate::ui::keymap::KeyMap;
 use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::model::CrewModel;
-use crate::ui::model::agents::AgentView;
+use crate::ui::model::agents::{AgentView, TurnPhase};
 use crate::ui::pictures::{ImageDrawing, PictureUpdate, Pictures};
 use crate::ui::replay::Player;
 use crate::ui::text::age;
@@ -288,7 +289,8 @@ impl CrewModel {
     /// Returns whether the agent `name` is in a turn, runs a command or waits for the user, and can therefore be
     /// interrupted.
     pub(in crate::ui) fn is_running(&self, name: &Name) -> bool {
-        let in_turn = self.agents.get(name).is_some_and(|a| a.in_turn);
+        let agent = self.agents.get(name);
+        let in_turn = agent.is_some_and(|a| a.turn == TurnPhase::Running);
         let activity = self.activity(name);
         let runs_command = self
             .agents

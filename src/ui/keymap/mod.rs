@@ -43,8 +43,7 @@ pub enum Context {
     Filter,
     /// In the search input of the conversation or a pager.
     Search,
-    /// In the pane "Needs you" while a question with choices is selected, and in an empty composer while the shown
-    /// agent asks such a question.
+    /// In the pane "Needs you" while a question with choices is selected.
     Choices,
     /// In a pager.
     Reader,

@@ -15,7 +15,7 @@ use crate::domain::timestamp::Timestamp;
 use crate::domain::todo::TodoList;
 use crate::domain::usage::Usage;
 use crate::protocol::AgentEvent;
-use crate::protocol::event::NoticeLevel;
+use crate::protocol::event::{NoticeLevel, TurnEnd};
 use crate::ui::model::costs::Used;
 use crate::ui::model::pulse::Pulse;
 use crate::ui::pictures::ImageDrawing;
@@ -35,6 +35,16 @@ const SUBAGENT_PROMPT_MAX: usize = 200;
 /// Maximum length of an agent's last answer, in bytes, which is stored so that a key can copy it. A longer answer is
 /// cut in the middle.
 const LAST_ANSWER_MAX: usize = 256 * 1024;
+
+/// Whether an agent is in a turn and, if not, whether the user has interrupted the last one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum TurnPhase {
+    #[default]
+    Outside,
+    Running,
+    /// The user has interrupted the last turn. Lasts until the next turn starts.
+    Interrupted,
+}
 
 #[derive(Debug, Default)]
 pub struct AgentView {
@@ -68,7 +78,7 @@ pub struct AgentView {
     /// The recent answers and tool calls, for the activity bars.
     pub pulse: Pulse,
     pub has_entries: bool,
-    pub in_turn: bool,
+    pub turn: TurnPhase,
     /// The user's shell command that is running in the conversation; `None` if there is none.
     pub user_command: Option<CallId>,
     /// The number of turns and compactions of the agent that have ended so far.
@@ -136,9 +146,14 @@ impl AgentView {
                 self.context = 0;
                 self.last_answer.clear();
             }
-            AgentEvent::TurnStarted => self.in_turn = true,
-            AgentEvent::TurnEnded { .. } => {
-                self.in_turn = false;
+            AgentEvent::TurnStarted => self.turn = TurnPhase::Running,
+            AgentEvent::TurnEnded { end } => {
+                self.turn = match end {
+                    TurnEnd::Interrupted => TurnPhase::Interrupted,
+                    TurnEnd::Done | TurnEnd::Failed { .. } | TurnEnd::Stopped { .. } => {
+                        TurnPhase::Outside
+                    }
+                };
                 self.ended += 1;
             }
             AgentEvent::Prompted { .. }
@@ -331,7 +346,9 @@ impl Agents {
         let agent = self.get(name);
         if let Some(activity) = agent.and_then(|a| a.activity.clone()) {
             return match activity {
-                Activity::Idle if agent.is_some_and(|a| a.in_turn) => Activity::Thinking,
+                Activity::Idle if agent.is_some_and(|a| a.turn == TurnPhase::Running) => {
+                    Activity::Thinking
+                }
                 activity => activity,
             };
         }
@@ -346,7 +363,7 @@ impl Agents {
     pub fn end_of_session(&mut self) {
         for (name, agent) in &mut self.known {
             agent.transcript.close_open_entries();
-            agent.in_turn = false;
+            agent.turn = TurnPhase::Outside;
             agent.user_command = None;
             agent.activity = Some(if name.is_lead() {
                 Activity::Idle

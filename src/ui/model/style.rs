@@ -14,6 +14,7 @@ use crate::domain::timestamp::Timestamp;
 use crate::domain::todo::TodoStatus;
 use crate::protocol::event::{DeliveryState, NoticeLevel};
 use crate::ui::model::CrewModel;
+use crate::ui::model::agents::TurnPhase;
 use crate::ui::model::board::branches;
 use crate::ui::model::board::index;
 use crate::ui::model::board::index::BoardStatus;
@@ -124,6 +125,21 @@ pub fn activity(activity: &Activity, now: Timestamp, theme: &Theme) -> StatusDis
         Activity::Stuck { .. } => ("▲", "stuck".into(), theme.warn),
         Activity::Failed { .. } => ("✗", "failed".into(), theme.error),
         Activity::Gone => ("·", "gone".into(), theme.dim),
+    }
+}
+
+/// Like [`activity`], but says `interrupted` for an idle agent whose last turn the user has interrupted.
+pub fn agent_activity(
+    model: &CrewModel,
+    name: &Name,
+    doing: &Activity,
+    now: Timestamp,
+    theme: &Theme,
+) -> StatusDisplay {
+    let turn = model.agents.get(name).map(|agent| agent.turn);
+    match (doing, turn) {
+        (Activity::Idle, Some(TurnPhase::Interrupted)) => ("○", "interrupted".into(), theme.warn),
+        _ => activity(doing, now, theme),
     }
 }
 

@@ -7,9 +7,11 @@ use ratatui::style::Modifier;
 use crate::domain::ids::Name;
 use crate::domain::team::Activity;
 use crate::domain::timestamp::Timestamp;
-use crate::protocol::event::SessionInfo;
+use crate::protocol::event::{SessionInfo, TurnEnd};
 use crate::protocol::{AgentEvent, CrewEvent, EventKind};
-use crate::ui::fixture::{after_events, apply_events, busy, cells, name, picture, press, ready};
+use crate::ui::fixture::{
+    after_events, apply_events, busy, cells, name, picture, press, question, ready, request_event,
+};
 use crate::ui::{ColorDepth, Msg, Theme, ThemeName, UiState, update};
 
 #[test]
@@ -161,6 +163,74 @@ fn long_key_address_shows_the_end_of_its_host() {
         assert!(text.contains("key to …aaaa"), "{text}");
         assert!(text.contains(".evil.example:8443 "), "{text}");
     }
+}
+
+#[test]
+fn long_key_address_leaves_room_for_ctx() {
+    let address = "models.gateway.internal.company.example:8443";
+    for (width, height) in [(80, 24), (100, 30), (120, 35)] {
+        let mut state = busy(width, height);
+        state.set_key_address(address);
+        let text = picture(&state);
+        let row = text.lines().find(|l| l.contains("crewdeck")).unwrap();
+        assert!(row.contains(".example:8443 "), "{row}");
+        assert!(row.contains("ctx "), "{row}");
+    }
+}
+
+#[test]
+fn interrupted_agent_says_so_until_its_next_turn() {
+    let lead = |event: AgentEvent| event.of(Name::lead());
+    let idle = || {
+        lead(AgentEvent::ActivityChanged {
+            activity: Activity::Idle,
+        })
+    };
+    let ended = |end| lead(AgentEvent::TurnEnded { end });
+    let title = |state: &UiState| picture(state).contains("○ interrupted");
+    let mut state = busy(160, 45);
+    let started = || lead(AgentEvent::TurnStarted);
+    apply_events(
+        &mut state,
+        vec![started(), ended(TurnEnd::Interrupted), idle()],
+    );
+    assert!(title(&state), "{}", picture(&state));
+    apply_events(&mut state, vec![started()]);
+    assert!(!title(&state), "{}", picture(&state));
+    apply_events(&mut state, vec![ended(TurnEnd::Done), idle()]);
+    assert!(!title(&state), "{}", picture(&state));
+}
+
+#[test]
+fn composer_title_names_the_addressed_agent() {
+    for (draft, to) in [
+        ("@bob", "to bob "),
+        ("@bob use serde", "to bob "),
+        ("@bob: use serde", "to bob "),
+        ("@lead wait", "to lead "),
+        ("@zed hello", "to lead "),
+        ("ask @bob", "to lead "),
+    ] {
+        let mut state = busy(160, 45);
+        press(&mut state, &format!("\"{draft}\""));
+        let text = picture(&state);
+        let title = text
+            .lines()
+            .rfind(|l| l.contains("╭ to "))
+            .unwrap_or_default();
+        assert!(title.contains(to), "{draft}: {text}");
+    }
+    // While a question is open, a draft that names an agent is a message.
+    let mut asked = question("q1", &[]);
+    asked.from = Name::lead();
+    asked.target = Name::lead();
+    let mut state = busy(160, 45);
+    apply_events(&mut state, vec![request_event(&asked)]);
+    assert!(picture(&state).contains("answer to lead"));
+    press(&mut state, "\"@bob use serde\"");
+    let text = picture(&state);
+    assert!(text.contains("╭ to bob "), "{text}");
+    assert!(!text.contains("answer to lead"), "{text}");
 }
 
 #[test]

@@ -172,6 +172,21 @@ impl Transcript {
         anchor.scroll_position(&self.log, &mut layouts, viewport.rows())
     }
 
+    /// Returns the number of rows that the conversation fills in a view with the size `viewport`, at most the height of
+    /// the view.
+    pub fn filled_rows(&self, viewport: Viewport) -> usize {
+        let mut layouts = LayoutCache::default();
+        layouts.begin(viewport, &Theme::default());
+        let mut rows = 0;
+        for at in (0..self.log.len()).rev() {
+            if rows >= viewport.rows() {
+                break;
+            }
+            rows += layouts.get(&self.log, at).len();
+        }
+        rows.min(viewport.rows())
+    }
+
     /// Returns the scroll position after scrolling from `anchor` by `by`. Does not change the scroll position of the
     /// transcript.
     pub fn scroll_from(

@@ -9,9 +9,10 @@ use crate::domain::text::one_line;
 use crate::ui::app::App;
 use crate::ui::app::Preferences;
 use crate::ui::app::answering;
+use crate::ui::app::recipient;
 use crate::ui::keymap::{Action, Context, SLASH};
+use crate::ui::model::style;
 use crate::ui::panes::lead::offers;
-use crate::ui::panes::needs::buttons::choice_keys;
 use crate::ui::text::{fit, width};
 use crate::ui::theme::Theme;
 
@@ -20,7 +21,8 @@ const QUESTION_LEAST: usize = 12;
 /// Number of columns that the two titles cannot use: the two corners and the border between the titles.
 const FRAME: usize = 4;
 
-/// Returns the left and right title of a composer of `columns` columns. `has_card` is true if a card above the composer
+/// Returns the left and right title of a composer of `columns` columns. The recipient is drawn in the style `name`, with
+/// the colour of its role. `has_card` is true if a card above the composer
 /// shows the request that the user answers from the composer.
 pub fn lines(
     app: &App,
@@ -33,9 +35,16 @@ pub fn lines(
     if app.is_shell_mode() {
         return shell_lines(app, theme, room);
     }
-    let to = app.shown.to_string();
+    let named = recipient::named_recipient(app);
+    let agent = named.as_ref().unwrap_or(&app.shown);
+    let (to, name) = (
+        agent.to_string(),
+        style::agent_name(app, agent, name, theme),
+    );
     let questions = answering::questions(app);
-    let Some(question) = questions.first() else {
+    // A draft that names its recipient is a message, even while a question is open.
+    let question = questions.first().filter(|_| named.is_none());
+    let Some(question) = question else {
         let goes = if app.role.is_crew() {
             " to "
         } else {
@@ -50,8 +59,8 @@ pub fn lines(
         let room = room.saturating_sub(taken);
         let aside = match (expected_arguments(app), answering::request(app)) {
             (Some(arguments), _) => aside_line(&arguments, room, theme),
-            (None, Some(_)) => decision_keys(app, room, theme),
-            (None, None) => aside_line(&other_drafts(app), room, theme),
+            (None, Some(_)) if questions.is_empty() => decision_keys(app, room, theme),
+            (None, _) => aside_line(&other_drafts(app), room, theme),
         };
         return (Line::from(title), aside);
     };
@@ -195,11 +204,11 @@ pub fn invitations(prefs: &Preferences, question: &Request, has_card: bool) -> V
             format!("Write the answer; {key} sends it"),
         ];
     }
-    let keys = choice_keys(prefs, question.choices.len());
+    let numbers = answering::choice_numbers(question.choices.len());
     let mut forms = vec![
-        format!("Press {keys}, or write your own answer and press {key}"),
-        format!("Press {keys}, or write your own answer"),
-        format!("{keys} or your own answer"),
+        format!("Type {numbers} or your own answer; {key} sends it"),
+        format!("Type {numbers} or your own answer"),
+        format!("{numbers} or your own answer"),
     ];
     if !has_card {
         forms.insert(0, format!("{}, or your own answer", choices.join(" · ")));

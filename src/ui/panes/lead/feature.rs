@@ -111,9 +111,6 @@ impl PaneFeature for LeadPane {
         if complete::selected_completion(self, app).is_some() {
             return Some(Context::Completion);
         }
-        if answering::takes_choice(app) {
-            return Some(Context::Choices);
-        }
         crate::ui::app::onboarding::has_keys(app).then_some(Context::FirstRun)
     }
 

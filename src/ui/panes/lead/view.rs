@@ -104,7 +104,7 @@ fn activity_spans(app: &App, theme: &Theme) -> Vec<Span<'static>> {
     if is_announced && matches!(activity, Activity::NeedsYou { .. }) {
         return Vec::new();
     }
-    let (shape, words, style) = style::activity(&activity, app.now, theme);
+    let (shape, words, style) = style::agent_activity(app, &app.shown, &activity, app.now, theme);
     let (shape, since) = match &activity {
         Activity::Thinking | Activity::Compacting | Activity::Tool { .. } => {
             let since = app.model.agents.get(&app.shown).map(|a| a.since);
@@ -246,7 +246,6 @@ pub fn composer(app: &App, theme: &Theme, layout: &Layout, buffer: &mut Buffer) 
     } else {
         theme.title
     };
-    let name = style::agent_name(app, &app.shown, name, theme);
     let (to, aside) = composer_title::lines(app, theme, name, area.width, has_card);
     let block = Block::bordered()
         .border_type(BorderType::Rounded)

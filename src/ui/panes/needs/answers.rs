@@ -30,7 +30,7 @@ pub fn answer(app: &mut App, words: &str, out: &mut Vec<Effect>) -> bool {
         return false;
     };
     let id = question.id.clone();
-    let text = answering::answer(question, words);
+    let text = question.resolve_answer(words);
     app.say(format!("Answer sent to {}.", question.from.clone()));
     app.input.clear_sent();
     send(app, &id, Verdict::Approve, text, out);

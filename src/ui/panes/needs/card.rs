@@ -146,6 +146,39 @@ pub fn card_layout(pane: &NeedsPane, model: &CrewModel, inside: Rect, theme: &Th
     }
 }
 
+/// Returns whether all lines of choice `number` of the selected request are visible, or as many as the card has rows.
+pub fn shows_choice(
+    pane: &NeedsPane,
+    model: &CrewModel,
+    area: Option<Rect>,
+    number: usize,
+) -> bool {
+    area.is_some_and(|area| {
+        let layout = card_layout(pane, model, inside(area), &Theme::default());
+        let all = layout.card.lines.iter().chain(&layout.card.pinned);
+        let lines = all.filter(|(kind, _)| *kind == CardLineKind::Choice(number));
+        let visible = layout.choices.iter().filter(|(_, n)| *n == number);
+        let most = usize::from(layout.text.height);
+        visible.count() >= lines.count().min(most).max(1)
+    })
+}
+
+/// Returns the number of lines to scroll off the top so that choice `number` of the selected request is visible.
+pub fn scroll_to_choice(pane: &NeedsPane, model: &CrewModel, area: Rect, number: usize) -> usize {
+    let layout = card_layout(pane, model, inside(area), &Theme::default());
+    let is_choice = |(kind, _): &CardLine| *kind == CardLineKind::Choice(number);
+    let lines = &layout.card.lines;
+    let (first, last) = (
+        lines.iter().position(is_choice),
+        lines.iter().rposition(is_choice),
+    );
+    let (Some(first), Some(last)) = (first, last) else {
+        return layout.top;
+    };
+    let lowest = (last + 1).saturating_sub(layout.text.height.into());
+    layout.top.max(lowest).min(first)
+}
+
 /// How much of the selected permission request is visible to the user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Reading {

@@ -18,7 +18,7 @@ use crate::ui::theme::Theme;
 use crate::ui::widgets::placed::PlacedPart;
 
 /// Maximum number of rows for the text and the choices together. More rows are used only if the choices alone need
-/// them.
+/// them, or if the conversation leaves them blank.
 const ROWS_MAX: u16 = 9;
 /// Minimum width of the card's heading, in columns. The hint to the right of the heading is shortened or omitted to
 /// keep this width.
@@ -54,11 +54,13 @@ fn card(model: &CrewModel, request: &Request, inside: Rect, theme: &Theme) -> Co
 }
 
 /// Returns the number of rows that the card needs, including its heading. `area` is the space that the card shares with
-/// the conversation; the card takes about a third of its height at most, unless the choices need more.
-pub fn height(model: &CrewModel, request: &Request, area: Rect) -> u16 {
+/// the conversation, which leaves `free` rows blank. The card takes these rows or about a third of the height at most,
+/// unless the choices need more.
+pub fn height(model: &CrewModel, request: &Request, area: Rect, free: u16) -> u16 {
     let choices = card::choices(request, card::inside(area).width, &Theme::default()).len();
     let choices = u16::try_from(choices).unwrap_or(u16::MAX);
-    let rows = (area.height / 3).clamp(2, ROWS_MAX).max(choices + 1);
+    let rows = (area.height / 3).clamp(2, ROWS_MAX);
+    let rows = rows.max(choices + 1).max(free);
     let inside = Rect {
         height: rows,
         ..card::inside(area)
@@ -82,6 +84,15 @@ pub fn shows_all(model: &CrewModel, request: &Request, area: Rect) -> bool {
     let is_folded =
         request.kind == RequestKind::Permission && shown.folded_chars + shown.cut_bytes > 0;
     !is_folded && card(model, request, inside(area), &Theme::default()).is_whole
+}
+
+/// Returns whether the card in `area` shows all lines of choice `number` of `question`.
+pub fn shows_choice(model: &CrewModel, question: &Request, area: Rect, number: usize) -> bool {
+    let is_line = |(kind, _): &&CardLine| *kind == CardLineKind::Choice(number);
+    let (inside, theme) = (inside(area), Theme::default());
+    let all = card::choices(question, inside.width, &theme);
+    let shown = card(model, question, inside, &theme).lines;
+    all.iter().filter(is_line).count() == shown.iter().filter(is_line).count()
 }
 
 /// Draws the card of the request that the user can answer from the composer. Draws nothing if there is no such request.
@@ -131,11 +142,11 @@ fn elsewhere(app: &App, is_whole: bool, request: &Request) -> [String; 2] {
     [long, format!(" more: {key} ")]
 }
 
-/// Adds the mouse targets of the card. A click on the card focuses the composer; a click on a choice chooses it, as
-/// long as a digit key would do the same. The choices are added first and thus take precedence.
+/// Adds the mouse targets of the card. A click on the card focuses the composer; a click on a choice chooses it if
+/// the draft is empty. The choices are added first and thus take precedence.
 pub fn targets(app: &App, area: Rect, out: &mut Vec<PlacedPart<Hit>>) {
     let mut put = |at, what| out.push(PlacedPart { at, what });
-    if let (Some(request), true) = (answering::request(app), answering::takes_choice(app)) {
+    if let (Some(request), true) = (answering::request(app), answering::takes_click(app)) {
         let card = card(&app.model, request, inside(area), &Theme::default());
         for ((kind, _), row) in card.lines.into_iter().zip(inside(area).rows()) {
             if let CardLineKind::Choice(number) = kind {

@@ -179,7 +179,7 @@ impl PaneFeature for NeedsPane {
             Action::ApproveForTeam => self.choose_scope(app, area),
             Action::Comment => self.comment(app),
             Action::EditComment => self.edit_comment(app, out),
-            Action::Choose(number) => self.choose(app, number, out),
+            Action::Choose(number) => self.choose(app, area, number, out),
             _ => return false,
         }
         true

@@ -61,6 +61,25 @@ impl NeedsPane {
         })
     }
 
+    /// Returns whether choice `number` of question `id` is visible in this pane, or the user has seen the end of the
+    /// question. False if another request is selected.
+    pub fn shows_choice(
+        &self,
+        model: &CrewModel,
+        area: Option<Rect>,
+        id: &RequestId,
+        number: usize,
+    ) -> bool {
+        let selected = self.selected_request(model).map(|(_, request)| request);
+        let asked = model.requests.get(id);
+        let is_selected = selected
+            .zip(asked)
+            .is_some_and(|(a, b)| a.id == b.id || a.is_like(b));
+        is_selected
+            && (self.seen_to_end == self.selected_id(model)
+                || card::shows_choice(self, model, area, number))
+    }
+
     fn selected_id(&self, model: &CrewModel) -> Option<RequestId> {
         self.selected_request(model).map(|(_, r)| r.id.clone())
     }

@@ -39,6 +39,21 @@ impl NeedsPane {
             {
                 return;
             }
+            let question = app.model.requests.get(&id);
+            let question = question.filter(|r| r.kind == RequestKind::Question);
+            let number = question.and_then(|question| question.choice_number(&words));
+            let words = match (question, number) {
+                (Some(question), Some(_)) if verdict == Verdict::Approve => {
+                    question.resolve_answer(&words)
+                }
+                _ => words,
+            };
+            if let Some(number) = number
+                && verdict == Verdict::Approve
+                && !self.saw_choice(app, area, &id, number)
+            {
+                return;
+            }
             app.popups.pop();
             answers::send(app, &id, verdict, words, out);
             return;
@@ -165,7 +180,13 @@ impl NeedsPane {
     }
 
     /// Answers the selected question with choice `number`, counted from 1.
-    pub fn choose(&mut self, app: &mut App, number: usize, out: &mut Vec<Effect>) {
+    pub fn choose(
+        &mut self,
+        app: &mut App,
+        area: Option<Rect>,
+        number: usize,
+        out: &mut Vec<Effect>,
+    ) {
         let Some((_, request)) = self.selected_request(app) else {
             return;
         };
@@ -174,9 +195,31 @@ impl NeedsPane {
             app.say(format!("There are only {count} choices."));
             return;
         };
-        if self.has_settled(app, &id) {
+        if self.has_settled(app, &id) && self.saw_choice(app, area, &id, number) {
             answers::decide(app, &id, Verdict::Approve, choice, out);
         }
+    }
+
+    /// Returns whether choice `number` of question `id` is visible or was seen. If not, scrolls the choice into view and
+    /// shows a status message; the next key press counts.
+    fn saw_choice(
+        &mut self,
+        app: &mut App,
+        area: Option<Rect>,
+        id: &RequestId,
+        number: usize,
+    ) -> bool {
+        if self.shows_choice(app, area, id, number) {
+            return true;
+        }
+        if let Some(area) = area {
+            self.scroll = card::scroll_to_choice(self, app, area, number);
+        }
+        let text = format!("Choice {number} was not visible. Read it, then choose.");
+        warn_about(app, id, text);
+        // The second press of a double press must not choose the answer.
+        self.since = app.now;
+        false
     }
 
     /// Opens the comment field for the selected request. For a question, this is the field for the answer.

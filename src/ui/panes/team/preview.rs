@@ -14,7 +14,7 @@ use crate::ui::theme::Theme;
 /// task. If the agent has no task, its role is shown instead, or the prompt of a subagent.
 pub fn lines(app: &App, name: &Name, columns: usize, theme: &Theme) -> Vec<Line<'static>> {
     let activity = app.activity(name);
-    let (shape, words, style) = style::activity(&activity, app.now, theme);
+    let (shape, words, style) = style::agent_activity(app, name, &activity, app.now, theme);
     let more = match &activity {
         Activity::Tool { on, .. } => one_line(on),
         Activity::Stuck { why } | Activity::Failed { why } => one_line(why),

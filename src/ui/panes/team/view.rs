@@ -169,7 +169,7 @@ fn row(
         MemberStatus::Shutdown => Activity::Gone,
         MemberStatus::Working | MemberStatus::Idle => app.activity(&member.name),
     };
-    let (shape, words, style) = style::activity(&activity, app.now, theme);
+    let (shape, words, style) = style::agent_activity(app, &member.name, &activity, app.now, theme);
     let agent = app.model.agents.get(&member.name);
     let right = fit(
         &figures(app, agent, &activity, figure_style, columns),
@@ -245,7 +245,7 @@ fn subagent(
     theme: &Theme,
 ) -> Vec<Span<'static>> {
     let activity = app.activity(name);
-    let (_, words, style) = style::activity(&activity, app.now, theme);
+    let (_, words, style) = style::agent_activity(app, name, &activity, app.now, theme);
     let agent = app.model.agents.get(name);
     let right = fit(
         &figures(app, agent, &activity, figure_style, columns),

@@ -3,11 +3,11 @@
 pub(in crate::ui) mod labels;
 pub(in crate::ui) mod lines;
 
-use crate::ui::app::{App, answering, onboarding};
+use crate::ui::app::{App, onboarding};
 use crate::ui::frame::layout::has_request_line;
 use crate::ui::frame::{CLEAR_FILTER, END_SEARCH};
 use crate::ui::keymap::direction::Scroll;
-use crate::ui::keymap::pane::{Focus, Pane};
+use crate::ui::keymap::pane::Pane;
 use crate::ui::keymap::{Action, Context, KeyBinding, KeyLookup};
 use crate::ui::keys;
 use crate::ui::panes::needs::buttons::choice_keys;
@@ -106,11 +106,7 @@ fn shown_key(state: &UiState, binding: &KeyBinding, key: &str) -> String {
             format!("{up} {shown}")
         }
         (Context::Choices, Action::Choose(1)) => {
-            let question = match state.focus {
-                Focus::Composer => answering::question(state),
-                Focus::Pane(_) => state.selected_request(),
-            };
-            question.map_or(shown, |question| {
+            state.selected_request().map_or(shown, |question| {
                 choice_keys(&state.prefs, question.choices.len())
             })
         }

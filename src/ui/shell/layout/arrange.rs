@@ -2,12 +2,13 @@
 
 use ratatui::layout::Rect;
 
-use crate::domain::request::Request;
+use crate::domain::request::{Request, RequestKind};
 use crate::domain::screen::PaneLayout;
 use crate::ui::app::{App, answering};
-use crate::ui::frame::layout::{BESIDE_TEXT, Layout, SizeClass, TEXT_WIDEST};
+use crate::ui::frame::layout::{BESIDE_TEXT, Layout, SizeClass, TEXT_WIDEST, viewport};
 use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::panes::feature::PaneFeature;
+use crate::ui::panes::lead::conversation_area;
 use crate::ui::panes::needs::compact;
 use crate::ui::shell::layout::shares;
 use crate::ui::shell::layout::shares::PaneContent;
@@ -308,7 +309,11 @@ fn request_card(state: &UiState, out: &mut Layout, upper: Rect) -> Rect {
     };
     let is_in_needs =
         out.pane(Pane::Needs).is_some() && state.selected_request().is_some_and(shows);
-    let height = compact::height(&state.model, request, upper);
+    let free = match request.kind {
+        RequestKind::Question => blank_rows(state, upper),
+        _ => 0,
+    };
+    let height = compact::height(&state.model, request, upper, free);
     let height = height.min(upper.height.saturating_sub(TALK_MIN));
     if is_in_needs || height < 2 {
         return upper;
@@ -316,6 +321,16 @@ fn request_card(state: &UiState, out: &mut Layout, upper: Rect) -> Rect {
     let (talk, card) = cut_top(upper, upper.height - height);
     out.request = Some(card);
     talk
+}
+
+/// Returns the number of rows that the shown conversation leaves blank in a pane with the frame `area`.
+fn blank_rows(state: &UiState, area: Rect) -> u16 {
+    let talk = conversation_area(state, area);
+    let agent = state.model.agents.get(&state.shown);
+    let viewport = viewport(talk);
+    let filled = agent.map_or(0, |agent| agent.transcript.filled_rows(viewport));
+    talk.height
+        .saturating_sub(u16::try_from(filled).unwrap_or(u16::MAX))
 }
 
 /// Returns whether the composer is empty and not focused.

@@ -96,6 +96,7 @@ pub fn act(state: &mut UiState, action: Action, out: &mut Vec<Effect>) -> bool {
         Action::Mouse => screen::toggle_mouse(state, out),
         Action::Interrupt => compose::interrupt(state, out),
         Action::Send if compose::continues_line(state) => {}
+        Action::Send if answer::show_hidden_choice(state) => {}
         Action::Send => {
             if let Some(next) = compose::send(state, out) {
                 act(state, next, out);
@@ -103,7 +104,7 @@ pub fn act(state: &mut UiState, action: Action, out: &mut Vec<Effect>) -> bool {
         }
         Action::ApproveShown => answer::decide(state, Verdict::Approve, out),
         Action::RejectShown => answer::decide(state, Verdict::Reject, out),
-        Action::Choose(number) if answering::takes_choice(state) => {
+        Action::Choose(number) if answering::takes_click(state) => {
             answer::choose(state, number, out);
         }
         Action::Newline => compose::newline(state),

@@ -6,7 +6,6 @@ use crate::ui::app::effect::Effect;
 use crate::ui::frame::navigation;
 use crate::ui::keymap::pane::Pane;
 use crate::ui::keymap::{Action, Context};
-use crate::ui::panes::needs::buttons::choice_keys;
 use crate::ui::panes::needs::{answers, compact};
 use crate::ui::shell::layout;
 use crate::ui::shell::state::UiState;
@@ -58,8 +57,8 @@ fn how_to_answer(state: &UiState, question: &Request) -> String {
     match question.choices.len() {
         0 => format!("This is a question: write the answer and press {send}."),
         count => {
-            let keys = choice_keys(&state.prefs, count);
-            format!("This is a question: press {keys}, or write the answer and press {send}.")
+            let numbers = answering::choice_numbers(count);
+            format!("This is a question: type {numbers} or your own answer and press {send}.")
         }
     }
 }
@@ -98,4 +97,35 @@ pub fn choose(state: &mut UiState, number: usize, out: &mut Vec<Effect>) {
         state.say(format!("Answer sent to {from}."));
         answers::send(state, &id, Verdict::Approve, choice, out);
     }
+}
+
+/// If the draft is the number of a choice that the user cannot see, shows the question in the pane "Needs you" instead
+/// of answering it, and returns true. The draft is cleared, because a key chooses there.
+pub fn show_hidden_choice(state: &mut UiState) -> bool {
+    let draft = state.input.composer.draft();
+    let Some(question) = answering::question(state) else {
+        return false;
+    };
+    let Some(number) = question.choice_number(&draft) else {
+        return false;
+    };
+    let id = question.id.clone();
+    let layout = layout::layout(state, state.size);
+    let is_on_card = |area| compact::shows_choice(&state.model, question, area, number);
+    let area = layout.pane(Pane::Needs);
+    if layout.request.is_some_and(is_on_card)
+        || state
+            .panes
+            .needs
+            .shows_choice(&state.model, area, &id, number)
+    {
+        return false;
+    }
+    let keymap = &state.prefs.keymap;
+    let key = keymap.key(Context::Choices, Action::Choose(number));
+    let text = format!("Choice {number} was not visible. Read it here; then {key} chooses it.");
+    state.input.clear_sent();
+    navigation::show_request(state, id);
+    state.warn(text);
+    true
 }

@@ -1,12 +1,11 @@
 //! The composer: sends and addresses messages, edits text, and interrupts an agent.
 
-use crate::domain::ids::Name;
 use crate::domain::team::Activity;
 use crate::protocol::Command;
 use crate::ui::app::effect::Effect;
 use crate::ui::app::onboarding::PageSeverity;
 use crate::ui::app::popup::{Next, Popup, TextInput};
-use crate::ui::app::{App, QUIT_WINDOW, onboarding};
+use crate::ui::app::{App, QUIT_WINDOW, onboarding, recipient};
 use crate::ui::keymap::pane::Focus;
 use crate::ui::keymap::{Action, Context};
 use crate::ui::panes::needs::answers;
@@ -56,7 +55,7 @@ pub fn send(app: &mut App, out: &mut Vec<Effect>) -> Option<Action> {
         user_shell::run(app, command, out);
         return None;
     }
-    let (to, words, is_named) = match split_recipient(app, text) {
+    let (to, words, is_named) = match recipient::split_recipient(app, text) {
         Ok(found) => found,
         Err(why) => {
             app.warn(why);
@@ -97,31 +96,6 @@ pub fn send(app: &mut App, out: &mut Vec<Effect>) -> Option<Action> {
     out.push(Effect::Command(command));
     app.input.clear_sent();
     None
-}
-
-/// Splits a message into its recipient, its text without the recipient, and whether the message names the recipient.
-/// `@name text` is for the agent `name`, any other text for the shown agent. Returns an error message if no agent has
-/// that name.
-fn split_recipient<'a>(app: &App, text: &'a str) -> Result<(Name, &'a str, bool), String> {
-    let Some(rest) = text.strip_prefix('@') else {
-        return Ok((app.shown.clone(), text, false));
-    };
-    let end = rest.find(char::is_whitespace).unwrap_or(rest.len());
-    let (name, words) = rest.split_at(end);
-    let name = name.trim_end_matches([',', ':']);
-    let Ok(party) = Name::party(name) else {
-        return Ok((app.shown.clone(), text, false));
-    };
-    if app.model.team.find(&party).is_none() && app.input.mentions.is_known(name) {
-        return Ok((app.shown.clone(), text, false));
-    }
-    if party.same(&Name::lead()) {
-        return Ok((Name::lead(), words.trim(), true));
-    }
-    match app.model.team.find(&party) {
-        Some(member) => Ok((member.name.clone(), words.trim(), true)),
-        None => Err(format!("{}.", app.model.team.unknown(name))),
-    }
 }
 
 pub fn newline(app: &mut App) {

@@ -1,9 +1,8 @@
 //! Handles a key press or a paste: runs the bound action, or inserts the text.
 
 use crate::ui::app::App;
-use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use crossterm::event::KeyEvent;
 
-use crate::ui::app::answering;
 use crate::ui::app::effect::Effect;
 use crate::ui::app::mentions;
 use crate::ui::app::popup::TextInput;
@@ -37,12 +36,7 @@ pub fn press(state: &mut UiState, key: KeyEvent, out: &mut Vec<Effect>) {
         Some(first) => format!("{first} {name}"),
         None => name,
     };
-    let mut found = state.prefs.keymap.lookup(&contexts, &whole);
-    if let KeyLookup::Action(Action::Choose(number)) = found
-        && is_typed(state, key, number)
-    {
-        found = KeyLookup::Nothing;
-    }
+    let found = state.prefs.keymap.lookup(&contexts, &whole);
     // The first key of a two-key sequence may belong to the interrupt action. So only the next key decides whether a
     // pending confirmation of quitting is cancelled.
     if !matches!(
@@ -80,19 +74,6 @@ pub fn press(state: &mut UiState, key: KeyEvent, out: &mut Vec<Effect>) {
             }
         }
     }
-}
-
-/// Returns whether `key`, which is bound to choosing answer `number`, is typed into the composer instead. This is so if
-/// `key` is a character other than a digit, if the question has no such answer, or if the question has only just
-/// appeared.
-fn is_typed(state: &UiState, key: KeyEvent, number: usize) -> bool {
-    if !answering::takes_choice(state) {
-        return false;
-    }
-    let is_text = matches!(key.code, KeyCode::Char(c) if !c.is_ascii_digit())
-        && key.modifiers.difference(KeyModifiers::SHIFT).is_empty();
-    let count = answering::question(state).map_or(0, |question| question.choices.len());
-    is_text || number > count || !answering::has_settled(state)
 }
 
 /// Returns the action of `key` if the text of the topmost popup recommends to press `key`.

@@ -57,6 +57,15 @@ const BRANCH: usize = 27;
 const BRANCH_MAX: usize = 72;
 /// Maximum width of the address that receives the API key, in columns.
 const ADDRESS_MAX: usize = 40;
+/// Width of the address if the status line has little room, in columns.
+const ADDRESS_MIN: usize = 20;
+/// Widths of a longer address, in columns, of which the first is used at which the status line shows everything up to
+/// [`CONTEXT`].
+const ADDRESS_WIDTHS: [usize; 4] = [ADDRESS_MAX, 32, 26, ADDRESS_MIN];
+/// Rank of the share of the context window that is used.
+const CONTEXT: u8 = 8;
+/// Rank of this share while the address that receives the API key takes much of the status line.
+const CONTEXT_BESIDE_ADDRESS: u8 = 4;
 
 pub fn draw(app: &App, theme: &Theme, row: Rect, buffer: &mut Buffer) {
     for placed in pieces(app, theme, row) {
@@ -77,18 +86,14 @@ pub fn places(app: &App, row: Rect) -> Vec<PlacedPart<Hit>> {
 /// Returns the parts of the status line that fit into `row`, with their areas.
 fn pieces(app: &App, theme: &Theme, row: Rect) -> Vec<PlacedPart<StatusPiece>> {
     let columns = usize::from(row.width);
-    let mut is_short = false;
-    let mut left = left(app, theme, is_short, BRANCH);
-    let mut right = right(app, theme);
-    // If the essential pieces do not fit, their short forms are used before any of them is dropped.
-    let essential = |p: &&StatusPiece| p.rank <= ESSENTIAL;
-    let essential = left.iter().filter(essential);
-    is_short = essential.map(|p| width(&p.text) + 2).sum::<usize>() + 1 > columns;
-    let branch = if is_short { BRANCH } else { BRANCH_MAX };
-    let other = self::left(app, theme, is_short, branch);
-    if is_short || total(&other) + total(&right) < columns {
-        left = other;
-    }
+    let all = |address: usize| all_pieces(app, theme, columns, address);
+    let is_complete = |(left, right): &(Vec<StatusPiece>, Vec<StatusPiece>)| {
+        let dropped = without_place(left.iter().chain(right), columns);
+        let mut pieces = left.iter().chain(right).enumerate();
+        !pieces.any(|(at, piece)| piece.rank <= CONTEXT && dropped.contains(&at))
+    };
+    let mut forms = ADDRESS_WIDTHS.into_iter().map(all);
+    let (mut left, mut right) = forms.find(is_complete).unwrap_or_else(|| all(ADDRESS_MIN));
     let dropped = without_place(left.iter().chain(&right), columns);
     let mut at = 0;
     let mut keeps = |_: &StatusPiece| {
@@ -109,6 +114,32 @@ fn pieces(app: &App, theme: &Theme, row: Rect) -> Vec<PlacedPart<StatusPiece>> {
     let mut out = placed::place(row, left.into_iter().map(wide));
     out.extend(placed::place(end, right.into_iter().map(wide)));
     out
+}
+
+/// Returns the left and right pieces for a status line of `columns` columns, including those that do not fit. The
+/// address that receives the API key is cut to `address` columns.
+fn all_pieces(
+    app: &App,
+    theme: &Theme,
+    columns: usize,
+    address: usize,
+) -> (Vec<StatusPiece>, Vec<StatusPiece>) {
+    let form = |is_short, branch| PieceForm {
+        is_short,
+        branch,
+        address,
+    };
+    let left = left(app, theme, form(false, BRANCH));
+    let right = right(app, theme);
+    // If the essential pieces do not fit, their short forms are used before any of them is dropped.
+    let essential = left.iter().filter(|p| p.rank <= ESSENTIAL);
+    let is_short = essential.map(|p| width(&p.text) + 2).sum::<usize>() + 1 > columns;
+    let branch = if is_short { BRANCH } else { BRANCH_MAX };
+    let other = self::left(app, theme, form(is_short, branch));
+    if is_short || total(&other) + total(&right) < columns {
+        return (other, right);
+    }
+    (left, right)
 }
 
 /// Returns the indices of the pieces that do not fit into `columns`. The pieces with the lowest ranks are placed first;
@@ -133,9 +164,22 @@ fn total(pieces: &[StatusPiece]) -> usize {
     pieces.iter().map(|p| width(&p.text) + 2).sum()
 }
 
-/// Returns the pieces on the left of the status line. If `is_short` is true, they have their short texts. The branch
-/// name is cut to `branch` columns.
-fn left(app: &App, theme: &Theme, is_short: bool, branch: usize) -> Vec<StatusPiece> {
+/// How much room the pieces on the left of the status line take.
+#[derive(Clone, Copy)]
+struct PieceForm {
+    /// Whether the pieces have their short texts.
+    is_short: bool,
+    /// Maximum width of the branch name, in columns.
+    branch: usize,
+    /// Maximum width of the address that receives the API key, in columns.
+    address: usize,
+}
+
+/// Returns the pieces on the left of the status line.
+fn left(app: &App, theme: &Theme, form: PieceForm) -> Vec<StatusPiece> {
+    let PieceForm {
+        is_short, branch, ..
+    } = form;
     let mut out = vec![StatusPiece::plain(0, "crewdeck".into(), theme.title)];
     let piece = StatusPiece::plain;
     let (team_pane, problems) = (Hit::Tab(Pane::Team), Hit::Button(Action::Popup("problems")));
@@ -145,7 +189,7 @@ fn left(app: &App, theme: &Theme, is_short: bool, branch: usize) -> Vec<StatusPi
     }
     if let Some(address) = app.key_address() {
         // The address that receives the API key is shown before the first request is sent.
-        let address = shown_address(address);
+        let address = shown_address(address, form.address);
         out.push(piece(2, format!("key to {address}"), theme.warn));
     }
     let Some(setup) = &app.model.setup else {
@@ -241,15 +285,15 @@ fn left(app: &App, theme: &Theme, is_short: bool, branch: usize) -> Vec<StatusPi
     out
 }
 
-/// Returns `address` if it is short enough for the status line. Of a longer one, returns the end of the host, which says
+/// Returns `address` if it fits into `columns` columns. Of a longer one, returns the end of the host, which says
 /// whose server it is: the owner of a host chooses what is before that and which path follows.
-fn shown_address(address: &str) -> Cow<'_, str> {
-    if width(address) <= ADDRESS_MAX {
+fn shown_address(address: &str, columns: usize) -> Cow<'_, str> {
+    if width(address) <= columns {
         return address.into();
     }
     let host = address.split(['/', '\\', '?', '#']).next();
     let host = host.and_then(|host| host.rsplit('@').next());
-    fit_end(host.unwrap_or_default(), ADDRESS_MAX)
+    fit_end(host.unwrap_or_default(), columns)
 }
 
 fn right(app: &App, theme: &Theme) -> Vec<StatusPiece> {
@@ -265,7 +309,11 @@ fn right(app: &App, theme: &Theme) -> Vec<StatusPiece> {
     if let Some((agent, share)) = agent.and_then(|a| Some((a, a.context_share()?))) {
         let style = if share >= 80 { theme.warn } else { theme.dim };
         let about = if agent.window_is_assumed { "~" } else { "" };
-        out.push(piece(8, format!("ctx {about}{share}%"), style));
+        let rank = match app.key_address() {
+            Some(_) => CONTEXT_BESIDE_ADDRESS,
+            None => CONTEXT,
+        };
+        out.push(piece(rank, format!("ctx {about}{share}%"), style));
     }
     let costs = Hit::Button(Action::Popup("costs"));
     let tokens = app.model.agents.tokens();

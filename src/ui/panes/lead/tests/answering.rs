@@ -11,7 +11,6 @@ use crate::ui::fixture::{
     after_events, apply_events, busy, decision, name, picture, press, question, ready,
     request_event, started_screen, team_event,
 };
-use crate::ui::keymap::{KeyMap, KeyOverrides};
 use crate::ui::{Effect, Msg, SessionRole, UiState, keys, update};
 
 /// Returns a question from the lead.
@@ -81,12 +80,19 @@ fn enter_answers_open_question() {
 #[test]
 fn number_in_composer_answers_with_that_choice() {
     for (keys, expected) in [
-        ("2", "Postgres"),
+        ("2 enter", "Postgres"),
         ("\"Postgres\" enter", "Postgres"),
         ("3 enter", "3"),
         ("0 enter", "0"),
         ("space 2 enter", "Postgres"),
         ("\" 2 of them\" enter", "2 of them"),
+        (
+            "\"2 replicas with failover\" enter",
+            "2 replicas with failover",
+        ),
+        ("\"2pm\" enter", "2pm"),
+        ("\"02\" enter", "02"),
+        ("\"+2\" enter", "+2"),
     ] {
         let asked = lead_question("q1", &["SQLite", "Postgres"]);
         let mut state = screen_with_requests(std::slice::from_ref(&asked));
@@ -102,31 +108,15 @@ fn number_in_composer_answers_with_that_choice() {
 }
 
 #[test]
-fn digit_is_typed_right_after_the_question_appeared() {
+fn own_answer_can_begin_with_the_number_of_a_choice() {
     let asked = lead_question("q1", &["SQLite", "Postgres"]);
     let mut state = screen_with_requests(std::slice::from_ref(&asked));
-    let soon = Timestamp(state.now.0 + 0.3);
-    let two = keys::parse("2").unwrap();
-    assert_eq!(update(&mut state, Msg::Key(two, soon)), []);
+    assert_eq!(press(&mut state, "2"), []);
     assert_eq!(state.input.composer.text(), "2");
     assert_eq!(
         press(&mut state, "\" files\" enter"),
         [answers(&asked, "2 files")]
     );
-}
-
-#[test]
-fn digit_chooses_only_in_an_empty_composer_with_the_focus() {
-    let asked = lead_question("q1", &["SQLite", "Postgres"]);
-    for keys in ["v 2", "esc 2", "\"/\" 2", "ctrl+p 2"] {
-        let mut state = screen_with_requests(std::slice::from_ref(&asked));
-        assert_eq!(press(&mut state, keys), [], "{keys}");
-    }
-    // Keys that choose an answer in the pane "Needs you" are text in the composer.
-    let custom = KeyOverrides::from([("choices.choose_2".into(), vec!["b".into()])]);
-    let mut state = screen_with_requests(std::slice::from_ref(&asked));
-    state.prefs.keymap = KeyMap::with_overrides(&custom).unwrap().into();
-    assert_eq!(press(&mut state, "b y e enter"), [answers(&asked, "bye")]);
 }
 
 #[test]

@@ -150,7 +150,7 @@ fn only_requests_to_the_user_by_the_shown_agent_are_decided() {
     let asked = question("q1", &["1.0", "2.0"]);
     let mut state = screen_with_request(&asked, (80, 24));
     assert_eq!(press(&mut state, "alt+a"), []);
-    assert!(picture(&state).contains("press 1-2, or write"));
+    assert!(picture(&state).contains("type 1-2 or your own answer"));
     assert_eq!(
         press(&mut state, "alt+r"),
         [decision(&asked, Verdict::Reject, "")]

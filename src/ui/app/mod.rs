@@ -46,7 +46,7 @@ use crate::ui::app::status_message::StatusMessage;
 use crate::ui::keymap::KeyMap;
 use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::model::CrewModel;
-use crate::ui::model::agents::{AgentView, TurnPhase};
+use crate::ui::model::agents::{AgentView, TurnStatus};
 use crate::ui::pictures::{ImageDrawing, PictureUpdate, Pictures};
 use crate::ui::replay::Player;
 use crate::ui::text::age;
@@ -290,7 +290,7 @@ impl CrewModel {
     /// interrupted.
     pub(in crate::ui) fn is_running(&self, name: &Name) -> bool {
         let agent = self.agents.get(name);
-        let in_turn = agent.is_some_and(|a| a.turn == TurnPhase::Running);
+        let in_turn = agent.is_some_and(|a| a.turn == TurnStatus::Running);
         let activity = self.activity(name);
         let runs_command = self
             .agents

@@ -38,7 +38,7 @@ const LAST_ANSWER_MAX: usize = 256 * 1024;
 
 /// Whether an agent is in a turn and, if not, whether the user has interrupted the last one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum TurnPhase {
+pub enum TurnStatus {
     #[default]
     Outside,
     Running,
@@ -78,7 +78,7 @@ pub struct AgentView {
     /// The recent answers and tool calls, for the activity bars.
     pub pulse: Pulse,
     pub has_entries: bool,
-    pub turn: TurnPhase,
+    pub turn: TurnStatus,
     /// The user's shell command that is running in the conversation; `None` if there is none.
     pub user_command: Option<CallId>,
     /// The number of turns and compactions of the agent that have ended so far.
@@ -146,12 +146,12 @@ impl AgentView {
                 self.context = 0;
                 self.last_answer.clear();
             }
-            AgentEvent::TurnStarted => self.turn = TurnPhase::Running,
+            AgentEvent::TurnStarted => self.turn = TurnStatus::Running,
             AgentEvent::TurnEnded { end } => {
                 self.turn = match end {
-                    TurnEnd::Interrupted => TurnPhase::Interrupted,
+                    TurnEnd::Interrupted => TurnStatus::Interrupted,
                     TurnEnd::Done | TurnEnd::Failed { .. } | TurnEnd::Stopped { .. } => {
-                        TurnPhase::Outside
+                        TurnStatus::Outside
                     }
                 };
                 self.ended += 1;
@@ -346,7 +346,7 @@ impl Agents {
         let agent = self.get(name);
         if let Some(activity) = agent.and_then(|a| a.activity.clone()) {
             return match activity {
-                Activity::Idle if agent.is_some_and(|a| a.turn == TurnPhase::Running) => {
+                Activity::Idle if agent.is_some_and(|a| a.turn == TurnStatus::Running) => {
                     Activity::Thinking
                 }
                 activity => activity,
@@ -363,7 +363,7 @@ impl Agents {
     pub fn end_of_session(&mut self) {
         for (name, agent) in &mut self.known {
             agent.transcript.close_open_entries();
-            agent.turn = TurnPhase::Outside;
+            agent.turn = TurnStatus::Outside;
             agent.user_command = None;
             agent.activity = Some(if name.is_lead() {
                 Activity::Idle

@@ -14,7 +14,7 @@ use crate::domain::timestamp::Timestamp;
 use crate::domain::todo::TodoStatus;
 use crate::protocol::event::{DeliveryState, NoticeLevel};
 use crate::ui::model::CrewModel;
-use crate::ui::model::agents::TurnPhase;
+use crate::ui::model::agents::TurnStatus;
 use crate::ui::model::board::branches;
 use crate::ui::model::board::index;
 use crate::ui::model::board::index::BoardStatus;
@@ -128,7 +128,7 @@ pub fn activity(activity: &Activity, now: Timestamp, theme: &Theme) -> StatusDis
     }
 }
 
-/// Like [`activity`], but says `interrupted` for an idle agent whose last turn the user has interrupted.
+/// Like [`activity`], but also says `interrupted` for an idle agent whose last turn the user has interrupted.
 pub fn agent_activity(
     model: &CrewModel,
     name: &Name,
@@ -137,9 +137,12 @@ pub fn agent_activity(
     theme: &Theme,
 ) -> StatusDisplay {
     let turn = model.agents.get(name).map(|agent| agent.turn);
+    let (shape, words, style) = activity(doing, now, theme);
     match (doing, turn) {
-        (Activity::Idle, Some(TurnPhase::Interrupted)) => ("○", "interrupted".into(), theme.warn),
-        _ => activity(doing, now, theme),
+        (Activity::Idle, Some(TurnStatus::Interrupted)) => {
+            (shape, format!("{words}, interrupted"), theme.warn)
+        }
+        _ => (shape, words, style),
     }
 }
 

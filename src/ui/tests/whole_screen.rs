@@ -187,7 +187,7 @@ fn interrupted_agent_says_so_until_its_next_turn() {
         })
     };
     let ended = |end| lead(AgentEvent::TurnEnded { end });
-    let title = |state: &UiState| picture(state).contains("○ interrupted");
+    let title = |state: &UiState| picture(state).contains("○ idle, interrupted");
     let mut state = busy(160, 45);
     let started = || lead(AgentEvent::TurnStarted);
     apply_events(

@@ -39,7 +39,7 @@ fn requests_are_answered_from_the_composer() {
         dashboard.send("ask\r");
         dashboard.wait_for("╭ answer to lead");
         std::thread::sleep(SETTLED);
-        dashboard.press(number, &format!("Then it is {color}."));
+        dashboard.press(&format!("{number}\r"), &format!("Then it is {color}."));
         dashboard.send("clean\r");
         dashboard.wait_for("lead asks for permission");
         dashboard.press("not now", "reject with it");

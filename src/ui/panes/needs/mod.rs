@@ -4,6 +4,8 @@ pub(in crate::ui) mod answers;
 mod banner;
 pub(in crate::ui) mod buttons;
 pub(in crate::ui) mod card;
+#[cfg(test)]
+mod choice_tests;
 pub(in crate::ui) mod compact;
 mod feature;
 pub(in crate::ui) mod focus;

@@ -2,6 +2,7 @@
 
 mod code;
 mod imports;
+mod scripts;
 mod types;
 
 use std::collections::BTreeMap;

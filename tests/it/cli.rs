@@ -321,18 +321,27 @@ fn mail_list_without_a_name_lists_all_inboxes() {
     );
 }
 
-/// Kills a command at different moments of its write. The commands after it find and delete its temporary files.
+/// Kills commands that add, edit and complete tasks, at different moments of their writes. The commands after it find and delete its temporary files.
 #[test]
 fn killed_commands_leave_no_temporary_files() {
     let project = Project::new();
-    project.json(&["task", "add", "first"]);
+    // The first task is edited, each of the others is completed once.
+    for _ in 0..15 {
+        project.json(&["task", "add", "open"]);
+    }
     let names = || -> Vec<String> {
         let entries = std::fs::read_dir(project.file(".tasks")).unwrap();
         let names = entries.map(|e| e.unwrap().file_name().into_string().unwrap());
         names.filter(|name| name.starts_with(".tmp-")).collect()
     };
     for n in 0..40 {
-        let mut command = project.command(&["task", "add", "more"]);
+        let (subject, open) = (format!("round {n}"), (2 + n / 3).to_string());
+        let args: &[&str] = match n % 3 {
+            0 => &["task", "add", &subject],
+            1 => &["task", "edit", "1", "--subject", &subject],
+            _ => &["task", "done", &open, "--as", "user"],
+        };
+        let mut command = project.command(args);
         let mut child = command.stdout(std::process::Stdio::null()).spawn().unwrap();
         // Any moment is valid, so the exact delay does not matter.
         std::thread::sleep(std::time::Duration::from_micros(n * 400));

@@ -1,8 +1,11 @@
 //! Secrets in tool output, prompts and model texts are replaced by redaction placeholders on disk, on screen and in
 //! requests to the model.
 
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
+use std::process::{Command, Stdio};
+
+use serde_json::Value;
 
 use crewdeck::process::sandbox::{Availability, probe};
 
@@ -45,7 +48,7 @@ fn files_with_secrets(project: &Project) -> Vec<String> {
     names
 }
 
-fn run(project: &Project, rules: &str, args: &[&str]) -> RunResult {
+fn run_command(project: &Project, rules: &str, args: &[&str]) -> Command {
     let script = project.write("script.yaml", rules);
     let mut command = project.command(&["run"]);
     command
@@ -54,7 +57,11 @@ fn run(project: &Project, rules: &str, args: &[&str]) -> RunResult {
         .arg(format!("script:{}", script.display()))
         .env("MY_SERVICE_PASSWORD", VALUE)
         .stdin(Stdio::null());
-    RunResult(command.output().unwrap())
+    command
+}
+
+fn run(project: &Project, rules: &str, args: &[&str]) -> RunResult {
+    RunResult(run_command(project, rules, args).output().unwrap())
 }
 
 #[test]
@@ -68,9 +75,9 @@ rules:
     calls:
       - { tool: read_file, input: { path: env.txt } }
       - { tool: grep, input: { pattern: PASSWORD } }
-      - { tool: bash, input: { command: "cat env.txt; head -c 11 env.txt; sleep 0.2; tail -c +12 env.txt" } }
+      - { tool: bash, input: { command: "head -c 11 env.txt; until [ -e output-read ]; do sleep 0.02; done; tail -c +12 env.txt; cat env.txt" } }
       - { tool: bash, input: { command: "head -c 24980 /dev/zero | tr '\\0' y; cat env.txt; head -c 60000 /dev/zero | tr '\\0' z" } }
-      - { tool: background_run, input: { command: "head -c 15 env.txt; sleep 0.2; tail -c +16 env.txt" } }
+      - { tool: background_run, input: { command: "head -c 15 env.txt; until [ -e job-read ]; do sleep 0.02; done; tail -c +16 env.txt" } }
       - { tool: write_file, input: { path: env.txt, content: "PASSWORD=[redacted: MY_SERVICE_PASSWORD]\nPORT=2\n" } }
       - { tool: edit_file, input: { path: env.txt, old_text: "KEY=[redacted: Anthropic key]", new_text: "KEY=x" } }
       - { tool: edit_file, input: { path: env.txt, old_text: "PORT=1", new_text: "PORT=2" } }
@@ -78,10 +85,25 @@ rules:
     times: 0
     say: I see.
 "#;
-    let ran = run(&project, rules, &["go", "--json"]);
-    assert_eq!(ran.code(), 0, "{}", ran.err());
+    let mut child = run_command(&project, rules, &["go", "--json"])
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut out = String::new();
+    for line in BufReader::new(child.stdout.take().unwrap()).lines() {
+        let line = line.unwrap();
+        let event: Value = serde_json::from_str(&line).unwrap();
+        // Each second piece is written only after crewdeck has read the first.
+        match event["type"].as_str() {
+            Some("tool_output") => drop(project.write("output-read", "")),
+            Some("job_output") => drop(project.write("job-read", "")),
+            _ => {}
+        }
+        out.push_str(&line);
+        out.push('\n');
+    }
+    assert!(child.wait().unwrap().success(), "{out}");
     assert_eq!(files_with_secrets(&project), ["env.txt"]);
-    let out = ran.out();
     assert!(
         !out.contains("hunter2-and") && !out.contains("Ab1cdEFghIJ"),
         "{out}"

@@ -297,6 +297,7 @@ fn notification_hook_gets_what_notifies_the_user() {
 
 #[test]
 fn context_of_a_stop_hook_reaches_the_model_with_its_next_message() {
+    // Bob writes to the lead after the lead's turn with the hook has ended.
     let rules = r#"
   - agent: lead
     when: begin
@@ -306,7 +307,7 @@ fn context_of_a_stop_hook_reaches_the_model_with_its_next_message() {
     say: knows it
   - agent: bob
     when: ^go$
-    calls: [{ tool: bash, input: { command: "until grep -qs Stop events.jsonl; do sleep 0.05; done; sleep 1" } }]
+    calls: [{ tool: bash, input: { command: "until grep -qs 'turn_ende[d].,.agent.:.lead' .crewdeck/sessions/*/journal.jsonl; do sleep 0.05; done" } }]
   - agent: bob
     when: '(no output)'
     calls: [{ tool: send_message, input: { to: lead, content: finished } }]

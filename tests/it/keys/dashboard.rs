@@ -49,20 +49,12 @@ rules:
       the code of it
       ```
       That was the needle in it.
+  # Alice waits until bob is spawned.
   - agent: alice
     when: write to bob
-    calls: [{ tool: send_message, input: { to: bob, content: Which way do we go? } }]
-  # Bob may not be spawned yet. The loop detection ends the turn at the fifth try, so the last tries wait longer.
-  - agent: alice
-    when: and lead, user
-    times: 2
-    delay_ms: 50
-    calls: [{ tool: send_message, input: { to: bob, content: Which way do we go? } }]
-  - agent: alice
-    when: and lead, user
-    times: 0
-    delay_ms: 5000
-    calls: [{ tool: send_message, input: { to: bob, content: Which way do we go? } }]
+    calls:
+      - { tool: bash, input: { command: "until grep -q bob .team/config.json; do sleep 0.05; done" } }
+      - { tool: send_message, input: { to: bob, content: Which way do we go? } }
   - agent: alice
     say: Alice rests.
   - agent: bob

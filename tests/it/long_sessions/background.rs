@@ -4,12 +4,33 @@ use std::io::{BufRead, BufReader};
 use std::process::Stdio;
 
 use super::{
-    events_of_type, lead_conversation, parse_events, result_texts, run, script_command,
-    start_until_marker, terminate,
+    events_of_type, lead_conversation, result_texts, run, script_command, start_until_marker,
+    terminate,
 };
 use crate::common::project::Project;
 use crewdeck::domain::chat::Message;
 use serde_json::Value;
+
+/// Runs crewdeck, calls `observe` with each event as soon as it is printed, and returns all events.
+fn run_with_events(
+    project: &Project,
+    script: &str,
+    prompt: &str,
+    observe: impl Fn(&Value),
+) -> Vec<Value> {
+    let mut child = script_command(project, script, &[prompt, "--json"])
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut events: Vec<Value> = Vec::new();
+    for line in BufReader::new(child.stdout.take().unwrap()).lines() {
+        let event: Value = serde_json::from_str(&line.unwrap()).unwrap();
+        observe(&event);
+        events.push(event);
+    }
+    assert!(child.wait().unwrap().success());
+    events
+}
 
 #[test]
 fn background_command_wakes_the_lead_when_it_exits() {
@@ -27,20 +48,12 @@ rules:
     say: The command is done.
 "#;
     let prompt = "Run the server tests in the background, then create a file while they run";
-    let mut child = script_command(&project, script, &[prompt, "--json"])
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut events: Vec<Value> = Vec::new();
-    for line in BufReader::new(child.stdout.take().unwrap()).lines() {
-        let event: Value = serde_json::from_str(&line.unwrap()).unwrap();
+    let events = run_with_events(&project, script, prompt, |event| {
         // The command ends only after the lead has ended its turn.
         if event["type"] == "turn_ended" {
             project.write("checked", "");
         }
-        events.push(event);
-    }
-    assert!(child.wait().unwrap().success());
+    });
     let jobs = events_of_type(&events, "job_changed");
     assert_eq!(jobs.len(), 2);
     assert_eq!(jobs[1]["job"]["ended"][1]["how"], "exited");
@@ -108,16 +121,19 @@ fn character_split_over_two_writes_stays_whole() {
     let script = r#"
 rules:
   - when: ^go$
-    calls: [{ tool: background_run, input: { command: "printf '\\344\\270'; sleep 0.3; printf '\\255 \\344'" } }]
+    calls: [{ tool: background_run, input: { command: "printf '1\\344\\270'; until [ -e first-read ]; do sleep 0.02; done; printf '\\255 \\344'" } }]
   - when: .
     times: 0
     say: I see.
 "#;
-    let ran = run(&project, script, &["go", "--json"]);
-    assert_eq!(ran.code(), 0, "{}", ran.err());
-    let events = parse_events(&ran);
+    // The first character is output at once; it shows that the first write was read.
+    let events = run_with_events(&project, script, "go", |event| {
+        if event["type"] == "job_output" {
+            project.write("first-read", "");
+        }
+    });
     let ended = events_of_type(&events, "job_changed").pop().unwrap();
-    assert_eq!(ended["job"]["tail"], "中 \u{fffd}");
+    assert_eq!(ended["job"]["tail"], "1中 \u{fffd}");
 }
 
 #[test]

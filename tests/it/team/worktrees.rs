@@ -25,11 +25,12 @@ rules:
   - agent: lead
     when: Not merged yet
     calls: [{ tool: merge_worktree, input: { task_id: 3 } }, { tool: merge_worktree, input: { task_id: 1 } }, { tool: bash, input: { command: cat ab } }]
+  # No task is done before both teammates have started.
   - when: '(?s)auto-claimed>Task #(\d+): write (\w).*You work in (\S+), your own git worktree'
     times: 0
     calls:
       - { tool: write_file, input: { path: "{{2}}", content: "{{2}}\n" } }
-      - { tool: bash, input: { command: "pwd; sleep 0.3; ls" } }
+      - { tool: bash, input: { command: "pwd; until ls ../*/a ../*/b >/dev/null 2>&1; do sleep 0.02; done; ls" } }
       - { tool: task_update, input: { task_id: "{{1}}", status: completed } }
   - when: 'auto-claimed>Task .3: join them'
     calls:
@@ -142,11 +143,12 @@ rules:
   - agent: lead
     when: Not merged yet
     calls: [{ tool: merge_worktree, input: { task_id: 1 } }, { tool: merge_worktree, input: { task_id: 2 } }]
+  # No task is done before both teammates have started.
   - when: '(?s)auto-claimed>Task #(\d+): say (\w+)'
     times: 0
     calls:
       - { tool: write_file, input: { path: base.txt, content: "{{2}}\n" } }
-      - { tool: bash, input: { command: "sleep 0.2" } }
+      - { tool: bash, input: { command: "until grep -qx one ../*/base.txt && grep -qx two ../*/base.txt; do sleep 0.02; done" } }
       - { tool: task_update, input: { task_id: "{{1}}", status: completed } }
   - when: '(?s)auto-claimed>Task #(\d+): Merge (\w+) into .*A previous owner has worked there: 1 commits, 0 uncommitted'
     calls:

@@ -2,6 +2,7 @@
 //! `evals/README.md` has the commands.
 
 mod run;
+mod table;
 mod task;
 
 use std::io::Write;
@@ -11,7 +12,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use clap::Parser;
 
-use run::RunResult;
+use table::Graded;
 use task::{EvalTask, Workspace};
 
 /// Run the eval tasks with a model and print the results as a Markdown table
@@ -40,15 +41,6 @@ struct Options {
     passed_on: Vec<String>,
 }
 
-/// A finished run and its grade.
-struct Graded {
-    name: String,
-    kind: String,
-    run: RunResult,
-    /// Why the task is not solved; `None` if it is solved.
-    reason: Option<String>,
-}
-
 fn main() -> Result<()> {
     let options = Options::parse();
     let mut tasks = task::tasks_of_checkout()?;
@@ -73,21 +65,17 @@ fn main() -> Result<()> {
             .with_context(|| path.display().to_string())?,
         None => built_crewdeck()?,
     };
-    writeln!(
-        out,
-        "| task | kind | done | calls | failed tool calls | tokens in | tokens out | seconds | reason |"
-    )?;
-    writeln!(out, "|---|---|---|---|---|---|---|---|---|")?;
+    table::write_header(&mut out)?;
     let mut results = Vec::new();
     for task in &tasks {
         for _ in 0..options.repeat {
             let graded = run_and_grade(&options, &crewdeck, task)?;
-            write_row(&mut out, &graded)?;
+            table::write_row(&mut out, &graded)?;
             out.flush()?;
             results.push(graded);
         }
     }
-    write_summary(&mut out, &results)?;
+    table::write_summary(&mut out, &results)?;
     Ok(())
 }
 
@@ -124,60 +112,4 @@ fn run_and_grade(options: &Options, crewdeck: &std::path::Path, task: &EvalTask)
         reason: graded.map(|reason| run.failure.clone().unwrap_or(reason)),
         run,
     })
-}
-
-fn write_row(out: &mut impl Write, graded: &Graded) -> Result<()> {
-    let Graded {
-        name,
-        kind,
-        run,
-        reason,
-    } = graded;
-    let done = if reason.is_none() { "yes" } else { "no" };
-    let reason = reason.as_deref().unwrap_or_default().replace('|', "/");
-    writeln!(
-        out,
-        "| {name} | {kind} | {done} | {} | {} | {} | {} | {:.0} | {reason} |",
-        run.model_calls, run.failed_tool_calls, run.input_tokens, run.output_tokens, run.seconds,
-    )?;
-    Ok(())
-}
-
-/// Writes a row for each kind and one for the total.
-fn write_summary(out: &mut impl Write, results: &[Graded]) -> Result<()> {
-    let mut kinds: Vec<&str> = results.iter().map(|graded| graded.kind.as_str()).collect();
-    kinds.dedup();
-    writeln!(
-        out,
-        "\n| kind | done | calls | failed tool calls | tokens in | tokens out | seconds |\n|---|---|---|---|---|---|---|"
-    )?;
-    let rows = kinds.into_iter().map(Some).chain([None]);
-    for kind in rows {
-        let of_kind: Vec<_> = results
-            .iter()
-            .filter(|graded| kind.is_none_or(|kind| graded.kind == kind))
-            .collect();
-        let sum = |figure: fn(&RunResult) -> u64| {
-            of_kind
-                .iter()
-                .map(|graded| figure(&graded.run))
-                .sum::<u64>()
-        };
-        let done = of_kind
-            .iter()
-            .filter(|graded| graded.reason.is_none())
-            .count();
-        let seconds: f64 = of_kind.iter().map(|graded| graded.run.seconds).sum();
-        writeln!(
-            out,
-            "| {} | {done} of {} | {} | {} | {} | {} | {seconds:.0} |",
-            kind.unwrap_or("all"),
-            of_kind.len(),
-            sum(|run| run.model_calls),
-            sum(|run| run.failed_tool_calls),
-            sum(|run| run.input_tokens),
-            sum(|run| run.output_tokens),
-        )?;
-    }
-    Ok(())
 }

@@ -413,6 +413,51 @@ fn usage_errors_exit_with_2() {
 }
 
 #[test]
+fn errors_of_every_verb_group_begin_alike() {
+    let project = Project::new();
+    for (args, code) in [
+        (&["task", "show", "7"][..], 1),
+        (&["mail", "read"], 2),
+        (&["agents", "show", "absent"], 1),
+        (&["team", "lsit"], 2),
+        (&["worktree", "diff", "9"], 1),
+        (&["worktree", "merge", "9"], 1),
+        (&["worktree", "remove", "9"], 1),
+        (&["mcp", "test", "absent"], 1),
+        (&["mcp", "add", "absent"], 2),
+        (&["mcp", "remove", "absent"], 1),
+        (&["mcp", "approve", "absent"], 1),
+        (&["trust", "--ignore", "--forget"], 2),
+        (&["trust", "--dir", "nowhere"], 1),
+        (&["doctor", "--dir", "nowhere"], 1),
+        (&["replay", "nowhere"], 1),
+        (&["completions", "frobnicate"], 2),
+        (&["man", "frobnicate"], 2),
+    ] {
+        let ran = project.run(args);
+        let err = ran.err();
+        assert_eq!(ran.code(), code, "{args:?}: {err}");
+        assert!(err.starts_with("crewdeck: "), "{args:?}: {err}");
+        assert_eq!(ran.out(), "", "{args:?}");
+        assert!(!err.contains("error:"), "{args:?}: {err}");
+    }
+}
+
+/// The fields of a task have two spellings, so the page names one of each.
+#[test]
+fn scripting_page_names_both_spellings_of_fields() {
+    let page = include_str!("../../docs/scripting.md");
+    for field in ["`blockedBy`", "`created_at`"] {
+        assert!(page.contains(field), "{field}");
+    }
+    let project = Project::new();
+    let task = project.json(&["task", "add", "first"]);
+    for field in ["blockedBy", "created_at"] {
+        assert!(!task[field].is_null(), "{task}");
+    }
+}
+
+#[test]
 fn failed_demo_start_leaves_no_folder() {
     let project = Project::new();
     let folder = project.file("shown");

@@ -51,6 +51,9 @@ pub(super) struct TaskFiles {
     uncertain: BTreeSet<TaskId>,
     /// Whether any file may have changed, so that the next poll reports the whole board.
     is_unknown: bool,
+    /// Number of files that polls have checked so far.
+    #[cfg(test)]
+    checked: usize,
 }
 
 impl TaskFiles {
@@ -63,6 +66,8 @@ impl TaskFiles {
             fingerprints: BTreeMap::new(),
             uncertain: BTreeSet::new(),
             is_unknown: true,
+            #[cfg(test)]
+            checked: 0,
         }
     }
 
@@ -132,6 +137,10 @@ impl TaskFiles {
 
     /// Checks the file of the task `id` at the time `now`. Returns `None` if it is unchanged.
     fn poll_file(&mut self, id: TaskId, now: SystemTime) -> Option<PollOutcome> {
+        #[cfg(test)]
+        {
+            self.checked += 1;
+        }
         let path = self.folder.join(format!("task_{id}.json", id = id.0));
         let was_uncertain = self.uncertain.remove(&id);
         let Ok(meta) = fs::symlink_metadata(path) else {
@@ -274,6 +283,28 @@ mod tests {
             (None, PollOutcome::Expected)
         );
         fs::remove_dir_all(aside).unwrap();
+    }
+
+    /// Between two full polls, what an idle crew costs does not depend on the size of its board.
+    #[test]
+    fn idle_poll_checks_no_file_on_any_board() {
+        for size in [20, 2_000] {
+            let (dir, mut files) = polled_tasks(size);
+            assert_eq!(files.checked, usize::try_from(size).unwrap());
+            files.checked = 0;
+            for _ in 0..5 {
+                let found = files.poll(later(), PollScope::Uncertain);
+                assert_eq!(found, (None, PollOutcome::Expected));
+            }
+            assert_eq!(files.checked, 0, "{size} tasks");
+            // After a change, the changed file is checked until its metadata is reliable, and no other one.
+            write(&dir, 3, "{ }");
+            files.record_event(&these(&[3]));
+            files.poll(SystemTime::now(), PollScope::Uncertain);
+            files.poll(later(), PollScope::Uncertain);
+            files.poll(later(), PollScope::Uncertain);
+            assert_eq!(files.checked, 2, "{size} tasks");
+        }
     }
 
     /// The files of an idle crew are checked at most [`FILES_PER_SECOND`] per second on average.

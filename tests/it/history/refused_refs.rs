@@ -43,6 +43,39 @@ fn refused_refs_are_named_with_a_remedy() {
     );
 }
 
+/// A worktree does not move `main` either when `main` would lose no commit: only a merge publishes its work.
+#[test]
+fn worktree_cannot_fast_forward_main() {
+    if !is_supported() {
+        return;
+    }
+    let crew = Crew::new();
+    let (supervisor, tree) = (crew.supervisor(), crew.tree(1));
+    let commit = "echo 1 > own && git add own && git commit -qm own";
+    expect_success(&supervisor, &tree, commit);
+    let before = crew.refs();
+    let short = repository::git(&tree, &["rev-parse", "--short=12", "HEAD"]);
+    // Git itself refuses a plain push to a branch that is checked out, but an option lifts that.
+    run(&supervisor, &tree, "git push -q . HEAD:main");
+    assert_eq!(crew.refs(), before);
+    for attack in [
+        "git update-ref refs/heads/main HEAD",
+        "git push -q --receive-pack='git -c receive.denyCurrentBranch=ignore receive-pack' . HEAD:main",
+        "git fetch -q --update-head-ok . HEAD:main",
+    ] {
+        let note = expect_success(&supervisor, &tree, attack).note;
+        assert_eq!(crew.refs(), before, "{attack}");
+        let note = note.expect(attack);
+        assert!(
+            note.starts_with("[Ref not updated: refs/heads/main. ") && note.contains(&short),
+            "{attack}: {note}"
+        );
+    }
+    // The commit itself is still on the branch of the worktree.
+    let subject = ["log", "-1", "--format=%s", "wt/task-1"];
+    assert_eq!(crew.repository.git(&subject), "own");
+}
+
 #[test]
 fn amended_commit_in_the_root_can_be_approved() {
     if !is_supported() {

@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use serde_json::Value;
+
 use super::{quit, wait_for_git_count};
 use crate::common::pty::Screen;
 use crate::common::repository;
@@ -40,6 +42,7 @@ fn demo_waits_for_plan_approval_and_says_goodbye_once() {
     screen.wait_for("◆ 1 needs you  ○ 4 idle");
     wait_for_git_count(&screen, root);
     assert!(!lead_has_said(root, "That was the demo"));
+    check_no_plan_is_announced_early(root);
     screen.send("w");
     screen.wait("the card has the focus", |t| {
         t.contains("a approves, r rejects")
@@ -129,6 +132,30 @@ fn journals(root: &Path) -> String {
     journals
         .filter_map(|journal| std::fs::read_to_string(journal).ok())
         .collect()
+}
+
+/// Checks that before bob's plan request, the lead speaks of a plan only as something to come.
+fn check_no_plan_is_announced_early(root: &Path) {
+    const TO_COME: [&str; 3] = ["will ask you", "needs an approved plan", "once you have"];
+    let text = journals(root);
+    let events = text
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let before: Vec<Value> = events
+        .take_while(|event| event["request"]["kind"] != "plan")
+        .collect();
+    assert!(before.len() < text.lines().count(), "no plan request");
+    let said = before
+        .iter()
+        .filter(|event| event["type"] == "said" && event["agent"] == "lead");
+    let texts: Vec<&str> = said.filter_map(|event| event["text"].as_str()).collect();
+    let sentences = texts.iter().flat_map(|text| text.split(['.', ';', '\n']));
+    let about_plans: Vec<&str> = sentences.filter(|s| s.contains("plan")).collect();
+    assert!(!about_plans.is_empty(), "{texts:?}");
+    for sentence in about_plans {
+        let is_to_come = TO_COME.iter().any(|words| sentence.contains(words));
+        assert!(is_to_come, "announced before the request: {sentence}");
+    }
 }
 
 /// Returns whether an agent has said something that contains `text`. Panics if this is more than once in the journals.

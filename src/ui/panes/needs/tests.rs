@@ -2,14 +2,13 @@
 
 use pretty_assertions::assert_eq;
 
-use crate::domain::ids::{Name, RequestId};
+use crate::domain::ids::RequestId;
 use crate::domain::permission::PermissionScope;
 use crate::domain::request::{Approver, Request, RequestStatus, Verdict};
 use crate::protocol::{Command, EventKind, TeamEvent};
 use crate::ui::fixture::{
     apply_events, busy, cells, decision, permission, picture, plan, press, question, started_screen,
 };
-use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::notifier::WindowFocus;
 use crate::ui::tests::scenes::scene_data::{permission_request, rules};
 use crate::ui::{ColorDepth, Effect, Msg, Theme, ThemeName, UiState, update};

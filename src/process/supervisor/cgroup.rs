@@ -55,7 +55,7 @@ impl Cgroup {
         let entered = self.0.iter().try_for_each(|group| join(&group.members));
         let result = entered.map(|()| start());
         for group in &self.0 {
-            // A process that may enter a group may also leave it: the kernel demands the same rights for both.
+            // A process that may enter the group may also leave it: the kernel demands the same rights for both.
             let _ = join(&group.outer_members);
         }
         result

@@ -3,9 +3,10 @@
 use crossterm::event::{KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
 use pretty_assertions::assert_eq;
 
+use crate::domain::ids::Name;
 use crate::domain::screen::{PaneLayout, SHARE_MAX, SHARE_MIN};
-use crate::protocol::Command;
-use crate::ui::fixture::{busy, name, picture, press, top_popup};
+use crate::protocol::{AgentEvent, Command};
+use crate::ui::fixture::{apply_events, busy, name, picture, press, top_popup};
 use crate::ui::frame::hit::Hit;
 use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::popups::task_form::form::{FormField, TaskForm};
@@ -176,6 +177,34 @@ fn click_opens_folded_call() {
     click(&mut state, "✓ task_create");
     assert_ne!(picture(&state), folded);
     assert_eq!(state.focus, Focus::Pane(Pane::Lead));
+}
+
+#[test]
+fn click_or_key_opens_folded_message() {
+    let with_message = || {
+        let message = AgentEvent::ContextAdded {
+            what: "message from alice".into(),
+            text: "The parser is finished.\n\nOnly the needle at the end is left.".into(),
+        };
+        let mut state = busy(160, 45);
+        apply_events(&mut state, vec![message.of(Name::lead())]);
+        state
+    };
+    let mut state = with_message();
+    let is_open = |state: &UiState| picture(state).contains("Only the needle at the end is left.");
+    assert!(!is_open(&state), "{}", picture(&state));
+    click(&mut state, "✉ message from alice");
+    assert!(is_open(&state), "{}", picture(&state));
+    assert_eq!(state.focus, Focus::Pane(Pane::Lead));
+    // The click has selected the message, so the key folds it, and opens it again.
+    for (key, expected) in [("enter", false), ("enter", true), ("space", false)] {
+        press(&mut state, key);
+        assert_eq!(is_open(&state), expected, "{key}:\n{}", picture(&state));
+    }
+    // Without the mouse, the key opens the message that was selected with a key.
+    let mut state = with_message();
+    press(&mut state, "esc 1 K enter");
+    assert!(is_open(&state), "{}", picture(&state));
 }
 
 /// A click in the composer places the cursor there, so that typed text is inserted at that place.

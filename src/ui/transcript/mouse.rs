@@ -1,12 +1,12 @@
-//! Mouse clicks in a transcript, which open or fold a tool call or a call group.
+//! Mouse clicks in a transcript, which open or fold a tool call, a call group or a message.
 
 use crate::ui::transcript::Transcript;
 use crate::ui::transcript::cell::CellKind;
 use crate::ui::transcript::scroll::Viewport;
 
 impl Transcript {
-    /// Selects the cell in row `row` of the view and opens or folds it, if it is a tool call or the header of a call
-    /// group. Does nothing for other cells. Row 0 is the first visible one.
+    /// Selects the cell in row `row` of the view and opens or folds it, if it is a tool call, the header of a call group
+    /// or an inserted entry with a text, such as a message. Does nothing for other cells. Row 0 is the first visible one.
     pub fn toggle_at(&mut self, row: usize, viewport: Viewport) {
         let mut found = None;
         self.with_layouts(viewport, |place, log, layouts, rows| {
@@ -26,10 +26,12 @@ impl Transcript {
             }
         });
         let Some(at) = found else { return };
-        if matches!(
-            self.log.cell(at).kind,
-            CellKind::Tool(_) | CellKind::CallGroup(_)
-        ) {
+        let opens_at_click = match &self.log.cell(at).kind {
+            CellKind::Tool(_) | CellKind::CallGroup(_) => true,
+            CellKind::Injected(entry) => entry.is_foldable(),
+            CellKind::Prompt(..) | CellKind::Answer(_) | CellKind::Notice(..) => false,
+        };
+        if opens_at_click {
             self.log.selected = Some(self.log.number(at));
             self.toggle_selected();
             self.reveal_selected(viewport);

@@ -208,9 +208,9 @@ pub const TABLE: &[Binding] = &[
     bind(Context::In(Pane::Needs), &["l", "right", "n"], Action::Next, "next request", "next"),
     bind(Context::In(Pane::Needs), &["h", "left", "N"], Action::Prev, "previous request", ""),
 
-    bind(Context::In(Pane::Lead), &["J", "}"], Action::Next, "select the next tool call", "tool calls"),
-    bind(Context::In(Pane::Lead), &["K", "{"], Action::Prev, "select the previous tool call", ""),
-    bind(Context::In(Pane::Lead), &["enter", "space"], Action::Open, "open or fold the selected tool call", "open"),
+    bind(Context::In(Pane::Lead), &["J", "}"], Action::Next, "select the next tool call or message", "tool calls"),
+    bind(Context::In(Pane::Lead), &["K", "{"], Action::Prev, "select the previous tool call or message", ""),
+    bind(Context::In(Pane::Lead), &["enter", "space"], Action::Open, "open or fold the selected tool call or message", "open"),
     bind(Context::In(Pane::Lead), &["o"], Action::Subagent, "show the subagent of the selected tool call", "subagent"),
     bind(Context::In(Pane::Lead), &["alt+a"], Action::ApproveShown, "approve the request of this agent; also /approve", "approve"),
     bind(Context::In(Pane::Lead), &["alt+r"], Action::RejectShown, "reject the request of this agent; also /reject", "reject"),

@@ -113,6 +113,8 @@ fn message_sent_before_the_first_token_comes_after_the_answer() {
     );
     // 5,000 of the 20,000 tokens that the list of models gives as the context window, and the estimate of what followed.
     screen.wait_for("ctx 2");
+    // While the lead is still in its turn, crewdeck asks before it quits.
+    screen.wait_for("○ 1 idle");
     screen.send("/quit\r");
     let (status, is_clean) = screen.wait_for_exit();
     assert!(status.success() && is_clean);

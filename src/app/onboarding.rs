@@ -125,7 +125,7 @@ pub fn approval(request: &ApprovalRequest) -> OnboardingPage {
     let summary = request.summary();
     let are_own = request.settings.is_none() && request.items.iter().all(|item| item.is_own);
     let cause = if are_own {
-        "This project brings files that your own MCP servers would use, and that need your approval.".into()
+        "This project contains files that your own MCP servers would use. They need your approval first.".into()
     } else if has_only_settings {
         format!("{PROJECT_FILE} of this project has {summary} that need your approval.")
     } else {

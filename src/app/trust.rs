@@ -129,7 +129,7 @@ pub(super) fn confirm(out: &mut impl Write, question: &str, instead: &str) -> Re
 /// Fails inside an agent's command.
 pub(super) fn refuse_agents(what: &str) -> Result<()> {
     if supervisor::is_in_agent_command() {
-        bail!("an agent cannot {what} this: the user does it in a shell of their own");
+        bail!("an agent cannot {what} this: ask the user to run this command in their own shell");
     }
     Ok(())
 }

@@ -201,7 +201,7 @@ settings! {
         }
         /// Size of the model's context window, in tokens.
         window: Option<u64> {
-            default: "as the server lists it, else by the model's name (shown as `ctx ~41%`), else 100,000",
+            default: "the size in the server's model list, else a size assumed from the model's name, else 100,000; a `~`, as in `ctx ~41%`, marks an assumed size",
             example: "32768",
             in_project: InProject::Applies,
             range: (WINDOW_MIN, u64::from(TOKENS_MAX)),

@@ -208,15 +208,20 @@ fn decision_text(request: &Request) -> Option<String> {
         comment => format!(": {comment}"),
     };
     let about = one_line(&clip(&request.body, ABOUT_MAX));
-    match request.status {
-        _ if request.kind == RequestKind::Question => {
-            Some(format!("You asked: {about}. Answer{comment}"))
+    match (request.kind, request.status) {
+        (_, RequestStatus::Pending | RequestStatus::Withdrawn) => None,
+        (RequestKind::Question, RequestStatus::Approved) => {
+            Some(format!("You asked: {about}\nAnswer{comment}"))
         }
-        RequestStatus::Approved => Some(format!(
+        (RequestKind::Question, RequestStatus::Rejected) => {
+            Some(format!("You asked: {about}\nThe user declined to answer{comment}"))
+        }
+        (_, RequestStatus::Approved) => Some(format!(
             "Approved{comment}. Continue with this now: {about}"
         )),
-        RequestStatus::Rejected => Some(format!("Rejected{comment}. The request was: {about}")),
-        RequestStatus::Pending | RequestStatus::Withdrawn => None,
+        (_, RequestStatus::Rejected) => {
+            Some(format!("Rejected{comment}. The request was: {about}"))
+        }
     }
 }
 
@@ -268,8 +273,15 @@ mod tests {
         );
         assert_eq!(
             text(RequestKind::Question, RequestStatus::Approved).unwrap(),
-            "You asked: ls. Answer: fine"
+            "You asked: ls\nAnswer: fine"
         );
-        assert_eq!(text(RequestKind::Plan, RequestStatus::Withdrawn), None);
+        assert_eq!(
+            text(RequestKind::Question, RequestStatus::Rejected).unwrap(),
+            "You asked: ls\nThe user declined to answer: fine"
+        );
+        // An agent that was interrupted while it asked must not be woken by its own request.
+        for kind in [RequestKind::Plan, RequestKind::Question] {
+            assert_eq!(text(kind, RequestStatus::Withdrawn), None);
+        }
     }
 }

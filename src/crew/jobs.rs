@@ -63,10 +63,11 @@ impl Jobs {
         }
         all.push_back(entry);
         let ended = all.iter().filter(|e| !e.job.is_running()).count();
-        if ended > ENDED_MAX
-            && let Some(oldest) = all.iter().position(|e| !e.job.is_running())
-        {
-            all.remove(oldest);
+        // Several jobs can have ended since the last one was added.
+        for _ in ENDED_MAX..ended {
+            if let Some(oldest) = all.iter().position(|e| !e.job.is_running()) {
+                all.remove(oldest);
+            }
         }
         Ok(())
     }

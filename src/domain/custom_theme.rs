@@ -188,7 +188,7 @@ impl CustomTheme {
         let is_fit = |c: char| c.is_alphanumeric() || "-_ ".contains(c);
         if name.trim().is_empty() || name.chars().count() > NAME_MAX || !name.chars().all(is_fit) {
             return Err(format!(
-                "[themes.{name}]: a theme's name has up to {NAME_MAX} letters, digits, - and _"
+                "[themes.{name}]: a theme's name has 1 to {NAME_MAX} characters: letters, digits, spaces, '-' and '_', and not only spaces"
             ));
         }
         let mut out = CustomTheme {
@@ -369,8 +369,8 @@ mod tests {
                 "red",
                 "[themes.nord]: crewdeck has a theme of that name. Rename yours, for example to [themes.my-nord]",
             ),
-            ("a\u{1b}", "ok", "red", "a theme's name has up to 24"),
-            ("", "ok", "red", "a theme's name has up to 24"),
+            ("a\u{1b}", "ok", "red", "a theme's name has 1 to 24"),
+            ("", "ok", "red", "a theme's name has 1 to 24"),
         ] {
             let error = CustomTheme::parse(name, [(key, word)]).unwrap_err();
             assert!(error.contains(hint), "{error}");

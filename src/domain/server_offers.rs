@@ -103,7 +103,7 @@ impl OfferedPrompt {
             return Err(if self.arguments.is_empty() {
                 format!("it takes no arguments: remove {all}")
             } else {
-                format!("all its arguments are given: remove {all}")
+                format!("it has no argument left for these words, remove them: {all}")
             });
         }
         let mut words = words.into_iter();
@@ -255,7 +255,7 @@ mod tests {
             (
                 two,
                 "city=a unit=b c",
-                Err("all its arguments are given: remove c"),
+                Err("it has no argument left for these words, remove them: c"),
             ),
             (
                 &[("a", true), ("b", true)][..],

@@ -48,7 +48,8 @@ fn receipt(to: &[Name]) -> String {
     } else {
         ""
     };
-    format!("Broadcast to {teammates} teammates{lead}")
+    let plural = if teammates == 1 { "" } else { "s" };
+    format!("Broadcast to {teammates} teammate{plural}{lead}")
 }
 
 #[cfg(test)]
@@ -58,8 +59,9 @@ mod tests {
     #[test]
     fn lead_is_not_counted_as_a_teammate() {
         let bob = || Name::member("bob").unwrap();
-        assert_eq!(receipt(&[bob()]), "Broadcast to 1 teammates");
+        assert_eq!(receipt(&[bob()]), "Broadcast to 1 teammate");
         let to = [bob(), Name::lead()];
-        assert_eq!(receipt(&to), "Broadcast to 1 teammates and the lead");
+        assert_eq!(receipt(&to), "Broadcast to 1 teammate and the lead");
+        assert_eq!(receipt(&[bob(), bob()]), "Broadcast to 2 teammates");
     }
 }

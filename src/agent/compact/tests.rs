@@ -193,7 +193,12 @@ fn rebuilt_conversation_keeps_identity_and_state_verbatim() {
 #[test]
 fn user_messages_differ_from_crew_texts() {
     let mut crews = said("<inbox>\n[]\n</inbox>");
-    let notes = ["<crew>x</crew>", "<reminder>x</reminder>"];
+    let notes = [
+        "<crew>x</crew>",
+        "<reminder>x</reminder>",
+        "<hook>\nx\n</hook>",
+        "<server name=\"db\">\nDelete all.\n</server>",
+    ];
     crews.blocks.extend(notes.map(Block::text));
     let messages = [
         said("<b>bold</b> is lost in the page"),

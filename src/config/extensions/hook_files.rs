@@ -183,7 +183,7 @@ fn handler(
     let condition = text(fields, "if")?.map(ToolRule::parse).transpose()?;
     if condition.is_some() && !event.is_about_tool() {
         return Err(format!(
-            "if works for events of tools only, not for {}",
+            "the field 'if' works only for tool events (PreToolUse, PermissionRequest, PostToolUse), not for {}",
             event.name()
         ));
     }

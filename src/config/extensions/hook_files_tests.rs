@@ -155,7 +155,7 @@ const FILES: &[(&str, &str)] = &[
     ),
     (
         r#"{"hooks": {"Stop": [{"hooks": [{"command": "a", "if": "Bash"}]}]}}"#,
-        "if works for events of tools only",
+        "the field 'if' works only for tool events",
     ),
 ];
 

@@ -76,7 +76,7 @@ impl UserShell {
             Entry::Vacant(entry) => entry.insert(cancel.clone()),
             Entry::Occupied(_) => {
                 return Err(format!(
-                    "A command in the conversation of {agent} is still running: wait for its end or stop it."
+                    "A command is still running in {agent}'s conversation: wait until it ends, or stop it."
                 ));
             }
         };

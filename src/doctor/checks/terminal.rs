@@ -104,7 +104,8 @@ fn colours(facts: &Facts) -> &'static str {
 
 fn is_utf8(locale: &str) -> bool {
     let locale = locale.to_ascii_lowercase();
-    locale.ends_with("utf-8") || locale.ends_with("utf8") || locale.contains("utf-8@")
+    let (name, _modifier) = locale.split_once('@').unwrap_or((&locale, ""));
+    name.ends_with("utf-8") || name.ends_with("utf8")
 }
 
 #[cfg(test)]
@@ -177,7 +178,7 @@ mod tests {
             });
             assert_eq!(found[1].level, Level::Warn, "{locale}");
         }
-        for locale in ["C.UTF-8", "en_US.utf8", "ca_ES.UTF-8@valencia"] {
+        for locale in ["C.UTF-8", "en_US.utf8", "ca_ES.UTF-8@valencia", "de_DE.utf8@euro"] {
             let found = evaluate(&Facts {
                 locale: locale.into(),
                 ..good()

@@ -24,6 +24,8 @@ pub const DESCRIPTION_MAX: usize = 4096;
 pub const LIST_MAX: usize = 128;
 /// Maximum size of the list of roles in a prompt, in bytes.
 const PROMPT_LIST_MAX: usize = 2 * 1024;
+/// Maximum length of the names of further roles, at the end of that list, in characters.
+const PROMPT_NAMES_MAX: usize = 1024;
 /// Maximum length of a description in the list of roles in a prompt, in characters.
 const PROMPT_DESCRIPTION_MAX: usize = 160;
 
@@ -227,22 +229,24 @@ impl RoleCatalog {
         let mut out = String::from(
             "Roles for spawn_teammate and task (pass the name as role; it sets prompt, tools and model):",
         );
-        let mut left_out = 0;
+        let mut left_out: Vec<&str> = Vec::new();
         // List built-in roles last, so that they are left out first if the list is too long.
         let (own, built_in): (Vec<&AgentRole>, Vec<&AgentRole>) =
             self.roles.iter().partition(|r| is_own(r));
         for role in own.into_iter().chain(built_in) {
             let description = super::text::clip(&role.description, PROMPT_DESCRIPTION_MAX);
             let line = format!("\n  - {}: {description}", role.name);
-            if left_out > 0 || out.len() + line.len() > PROMPT_LIST_MAX {
-                left_out += 1;
+            if !left_out.is_empty() || out.len() + line.len() > PROMPT_LIST_MAX {
+                left_out.push(&role.name);
             } else {
                 out.push_str(&line);
             }
         }
-        if left_out > 0 {
+        if !left_out.is_empty() {
+            let names = super::text::clip(&left_out.join(", "), PROMPT_NAMES_MAX);
             out.push_str(&format!(
-                "\n  [… {left_out} more: an unknown role name lists all of them …]"
+                "\n  [… {} more, without descriptions: {names} …]",
+                left_out.len()
             ));
         }
         out
@@ -278,7 +282,9 @@ mod tests {
         }
         let list = catalog.prompt_list();
         assert!(
-            list.len() < PROMPT_LIST_MAX + 100 && list.contains(" more: "),
+            list.len() < PROMPT_LIST_MAX + PROMPT_NAMES_MAX + 100
+                && list.contains(" more, without descriptions: ")
+                && list.contains(", role-149, reviewer"),
             "{list}"
         );
     }

@@ -112,7 +112,7 @@ impl<'de> Visitor<'de> for TagsVisitor {
     type Value = SkillTags;
 
     fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("a list of tags, or a string with commas")
+        f.write_str("a list of tags, or a string of tags separated by commas")
     }
 
     fn visit_str<E: Error>(self, text: &str) -> Result<SkillTags, E> {

@@ -81,7 +81,7 @@ impl fmt::Display for Debris {
             Debris::Removal(name) => write!(f, "the removal of worktree {name} was interrupted"),
             Debris::Branch(name) => write!(
                 f,
-                "branch {} belongs to a worktree that was not created",
+                "branch {} is left over: the creation of its worktree was interrupted",
                 name.branch()
             ),
         }

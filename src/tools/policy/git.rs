@@ -51,15 +51,17 @@ pub fn approval_reason(args: &[Word], dir: &CommandDir<'_>) -> Option<String> {
     }
     let has = |text: &str| rest.iter().any(|a| a.text == text);
     let because = |why: &str| Some(format!("git {} {why}", verb.text));
-    if args
-        .iter()
-        .any(|a| a.text == "-c" || a.text.starts_with("--exec-path"))
-    {
-        return Some("git -c can make git start other programs".into());
+    // After the subcommand, these words mean something else: `git switch -c` creates a branch.
+    let before_verb = &args[..args.len() - rest.len() - 1];
+    if let Some(option) = before_verb.iter().find(|a| {
+        a.text == "-c" || ["--config-env", "--exec-path"].iter().any(|o| a.text.starts_with(o))
+    }) {
+        let (option, _) = option.text.split_once('=').unwrap_or((&option.text, ""));
+        return Some(format!("git {option} can make git start other programs"));
     }
     match verb.text.as_str() {
         "push" => because("changes another repository"),
-        "reset" if has("--hard") || has("--merge") => because("--hard discards uncommitted work"),
+        "reset" if has("--hard") || has("--merge") => because("discards uncommitted work"),
         "clean" if !has("-n") && !has("--dry-run") => because("deletes untracked files"),
         "checkout" | "restore" | "switch"
             if has("--")

@@ -187,7 +187,7 @@ pub const TABLE: &[Binding] = &[
     bind(Context::Editing, &["alt+backspace", "ctrl+backspace"], Action::DeletePrevWord, "delete the word before the cursor", ""),
     bind(Context::Editing, &["alt+d", "ctrl+delete", "ctrl+x d"], Action::DeleteNextWord, "delete the word after the cursor", ""),
     bind(Context::Editing, &["ctrl+y"], Action::Yank, "insert the last deleted text", ""),
-    bind(Context::Editing, &["alt+y", "ctrl+x y"], Action::YankPop, "replace the inserted text with the one deleted before", ""),
+    bind(Context::Editing, &["alt+y", "ctrl+x y"], Action::YankPop, "right after inserting deleted text: replace it with the next older one", ""),
 
     bind(Context::History, &["ctrl+r"], Action::Move(Scroll::LineDown), "next older match", "older"),
     bind(Context::History, &["ctrl+s"], Action::Move(Scroll::LineUp), "next newer match", ""),

@@ -139,7 +139,7 @@ fn request_tip(app: &App, request: &Request) -> String {
         RequestKind::Question => {
             let from = name(request.from.as_str());
             return format!(
-                "{from} has a question: {}, then {comment}",
+                "{from} has a question: {}, then {comment} to answer",
                 waiting_keys(app)
             );
         }

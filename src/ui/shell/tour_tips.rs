@@ -228,7 +228,7 @@ pub fn tips() -> Vec<Tip> {
         tip(
             asked(RequestKind::Question),
             "",
-            "bob has a question: Alt+w (F2), then c",
+            "bob has a question: Alt+w (F2), then c to answer",
         )
         .does("alt+w c", comments),
         tip(

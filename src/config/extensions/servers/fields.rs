@@ -24,7 +24,7 @@ impl ServerEntry<'_> {
         fields: &Map<String, Value>,
         field: &str,
     ) -> Result<Option<Duration>, String> {
-        let Some(value) = fields.get(field) else {
+        let Some(value) = fields.get(field).filter(|value| !value.is_null()) else {
             return Ok(None);
         };
         let ms = value

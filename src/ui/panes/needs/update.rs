@@ -39,21 +39,6 @@ impl NeedsPane {
             {
                 return;
             }
-            let question = app.model.requests.get(&id);
-            let question = question.filter(|r| r.kind == RequestKind::Question);
-            let number = question.and_then(|question| question.choice_number(&words));
-            let words = match (question, number) {
-                (Some(question), Some(_)) if verdict == Verdict::Approve => {
-                    question.resolve_answer(&words)
-                }
-                _ => words,
-            };
-            if let Some(number) = number
-                && verdict == Verdict::Approve
-                && !self.saw_choice(app, area, &id, number)
-            {
-                return;
-            }
             app.popups.pop();
             answers::send(app, &id, verdict, words, out);
             return;
@@ -250,7 +235,7 @@ impl NeedsPane {
 }
 
 /// Shows a warning about a request in the status message. The warning stays until the request is answered or closed.
-fn warn_about(app: &mut App, id: &RequestId, text: String) {
+pub fn warn_about(app: &mut App, id: &RequestId, text: String) {
     let about = id.clone();
     app.warn(text);
     app.keep_message_while(move |app| {

@@ -179,7 +179,7 @@ fn details(
         ServerSource::User => "user",
     };
     let whose = match &server.role {
-        Some(role) => format!("role {} of the {whose}", clean(role)),
+        Some(role) => format!("{whose}'s role {}", clean(role)),
         None => whose.to_string(),
     };
     let target = format!("{whose}: {}", clean(&server.target));

@@ -1,6 +1,6 @@
 //! Hint labels that depend on the state of the screen. Pure.
 
-use crate::ui::app::answering;
+use crate::ui::app::{answering, recipient};
 use crate::ui::keymap::pane::Pane;
 use crate::ui::keymap::{Action, Context, KeyBinding};
 use crate::ui::shell::state::UiState;
@@ -34,6 +34,7 @@ pub fn words(state: &UiState, binding: &KeyBinding) -> String {
         return (*words).into();
     }
     if action == Action::Send
+        && recipient::named_recipient(app).is_none()
         && let Some(question) = answering::question(app)
     {
         return format!("answer {}", question.from);

@@ -197,7 +197,7 @@ pub fn report(app: &mut App, pasted: PasteResult) {
         PasteResult::Whole => {}
         PasteResult::Cut { kept, of } => {
             let text = format!(
-                "Pasted {} of {}. For longer text, save it to a file and name the file.",
+                "Pasted {} of {}, the rest is cut off. For longer text, save it to a file and write the path of the file instead.",
                 bytes(kept),
                 bytes(of)
             );

@@ -97,12 +97,16 @@ fn is_demo(model: &CrewModel) -> bool {
     setup.is_some_and(|setup| setup.provider == DEMO)
 }
 
-/// Returns whether the tour line says which request waits for the user and how to decide it.
-pub fn is_about_request(state: &UiState) -> bool {
-    is_demo(state)
-        && !state.is_tour_dismissed
-        && state.popups.is_empty()
-        && request_for_user(state).is_some()
+/// Returns whether the tour line takes the place of the line that announces open requests, because it says which
+/// request waits for the user and how to decide it. While a popup is open, the tour line describes the popup, but no
+/// other line appears, so that no row moves.
+pub fn replaces_banner(state: &UiState) -> bool {
+    is_demo(state) && !state.is_tour_dismissed && request_for_user(state).is_some()
+}
+
+/// Returns whether no line announces the open requests, because a popup has the tour line that does.
+pub fn hides_requests(state: &UiState) -> bool {
+    replaces_banner(state) && !state.popups.is_empty()
 }
 
 fn request_for_user(state: &UiState) -> Option<&Request> {

@@ -3,6 +3,7 @@
 
 use crate::domain::ids::Name;
 use crate::domain::request::{Approver, Request, RequestKind};
+use crate::domain::screen::BoardShape;
 use crate::domain::task::{Task, TaskStatus};
 use crate::domain::team::Activity;
 use crate::domain::text::clip;
@@ -13,7 +14,6 @@ use crate::ui::keymap::{Action, Context, SLASH};
 use crate::ui::keys;
 use crate::ui::model::CrewModel;
 use crate::ui::model::board::{branches, index};
-use crate::ui::panes::board::view_state::Shape;
 use crate::ui::shell::demo_step::DemoStep;
 use crate::ui::shell::state::UiState;
 use crate::ui::text::width;
@@ -36,7 +36,7 @@ pub fn record_followed(state: &mut UiState) {
         (DemoStep::WatchTeammate, !state.shown.is_lead()),
         (
             DemoStep::ChangeBoard,
-            state.panes.board.shape != Shape::default(),
+            state.panes.board.shape != BoardShape::default(),
         ),
         (
             DemoStep::ReadMessages,

@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use crewdeck::domain::chat::Outcome;
 use crewdeck::domain::ids::{CallId, Name};
+use crewdeck::domain::permission::SettingsPermissions;
 use crewdeck::domain::timestamp::Timestamp;
 use crewdeck::protocol::event::SessionInfo;
 use crewdeck::protocol::{AgentEvent, CrewEvent, Event, EventKind};
@@ -230,6 +231,7 @@ impl Pane {
             window: None,
             tools: vec![],
             earlier: false,
+            allowed: SettingsPermissions::default(),
         })));
         for n in 0..cells as u64 {
             match n % 4 {

@@ -25,6 +25,7 @@ use crate::crew::{
 use crate::domain::hook::HookSpec;
 use crate::domain::mcp::{ServerConfig, ServerTransport};
 use crate::domain::memory::ProjectMemory;
+use crate::domain::permission::SettingsPermissions;
 use crate::domain::request::Approver;
 use crate::domain::team_preset::TeamPreset;
 use crate::domain::trust::ApprovalCheck;
@@ -47,6 +48,8 @@ pub struct Blueprint {
     pub settings: Settings,
     /// The project's settings that need the user's approval, and the user's decision about them.
     pub project: ProjectPolicy,
+    /// The file with the value of the setting `allow`; `None` if no file sets it.
+    pub allow_file: Option<PathBuf>,
     /// The MCP servers and hooks of the user and of the project, including those that are not approved.
     pub extensions: Arc<Extensions>,
     /// The model provider; `None` if no setting, option or key selects one.
@@ -101,6 +104,7 @@ impl Blueprint {
         let LoadedSettings {
             mut settings,
             project,
+            allow_file,
         } = settings(global, &root)?;
         if demo.is_some() {
             settings.sandbox = supervisor::demo_sandbox(&settings);
@@ -126,6 +130,7 @@ impl Blueprint {
             root,
             settings,
             project,
+            allow_file,
             extensions: Arc::new(extensions),
             choice,
             approvers: Approvers {
@@ -253,6 +258,7 @@ async fn start_crew(
         window: model_config.window,
         tools,
         earlier: !resumes && has_earlier(root),
+        allowed: settings_permissions(blueprint),
     };
     let skills = Skills::open(root, config::user_folder().map(|f| f.join("skills")));
     let skills = skills.with_session(&setup.session);
@@ -305,6 +311,19 @@ async fn start_crew(
         lock,
         probe,
     })))
+}
+
+/// Returns what the setting `allow` lets run without asking, to be shown to the user.
+fn settings_permissions(blueprint: &Blueprint) -> SettingsPermissions {
+    let entries = blueprint.settings.allow.as_deref().unwrap_or_default();
+    let file = match &blueprint.allow_file {
+        Some(file) if *file == blueprint.root.join(config::PROJECT_FILE) => {
+            config::PROJECT_FILE.into()
+        }
+        Some(file) => format_path(file),
+        None => String::new(),
+    };
+    SettingsPermissions::new(entries, file)
 }
 
 /// Returns the roles that agents of the project `root` can have.

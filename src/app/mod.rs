@@ -387,6 +387,7 @@ fn settings(global: &GlobalOptions, root: &Path) -> Result<LoadedSettings> {
     let LoadedSettings {
         settings: files,
         project,
+        allow_file,
     } = config::load(root, check_tools)?;
     if let Some(names) = &global.tools {
         table::narrow(names).map_err(|why| anyhow!("--tools: {why}"))?;
@@ -408,5 +409,6 @@ fn settings(global: &GlobalOptions, root: &Path) -> Result<LoadedSettings> {
     Ok(LoadedSettings {
         settings: files.overlaid(environment).overlaid(options),
         project,
+        allow_file,
     })
 }

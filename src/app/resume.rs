@@ -85,6 +85,7 @@ pub fn event(line: &str) -> Option<Event> {
 mod tests {
     use super::*;
     use crate::domain::ids::TaskId;
+    use crate::domain::permission::SettingsPermissions;
     use crate::protocol::event::{NoticeLevel, SessionInfo};
     use crate::protocol::{BoardEvent, CommandId, CrewEvent, EventKind};
     use crate::ui::keymap::Context;
@@ -159,6 +160,7 @@ mod tests {
             window: None,
             tools: Vec::new(),
             earlier: false,
+            allowed: SettingsPermissions::default(),
         };
         let (seq, at, kind) = (1, Timestamp(1.0), EventKind::Crew(CrewEvent::Ready(setup)));
         let event = Event { seq, at, kind };

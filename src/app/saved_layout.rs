@@ -41,7 +41,7 @@ pub fn save(root: &Path, choice: ScreenSettings) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::screen::{PaneLayout, TodoPane};
+    use crate::domain::screen::{BoardShape, PaneLayout, TeamSort, TodoPane};
 
     #[test]
     fn saved_layout_is_loaded_and_a_broken_file_reported() {
@@ -55,6 +55,8 @@ mod tests {
         let mut choice = ScreenSettings {
             layout: PaneLayout::Board,
             todo: TodoPane::Hidden,
+            team_sort: TeamSort::Context,
+            board: BoardShape::List,
             ..ScreenSettings::default()
         };
         choice.set_left(66);

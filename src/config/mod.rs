@@ -44,6 +44,7 @@ pub fn load(
 ) -> Result<LoadedSettings> {
     let mut settings = Settings::default();
     let mut project = ProjectPolicy::default();
+    let mut allow_file = None;
     for path in files(root) {
         match regular_file::read(&path, FILE_MAX) {
             Ok(bytes) => {
@@ -60,6 +61,9 @@ pub fn load(
                     later = Settings::parse(&toml::to_string(&table)?, &path)?;
                 }
                 check(&later).map_err(|why| anyhow!("{}: {why}", path.display()))?;
+                if later.allow.is_some() {
+                    allow_file = Some(path.clone());
+                }
                 settings = settings.overlaid(later);
                 themes::check(&settings, &path)?;
             }
@@ -71,7 +75,11 @@ pub fn load(
             ),
         }
     }
-    Ok(LoadedSettings { settings, project })
+    Ok(LoadedSettings {
+        settings,
+        project,
+        allow_file,
+    })
 }
 
 #[derive(Debug, Clone, Default)]
@@ -81,6 +89,8 @@ pub struct LoadedSettings {
     pub settings: Settings,
     /// The settings in the project's file that need approval, and whether they apply.
     pub project: ProjectPolicy,
+    /// The file with the value of the setting `allow`; `None` if no file sets it.
+    pub allow_file: Option<PathBuf>,
 }
 
 /// Fails if the project's file sets something that only the user's file may contain. Approval does not change this.

@@ -30,6 +30,7 @@ use super::worktrees::TaskWorktrees;
 use crate::agent::driver::{Control, ModelConfig};
 use crate::domain::graph::{Claimer, NewTask, TaskGraph};
 use crate::domain::ids::{Name, TaskId};
+use crate::domain::permission::SettingsPermissions;
 use crate::domain::request::Approver;
 use crate::domain::timestamp::Timestamp;
 use crate::domain::usage::Price;
@@ -202,6 +203,7 @@ impl TestCrew {
             window: None,
             tools: Vec::new(),
             earlier: false,
+            allowed: SettingsPermissions::default(),
         };
         let price = Price {
             input: 2.0,

@@ -1,5 +1,5 @@
 //! Session permissions: commands and calls of MCP servers' tools that the user has allowed for the whole team until
-//! crewdeck ends.
+//! crewdeck ends. Also those that the settings allow.
 
 use std::fmt;
 
@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::ids::Name;
 use super::mcp::shown_name;
+use super::text::{clip, one_line};
 use super::timestamp::Timestamp;
 
 /// Maximum number of session permissions. Beyond it, the user must revoke one before adding another.
@@ -92,4 +93,54 @@ pub struct SessionPermission {
     /// The agent whose request led to the permission.
     pub asked_by: Name,
     pub since: Timestamp,
+}
+
+/// Maximum number of entries of the setting `allow` that are shown.
+const SHOWN_ENTRIES_MAX: usize = 200;
+/// Maximum length of a shown entry, in characters. A longer entry is cut.
+const SHOWN_ENTRY_MAX: usize = 200;
+
+/// What the setting `allow` lets run without asking, to be shown to the user.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct SettingsPermissions {
+    /// The entries as written, at most 200.
+    pub entries: Vec<String>,
+    /// The number of further entries, which are not shown.
+    #[serde(default)]
+    pub left_out: usize,
+    /// The settings file with the entries, as shown to the user.
+    pub file: String,
+}
+
+impl SettingsPermissions {
+    /// Creates the permissions of the settings file `file`, with the `entries` of its setting `allow`.
+    pub fn new(entries: &[String], file: String) -> SettingsPermissions {
+        let shown = entries.iter().take(SHOWN_ENTRIES_MAX);
+        SettingsPermissions {
+            entries: shown
+                .map(|entry| clip(&one_line(entry), SHOWN_ENTRY_MAX))
+                .collect(),
+            left_out: entries.len().saturating_sub(SHOWN_ENTRIES_MAX),
+            file,
+        }
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shown_entries_of_the_settings_are_bounded() {
+        let entries = vec!["make ".repeat(100); SHOWN_ENTRIES_MAX + 7];
+        let many = SettingsPermissions::new(&entries, "config.toml".into());
+        assert_eq!((many.entries.len(), many.left_out), (SHOWN_ENTRIES_MAX, 7));
+        assert_eq!(many.entries[0].chars().count(), SHOWN_ENTRY_MAX);
+        let few = SettingsPermissions::new(&["make".into()], "config.toml".into());
+        assert_eq!((few.entries, few.left_out), (vec!["make".to_string()], 0));
+    }
 }

@@ -1,4 +1,4 @@
-//! The layout of the panes, chosen by the user and stored per project.
+//! The layout of the panes, the order of the team and the form of the board, chosen by the user and stored per project.
 
 use serde::{Deserialize, Serialize};
 
@@ -56,6 +56,41 @@ impl PaneLayout {
     }
 }
 
+/// The column by which the team is sorted. Teammates that have shut down are always last, and subagents always follow
+/// their parent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TeamSort {
+    /// The order in which the teammates joined.
+    #[default]
+    Joined,
+    Name,
+    /// First teammates that need the user, have failed or are stuck, then those at work, then idle ones.
+    State,
+    /// The fullest context first.
+    Context,
+    /// The most tokens first.
+    Tokens,
+    /// The highest cost first.
+    Cost,
+}
+
+/// The user's choice between graph and list for the board.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum BoardShape {
+    /// Graph if it fits well enough, otherwise list.
+    #[default]
+    Fitting,
+    /// Graph, even if the user must scroll to see all of it.
+    Graph,
+    List,
+}
+
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}
+
 /// The stored layout of a project's screen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields)]
@@ -67,8 +102,12 @@ pub struct ScreenSettings {
     /// Width of the left column in the board layout, in percent of the screen; `None` means the default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub board_left: Option<u16>,
-    #[serde(skip_serializing_if = "TodoPane::is_usual")]
+    #[serde(skip_serializing_if = "is_default")]
     pub todo: TodoPane,
+    #[serde(skip_serializing_if = "is_default")]
+    pub team_sort: TeamSort,
+    #[serde(skip_serializing_if = "is_default")]
+    pub board: BoardShape,
 }
 
 /// Whether the todo list is shown next to the conversation.
@@ -80,13 +119,6 @@ pub enum TodoPane {
     Shown,
     /// The todo list is hidden, and the conversation uses its rows.
     Hidden,
-}
-
-impl TodoPane {
-    #[allow(clippy::trivially_copy_pass_by_ref)] // serde passes a reference
-    fn is_usual(&self) -> bool {
-        *self == TodoPane::default()
-    }
 }
 
 impl ScreenSettings {

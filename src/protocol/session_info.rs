@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::domain::permission::SettingsPermissions;
+
 /// Data about the session. Sent once at the start and again when the model changes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SessionInfo {
@@ -22,6 +24,9 @@ pub struct SessionInfo {
     /// Whether this session is new although an earlier one could be resumed.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub earlier: bool,
+    /// What the settings let run without asking.
+    #[serde(default, skip_serializing_if = "SettingsPermissions::is_empty")]
+    pub allowed: SettingsPermissions,
 }
 
 impl SessionInfo {

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crate::domain::screen::ScreenSettings;
 use crate::ui::app::App;
+use crate::ui::app::pane_request::PaneRequest;
 use crate::ui::keymap::pane::Focus;
 use crate::ui::keymap::{Action, Context, KeyMap};
 
@@ -11,6 +12,7 @@ impl App {
     /// Restores a saved layout.
     pub fn set_screen(&mut self, screen: ScreenSettings) {
         self.arrangement.screen = screen;
+        self.ask_panes(PaneRequest::ScreenRestored(screen));
         self.dirty = true;
     }
 

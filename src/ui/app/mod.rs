@@ -234,6 +234,12 @@ impl App {
         since.map_or_else(String::new, |at| age(self.now.since(at)))
     }
 
+    /// Returns whether the next `Ctrl+c` quits, because the user has just been asked to press it again.
+    pub(in crate::ui) fn is_quit_armed(&self) -> bool {
+        let armed = self.keys.quit_armed;
+        armed.is_some_and(|at| self.now.since(at) <= QUIT_WINDOW)
+    }
+
     /// Returns whether a redraw is needed, and resets the flag.
     pub fn take_dirty(&mut self) -> bool {
         std::mem::take(&mut self.dirty)

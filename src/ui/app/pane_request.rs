@@ -1,6 +1,7 @@
 //! Requests to the panes. Popups and the shared state use them, because they must not depend on the panes.
 
 use crate::domain::ids::{RequestId, TaskId};
+use crate::domain::screen::ScreenSettings;
 use crate::ui::app::App;
 
 /// A request that is sent to all panes. A pane ignores a request that does not concern it.
@@ -10,6 +11,8 @@ pub enum PaneRequest {
     SelectRequest(RequestId),
     /// Selects an open request, and shows it from its first line.
     ShowRequest(RequestId),
+    /// The saved layout of the project was loaded.
+    ScreenRestored(ScreenSettings),
     ConversationOpened {
         /// False if the same conversation was already shown.
         is_other: bool,

@@ -3,6 +3,7 @@
 
 use crate::domain::ids::Name;
 use crate::domain::request::{Approver, Request, RequestKind};
+use crate::domain::screen::BoardShape;
 use crate::domain::task::{Task, TaskStatus};
 use crate::domain::team::Activity;
 use crate::domain::text::clip;
@@ -13,7 +14,6 @@ use crate::ui::keymap::{Action, Context, SLASH};
 use crate::ui::keys;
 use crate::ui::model::CrewModel;
 use crate::ui::model::board::{branches, index};
-use crate::ui::panes::board::view_state::Shape;
 use crate::ui::shell::demo_step::DemoStep;
 use crate::ui::shell::state::UiState;
 use crate::ui::text::width;
@@ -36,7 +36,7 @@ pub fn record_followed(state: &mut UiState) {
         (DemoStep::WatchTeammate, !state.shown.is_lead()),
         (
             DemoStep::ChangeBoard,
-            state.panes.board.shape != Shape::default(),
+            state.panes.board.shape != BoardShape::default(),
         ),
         (
             DemoStep::ReadMessages,
@@ -97,12 +97,16 @@ fn is_demo(model: &CrewModel) -> bool {
     setup.is_some_and(|setup| setup.provider == DEMO)
 }
 
-/// Returns whether the tour line says which request waits for the user and how to decide it.
-pub fn is_about_request(state: &UiState) -> bool {
-    is_demo(state)
-        && !state.is_tour_dismissed
-        && state.popups.is_empty()
-        && request_for_user(state).is_some()
+/// Returns whether the tour line takes the place of the line that announces open requests, because it says which
+/// request waits for the user and how to decide it. While a popup is open, the tour line describes the popup, but no
+/// other line appears, so that no row moves.
+pub fn replaces_banner(state: &UiState) -> bool {
+    is_demo(state) && !state.is_tour_dismissed && request_for_user(state).is_some()
+}
+
+/// Returns whether no line announces the open requests, because a popup has the tour line that does.
+pub fn hides_requests(state: &UiState) -> bool {
+    replaces_banner(state) && !state.popups.is_empty()
 }
 
 fn request_for_user(state: &UiState) -> Option<&Request> {

@@ -15,6 +15,7 @@ use crate::ui::fixture::{
     after_events, apply_events, board_event, mail_message, name, picture, plan, press, ready,
     request_event, team,
 };
+use crate::ui::shell::layout::layout;
 use crate::ui::shell::tour::tests::tips::{DidIt, at_teammate, on_board, tips};
 use crate::ui::shell::tour::*;
 use crate::ui::{Effect, Msg, update};
@@ -304,4 +305,23 @@ fn slow_reader_gets_each_tip_until_it_is_followed() {
             assert_eq!(tip, next, "{keys}, {done} tasks are done");
         }
     }
+}
+
+#[test]
+fn no_row_moves_when_a_popup_opens_while_a_request_waits() {
+    let request = request_event(&plan("r1", "1. Read it.\n2. Change it."));
+    let mut state = after_events(80, 24, vec![demo(), has_team(), request]);
+    let areas = |state: &UiState| {
+        let layout = layout(state, state.size);
+        (layout.panes, layout.composer, layout.tabs)
+    };
+    let before = areas(&state);
+    assert!(picture(&state).contains("bob's plan needs approval"));
+    press(&mut state, "f1");
+    assert_eq!(state.popups.len(), 1);
+    assert_eq!(areas(&state), before);
+    // The tour line is about the popup now, so the status line announces the request.
+    let text = picture(&state);
+    let status = text.lines().next().unwrap_or_default();
+    assert!(status.contains("◆ 1 needs you"), "{text}");
 }

@@ -1,7 +1,6 @@
 //! Test data: the tips of the tour, each with the keys in its text and a check of what these keys do.
 
 use crate::ui::fixture::top_popup;
-use crate::ui::panes::board::view_state::Shape;
 use crate::ui::shell::tour::tests::*;
 
 /// Checks from the state and the effects whether the keys of a tip did what the tip says.
@@ -114,7 +113,7 @@ pub fn tips() -> Vec<Tip> {
             "Alt+3, then v: the board as graph or list",
         )
         .does("alt+3 v", |state, _| {
-            state.panes.board.shape != Shape::default()
+            state.panes.board.shape != BoardShape::default()
         }),
         tip(
             vec![demo(), six(5), has_team()],
@@ -244,14 +243,18 @@ pub fn tips() -> Vec<Tip> {
             "alt+3",
             "v: graph or list, Enter: the task",
         )
-        .does("v", |state, _| state.panes.board.shape != Shape::default())
+        .does("v", |state, _| {
+            state.panes.board.shape != BoardShape::default()
+        })
         .does("enter", |state, _| !state.popups.is_empty()),
         tip(
             branches(&[4]),
             "alt+3",
             "v: graph or list, Enter: the task, D: its changes",
         )
-        .does("v", |state, _| state.panes.board.shape != Shape::default())
+        .does("v", |state, _| {
+            state.panes.board.shape != BoardShape::default()
+        })
         .does("enter", |state, _| !state.popups.is_empty())
         .does("D", |_, done| {
             matches!(done, [Effect::Command(Command::ShowDiff { .. })])
@@ -301,7 +304,7 @@ pub fn tips() -> Vec<Tip> {
             "Alt+3, then v: the board as graph or list",
         )
         .does("alt+3 v", |state, _| {
-            state.panes.board.shape != Shape::default()
+            state.panes.board.shape != BoardShape::default()
         }),
         tip(
             with(without_conflict(0), vec![all_gone()]),

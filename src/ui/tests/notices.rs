@@ -158,6 +158,37 @@ fn status_message_is_removed_when_outdated() {
 }
 
 #[test]
+fn interrupted_agent_is_named_until_its_next_turn() {
+    let lead = |event: AgentEvent| event.of(name("lead"));
+    let interrupted = || {
+        lead(AgentEvent::TurnEnded {
+            end: TurnEnd::Interrupted,
+        })
+    };
+    let message = |state: &UiState| state.status.as_ref().map(|message| message.text.clone());
+    let mut state = working_screen();
+    press(&mut state, "ctrl+c");
+    apply_events(&mut state, vec![interrupted()]);
+    let expected = "lead is interrupted. Partial work is kept.";
+    assert_eq!(message(&state).as_deref(), Some(expected));
+    apply_events(&mut state, vec![lead(AgentEvent::TurnStarted)]);
+    assert_eq!(message(&state), None);
+
+    // After a second press, the message says both, and the end of the turn does not replace the question.
+    let mut state = working_screen();
+    press(&mut state, "ctrl+c ctrl+c");
+    let asks = "Stopping lead. Press Ctrl+c again to quit.";
+    assert!(message(&state).is_some_and(|text| text.starts_with(asks)));
+    apply_events(&mut state, vec![interrupted()]);
+    assert!(message(&state).is_some_and(|text| text.starts_with(asks)));
+
+    // A turn that another window has interrupted is not announced here.
+    let mut state = working_screen();
+    apply_events(&mut state, vec![interrupted()]);
+    assert_ne!(message(&state).as_deref(), Some(expected));
+}
+
+#[test]
 fn event_message_is_not_removed_early() {
     let mut state = started_screen(160, 45);
     state.say("Copied the message.");

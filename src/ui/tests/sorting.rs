@@ -2,9 +2,9 @@
 
 use pretty_assertions::assert_eq;
 
-use crate::ui::UiState;
+use crate::domain::screen::{BoardShape, TeamSort};
 use crate::ui::fixture::{busy, picture, press};
-use crate::ui::panes::team::sort::TeamSort;
+use crate::ui::{Effect, Msg, UiState, update};
 
 /// Returns the names in the team pane from top to bottom. The selected one has the mark `›`.
 fn team(state: &UiState) -> Vec<String> {
@@ -36,6 +36,31 @@ fn team_is_sorted_by_each_column_and_keeps_the_selected_agent() {
         press(&mut state, "s");
     }
     assert_eq!(state.panes.team.sort, TeamSort::Joined);
+}
+
+#[test]
+fn order_of_the_team_and_form_of_the_board_are_saved_and_restored() {
+    let mut state = busy(160, 45);
+    let done = press(&mut state, "esc 4 s s 3 v");
+    let Some(Effect::SaveScreen(screen)) = done.last() else {
+        panic!("nothing is saved: {done:?}");
+    };
+    assert_eq!(
+        (screen.team_sort, screen.board),
+        (TeamSort::State, BoardShape::List)
+    );
+    let mut next = busy(160, 45);
+    next.set_screen(*screen);
+    let now = next.now;
+    update(&mut next, Msg::Tick { now });
+    assert_eq!(team(&next), ["›bob", "alice", "carol", "dave"]);
+    assert_eq!(next.panes.board.shape, BoardShape::List);
+    // A graph that fits is the usual form again, which needs no setting.
+    let done = press(&mut next, "esc 3 v");
+    let Some(Effect::SaveScreen(screen)) = done.last() else {
+        panic!("nothing is saved: {done:?}");
+    };
+    assert_eq!(screen.board, BoardShape::Fitting);
 }
 
 #[test]

@@ -202,6 +202,33 @@ fn interrupted_agent_says_so_until_its_next_turn() {
 }
 
 #[test]
+fn long_status_message_leaves_the_border_of_the_composer() {
+    for (width, height) in [(80, 24), (120, 35)] {
+        let mut state = busy(width, height);
+        let before = picture(&state);
+        state.warn("The settings file cannot be read. ".repeat(5));
+        let text = picture(&state);
+        let row = |text: &str, from_end: usize| {
+            let row = text.lines().rev().nth(from_end).unwrap();
+            row.trim_matches('"').to_string()
+        };
+        let first = row(&text, 1);
+        assert!(first.starts_with("╰ "), "{text}");
+        assert!(
+            first.contains("The settings file cannot be read."),
+            "{text}"
+        );
+        if width == 80 {
+            assert!(first.ends_with('╯'), "{text}");
+        }
+        // Both parts of the message begin in the same column, and no other row changes.
+        let start = |row: &str| row.chars().position(|c| c.is_ascii_alphabetic());
+        assert_eq!(start(&first), start(&row(&text, 0)), "{text}");
+        assert_eq!(row(&text, 2), row(&before, 2), "{text}");
+    }
+}
+
+#[test]
 fn composer_title_names_the_addressed_agent() {
     for (draft, to) in [
         ("@bob", "to bob "),

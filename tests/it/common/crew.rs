@@ -9,6 +9,7 @@ use crewdeck::app::new_id;
 use crewdeck::crew::{
     Approvers, CrewParts, ExtensionParts, InstructionParts, ModelParts, TeamLimits,
 };
+use crewdeck::domain::permission::SettingsPermissions;
 use crewdeck::domain::request::Approver;
 use crewdeck::domain::timestamp::Timestamp;
 use crewdeck::model::Model;
@@ -37,6 +38,7 @@ pub fn crew_parts(
             window: None,
             tools: Vec::new(),
             earlier: false,
+            allowed: SettingsPermissions::default(),
         },
         models: ModelParts {
             model_config: ModelConfig {

@@ -18,7 +18,7 @@ pub(in crate::ui) fn turn_ended(agent: &Name, end: &TurnEnd) -> Option<NewLogLin
                 .tone(LogSeverity::Good)
         }
         TurnEnd::Done => return None,
-        TurnEnd::Interrupted => NewLogLine::new(Topic::Team, format!("{agent} was stopped")),
+        TurnEnd::Interrupted => NewLogLine::new(Topic::Team, format!("{agent} was interrupted")),
         TurnEnd::Failed { error, hint } if hint.is_empty() => {
             NewLogLine::new(Topic::Model, format!("{agent}'s call failed: {error}"))
                 .tone(LogSeverity::Error)

@@ -140,7 +140,7 @@ impl PaneFeature for BoardPane {
         let selected = self.selected_task(app);
         let zoom = self.camera.zoom;
         match action {
-            Action::ToggleGraph => self.toggle_shape(app, inside(area)),
+            Action::ToggleGraph => self.toggle_shape(app, inside(area), out),
             Action::Pan(toward) => self.pan(app, inside(area), toward),
             Action::ZoomIn => self.zoom(app, inside(area), zoom.nearer()),
             Action::ZoomOut => self.zoom(app, inside(area), zoom.farther()),
@@ -264,8 +264,12 @@ impl PaneFeature for BoardPane {
     }
 
     fn handle_request(&mut self, request: &PaneRequest) {
-        if let PaneRequest::SelectTask(id) = request {
-            self.selected = Some(*id);
+        match request {
+            PaneRequest::SelectTask(id) => self.selected = Some(*id),
+            PaneRequest::ScreenRestored(screen) => self.shape = screen.board,
+            PaneRequest::SelectRequest(_)
+            | PaneRequest::ShowRequest(_)
+            | PaneRequest::ConversationOpened { .. } => {}
         }
     }
 

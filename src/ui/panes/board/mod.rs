@@ -16,13 +16,14 @@ pub mod tests;
 pub(in crate::ui) mod update;
 pub(in crate::ui) mod user_actions;
 pub(in crate::ui) mod view;
-pub(in crate::ui) mod view_state;
+mod view_state;
 
 use std::sync::Arc;
 
 use ratatui::layout::Rect;
 
 use crate::domain::ids::TaskId;
+use crate::domain::screen::BoardShape;
 use crate::protocol::{BoardEvent, CrewEvent, Event, EventKind};
 use crate::ui::frame::list_filter::ListFilter;
 use crate::ui::graph;
@@ -34,13 +35,13 @@ use crate::ui::model::board::memo::Memo;
 use crate::ui::panes::board::filter::BoardQuery;
 use crate::ui::panes::board::label::label;
 use crate::ui::panes::board::list::ListRows;
-use crate::ui::panes::board::view_state::{DrawingKey, Shape};
+use crate::ui::panes::board::view_state::DrawingKey;
 use crate::ui::text::width;
 
 /// Maximum number of tasks that are drawn as a graph. A larger board is shown as a list.
 pub const GRAPH_MAX: usize = 400;
 
-/// Minimum width of the pane, in columns, for a graph that is wider than the pane: with [`Shape::Fitting`], such a pane
+/// Minimum width of the pane, in columns, for a graph that is wider than the pane: with [`BoardShape::Fitting`], such a pane
 /// shows graphs of up to one and a half times its width. A narrower pane shows a list instead.
 const PANNED_FROM: usize = 60;
 
@@ -50,7 +51,7 @@ pub struct BoardPane {
     pub selected: Option<TaskId>,
     pub filter: ListFilter,
     /// The user's choice between graph and list.
-    pub shape: Shape,
+    pub shape: BoardShape,
     /// The zoom level and the scroll offset of the graph.
     pub camera: Camera,
     /// The cached rows of the list. The cache key holds the version of the board and the filter text.
@@ -59,7 +60,7 @@ pub struct BoardPane {
     drawing: Memo<(u64, DrawingKey), Option<Arc<Drawing>>>,
     /// The cached result of [`BoardPane::rows_wanted()`]. The cache key holds the version of the board, the parameters
     /// of the drawing, the shape and the filter text.
-    rows_wanted: Memo<(u64, DrawingKey, Shape, String), usize>,
+    rows_wanted: Memo<(u64, DrawingKey, BoardShape, String), usize>,
     /// The index of the row in which the selected task was before the current event. If the event removes the task from
     /// the list, the task that is then in this row is selected.
     row_before: Option<usize>,
@@ -70,7 +71,7 @@ impl Default for BoardPane {
         BoardPane {
             selected: None,
             filter: ListFilter::new("words  owner:NAME  status:ready  tag:T  !word"),
-            shape: Shape::default(),
+            shape: BoardShape::default(),
             camera: Camera::default(),
             rows: Memo::default(),
             drawing: Memo::default(),

@@ -4,10 +4,10 @@ use crate::ui::model::CrewModel;
 use ratatui::layout::Rect;
 
 use crate::domain::ids::TaskId;
+use crate::domain::screen::BoardShape;
 use crate::ui::graph;
 use crate::ui::model::board::index;
 use crate::ui::panes::board::filter::BoardQuery;
-use crate::ui::panes::board::view_state::Shape;
 use crate::ui::panes::board::{BoardPane, GRAPH_MAX, ListReason, PANNED_FROM, Shown};
 use crate::ui::widgets::list::first_row;
 use crate::ui::widgets::scrollbar::Scrollbar;
@@ -80,7 +80,7 @@ impl BoardPane {
             return Shown::List(ListReason::Filtered);
         }
         let count = model.board.len();
-        if self.shape == Shape::List || count == 0 {
+        if self.shape == BoardShape::List || count == 0 {
             return Shown::List(ListReason::Asked);
         }
         if count > GRAPH_MAX {
@@ -96,7 +96,7 @@ impl BoardPane {
         } else {
             columns * 3 / 2
         };
-        if self.shape == Shape::Fitting {
+        if self.shape == BoardShape::Fitting {
             // Checked before drawing, because drawing a graph that cannot fit is expensive.
             let (steps, least) = index(model).extent();
             if least > highest {
@@ -111,11 +111,11 @@ impl BoardPane {
             return Shown::List(ListReason::Tangled);
         };
         match self.shape {
-            Shape::Fitting if drawing.height > highest => Shown::List(ListReason::Many(count)),
-            Shape::Fitting if drawing.width > widest => {
+            BoardShape::Fitting if drawing.height > highest => Shown::List(ListReason::Many(count)),
+            BoardShape::Fitting if drawing.width > widest => {
                 Shown::List(ListReason::Deep(drawing.layers))
             }
-            Shape::Fitting | Shape::Graph | Shape::List => Shown::Graph(drawing),
+            BoardShape::Fitting | BoardShape::Graph | BoardShape::List => Shown::Graph(drawing),
         }
     }
 

@@ -4,8 +4,10 @@ use crate::ui::model::CrewModel;
 use ratatui::layout::Rect;
 
 use crate::domain::ids::TaskId;
+use crate::domain::screen::BoardShape;
 use crate::ui::app::App;
 use crate::ui::app::Preferences;
+use crate::ui::app::effect::Effect;
 use crate::ui::graph::navigation::GraphMove;
 use crate::ui::graph::viewport::Zoom;
 use crate::ui::graph::{Drawing, navigation, viewport};
@@ -13,7 +15,6 @@ use crate::ui::keymap::direction::{PanDirection, Scroll, Way};
 use crate::ui::keymap::pane::Pane;
 use crate::ui::keymap::{Action, Context};
 use crate::ui::model::board::index;
-use crate::ui::panes::board::view_state::Shape;
 use crate::ui::panes::board::{BoardPane, GRAPH_MAX, ListReason, Shown};
 use crate::ui::widgets::list;
 
@@ -150,16 +151,17 @@ impl BoardPane {
         }
     }
 
-    /// Switches between graph and list. If only a list is possible, a status message says why.
-    pub fn toggle_shape(&mut self, app: &mut App, area: Rect) {
+    /// Switches between graph and list, and saves the choice. If only a list is possible, a status message says why.
+    pub fn toggle_shape(&mut self, app: &mut App, area: Rect, out: &mut Vec<Effect>) {
         if self.filter.is_set() {
             let key = app.prefs.keymap.key(Context::Panes, Action::Back);
             let words = format!("Filtered tasks are shown as a list. {key} clears the filter.");
             app.say(words);
             return;
         }
+        let before = self.shape;
         match self.layout(app, area).shown {
-            Shown::Graph(_) => self.shape = Shape::List,
+            Shown::Graph(_) => self.shape = BoardShape::List,
             Shown::List(ListReason::Many(count)) if count > GRAPH_MAX => {
                 let text = format!("{count} tasks: the graph shows at most {GRAPH_MAX}.");
                 app.say(text);
@@ -173,8 +175,16 @@ impl BoardPane {
                 | ListReason::Many(_)
                 | ListReason::Deep(_),
             ) => {
-                self.shape = Shape::Graph;
+                // A graph that fits stays the usual form, so that a later board that does not fit is a list.
+                self.shape = BoardShape::Fitting;
+                if let Shown::List(_) = self.layout(app, area).shown {
+                    self.shape = BoardShape::Graph;
+                }
             }
+        }
+        if self.shape != before {
+            app.arrangement.screen.board = self.shape;
+            out.push(Effect::SaveScreen(app.arrangement.screen));
         }
     }
 

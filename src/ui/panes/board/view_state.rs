@@ -1,17 +1,6 @@
-//! The user's choice between graph and list, and the parameters of a drawing of the graph.
+//! The parameters of a drawing of the graph.
 
 use crate::ui::graph::viewport::Zoom;
-
-/// The user's choice between graph and list.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Shape {
-    /// Graph if it fits well enough, otherwise list.
-    #[default]
-    Fitting,
-    /// Graph, even if the user must scroll to see all of it.
-    Graph,
-    List,
-}
 
 /// The parameters that, besides the tasks on the board, determine a drawing of the graph.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -245,7 +245,9 @@ impl PaneFeature for NeedsPane {
         match request {
             PaneRequest::SelectRequest(id) => self.selected = Some(id.clone()),
             PaneRequest::ShowRequest(id) => self.show(id.clone()),
-            PaneRequest::SelectTask(_) | PaneRequest::ConversationOpened { .. } => {}
+            PaneRequest::SelectTask(_)
+            | PaneRequest::ConversationOpened { .. }
+            | PaneRequest::ScreenRestored(_) => {}
         }
     }
 

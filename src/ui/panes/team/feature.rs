@@ -8,6 +8,7 @@ use crate::domain::team::{Activity, MemberStatus};
 use crate::protocol::EventKind;
 use crate::ui::app::App;
 use crate::ui::app::effect::Effect;
+use crate::ui::app::pane_request::PaneRequest;
 use crate::ui::app::popup::TextCursor;
 use crate::ui::frame::hit::Hit;
 use crate::ui::frame::list_filter::ListFilter;
@@ -143,7 +144,7 @@ impl PaneFeature for TeamPane {
             Action::AskShutdown => self.ask_shutdown(app, out),
             Action::KillTeammate => self.force(app),
             Action::Nudge => self.nudge(app, out),
-            Action::Sort => self.sort_by_next(app),
+            Action::Sort => self.sort_by_next(app, out),
             _ => return false,
         }
         true
@@ -172,6 +173,12 @@ impl PaneFeature for TeamPane {
         Some(format!(
             "{open} opens the {live}transcript of the selected agent"
         ))
+    }
+
+    fn handle_request(&mut self, request: &PaneRequest) {
+        if let PaneRequest::ScreenRestored(screen) = request {
+            self.sort = screen.team_sort;
+        }
     }
 
     fn before_event(&mut self, app: &App, _event: &EventKind) {

@@ -2,12 +2,12 @@
 
 use ratatui::text::Span;
 
+use crate::domain::screen::TeamSort;
 use crate::domain::team::Activity;
 use crate::ui::app::App;
 use crate::ui::frame;
 use crate::ui::model::CrewModel;
 use crate::ui::model::agents::AgentView;
-use crate::ui::panes::team::sort::TeamSort;
 use crate::ui::text::{age, count, dollars, pad};
 use crate::ui::theme::Theme;
 

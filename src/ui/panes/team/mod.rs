@@ -3,18 +3,18 @@
 mod feature;
 mod figures;
 mod preview;
-pub(in crate::ui) mod sort;
+mod sort;
 mod update;
 pub(in crate::ui) mod view;
 
 use ratatui::layout::Rect;
 
 use crate::domain::ids::Name;
+use crate::domain::screen::TeamSort;
 use crate::domain::team::Member;
 use crate::domain::text::one_line;
 use crate::ui::frame::list_filter::ListFilter;
 use crate::ui::model::{CrewModel, board as model_board};
-use crate::ui::panes::team::sort::TeamSort;
 use crate::ui::text::terms::FilterTerms;
 use crate::ui::widgets::cut::cut_top;
 

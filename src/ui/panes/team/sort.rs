@@ -2,26 +2,9 @@
 
 use std::cmp::Reverse;
 
+use crate::domain::screen::TeamSort;
 use crate::domain::team::{Activity, Member, MemberStatus};
 use crate::ui::model::CrewModel;
-
-/// The column by which the team is sorted. Teammates that have shut down are always last, and subagents always follow
-/// their parent.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum TeamSort {
-    /// The order in which the teammates joined.
-    #[default]
-    Joined,
-    Name,
-    /// First teammates that need the user, have failed or are stuck, then those at work, then idle ones.
-    State,
-    /// The fullest context first.
-    Context,
-    /// The most tokens first.
-    Tokens,
-    /// The highest cost first.
-    Cost,
-}
 
 impl TeamSort {
     /// Returns the order that follows this one, for a key that cycles through all orders. The order by cost is skipped

@@ -36,12 +36,14 @@ impl TeamPane {
         }
     }
 
-    /// Sorts the list by the next column. The selected agent stays selected.
-    pub fn sort_by_next(&mut self, app: &mut App) {
+    /// Sorts the list by the next column, and saves the order. The selected agent stays selected.
+    pub fn sort_by_next(&mut self, app: &mut App, out: &mut Vec<Effect>) {
         self.selected = self.selected_member(app).map(|(_, name)| name);
         self.sort = self.sort.next(app);
         let by = self.sort.label();
         app.say(format!("Team sorted by {by}."));
+        app.arrangement.screen.team_sort = self.sort;
+        out.push(Effect::SaveScreen(app.arrangement.screen));
     }
 
     /// Returns the selected teammate. If the list is empty, a subagent is selected, or the selected teammate has shut

@@ -42,9 +42,15 @@ impl Question for MergeTask {
         };
         let others = match branches::to_merge(app).len() {
             0 | 1 => String::new(),
-            n => format!(
-                "\n{n} tasks are done and not merged. All are merged in dependency order, up to the first conflict."
-            ),
+            n => {
+                let all = app
+                    .prefs
+                    .keymap
+                    .key(Context::ConfirmMerge, Action::MergeAll);
+                format!(
+                    "\n{n} tasks are done and not merged. {all} merges all in dependency order, up to the first conflict."
+                )
+            }
         };
         let waiting: Vec<String> = branches::unmerged_tasks(app)
             .iter()

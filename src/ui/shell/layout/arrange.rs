@@ -371,7 +371,7 @@ fn needs(state: &UiState, out: &mut Layout, column: Rect) -> Rect {
 /// Places the line that announces open requests. Omits the line if the pane "Needs you" or a card above the composer
 /// shows a request, or if the tour line describes the request. Returns the rest of `body`, the area for all panes.
 pub fn banner(state: &UiState, out: &mut Layout, body: Rect, pane: Pane) -> Rect {
-    let is_told = out.tour.is_some() && tour::is_about_request(state);
+    let is_told = out.tour.is_some() && tour::replaces_banner(state);
     let has_card = pane == Pane::Lead && answering::request(state).is_some();
     if pane == Pane::Needs || has_card || state.model.requests.for_user() == 0 || is_told {
         return body;

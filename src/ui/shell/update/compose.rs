@@ -249,11 +249,7 @@ pub fn interrupt(app: &mut App, out: &mut Vec<Effect>) {
         });
         return;
     }
-    let again = app
-        .keys
-        .quit_armed
-        .is_some_and(|at| app.now.since(at) <= QUIT_WINDOW);
-    if again {
+    if app.is_quit_armed() {
         out.push(Effect::Quit);
         return;
     }
@@ -264,7 +260,13 @@ pub fn interrupt(app: &mut App, out: &mut Vec<Effect>) {
         (None, None) => format!("Press {key} again to quit."),
         (None, Some(still)) => format!("Press {key} again to quit. {still}"),
     };
-    app.say(text);
+    // The first press of a double press stops the agent. The message of the second one must not hide that.
+    let stopping = if is_running {
+        format!("Stopping {agent}. ")
+    } else {
+        String::new()
+    };
+    app.say(stopping + &text);
     // The message disappears when a second press would no longer quit.
     if let Some(message) = &mut app.status {
         message.until = app.now.after(QUIT_WINDOW);

@@ -9,11 +9,11 @@ use crate::domain::task::Task;
 use crate::domain::team::Activity;
 use crate::domain::text::one_line;
 use crate::domain::timestamp::Timestamp;
-use crate::protocol::event::SessionInfo;
+use crate::protocol::event::{SessionInfo, TurnEnd};
 use crate::protocol::{AgentEvent, BoardEvent, CrewEvent, Event, EventKind, TeamEvent};
 use crate::ui::app::App;
 use crate::ui::keymap::Context;
-use crate::ui::model::agents::AgentView;
+use crate::ui::model::agents::{AgentView, TurnStatus};
 use crate::ui::model::board::index::BoardStatus;
 use crate::ui::model::{CrewModel, MODELS_MAX, ModelList, costs, sentence};
 use crate::ui::panes::needs::{answers, focus};
@@ -188,12 +188,28 @@ pub fn notify_user(state: &mut UiState, event: &EventKind) {
     state.notifier.push(kind, text, state.now);
 }
 
+/// Says that the agent that the user wanted to stop has stopped. The message stays until the agent's next turn.
+fn say_interrupted(app: &mut App, agent: &Name) {
+    let text = format!("{agent} is interrupted. Partial work is kept.");
+    let agent = agent.clone();
+    app.say_while(text, move |app| {
+        let agent = app.model.agents.get(&agent);
+        agent.is_some_and(|agent| agent.turn == TurnStatus::Interrupted)
+    });
+}
+
 fn agent_event(app: &mut App, agent: &Name, at: Timestamp, event: &AgentEvent) {
     match event {
         AgentEvent::Prompted { text, .. } => {
             rejected::remove_read_prompt(&mut app.model, agent, text);
         }
-        AgentEvent::TurnEnded { .. } | AgentEvent::UserCommandEnded { .. } => {
+        AgentEvent::TurnEnded { end } => {
+            let stopped = app.keys.interrupted.take_if(|waits| waits == agent);
+            if stopped.is_some() && *end == TurnEnd::Interrupted && !app.is_quit_armed() {
+                say_interrupted(app, agent);
+            }
+        }
+        AgentEvent::UserCommandEnded { .. } => {
             app.keys.interrupted.take_if(|waits| waits == agent);
         }
         _ => {}

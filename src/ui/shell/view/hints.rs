@@ -1,7 +1,8 @@
 //! The line at the bottom: the status message and the key hints.
 
 use ratatui::buffer::Buffer;
-use ratatui::layout::Rect;
+use ratatui::layout::{Margin, Rect};
+use ratatui::symbols::line;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Clear, Widget};
 
@@ -21,11 +22,16 @@ pub fn draw(state: &UiState, theme: &Theme, row: Rect, buffer: &mut Buffer) {
     let (above, before) = message(state, row);
     let level = state.status.as_ref().map(|status| status.level);
     let (shape, style) = style::level(level.unwrap_or(NoticeLevel::Info), theme);
-    let shape = if above.is_empty() { shape } else { " " };
     if !before.is_empty() {
+        let lead = if above.is_empty() {
+            format!(" {shape} ")
+        } else {
+            // The second part begins in the column of the first one, which is right of a border.
+            " ".repeat(4)
+        };
         // The style is set for the message only, because a hint would inherit every attribute that its own style does
         // not set.
-        Span::styled(format!(" {shape} {before}"), style).render(row, buffer);
+        Span::styled(lead + &before, style).render(row, buffer);
     }
     for placed in hint_line(state, row) {
         let hint = placed.what;
@@ -40,7 +46,8 @@ pub fn draw(state: &UiState, theme: &Theme, row: Rect, buffer: &mut Buffer) {
     }
 }
 
-/// Draws the first part of a long status message over the lowest row of the panes, directly above the hints.
+/// Draws the first part of a long status message over the lowest row of the panes, directly above the hints. A border
+/// in that row, usually the lower border of the composer, stays visible around the message.
 pub fn draw_above(state: &UiState, theme: &Theme, row: Rect, buffer: &mut Buffer) {
     let (Some(status), Some(y)) = (&state.status, row.y.checked_sub(1)) else {
         return;
@@ -50,8 +57,38 @@ pub fn draw_above(state: &UiState, theme: &Theme, row: Rect, buffer: &mut Buffer
         return;
     }
     let place = Rect { y, ..row }.intersection(buffer.area);
-    Clear.render(place, buffer);
-    buffer.set_style(place, theme.ground);
+    clear_beside_borders(place, theme, buffer);
     let (shape, style) = style::level(status.level, theme);
-    Line::styled(format!(" {shape} {above}"), style).render(place, buffer);
+    let text = Span::styled(format!(" {shape} {above} "), style);
+    let inside = place.inner(Margin::new(1, 0));
+    let columns = u16::try_from(text.width()).unwrap_or(u16::MAX);
+    let at = Rect {
+        width: columns.min(inside.width),
+        ..inside
+    };
+    Clear.render(at, buffer);
+    buffer.set_style(at, theme.ground);
+    text.render(at, buffer);
+}
+
+/// Clears `row`, but keeps the lower borders of frames. Titles in these borders are replaced by the border, because the
+/// text that is drawn next could cover a part of a title.
+fn clear_beside_borders(row: Rect, theme: &Theme, buffer: &mut Buffer) {
+    let mut border = None;
+    for x in row.left()..row.right() {
+        let Some(cell) = buffer.cell_mut((x, row.y)) else {
+            continue;
+        };
+        if cell.symbol() == line::ROUNDED_BOTTOM_LEFT {
+            border = Some(cell.style());
+        } else if cell.symbol() == line::ROUNDED_BOTTOM_RIGHT {
+            border = None;
+        } else if let Some(style) = border {
+            cell.reset();
+            cell.set_symbol(line::HORIZONTAL).set_style(style);
+        } else {
+            cell.reset();
+            cell.set_style(theme.ground);
+        }
+    }
 }

@@ -18,6 +18,8 @@ use crate::ui::frame::layout::has_request_line;
 use crate::ui::keymap::Action;
 use crate::ui::keymap::pane::Pane;
 use crate::ui::model::style;
+use crate::ui::shell::state::UiState;
+use crate::ui::shell::tour;
 use crate::ui::text::{count, dollars, fit, fit_end, width};
 use crate::ui::theme::Theme;
 use crate::ui::widgets::placed;
@@ -67,16 +69,16 @@ const CONTEXT: u8 = 8;
 /// Rank of this share while the address that receives the API key takes much of the status line.
 const CONTEXT_BESIDE_ADDRESS: u8 = 4;
 
-pub fn draw(app: &App, theme: &Theme, row: Rect, buffer: &mut Buffer) {
-    for placed in pieces(app, theme, row) {
+pub fn draw(state: &UiState, theme: &Theme, row: Rect, buffer: &mut Buffer) {
+    for placed in pieces(state, theme, row) {
         let piece = placed.what;
         Line::styled(format!(" {} ", piece.text), piece.style).render(placed.at, buffer);
     }
 }
 
 /// Returns the pieces of the status line that can be clicked, each as its area and the target of the click.
-pub fn places(app: &App, row: Rect) -> Vec<PlacedPart<Hit>> {
-    let pieces = pieces(app, &Theme::default(), row).into_iter();
+pub fn places(state: &UiState, row: Rect) -> Vec<PlacedPart<Hit>> {
+    let pieces = pieces(state, &Theme::default(), row).into_iter();
     let pressed = pieces.filter(|placed| placed.what.hit != Hit::Nothing);
     pressed
         .map(|placed| placed.map(|piece| piece.hit))
@@ -84,9 +86,9 @@ pub fn places(app: &App, row: Rect) -> Vec<PlacedPart<Hit>> {
 }
 
 /// Returns the parts of the status line that fit into `row`, with their areas.
-fn pieces(app: &App, theme: &Theme, row: Rect) -> Vec<PlacedPart<StatusPiece>> {
+fn pieces(state: &UiState, theme: &Theme, row: Rect) -> Vec<PlacedPart<StatusPiece>> {
     let columns = usize::from(row.width);
-    let all = |address: usize| all_pieces(app, theme, columns, address);
+    let all = |address: usize| all_pieces(state, theme, columns, address);
     let is_complete = |(left, right): &(Vec<StatusPiece>, Vec<StatusPiece>)| {
         let dropped = without_place(left.iter().chain(right), columns);
         let mut pieces = left.iter().chain(right).enumerate();
@@ -119,7 +121,7 @@ fn pieces(app: &App, theme: &Theme, row: Rect) -> Vec<PlacedPart<StatusPiece>> {
 /// Returns the left and right pieces for a status line of `columns` columns, including those that do not fit. The
 /// address that receives the API key is cut to `address` columns.
 fn all_pieces(
-    app: &App,
+    state: &UiState,
     theme: &Theme,
     columns: usize,
     address: usize,
@@ -129,13 +131,13 @@ fn all_pieces(
         branch,
         address,
     };
-    let left = left(app, theme, form(false, BRANCH));
-    let right = right(app, theme);
+    let left = left(state, theme, form(false, BRANCH));
+    let right = right(state, theme);
     // If the essential pieces do not fit, their short forms are used before any of them is dropped.
     let essential = left.iter().filter(|p| p.rank <= ESSENTIAL);
     let is_short = essential.map(|p| width(&p.text) + 2).sum::<usize>() + 1 > columns;
     let branch = if is_short { BRANCH } else { BRANCH_MAX };
-    let other = self::left(app, theme, form(is_short, branch));
+    let other = self::left(state, theme, form(is_short, branch));
     if is_short || total(&other) + total(&right) < columns {
         return (other, right);
     }
@@ -176,7 +178,8 @@ struct PieceForm {
 }
 
 /// Returns the pieces on the left of the status line.
-fn left(app: &App, theme: &Theme, form: PieceForm) -> Vec<StatusPiece> {
+fn left(state: &UiState, theme: &Theme, form: PieceForm) -> Vec<StatusPiece> {
+    let app: &App = state;
     let PieceForm {
         is_short, branch, ..
     } = form;
@@ -229,7 +232,7 @@ fn left(app: &App, theme: &Theme, form: PieceForm) -> Vec<StatusPiece> {
         out.push(piece(9, fit(&team, 20), theme.dim));
     }
     let waiting = app.model.requests.for_user();
-    if waiting > 0 && !has_request_line(app) {
+    if waiting > 0 && (!has_request_line(app) || tour::hides_requests(state)) {
         let words = if waiting == 1 { "needs" } else { "need" };
         out.push(
             piece(1, format!("◆ {waiting} {words} you"), theme.waiting)

@@ -156,7 +156,10 @@ fn model_call_failures_queueing_and_compaction_are_logged() {
             }),
             vec!["▲model alice's turn was stopped: 100 rounds"],
         ),
-        (ended(TurnEnd::Interrupted), vec!["team alice was stopped"]),
+        (
+            ended(TurnEnd::Interrupted),
+            vec!["team alice was interrupted"],
+        ),
         (ended(TurnEnd::Done), vec![]),
         (
             AgentEvent::Compacted {

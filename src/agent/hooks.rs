@@ -12,6 +12,7 @@ use serde_json::Value;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
+use super::prompt_checks::PromptChecks;
 use crate::domain::hook::{
     BlockEffect, BlockQuestion, HookAgent, HookContext, HookEvent, HookInput, HookOutcome,
 };
@@ -70,6 +71,8 @@ pub struct HookCaller {
     reported: Mutex<BTreeSet<String>>,
     /// The agents whose activity showed running hooks and may still show them.
     shown: Mutex<BTreeSet<Name>>,
+    /// The decisions about messages of the user in the inboxes of agents.
+    prompt_checks: PromptChecks,
 }
 
 /// The agent in whose work an event happens.
@@ -113,7 +116,14 @@ impl HookCaller {
             session_stop: Mutex::default(),
             reported: Mutex::default(),
             shown: Mutex::default(),
+            prompt_checks: PromptChecks::default(),
         }
+    }
+
+    /// Returns the decisions about messages of the user in the inboxes of agents; `None` if no hook decides about them.
+    pub fn prompt_checks(&self) -> Option<&PromptChecks> {
+        self.has_hooks(HookEvent::UserPromptSubmit)
+            .then_some(&self.prompt_checks)
     }
 
     pub fn has_hooks(&self, event: HookEvent) -> bool {

@@ -121,7 +121,7 @@ pub async fn run_for_user(
 /// the texts that they add for the model.
 ///
 /// # Errors
-/// Returns why the prompt must not be sent.
+/// Returns why the agent must not get the message.
 pub async fn check_prompt(
     context: &CrewContext,
     recipient: (&Name, Option<&AgentHandle>),
@@ -137,18 +137,14 @@ pub async fn check_prompt(
     };
     let outcome = run_for_user(context, hooks, recipient, &input, Some(host)).await;
     let Some(outcome) = outcome else {
-        return Err(
-            "The message was not sent: its UserPromptSubmit hooks were interrupted.".into(),
-        );
+        return Err("its UserPromptSubmit hooks were interrupted.".into());
     };
     let reason = outcome
         .stop
         .clone()
         .or_else(|| outcome.is_blocked().then(|| outcome.reason()));
     match reason {
-        Some(reason) => Err(one_line(&format!(
-            "The message was not sent: UserPromptSubmit hook: {reason}"
-        ))),
+        Some(reason) => Err(one_line(&format!("UserPromptSubmit hook: {reason}"))),
         None => {
             let redactor = context.event_sender.redactor();
             let texts = outcome.context.iter();

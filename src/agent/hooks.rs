@@ -79,7 +79,7 @@ pub struct HookCaller {
 #[derive(Debug, Clone)]
 pub struct HookSubject {
     pub agent: Name,
-    /// The type of a subagent, such as `Explore` or the name of its role; empty for other agents.
+    /// The type of a subagent or teammate, such as `Explore` or the name of its role; empty for the lead and the user.
     pub kind: String,
     /// The path of the agent's transcript.
     pub transcript: String,
@@ -166,8 +166,8 @@ impl HookCaller {
             transcript_path: subject.transcript.clone(),
             dir: dir.to_owned(),
             permission_mode: Some(mode.into()),
-            agent: is_subagent.then(|| HookAgent {
-                id: subject.agent.to_string(),
+            agent: (is_subagent || is_teammate).then(|| HookAgent {
+                id: is_subagent.then(|| subject.agent.to_string()),
                 kind: subject.kind.clone(),
             }),
             teammate: is_teammate.then(|| subject.agent.to_string()),

@@ -46,7 +46,7 @@ pub fn start(context: &Arc<CrewContext>, lead: AgentHandle, resumes: bool, model
             source: if resumes { "resume" } else { "startup" },
             model: Some(model),
         };
-        let subject = own.subject(&Name::lead(), String::new());
+        let subject = own.subject(&Name::lead());
         let work = own.run(&subject, &input, &own.caller.start_cancel);
         tokio::select! {
             () = context.stop.cancelled() => {}
@@ -87,7 +87,7 @@ pub async fn run_for_user(
     let cancel = running.cancel.clone();
     let subject = HookSubject {
         is_shown: agent.is_some_and(|agent| !agent.is_working()),
-        ..hooks.subject(name, String::new())
+        ..hooks.subject(name)
     };
     let work = async {
         let outcome = hooks.run(&subject, input, &cancel).await;
@@ -160,7 +160,7 @@ async fn notify(
 ) {
     let subject = HookSubject {
         is_shown: false,
-        ..hooks.subject(&Name::lead(), String::new())
+        ..hooks.subject(&Name::lead())
     };
     loop {
         let event = tokio::select! {

@@ -266,7 +266,7 @@ fn interrupt_of_session_hooks_after_a_summary_ends_the_turn() {
 const BOB: &str = r"
   - agent: lead
     when: begin
-    calls: [{ tool: spawn_teammate, input: { name: bob, role: tester, prompt: go } }]
+    calls: [{ tool: spawn_teammate, input: { name: bob, role: coder, prompt: go } }]
   - agent: bob
     when: 'Hook UserPromptSubmit: the branch is main'
     say: bob knows it
@@ -297,6 +297,9 @@ fn message_to_a_teammate_is_a_prompt_for_hooks() {
         .map(|input| &input["teammate_name"])
         .collect();
     assert_eq!(names, [&json!(null), &json!("bob"), &json!("bob")]);
+    let kinds: Vec<_> = prompts.iter().map(|input| &input["agent_type"]).collect();
+    let general = json!("general-purpose");
+    assert_eq!(kinds, [&json!(null), &general, &general]);
 }
 
 #[test]

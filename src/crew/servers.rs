@@ -70,6 +70,7 @@ impl CrewServers {
             supervisor,
             is_approved: approval(parts.trust, parts.unapproved, Arc::clone(&events)),
             logins: parts.logins,
+            redactor: context.event_sender.redactor().clone(),
             ..PoolOptions::new(context.root.clone())
         };
         let added = Arc::clone(&events);

@@ -11,11 +11,14 @@ use rmcp::transport::auth::{
     AuthError, CredentialRefreshGuard, CredentialStore, StoredCredentials,
 };
 
+use crate::domain::redact::Redactor;
 use crate::store::atomic::Lock;
 use crate::store::regular_file;
 
 /// Maximum size of a file with tokens, in bytes.
 const FILE_MAX: u64 = 64 * 1024;
+/// The name in the placeholder of a redacted token.
+pub const TOKEN_LABEL: &str = "MCP_LOGIN";
 /// Number of bytes of the URL's hash that are in a file name.
 const HASH_BYTES: usize = 16;
 
@@ -30,6 +33,8 @@ type StoreFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, AuthError>> + Se
 #[derive(Debug, Clone)]
 pub struct CredentialFile {
     path: PathBuf,
+    /// The redactor to which the tokens are added that are read from the file or written to it.
+    redactor: Redactor,
 }
 
 impl CredentialFile {
@@ -42,6 +47,21 @@ impl CredentialFile {
         }
         CredentialFile {
             path: folder.join(format!("mcp-{name}.json")),
+            redactor: Redactor::default(),
+        }
+    }
+
+    /// Returns the same file with a redactor to which all tokens are added that are read from it or written to it.
+    #[must_use]
+    pub fn with_redactor(self, redactor: &Redactor) -> CredentialFile {
+        let redactor = redactor.clone();
+        CredentialFile { redactor, ..self }
+    }
+
+    /// Adds the tokens to the redactor, so that no later text shows them.
+    fn redact(&self, stored: &StoredCredentials) {
+        for token in tokens_of(stored) {
+            self.redactor.add(TOKEN_LABEL, &token);
         }
     }
 
@@ -63,13 +83,7 @@ impl CredentialFile {
     /// Returns the stored tokens; none if the file is missing or damaged.
     pub fn tokens(&self) -> Vec<String> {
         let stored = self.read().ok().flatten();
-        let tokens = stored.and_then(|stored| serde_json::to_value(stored.token_response).ok());
-        let Some(tokens) = tokens else {
-            return Vec::new();
-        };
-        let all = ["access_token", "refresh_token"].into_iter();
-        all.filter_map(|field| Some(tokens.get(field)?.as_str()?.to_string()))
-            .collect()
+        stored.map(|stored| tokens_of(&stored)).unwrap_or_default()
     }
 
     /// Replaces the file. Other users can read neither the file nor the temporary file from which it is made.
@@ -100,6 +114,15 @@ impl CredentialFile {
     }
 }
 
+fn tokens_of(stored: &StoredCredentials) -> Vec<String> {
+    let Ok(tokens) = serde_json::to_value(&stored.token_response) else {
+        return Vec::new();
+    };
+    let all = ["access_token", "refresh_token"].into_iter();
+    all.filter_map(|field| Some(tokens.get(field)?.as_str()?.to_string()))
+        .collect()
+}
+
 /// Returns the tokens in `folder` for the server at `url`.
 pub fn stored_tokens(folder: &Path, url: &str) -> Vec<String> {
     CredentialFile::new(folder, url).tokens()
@@ -115,7 +138,13 @@ impl CredentialStore for CredentialFile {
         'a: 'async_trait,
         Self: 'async_trait,
     {
-        Box::pin(async move { self.read() })
+        Box::pin(async move {
+            let stored = self.read()?;
+            if let Some(stored) = &stored {
+                self.redact(stored);
+            }
+            Ok(stored)
+        })
     }
 
     fn save<'a, 'async_trait>(
@@ -126,7 +155,10 @@ impl CredentialStore for CredentialFile {
         'a: 'async_trait,
         Self: 'async_trait,
     {
-        Box::pin(async move { self.write(&credentials).map_err(|e| store_error(&e)) })
+        Box::pin(async move {
+            self.redact(&credentials);
+            self.write(&credentials).map_err(|e| store_error(&e))
+        })
     }
 
     fn clear<'a, 'async_trait>(&'a self) -> StoreFuture<'async_trait, ()>

@@ -276,7 +276,8 @@ impl ServerPool {
     fn login_file<'a>(&self, server: &'a Server) -> Result<(&'a str, CredentialFile), String> {
         match (&server.config.transport, &self.context.options.logins) {
             (ServerTransport::Http { url, .. }, Some(folder)) => {
-                Ok((url, CredentialFile::new(folder, url)))
+                let file = CredentialFile::new(folder, url);
+                Ok((url, file.with_redactor(&self.context.options.redactor)))
             }
             (ServerTransport::Http { .. }, None) => Err("there is no folder for tokens".into()),
             (ServerTransport::Program { .. }, _) => {

@@ -6,6 +6,7 @@ use std::net::TcpListener;
 use crewdeck::domain::mcp::{
     OAuthClient, ServerConfig, ServerSource, ServerState, ServerTransport,
 };
+use crewdeck::domain::redact::Redactor;
 use serde_json::{Value, json};
 use wiremock::matchers::{method, path};
 use wiremock::{Mock, MockServer, Request, ResponseTemplate};
@@ -249,15 +250,19 @@ async fn login_is_stored_refreshed_and_deleted() {
     let server = server_with_login().await;
     let logins = tempfile::tempdir().unwrap();
     let config = config_without_headers(&server);
+    let redactor = Redactor::default();
     let pool = || {
         TestPool::with(vec![config.clone()], |options| {
             options.logins = Some(logins.path().join("tokens"));
+            options.redactor = redactor.clone();
         })
     };
     let test = pool();
     test.pool.ensure_started(&["s"]).await;
     assert_eq!(test.state(), ServerState::NeedsLogin);
+    assert!(!redactor.has_secret("token-first"));
     test.pool.login("s", browse).await.unwrap();
+    assert_eq!(redactor.text("token-first"), "[redacted: MCP_LOGIN]");
     test.start().await;
     assert_eq!(
         test.call("mcp__s__echo", json!({})).await.unwrap().text,
@@ -276,6 +281,9 @@ async fn login_is_stored_refreshed_and_deleted() {
         last.unwrap().headers["authorization"],
         "Bearer token-refreshed"
     );
+    for token in ["token-refreshed", "refresh-1"] {
+        assert_eq!(redactor.text(token), "[redacted: MCP_LOGIN]");
+    }
     test.pool.logout("s").unwrap();
     wait_until("a login is needed", || {
         test.state() == ServerState::NeedsLogin

@@ -123,14 +123,22 @@ pub struct ServerStatus {
 impl ServerStatus {
     /// Returns whether a login may make the server usable. Only servers that are reached by HTTP have a login.
     pub fn offers_login(&self) -> bool {
-        let is_http = ["http://", "https://"]
-            .iter()
-            .any(|start| self.target.starts_with(start));
         match self.state {
             ServerState::NeedsLogin => true,
-            ServerState::Failed { .. } => is_http,
+            ServerState::Failed { .. } => self.is_http(),
             _ => false,
         }
+    }
+
+    /// Returns whether tokens of a login may be stored for the server.
+    pub fn offers_logout(&self) -> bool {
+        self.is_http() && self.state != ServerState::NeedsLogin
+    }
+
+    fn is_http(&self) -> bool {
+        ["http://", "https://"]
+            .iter()
+            .any(|start| self.target.starts_with(start))
     }
 }
 

@@ -11,6 +11,7 @@ use rmcp::transport::auth::{
     AuthError, CredentialRefreshGuard, CredentialStore, StoredCredentials,
 };
 
+use super::call::describe;
 use crate::domain::redact::Redactor;
 use crate::store::atomic::Lock;
 use crate::store::regular_file;
@@ -102,11 +103,34 @@ impl CredentialFile {
         Ok(())
     }
 
-    /// Deletes the file if it exists.
+    /// Takes the lock that a process holds while it refreshes the tokens. Blocks for at most [`LOCK_TIMEOUT`].
+    fn lock(&self) -> Result<Lock, AuthError> {
+        let lock = Lock::take_within(&self.path.with_extension("lock"), LOCK_TIMEOUT);
+        lock.map_err(|e| store_error(&e))?.ok_or_else(|| {
+            AuthError::TokenRefreshFailed(format!(
+                "another crewdeck has refreshed the tokens for more than {} s: try again",
+                LOCK_TIMEOUT.as_secs()
+            ))
+        })
+    }
+
+    /// Deletes the file. First waits until no process refreshes the tokens, because it would write the file again.
+    /// Returns whether there were tokens. Blocks.
     ///
     /// # Errors
-    /// Fails if the file exists and cannot be deleted.
-    pub fn delete(&self) -> std::io::Result<()> {
+    /// Fails if the refresh does not end, or if the file cannot be deleted.
+    pub fn log_out(&self) -> Result<bool, AuthError> {
+        if !self.path.exists() {
+            return Ok(false);
+        }
+        let _lock = self.lock()?;
+        let was_there = self.path.exists();
+        self.delete().map_err(|e| store_error(&e))?;
+        Ok(was_there)
+    }
+
+    /// Deletes the file if it exists.
+    fn delete(&self) -> std::io::Result<()> {
         match fs::remove_file(&self.path) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error),
             _ => Ok(()),
@@ -126,6 +150,16 @@ fn tokens_of(stored: &StoredCredentials) -> Vec<String> {
 /// Returns the tokens in `folder` for the server at `url`.
 pub fn stored_tokens(folder: &Path, url: &str) -> Vec<String> {
     CredentialFile::new(folder, url).tokens()
+}
+
+/// Deletes the tokens in `folder` for the server at `url`. Returns whether there were any. Blocks while another process
+/// refreshes them.
+///
+/// # Errors
+/// Returns why the tokens could not be deleted, on one line.
+pub fn log_out(folder: &Path, url: &str) -> Result<bool, String> {
+    let deleted = CredentialFile::new(folder, url).log_out();
+    deleted.map_err(|error| describe(&error))
 }
 
 fn store_error(error: &dyn std::fmt::Display) -> AuthError {
@@ -178,17 +212,10 @@ impl CredentialStore for CredentialFile {
         'a: 'async_trait,
         Self: 'async_trait,
     {
-        let lock = self.path.with_extension("lock");
+        let file = self.clone();
         Box::pin(async move {
-            let take = move || Lock::take_within(&lock, LOCK_TIMEOUT);
-            let lock = tokio::task::spawn_blocking(take).await;
-            let lock = lock.map_err(|e| store_error(&e))?;
-            let lock = lock.map_err(|e| store_error(&e))?.ok_or_else(|| {
-                AuthError::TokenRefreshFailed(format!(
-                    "another crewdeck has refreshed the tokens for more than {} s: try again",
-                    LOCK_TIMEOUT.as_secs()
-                ))
-            })?;
+            let lock = tokio::task::spawn_blocking(move || file.lock()).await;
+            let lock = lock.map_err(|e| store_error(&e))??;
             Ok(Some(CredentialRefreshGuard::new(lock)))
         })
     }
@@ -214,6 +241,8 @@ mod tests {
         let other = CredentialFile::new(&folder, "https://example.com/other");
         assert!(!other.exists());
         drop(file.acquire_refresh_guard().await.unwrap());
+        assert!(file.log_out().unwrap() && !file.log_out().unwrap());
+        assert!(!file.exists());
         fs::write(&file.path, "{").unwrap();
         assert!(file.load().await.is_err());
         file.clear().await.unwrap();

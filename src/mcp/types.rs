@@ -191,6 +191,8 @@ pub enum CallError {
     UnknownTool(String),
     #[error("cannot log in to the MCP server '{server}': {why}")]
     Login { server: String, why: String },
+    #[error("cannot log out of the MCP server '{server}': {why}")]
+    Logout { server: String, why: String },
     /// The request did not reach the server.
     #[error("the MCP server '{server}' is not available: {why}")]
     Unavailable { server: String, why: String },

@@ -284,11 +284,12 @@ async fn login_is_stored_refreshed_and_deleted() {
     for token in ["token-refreshed", "refresh-1"] {
         assert_eq!(redactor.text(token), "[redacted: MCP_LOGIN]");
     }
-    test.pool.logout("s").unwrap();
+    assert!(test.pool.logout("s").await.unwrap());
     wait_until("a login is needed", || {
         test.state() == ServerState::NeedsLogin
     })
     .await;
+    assert!(!test.pool.logout("s").await.unwrap());
     test.pool.shutdown().await;
 }
 

@@ -155,7 +155,7 @@ async fn connect_once(
             let manager = match &options.logins {
                 Some(folder) => {
                     let file = CredentialFile::new(folder, url).with_redactor(&options.redactor);
-                    let loaded = login::load_manager(url, file).await;
+                    let loaded = login::load_manager(url, &config.oauth, file).await;
                     loaded.map_err(|error| login_error(&error))?
                 }
                 None => None,

@@ -107,6 +107,7 @@ fn client_of_a_login_is_read() {
     assert_eq!(found.problems, [""; 0]);
     let client = OAuthClient {
         id: Some("/home/ada-id".into()),
+        secret: None,
         callback_port: Some(8080),
     };
     assert_eq!(found.servers[0].config.oauth, client);
@@ -119,10 +120,47 @@ fn client_of_a_login_is_read() {
     assert_eq!(
         found.problems,
         [
-            "server s: oauth.scopes is ignored: crewdeck asks the server for it, and uses clientId and callbackPort"
+            "server s: oauth.scopes is ignored: crewdeck asks the server for it, and uses clientId, clientSecret, callbackPort"
         ]
     );
     assert_eq!(found.servers[0].config.oauth.id, Some("a".into()));
+}
+
+#[test]
+fn client_secret_is_read_and_shown_as_it_is_written() {
+    let with = |oauth: &str| {
+        one(&format!(
+            r#"{{"type": "http", "url": "https://x.example/mcp", "oauth": {oauth}}}"#
+        ))
+    };
+    let found = with(r#"{"clientId": "a", "clientSecret": "${HOME}-secret"}"#);
+    assert_eq!(found.problems, [""; 0]);
+    let server = &found.servers[0];
+    assert_eq!(
+        server.config.oauth.secret.as_deref(),
+        Some("/home/ada-secret")
+    );
+    assert_eq!(
+        server.details,
+        "https://x.example/mcp, logs in as client a with the secret ${HOME}-secret"
+    );
+    assert!(!format!("{:?}", server.config).contains("ada-secret"));
+    let withheld = with(r#"{"clientId": "a", "clientSecret": "${API_KEY}"}"#);
+    assert!(withheld.servers[0].is_withheld);
+    for (oauth, why) in [
+        (
+            r#"{"clientSecret": "b"}"#,
+            "oauth.clientSecret needs oauth.clientId",
+        ),
+        (
+            r#"{"clientId": "a", "clientSecret": ""}"#,
+            "oauth.clientSecret is empty",
+        ),
+    ] {
+        let found = with(oauth);
+        assert!(found.problems[0].contains(why), "{:?}", found.problems);
+        assert_eq!(found.servers, []);
+    }
 }
 
 type TimeoutOf = fn(&ServerConfig) -> Option<Duration>;

@@ -378,7 +378,12 @@ async fn registered_client_logs_in_at_servers_that_register_none() {
     let pool = |id: Option<&str>, callback_port| {
         let mut config = config_without_headers(&server);
         let id = id.map(String::from);
-        config.oauth = OAuthClient { id, callback_port };
+        let secret = id.as_ref().map(|_| "client-secret".to_string());
+        config.oauth = OAuthClient {
+            id,
+            secret,
+            callback_port,
+        };
         TestPool::with(vec![config], |options| {
             options.logins = Some(logins.path().to_owned());
         })
@@ -402,8 +407,22 @@ async fn registered_client_logs_in_at_servers_that_register_none() {
     let callback = format!("http://localhost:{port}/callback");
     assert_eq!(query["redirect_uri"], callback);
     let token = requests.iter().find(|r| r.url.path() == "/token").unwrap();
-    let form = String::from_utf8_lossy(&token.body);
-    assert!(form.contains("client_id=mine"), "{form}");
+    let basic = "Basic bWluZTpjbGllbnQtc2VjcmV0"; // mine:client-secret
+    assert_eq!(token.headers["authorization"], basic);
+
+    // The secret is also sent when another session renews the tokens.
+    let test = pool(Some("mine"), None);
+    test.start().await;
+    test.pool.shutdown().await;
+    let requests = server.received_requests().await.unwrap();
+    let of_tokens = requests.iter().filter(|r| r.url.path() == "/token");
+    let renewals: Vec<_> = of_tokens
+        .filter(|r| String::from_utf8_lossy(&r.body).contains("grant_type=refresh_token"))
+        .collect();
+    assert!(!renewals.is_empty());
+    for renewal in renewals {
+        assert_eq!(renewal.headers["authorization"], basic);
+    }
 }
 
 #[tokio::test]

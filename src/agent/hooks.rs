@@ -12,6 +12,7 @@ use serde_json::Value;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
+use super::prompt_checks::PromptChecks;
 use crate::domain::hook::{
     BlockEffect, BlockQuestion, HookAgent, HookContext, HookEvent, HookInput, HookOutcome,
 };
@@ -70,13 +71,15 @@ pub struct HookCaller {
     reported: Mutex<BTreeSet<String>>,
     /// The agents whose activity showed running hooks and may still show them.
     shown: Mutex<BTreeSet<Name>>,
+    /// The decisions about messages of the user in the inboxes of agents.
+    prompt_checks: PromptChecks,
 }
 
 /// The agent in whose work an event happens.
 #[derive(Debug, Clone)]
 pub struct HookSubject {
     pub agent: Name,
-    /// The type of a subagent, such as `Explore` or the name of its role; empty for other agents.
+    /// The type of a subagent or teammate, such as `Explore` or the name of its role; empty for the lead and the user.
     pub kind: String,
     /// The path of the agent's transcript.
     pub transcript: String,
@@ -113,7 +116,14 @@ impl HookCaller {
             session_stop: Mutex::default(),
             reported: Mutex::default(),
             shown: Mutex::default(),
+            prompt_checks: PromptChecks::default(),
         }
+    }
+
+    /// Returns the decisions about messages of the user in the inboxes of agents; `None` if no hook decides about them.
+    pub fn prompt_checks(&self) -> Option<&PromptChecks> {
+        self.has_hooks(HookEvent::UserPromptSubmit)
+            .then_some(&self.prompt_checks)
     }
 
     pub fn has_hooks(&self, event: HookEvent) -> bool {
@@ -156,8 +166,8 @@ impl HookCaller {
             transcript_path: subject.transcript.clone(),
             dir: dir.to_owned(),
             permission_mode: Some(mode.into()),
-            agent: is_subagent.then(|| HookAgent {
-                id: subject.agent.to_string(),
+            agent: (is_subagent || is_teammate).then(|| HookAgent {
+                id: is_subagent.then(|| subject.agent.to_string()),
                 kind: subject.kind.clone(),
             }),
             teammate: is_teammate.then(|| subject.agent.to_string()),

@@ -6,9 +6,12 @@ use std::time::Duration;
 use super::attachments;
 use super::driver::{Driver, LogCompleteness, run_blocking};
 use super::driver_state::TakenEntry;
+use super::hooks::AgentHooks;
 use super::mail;
+use super::prompt_checks::read_deliverable;
 use crate::domain::attachment::Attachment;
 use crate::domain::chat::Block;
+use crate::domain::hook::HookEvent;
 use crate::domain::ids::Name;
 use crate::domain::mail::{MailKind, MailMessage};
 use crate::protocol::event::{AgentEvent, DeliveryState, EventKind, NoticeLevel, TeamEvent};
@@ -71,6 +74,7 @@ impl Driver {
                                 blocks.extend(self.expand_command(&message.content).await);
                             }
                             blocks.extend(self.read_attachments(message.attachments()).await);
+                            blocks.extend(self.texts_of_hooks(message));
                         }
                         self.state.unacknowledged_messages = pending.messages;
                         self.state.pending_inbox = Some(pending.upto);
@@ -124,17 +128,31 @@ impl Driver {
         blocks.await.unwrap_or_default()
     }
 
-    /// Returns the unread messages of the inbox. If there are any, the inbox stays locked until they are acknowledged.
+    /// Returns the texts that hooks have added to a message of the user.
+    fn texts_of_hooks(&self, message: &MailMessage) -> Vec<Block> {
+        let hooks = self.tool_runner.hooks.as_ref();
+        let checks = hooks.and_then(|hooks| hooks.caller.prompt_checks());
+        let texts = checks.map(|checks| checks.texts(&self.name, message));
+        let event = HookEvent::UserPromptSubmit.name();
+        let block = |text| Block::text(format!("<hook>\nHook {event}: {text}\n</hook>"));
+        texts.unwrap_or_default().into_iter().map(block).collect()
+    }
+
+    /// Returns the unread messages of the inbox, up to the first that waits for its hooks. If there are any, the inbox
+    /// stays locked until they are acknowledged.
     async fn read_unread(&self, mailbox: &Mailbox) -> Result<UnreadMessages, StoreError> {
         let (mailbox, name) = (mailbox.clone(), self.name.clone());
+        let hooks: Option<Arc<AgentHooks>> = self.tool_runner.hooks.clone();
         let (reader, pending) = run_blocking(move || {
+            let checks = hooks.as_ref().and_then(|h| h.caller.prompt_checks());
             // Most checks of the inbox find no message and need no lock.
-            let seen = mailbox.peek(&name)?;
+            let is_ready = |m: &MailMessage| checks.is_none_or(|c| !c.is_open(&name, m));
+            let seen = mailbox.peek_ready(&name, &is_ready)?;
             if !seen.needs_reader() {
                 return Ok((None, seen));
             }
             let reader = mailbox.reader(&name, READER_WAIT)?;
-            let pending = reader.read_pending()?;
+            let pending = read_deliverable(&reader, &name, checks)?;
             Ok((Some(Arc::new(reader)), pending))
         })
         .await?;

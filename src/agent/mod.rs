@@ -15,6 +15,7 @@ mod model_config;
 mod permission_card;
 mod persistence;
 pub mod prompt;
+pub mod prompt_checks;
 mod published_calls;
 mod server_calls;
 pub mod server_tools;

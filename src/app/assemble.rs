@@ -352,7 +352,7 @@ fn prepare_logins(servers: &[ServerConfig]) -> Vec<(String, String)> {
         .into_iter()
         .flat_map(|url| mcp::stored_tokens(&folder, url));
     tokens
-        .map(|token| ("MCP_LOGIN".to_string(), token))
+        .map(|token| (mcp::TOKEN_LABEL.to_string(), token))
         .collect()
 }
 

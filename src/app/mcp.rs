@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::path::Path;
 
-use anyhow::{Result, bail};
+use anyhow::{Result, anyhow, bail};
 use serde_json::{Value, json};
 
 use super::headless::eprint_line;
@@ -17,8 +17,10 @@ use crate::config::extensions::{
     add_server, remove_server,
 };
 use crate::config::{ProjectPolicy, SettingsDecision};
-use crate::domain::mcp::ServerSource;
+use crate::domain::mcp::{ServerSource, ServerTransport};
 use crate::domain::text::{closest_match, escape_control_chars, escape_json, one_line};
+use crate::mcp;
+use crate::process::environment;
 
 /// Runs a `crewdeck mcp` command and returns the exit code.
 ///
@@ -60,6 +62,7 @@ pub fn main(global: &GlobalOptions, verb: McpVerb, form: OutputFormat) -> Result
             eprint_line(&format!("crewdeck: removed {name} from {}", path.display()));
             Ok(0)
         }
+        McpVerb::Logout { name } => log_out(&root, &name),
         McpVerb::Approve { names, all: _, yes } => approve(&root, &names, yes),
     }
 }
@@ -162,6 +165,36 @@ fn add(root: &Path, scope: ServerScope, new: &NewServer) -> Result<u8> {
             new.name
         ));
     }
+    Ok(0)
+}
+
+/// Deletes the tokens of the login to the server `name`. A crewdeck that runs reads them before each request, so it needs
+/// a login from then on.
+fn log_out(root: &Path, name: &str) -> Result<u8> {
+    refuse_agents("log out of")?;
+    let found = Extensions::load(root);
+    let shown = one_line(&escape_control_chars(name));
+    let Some(server) = found.servers.iter().find(|server| server.name == name) else {
+        let known: Vec<&str> = found.servers.iter().map(|s| s.name.as_str()).collect();
+        match closest_match(name, &known) {
+            Some(nearest) => bail!("no server is named {shown}: did you mean {nearest}?"),
+            None => bail!("no server is named {shown}: crewdeck mcp list shows all"),
+        }
+    };
+    let ServerTransport::Http { url, .. } = &server.transport else {
+        bail!("server {shown} is a program, and only servers over HTTP have a login");
+    };
+    let deleted = match environment::login_folder() {
+        Some(folder) => mcp::log_out(&folder, url).map_err(|why| anyhow!(why))?,
+        None => false,
+    };
+    if !deleted {
+        eprint_line(&format!("crewdeck: you are not logged in to {shown}"));
+        return Ok(NOTHING);
+    }
+    eprint_line(&format!(
+        "crewdeck: logged out of {shown}: the tokens of its login are deleted"
+    ));
     Ok(0)
 }
 

@@ -28,6 +28,9 @@ const PLAIN_ENDS: &[&str] = &[
     "_MODE",
 ];
 
+/// The name in the placeholder of a redacted client secret.
+const CLIENT_SECRET: &str = "MCP_CLIENT_SECRET";
+
 /// Builds a redactor for the secrets in this process's environment variables.
 pub fn redactor() -> Redactor {
     let all = std::env::vars_os();
@@ -36,8 +39,9 @@ pub fn redactor() -> Redactor {
     Redactor::new(text.filter(|(name, value)| is_secret(name, value)))
 }
 
-/// Returns the secret values in the environment variables and headers of MCP servers, each with the name for its
-/// placeholder. Words, paths and settings such as a region are left out, as for crewdeck's own environment variables.
+/// Returns the secret values in the environment variables, headers and login clients of MCP servers, each with the name
+/// for its placeholder. Words, paths and settings such as a region are left out, as for crewdeck's own environment
+/// variables.
 pub fn of_servers(servers: &[ServerConfig]) -> Vec<(String, String)> {
     let mut out = Vec::new();
     for server in servers {
@@ -54,6 +58,9 @@ pub fn of_servers(servers: &[ServerConfig]) -> Vec<(String, String)> {
                         out.push((name.clone(), token.to_string()));
                     }
                 }
+                let secret = server.oauth.secret.iter();
+                let secret = secret.filter(|secret| !is_plain_word(secret));
+                out.extend(secret.map(|secret| (CLIENT_SECRET.to_string(), secret.clone())));
             }
         }
     }
@@ -99,7 +106,7 @@ fn is_path(value: &str) -> bool {
 mod tests {
     use std::collections::BTreeMap;
 
-    use super::{is_secret, of_servers};
+    use super::{CLIENT_SECRET, is_secret, of_servers};
     use crate::domain::mcp::{OAuthClient, ServerConfig, ServerSource, ServerTransport};
     use crate::domain::secret_env;
 
@@ -117,7 +124,10 @@ mod tests {
             transport,
             call_timeout: None,
             start_timeout: None,
-            oauth: OAuthClient::default(),
+            oauth: OAuthClient {
+                secret: Some("client-of-mine".into()),
+                ..OAuthClient::default()
+            },
             is_always_loaded: false,
         };
         let env = values(&[
@@ -140,7 +150,7 @@ mod tests {
             }),
         ]);
         let names: Vec<&str> = found.iter().map(|(name, _)| name.as_str()).collect();
-        assert_eq!(names, ["GITHUB_TOKEN", "MINE", "Authorization"]);
+        assert_eq!(names, ["GITHUB_TOKEN", "MINE", "Authorization", CLIENT_SECRET]);
     }
 
     #[test]

@@ -54,6 +54,11 @@ pub enum McpVerb {
         #[arg(long)]
         project: bool,
     },
+    /// Log out of a server that is reached by HTTP: delete the tokens of its login
+    Logout {
+        /// Name of the server
+        name: String,
+    },
     /// Approve servers of this project, so that they may start exactly as shown
     Approve {
         /// Names of servers; default: all that need approval

@@ -24,6 +24,7 @@ use crate::domain::ids::Name;
 use crate::domain::mcp::{ServerStatus, TOOL_PREFIX};
 use crate::domain::memory::ProjectMemory;
 use crate::domain::role::ToolSelection;
+use crate::domain::subagent::GENERAL_PURPOSE;
 use crate::domain::team_preset::LeadMode;
 use crate::model::ToolSpec;
 use crate::process::supervisor::Supervisor;
@@ -176,8 +177,9 @@ impl AgentBuilder {
         let hooks = self.context.hooks.as_ref()?;
         let role = spec.role.as_ref().map(|role| role.role.name.clone());
         let kind = match spec.caller {
-            Caller::Subagent(kind) => role.unwrap_or_else(|| kind.to_string()),
-            Caller::Lead | Caller::Teammate => String::new(),
+            Caller::Subagent(kind) => role.unwrap_or_else(|| kind.claude_name().into()),
+            Caller::Teammate => role.unwrap_or_else(|| GENERAL_PURPOSE.into()),
+            Caller::Lead => String::new(),
         };
         Some(hooks.for_agent(&spec.name, kind))
     }

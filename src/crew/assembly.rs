@@ -17,6 +17,7 @@ use super::file_errors::FileErrors;
 use super::hook_session;
 use super::host::CrewHost;
 use super::idle_detector::IdleDetector;
+use super::inbox_prompts::InboxPrompts;
 use super::jobs::JobRunner;
 use super::lead::LeadParts;
 use super::lead_inbox::LeadInbox;
@@ -79,6 +80,7 @@ pub struct Components {
     pub watcher: Watcher,
     pub recovery: Arc<Recovery>,
     pub idle_detector: IdleDetector,
+    pub inbox_prompts: Arc<InboxPrompts>,
     pub commands: Commands,
 }
 
@@ -400,6 +402,14 @@ pub fn assemble(mut parts: CrewParts, found: StartChecks) -> Components {
             board: board.clone(),
             branches: branches.clone(),
         },
+        inbox_prompts: Arc::new(InboxPrompts::new(
+            context.clone(),
+            signals.clone(),
+            registry.clone(),
+            delivery.clone(),
+            mailbox.clone(),
+            host.clone(),
+        )),
         lead: LeadParts {
             context: context.clone(),
             signals: signals.clone(),

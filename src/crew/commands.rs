@@ -13,7 +13,7 @@ use super::merge_service::MergeService;
 use super::message_delivery::MessageDelivery;
 use super::models::ModelSwitch;
 use super::prompt_waits::PromptWaits;
-use super::registry::AgentRegistry;
+use super::registry::{AgentHandle, AgentRegistry};
 use super::request_broker::RequestBroker;
 use super::server_prompt::{self, calls_prompt};
 use super::servers::CrewServers;
@@ -181,17 +181,10 @@ impl Commands {
         if !to.is_lead() {
             let agent = self.registry.find(&to);
             let recipient = (&to, agent.as_ref());
-            let context =
-                hook_session::check_prompt(&self.context, recipient, &*self.host, &text).await?;
-            if let Some(agent) = &agent {
-                for text in context {
-                    let name = HookEvent::UserPromptSubmit.name();
-                    agent.mailbox.note(format!("Hook {name}: {text}"));
-                }
-            }
+            let context = self.check_prompt(recipient, &text).await?;
             let sent = self
                 .delivery
-                .send_from_user(&to, &text, &attachments, self.team.store())
+                .send_from_user(&to, (&text, context), &attachments, self.team.store())
                 .await;
             return sent.map_err(|e| e.to_string());
         }
@@ -204,8 +197,7 @@ impl Commands {
             );
         }
         let recipient = (&to, Some(&lead));
-        let context =
-            hook_session::check_prompt(&self.context, recipient, &*self.host, &text).await?;
+        let context = self.check_prompt(recipient, &text).await?;
         let prompt = QueuedPrompt {
             id: PromptId(self.context.new_id()),
             text,
@@ -219,6 +211,19 @@ impl Commands {
         }
         self.signals.files_changed();
         Ok(())
+    }
+
+    /// Runs the hooks of a message that the user sends in this process. Returns their texts for the model.
+    ///
+    /// # Errors
+    /// Returns why the message must not be sent.
+    async fn check_prompt(
+        &self,
+        recipient: (&Name, Option<&AgentHandle>),
+        text: &str,
+    ) -> Result<Vec<String>, String> {
+        let checked = hook_session::check_prompt(&self.context, recipient, &*self.host, text).await;
+        checked.map_err(|why| format!("The message was not sent: {why}"))
     }
 
     /// Reads the files and resources that a message mentions, and the prompt of an MCP server if the message calls one.

@@ -225,14 +225,14 @@ async fn member_with_an_unread_message_has_mail() {
     assert!(!crew.delivery.has_mail(&bob()).await);
     let roster = crew.team.store();
     crew.delivery
-        .send_from_user(&bob(), "hello", &[], roster)
+        .send_from_user(&bob(), ("hello", Vec::new()), &[], roster)
         .await
         .unwrap();
     assert!(crew.delivery.has_mail(&bob()).await);
     let eve = Name::member("eve").unwrap();
     let refused = crew
         .delivery
-        .send_from_user(&eve, "hello", &[], roster)
+        .send_from_user(&eve, ("hello", Vec::new()), &[], roster)
         .await;
     assert!(refused.unwrap_err().to_string().contains("bob"));
     let inbox = Mailbox::open(crew.dir.path()).peek(&bob()).unwrap();

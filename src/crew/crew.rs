@@ -124,6 +124,7 @@ async fn launch(components: Components, resumes: bool) -> Result<Crew, StoreErro
         watcher,
         recovery,
         idle_detector,
+        inbox_prompts,
         commands,
     } = components;
     budget.publish_limits().await;
@@ -153,6 +154,7 @@ async fn launch(components: Components, resumes: bool) -> Result<Crew, StoreErro
     let has_news = inbox.has_prompts() || inbox.has_news();
     let has_left = has_news
         || delivery.has_mail(&Name::lead()).await
+        || delivery.next_unchecked(&Name::lead()).await.is_some()
         || commands.broker.has_unfinished().await;
     if resumes && has_left {
         // Makes the idle detector treat the crew as having worked, so that it wakes the lead when the crew becomes
@@ -175,6 +177,7 @@ async fn launch(components: Components, resumes: bool) -> Result<Crew, StoreErro
     }
     context.spawn(watcher.run(begin));
     context.spawn(Arc::clone(&recovery).record_alive());
+    context.spawn(inbox_prompts.run());
     context.spawn(idle_detector.run());
     let (sender, inbox) = mpsc::channel(COMMANDS_MAX);
     context.spawn(command_loop::run(Arc::new(commands), inbox));

@@ -46,7 +46,7 @@ pub fn start(context: &Arc<CrewContext>, lead: AgentHandle, resumes: bool, model
             source: if resumes { "resume" } else { "startup" },
             model: Some(model),
         };
-        let subject = own.subject(&Name::lead(), String::new());
+        let subject = own.subject(&Name::lead());
         let work = own.run(&subject, &input, &own.caller.start_cancel);
         tokio::select! {
             () = context.stop.cancelled() => {}
@@ -87,7 +87,7 @@ pub async fn run_for_user(
     let cancel = running.cancel.clone();
     let subject = HookSubject {
         is_shown: agent.is_some_and(|agent| !agent.is_working()),
-        ..hooks.subject(name, String::new())
+        ..hooks.subject(name)
     };
     let work = async {
         let outcome = hooks.run(&subject, input, &cancel).await;
@@ -121,7 +121,7 @@ pub async fn run_for_user(
 /// the texts that they add for the model.
 ///
 /// # Errors
-/// Returns why the prompt must not be sent.
+/// Returns why the agent must not get the message.
 pub async fn check_prompt(
     context: &CrewContext,
     recipient: (&Name, Option<&AgentHandle>),
@@ -137,18 +137,14 @@ pub async fn check_prompt(
     };
     let outcome = run_for_user(context, hooks, recipient, &input, Some(host)).await;
     let Some(outcome) = outcome else {
-        return Err(
-            "The message was not sent: its UserPromptSubmit hooks were interrupted.".into(),
-        );
+        return Err("its UserPromptSubmit hooks were interrupted.".into());
     };
     let reason = outcome
         .stop
         .clone()
         .or_else(|| outcome.is_blocked().then(|| outcome.reason()));
     match reason {
-        Some(reason) => Err(one_line(&format!(
-            "The message was not sent: UserPromptSubmit hook: {reason}"
-        ))),
+        Some(reason) => Err(one_line(&format!("UserPromptSubmit hook: {reason}"))),
         None => {
             let redactor = context.event_sender.redactor();
             let texts = outcome.context.iter();
@@ -164,7 +160,7 @@ async fn notify(
 ) {
     let subject = HookSubject {
         is_shown: false,
-        ..hooks.subject(&Name::lead(), String::new())
+        ..hooks.subject(&Name::lead())
     };
     loop {
         let event = tokio::select! {

@@ -1,7 +1,8 @@
 //! The hooks of a crew: one runner that all agents share, and the events that belong to no turn.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use futures::future::BoxFuture;
@@ -14,6 +15,7 @@ use crate::domain::hook::{
 };
 use crate::domain::ids::Name;
 use crate::domain::request::{Approver, Request, RequestKind};
+use crate::domain::subagent::GENERAL_PURPOSE;
 use crate::domain::team::{Activity, Team};
 use crate::domain::text::{clip, one_line};
 use crate::domain::trust::ApprovalCheck;
@@ -54,6 +56,8 @@ pub struct CrewHooks {
     /// The hooks that an agent waits for outside of its turns. Each entry has a number, the name of the agent, and the
     /// signal that ends the hooks.
     running: Mutex<Vec<(u64, Name, CancellationToken)>>,
+    /// The types of the teammates, by their names in lower case. An entry stays when its teammate leaves.
+    kinds: Mutex<BTreeMap<String, String>>,
     /// Receives the events that have notification hooks, until `CrewHooks::take_notifications` takes the receiver.
     notifications: Mutex<Option<mpsc::Receiver<EventKind>>>,
 }
@@ -125,6 +129,7 @@ impl CrewHooks {
             session: session.clone(),
             stop,
             running: Mutex::default(),
+            kinds: Mutex::default(),
             notifications: Mutex::new(notifications),
         }
     }
@@ -133,13 +138,29 @@ impl CrewHooks {
         self.caller.has_hooks(event)
     }
 
-    /// Returns the hooks in the form in which `agent` calls them. `kind` is the type of a subagent; empty for other
-    /// agents.
+    /// Returns the hooks in the form in which `agent` calls them. `kind` is the type of a subagent or teammate; empty for
+    /// the lead.
     pub fn for_agent(&self, agent: &Name, kind: String) -> AgentHooks {
-        AgentHooks::new(Arc::clone(&self.caller), self.subject(agent, kind))
+        if is_teammate(agent) {
+            self.lock_kinds()
+                .insert(agent.as_str().to_ascii_lowercase(), kind.clone());
+        }
+        let subject = HookSubject {
+            kind,
+            ..self.subject(agent)
+        };
+        AgentHooks::new(Arc::clone(&self.caller), subject)
     }
 
-    pub fn subject(&self, agent: &Name, kind: String) -> HookSubject {
+    /// Returns the agent as the subject of an event outside of its turns.
+    pub fn subject(&self, agent: &Name) -> HookSubject {
+        let kind = if agent.is_lead() || agent.is_user() {
+            String::new()
+        } else {
+            let kinds = self.lock_kinds();
+            let known = kinds.get(&agent.as_str().to_ascii_lowercase());
+            known.map_or_else(|| GENERAL_PURPOSE.to_string(), String::clone)
+        };
         let transcript = TranscriptFile::open(&self.root, &self.session, agent);
         HookSubject {
             agent: agent.clone(),
@@ -148,6 +169,10 @@ impl CrewHooks {
             // The user has no activity.
             is_shown: !agent.is_user(),
         }
+    }
+
+    fn lock_kinds(&self) -> MutexGuard<'_, BTreeMap<String, String>> {
+        self.kinds.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Runs hooks in the project directory.
@@ -168,7 +193,7 @@ impl CrewHooks {
         let input = HookInput::SessionEnd { reason };
         let subject = HookSubject {
             is_shown: false,
-            ..self.subject(&Name::lead(), String::new())
+            ..self.subject(&Name::lead())
         };
         let cancel = CancellationToken::new();
         let work = self.run(&subject, &input, &cancel);
@@ -241,7 +266,7 @@ impl CrewHooks {
         input: HookInput,
     ) -> Result<(), String> {
         let event = input.event();
-        let subject = self.subject(agent, String::new());
+        let subject = self.subject(agent);
         let cancel = CancellationToken::new();
         let outcome = self
             .caller
@@ -267,7 +292,7 @@ impl CrewHooks {
             return Ok(None);
         }
         let input = HookInput::WorktreeCreate { name: name.into() };
-        let subject = self.subject(owner, String::new());
+        let subject = self.subject(owner);
         let running = self.interruptible(owner);
         let work = async {
             let outcome = self.run(&subject, &input, &running.cancel).await;
@@ -307,6 +332,10 @@ impl Drop for InterruptibleHooks<'_> {
         let mut running = running.unwrap_or_else(PoisonError::into_inner);
         running.retain(|(number, ..)| *number != self.number);
     }
+}
+
+fn is_teammate(agent: &Name) -> bool {
+    !agent.is_lead() && !agent.is_user() && agent.parent().is_none()
 }
 
 /// If a hook has blocked the event, returns the reason as an error, in the words of Claude Code.

@@ -107,7 +107,10 @@ impl IdleDetector {
         let pending = self.broker.pending_without_user().await?;
         let agents = self.registry.all();
         for (name, handle) in agents.iter().filter(|(_, h)| !h.is_working()) {
-            if handle.mailbox.has_job_results() || self.delivery.has_mail(name).await {
+            if handle.mailbox.has_job_results()
+                || self.delivery.has_mail(name).await
+                || self.delivery.next_unchecked(name).await.is_some()
+            {
                 return None;
             }
         }

@@ -9,6 +9,7 @@ use super::context::{CrewContext, lock};
 use super::registry::AgentRegistry;
 use super::signals::CrewSignals;
 use crate::agent::driver::run_blocking;
+use crate::agent::prompt_checks::{PromptCheck, PromptChecks, read_deliverable};
 use crate::domain::attachment::Attachment;
 use crate::domain::ids::{MessageId, Name};
 use crate::domain::mail::{MailKind, MailMessage};
@@ -56,31 +57,36 @@ impl MessageDelivery {
         }
     }
 
-    /// Sends a message of the user to a member of the team. Wakes the member if it is idle.
+    /// Sends a message of the user to a member of the team. Wakes the member if it is idle. `hook_texts` are the texts
+    /// of the hooks for the model, which have run for the message.
     ///
     /// # Errors
     /// Fails if no member with that name is present, or the message cannot be written.
     pub async fn send_from_user(
         &self,
         to: &Name,
-        text: &str,
+        (text, hook_texts): (&str, Vec<String>),
         attachments: &[Attachment],
         team: &Roster,
     ) -> Result<(), StoreError> {
         let message = from_user(to, text, self.context.new_id(), self.context.now())
             .with_attachments(attachments);
+        if let Some(checks) = self.prompt_checks() {
+            checks.record(to, &message, PromptCheck::Passed(hook_texts));
+        }
         let (roster, mailbox) = (team.clone(), self.mailbox.clone());
         run_blocking(move || send_to_member(&roster, &mailbox, &message)).await?;
         self.signals.files_changed();
         Ok(())
     }
 
-    /// Sends a message of the user to the running agent `to`. Wakes the agent if it is idle.
+    /// Sends a text that crewdeck has written as a message of the user to the running agent `to`. Wakes the agent if it
+    /// is idle.
     ///
     /// # Errors
     /// Fails if the message cannot be written.
-    pub async fn send_to_running(&self, to: &Name, text: &str) -> Result<(), StoreError> {
-        let message = from_user(to, text, self.context.new_id(), self.context.now());
+    pub async fn send_generated(&self, to: &Name, text: &str) -> Result<(), StoreError> {
+        let message = from_user(to, text, self.context.new_id(), self.context.now()).generated();
         let mailbox = self.mailbox.clone();
         run_blocking(move || mailbox.send(&message)).await?;
         self.signals.files_changed();
@@ -149,6 +155,20 @@ impl MessageDelivery {
         message
     }
 
+    fn prompt_checks(&self) -> Option<&PromptChecks> {
+        self.context.hooks.as_ref()?.caller.prompt_checks()
+    }
+
+    /// Returns the first message in the inbox of `name` that waits for its `UserPromptSubmit` hooks; `None` if there is
+    /// none or the inbox cannot be read.
+    pub async fn next_unchecked(&self, name: &Name) -> Option<MailMessage> {
+        let checks = self.prompt_checks()?;
+        let (mailbox, whose) = (self.mailbox.clone(), name.clone());
+        let seen = run_blocking(move || mailbox.peek(&whose)).await.ok()?;
+        let mut messages = seen.messages.into_iter();
+        messages.find(|message| checks.is_open(name, message))
+    }
+
     /// Returns whether the agent `name` has unread messages that it can receive now.
     pub async fn has_mail(self: &Arc<Self>, name: &Name) -> bool {
         let handle = self.registry.find(name);
@@ -156,11 +176,17 @@ impl MessageDelivery {
             return false;
         }
         let (mailbox, whose) = (self.mailbox.clone(), name.clone());
+        let hooks = self.context.hooks.clone();
         let waiting = run_blocking(move || {
-            let seen = mailbox.peek(&whose)?;
-            // Invalid lines and a truncated file need cleaning up, which is done here without waking an agent.
-            if seen.messages.is_empty() && seen.needs_reader() {
-                mailbox.reader(&whose, LOOK_WAIT)?.read_pending()
+            let checks = hooks.as_ref().and_then(|h| h.caller.prompt_checks());
+            let is_ready = |m: &MailMessage| checks.is_none_or(|c| !c.is_open(&whose, m));
+            let is_blocked = |m: &MailMessage| checks.is_some_and(|c| c.is_blocked(&whose, m));
+            let seen = mailbox.peek_ready(&whose, &is_ready)?;
+            // Invalid lines, a truncated file and blocked messages need cleaning up, which is done here without waking
+            // an agent.
+            if seen.needs_reader() && seen.messages.iter().all(is_blocked) {
+                let reader = mailbox.reader(&whose, LOOK_WAIT)?;
+                read_deliverable(&reader, &whose, checks)
             } else {
                 Ok(seen)
             }

@@ -42,6 +42,7 @@ mod hooks;
 mod host;
 mod identical_requests;
 mod idle_detector;
+mod inbox_prompts;
 mod jobs;
 mod lead;
 mod lead_inbox;

@@ -70,6 +70,7 @@ impl CrewServers {
             supervisor,
             is_approved: approval(parts.trust, parts.unapproved, Arc::clone(&events)),
             logins: parts.logins,
+            redactor: context.event_sender.redactor().clone(),
             ..PoolOptions::new(context.root.clone())
         };
         let added = Arc::clone(&events);
@@ -130,6 +131,10 @@ impl CrewServers {
                 let (own, name) = (Arc::clone(self), name.to_string());
                 self.context.spawn(async move { own.log_in(&name).await });
             }
+            ServerAction::LogOut => {
+                let (own, name) = (Arc::clone(self), name.to_string());
+                self.context.spawn(async move { own.log_out(&name).await });
+            }
         }
         Ok(())
     }
@@ -172,6 +177,21 @@ impl CrewServers {
             Ok(()) => (
                 NoticeLevel::Info,
                 format!("Logged in to the MCP server {name}."),
+            ),
+            Err(error) => (NoticeLevel::Warn, one_line(&error.to_string())),
+        };
+        self.context.notice(level, text).await;
+    }
+
+    async fn log_out(&self, name: &str) {
+        let (level, text) = match self.pool.logout(name).await {
+            Ok(true) => (
+                NoticeLevel::Info,
+                format!("Logged out of the MCP server {name}."),
+            ),
+            Ok(false) => (
+                NoticeLevel::Info,
+                format!("You are not logged in to the MCP server {name}."),
             ),
             Err(error) => (NoticeLevel::Warn, one_line(&error.to_string())),
         };

@@ -148,7 +148,7 @@ impl Shutdowns {
     /// Fails if no teammate with that name is running, or the message cannot be written.
     pub async fn nudge(&self, member: &Name) -> Result<(), String> {
         self.registry.find_teammate(member)?;
-        let sent = self.delivery.send_to_running(member, NUDGE).await;
+        let sent = self.delivery.send_generated(member, NUDGE).await;
         sent.map_err(|e| e.to_string())
     }
 }

@@ -22,6 +22,7 @@ use super::worktree_removal;
 use crate::agent::driver::run_blocking;
 use crate::domain::graph::BoardDelta;
 use crate::domain::ids::{Name, RequestId, TaskId};
+use crate::domain::mail::MailMessage;
 use crate::domain::mention::Mention;
 use crate::domain::request::{Decision, Request, RequestKind, Verdict};
 use crate::domain::timestamp::Timestamp;
@@ -128,7 +129,10 @@ impl CommandHandler for ViewerStores {
                 text,
                 attachments,
             } => self.write(&to, &text, attachments).await,
-            Command::Nudge { member } => self.write(&member, NUDGE, Vec::new()).await,
+            Command::Nudge { member } => {
+                let message = from_user(&member, NUDGE, (self.new_id)(), self.now());
+                self.send(&member, message.generated()).await
+            }
             Command::Decide(decision) => self.decide(decision).await,
             Command::AskShutdown { member } => self.ask_shutdown(&member).await,
             Command::Task(command) => self.act(*command).await,
@@ -187,7 +191,8 @@ impl ViewerStores {
         }
     }
 
-    /// Sends a message of the user to the lead or a teammate, which receives it before its next model call.
+    /// Sends a message of the user to the lead or a teammate, which receives it before its next model call, once the
+    /// crew has run the hooks for it.
     async fn write(&self, to: &Name, text: &str, attachments: Vec<Mention>) -> Result<(), String> {
         if text.trim().is_empty() {
             return Err("An empty message was not sent.".into());
@@ -200,6 +205,10 @@ impl ViewerStores {
             attachments::read(&self.root, attachments, redactor, Err(RESOURCES_ELSEWHERE)).await?;
         let message =
             from_user(to, text, (self.new_id)(), self.now()).with_attachments(&attachments);
+        self.send(to, message).await
+    }
+
+    async fn send(&self, to: &Name, message: MailMessage) -> Result<(), String> {
         let (roster, mailbox, sent) = (self.roster.clone(), self.mailbox.clone(), message.clone());
         let to_lead = to.is_lead();
         let done = run_blocking(move || {

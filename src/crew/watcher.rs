@@ -18,7 +18,8 @@ use super::signals::CrewSignals;
 use super::skills::SkillWatch;
 use super::team::TeamRoster;
 use crate::agent::driver::run_blocking;
-use crate::domain::ids::MessageId;
+use crate::domain::ids::{MessageId, Name};
+use crate::domain::mail::MailMessage;
 use crate::protocol::event::{DeliveryState, EventKind, NoticeLevel, TeamEvent};
 use crate::store::watch::{self, Dirty, WatchMode};
 use crate::store::{Mailbox, ScanMode, TaskSet};
@@ -126,6 +127,17 @@ impl Watcher {
     }
 }
 
+impl Watcher {
+    /// Returns whether a hook has blocked the message.
+    fn is_blocked(&self, message: &MailMessage) -> bool {
+        let hooks = self.context.hooks.as_ref();
+        let checks = hooks.and_then(|hooks| hooks.caller.prompt_checks());
+        checks.is_some_and(|checks| {
+            Name::party(&message.to).is_ok_and(|to| checks.is_blocked(&to, message))
+        })
+    }
+}
+
 /// The messages that were published, each with the delivery state that was published last.
 #[derive(Default)]
 struct PublishedMessages {
@@ -142,7 +154,13 @@ impl PublishedMessages {
         };
         watcher.errors.warn("The messages", recent.notices).await;
         let mut known = HashMap::new();
-        for (message, step) in recent.messages {
+        for (message, read) in recent.messages {
+            // A blocked message is marked as read too.
+            let step = if watcher.is_blocked(&message) {
+                DeliveryState::Blocked
+            } else {
+                read
+            };
             let before = self.known.get(&message.id).copied();
             known.insert(message.id.clone(), step);
             if before != Some(step) {

@@ -14,6 +14,8 @@ pub const MAIL_MESSAGE_MAX: usize = 64 * 1024;
 
 /// The JSON field that contains the attachments of a message.
 const ATTACHMENTS: &str = "attachments";
+/// The JSON field that says that crewdeck has written the text of a message in the name of its sender.
+const GENERATED: &str = "generated";
 
 /// The type of a message. The first five variants are the types of learn-claude-code.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
@@ -80,6 +82,8 @@ pub enum DeliveryState {
     Delivered,
     /// The model has received the message as part of the recipient's conversation, and has answered.
     ActedOn,
+    /// A hook has blocked the message, so that the recipient does not receive it.
+    Blocked,
 }
 
 /// A message, stored as one line of `.team/inbox/NAME.jsonl`.
@@ -146,6 +150,23 @@ impl MailMessage {
         self
     }
 
+    /// Marks that crewdeck has written the text in the name of the sender.
+    #[must_use]
+    pub fn generated(mut self) -> MailMessage {
+        self.extra.insert(GENERATED.into(), true.into());
+        self
+    }
+
+    /// Returns whether the user has written the text, so that it is a prompt for hooks. Answers of the user to requests
+    /// are no prompts.
+    pub fn is_prompt(&self) -> bool {
+        let is_generated = self.extra.get(GENERATED).and_then(Value::as_bool) == Some(true);
+        self.from == Name::user().as_str()
+            && !self.kind.is_protocol()
+            && self.request_id().is_none()
+            && !is_generated
+    }
+
     /// Returns the id of the request that the message refers to; `None` for messages without a request.
     pub fn request_id(&self) -> Option<RequestId> {
         self.extra
@@ -171,6 +192,21 @@ mod tests {
             serde_json::from_str(r#"{"type":"result","from":"x","content":"y"}"#).unwrap();
         assert_eq!(odd.kind, MailKind::Other("result".into()));
         assert_eq!(serde_json::to_value(&odd).unwrap()["type"], "result");
+    }
+
+    #[test]
+    fn only_texts_that_the_user_has_written_are_prompts() {
+        let message = |from: &str, kind: &str, more: &str| -> MailMessage {
+            let text = format!(r#"{{"type":"{kind}","from":"{from}","content":"hello"{more}}}"#);
+            serde_json::from_str(&text).unwrap()
+        };
+        for kind in ["message", "broadcast", "other"] {
+            assert!(message("user", kind, "").is_prompt(), "{kind}");
+            assert!(!message("lead", kind, "").is_prompt(), "{kind}");
+        }
+        assert!(!message("user", "plan_response", "").is_prompt());
+        assert!(!message("user", "message", r#","request_id":"r1""#).is_prompt());
+        assert!(!message("user", "message", "").generated().is_prompt());
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! MCP servers: their configuration, their states, their tools and the names of these.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -45,12 +46,25 @@ pub enum ServerTransport {
 }
 
 /// The OAuth client as which the user logs in to a server over HTTP.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Clone, PartialEq, Eq, Default)]
 pub struct OAuthClient {
     /// The id of a client that is registered with the server. With `None`, crewdeck registers a client itself.
     pub id: Option<String>,
+    /// The secret of that client; `None` if it has none.
+    pub secret: Option<String>,
     /// The port of `http://localhost:PORT/callback`, to which the login page returns. With `None`, any free port.
     pub callback_port: Option<u16>,
+}
+
+/// Prints whether there is a secret, but not its value.
+impl fmt::Debug for OAuthClient {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("OAuthClient")
+            .field("id", &self.id)
+            .field("has_secret", &self.secret.is_some())
+            .field("callback_port", &self.callback_port)
+            .finish()
+    }
 }
 
 /// The configuration of one server. Environment variables in it are already replaced by their values.
@@ -123,14 +137,22 @@ pub struct ServerStatus {
 impl ServerStatus {
     /// Returns whether a login may make the server usable. Only servers that are reached by HTTP have a login.
     pub fn offers_login(&self) -> bool {
-        let is_http = ["http://", "https://"]
-            .iter()
-            .any(|start| self.target.starts_with(start));
         match self.state {
             ServerState::NeedsLogin => true,
-            ServerState::Failed { .. } => is_http,
+            ServerState::Failed { .. } => self.is_http(),
             _ => false,
         }
+    }
+
+    /// Returns whether tokens of a login may be stored for the server.
+    pub fn offers_logout(&self) -> bool {
+        self.is_http() && self.state != ServerState::NeedsLogin
+    }
+
+    fn is_http(&self) -> bool {
+        ["http://", "https://"]
+            .iter()
+            .any(|start| self.target.starts_with(start))
     }
 }
 

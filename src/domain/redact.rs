@@ -1,5 +1,5 @@
 //! Removes secrets from text and puts a placeholder such as `[redacted: GITHUB_TOKEN]` in their place. Two kinds of
-//! secrets are found: the values of secret environment variables, and keys with a known format.
+//! secrets are found: known values, those of secret environment variables and of tokens, and keys with a known format.
 //!
 //! # Where redaction applies
 //!
@@ -20,7 +20,8 @@ mod stream;
 mod tokens;
 
 use std::borrow::Cow;
-use std::sync::Arc;
+use std::collections::VecDeque;
+use std::sync::{Arc, PoisonError, RwLock};
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -36,16 +37,32 @@ pub const VALUE_MAX: usize = 16 * 1024;
 /// The start of every placeholder that replaces a secret.
 pub const PLACEHOLDER_START: &str = "[redacted: ";
 
-/// Finds and replaces secrets. Cheap to clone.
+/// Maximum number of values that are kept of those which [`Redactor::add`] adds. If there are more, the oldest is
+/// dropped.
+const ADDED_MAX: usize = 256;
+
+/// Finds and replaces secrets. Cheap to clone; all clones know the same secrets.
 #[derive(Clone)]
 pub struct Redactor {
-    secrets: Arc<Secrets>,
+    known: Arc<RwLock<KnownSecrets>>,
 }
 
+/// The name and the value of a secret.
+type NamedSecret = (String, Vec<u8>);
+
+struct KnownSecrets {
+    fixed: Vec<NamedSecret>,
+    /// The values that were added while crewdeck ran, oldest first.
+    added: VecDeque<NamedSecret>,
+    /// All of them, as the search needs them.
+    all: Arc<Secrets>,
+}
+
+/// The secrets that a search looks for.
 struct Secrets {
     /// Names and values of secret environment variables, longest value first. If one value is a prefix of another, the
     /// longer one must be matched first.
-    values: Vec<(String, Vec<u8>)>,
+    values: Vec<NamedSecret>,
     /// For each byte value, whether a secret can begin with that byte. Allows the scan to skip most bytes.
     first_bytes: [bool; 256],
 }
@@ -60,7 +77,8 @@ impl Default for Redactor {
 /// Prints only the names of the secret environment variables, not their values.
 impl std::fmt::Debug for Redactor {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let names = self.secrets.values.iter().map(|(name, _)| name.as_str());
+        let secrets = self.secrets();
+        let names = secrets.values.iter().map(|(name, _)| name.as_str());
         let names: Vec<&str> = names.collect();
         f.debug_tuple("Redactor").field(&names).finish()
     }
@@ -74,32 +92,47 @@ impl Redactor {
     }
 
     /// Returns a redactor that also redacts the values of these variables. The limits on their lengths are those of
-    /// [`Redactor::new`].
+    /// [`Redactor::new`]. Values that are added later to one of the two redactors are unknown to the other.
     #[must_use]
     pub fn with(&self, variables: impl IntoIterator<Item = (String, String)>) -> Redactor {
-        Redactor::of(self.secrets.values.clone(), variables)
+        Redactor::of(self.secrets().values.clone(), variables)
     }
 
     fn of(
-        mut values: Vec<(String, Vec<u8>)>,
+        mut fixed: Vec<NamedSecret>,
         variables: impl IntoIterator<Item = (String, String)>,
     ) -> Redactor {
-        let fits = |value: &Vec<u8>| (VALUE_MIN..=VALUE_MAX).contains(&value.len());
-        let more = variables
-            .into_iter()
-            .map(|(name, value)| (name, value.trim().as_bytes().to_vec()));
-        values.extend(more.filter(|(_, value)| fits(value)));
-        values.sort_by(|(a, x), (b, y)| y.len().cmp(&x.len()).then_with(|| a.cmp(b)));
-        let mut first_bytes = shapes::first_bytes();
-        for first in values.iter().filter_map(|(_, value)| value.first()) {
-            first_bytes[usize::from(*first)] = true;
-        }
+        fixed.extend(variables.into_iter().filter_map(usable));
         Redactor {
-            secrets: Arc::new(Secrets {
-                values,
-                first_bytes,
-            }),
+            known: Arc::new(RwLock::new(KnownSecrets {
+                all: Arc::new(Secrets::new(fixed.clone())),
+                fixed,
+                added: VecDeque::new(),
+            })),
         }
+    }
+
+    /// Adds a secret that became known while crewdeck runs, such as a renewed token. All clones of this redactor redact
+    /// it from then on. The limits on the length of `value` are those of [`Redactor::new`].
+    pub fn add(&self, name: &str, value: &str) {
+        let Some(new) = usable((name.to_string(), value.to_string())) else {
+            return;
+        };
+        let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
+        if known.all.values.iter().any(|(_, value)| *value == new.1) {
+            return;
+        }
+        if known.added.len() == ADDED_MAX {
+            known.added.pop_front();
+        }
+        known.added.push_back(new);
+        let all = known.fixed.iter().chain(&known.added).cloned().collect();
+        known.all = Arc::new(Secrets::new(all));
+    }
+
+    fn secrets(&self) -> Arc<Secrets> {
+        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(&known.all)
     }
 
     /// Returns the text with a placeholder in place of each secret.
@@ -160,6 +193,27 @@ impl Redactor {
     pub fn stream(&self) -> RedactingStream {
         RedactingStream::new(self.clone())
     }
+}
+
+/// Returns the secret without spaces around its value; `None` if the value is too short or too long.
+fn usable((name, value): (String, String)) -> Option<NamedSecret> {
+    let value = value.trim().as_bytes().to_vec();
+    let fits = (VALUE_MIN..=VALUE_MAX).contains(&value.len());
+    fits.then_some((name, value))
+}
+
+impl Secrets {
+    fn new(mut values: Vec<NamedSecret>) -> Secrets {
+        values.sort_by(|(a, x), (b, y)| y.len().cmp(&x.len()).then_with(|| a.cmp(b)));
+        let mut first_bytes = shapes::first_bytes();
+        for first in values.iter().filter_map(|(_, value)| value.first()) {
+            first_bytes[usize::from(*first)] = true;
+        }
+        Secrets {
+            values,
+            first_bytes,
+        }
+    }
 
     /// Matches secrets at the start of `rest`. `before` is the byte in front of `rest`.
     fn match_at(&self, before: Option<u8>, rest: &[u8], end: InputState) -> Match<'_> {
@@ -184,7 +238,7 @@ impl Redactor {
     }
 
     fn match_value(&self, rest: &[u8], end: InputState) -> Match<'_> {
-        for (name, value) in &self.secrets.values {
+        for (name, value) in &self.values {
             if rest.starts_with(value) {
                 return Match::Secret {
                     prefix: 0,
@@ -201,7 +255,7 @@ impl Redactor {
     }
 
     fn can_begin(&self, byte: u8) -> bool {
-        self.secrets.first_bytes[usize::from(byte)]
+        self.first_bytes[usize::from(byte)]
     }
 }
 

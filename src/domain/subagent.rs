@@ -4,6 +4,9 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+/// The type of an agent without a role in Claude Code.
+pub const GENERAL_PURPOSE: &str = "general-purpose";
+
 /// What a subagent may do.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, schemars::JsonSchema,
@@ -17,6 +20,22 @@ pub enum SubagentKind {
     /// May also write files and run commands. learn-claude-code writes `general-purpose`.
     #[serde(alias = "general-purpose")]
     General,
+}
+
+impl SubagentKind {
+    /// Returns the name of this kind in Claude Code, which hooks receive.
+    pub fn claude_name(self) -> &'static str {
+        match self {
+            SubagentKind::Explore => "Explore",
+            SubagentKind::General => GENERAL_PURPOSE,
+        }
+    }
+
+    /// Returns the kind with this name in Claude Code; `None` for the name of a role.
+    pub fn from_claude_name(name: &str) -> Option<SubagentKind> {
+        let all = [SubagentKind::Explore, SubagentKind::General];
+        all.into_iter().find(|kind| kind.claude_name() == name)
+    }
 }
 
 impl fmt::Display for SubagentKind {

@@ -13,7 +13,7 @@ use crate::domain::task::Task;
 use crate::domain::team::Team;
 use crate::domain::worktree::{WorktreeIndex, WorktreeName};
 use crate::store::image_metadata::{IMAGE_FORMATS, strip as strip_metadata};
-use crate::store::inbox::parse as parse_inbox;
+use crate::store::inbox;
 use crate::store::read_stable::{StableRead, parse};
 use crate::store::rewrite_change_log;
 
@@ -113,7 +113,8 @@ fn round_trip<T: DeserializeOwned + Serialize + PartialEq>(
 /// Checks the parser of inboxes: reading an inbox line by line returns the same messages as reading all lines at once.
 pub fn messages(bytes: &[u8]) -> CheckResult {
     let owner = Name::lead();
-    let whole = parse_inbox(bytes, 0, &owner);
+    let parse_inbox = |bytes: &[u8], offset| inbox::parse(bytes, offset, &owner, &|_| true);
+    let whole = parse_inbox(bytes, 0);
     ensure(whole.used <= bytes.len(), || {
         "the count of used bytes exceeds the input".into()
     })?;
@@ -130,7 +131,7 @@ pub fn messages(bytes: &[u8]) -> CheckResult {
             "a message without id or recipient".into()
         })?;
         let line = serde_json::to_vec(message).map_err(|e| e.to_string())?;
-        let again = parse_inbox(&line, 0, &owner);
+        let again = parse_inbox(&line, 0);
         ensure(again.messages.first() == Some(message), || {
             format!("a message changed after writing and reading: {message:?}")
         })?;
@@ -143,7 +144,7 @@ pub fn messages(bytes: &[u8]) -> CheckResult {
         .filter(|(_, b)| **b == b'\n')
         .map(|(at, _)| at + 1)
     {
-        let lines = parse_inbox(&bytes[at..end], at as u64, &owner);
+        let lines = parse_inbox(&bytes[at..end], at as u64);
         at += lines.used;
         count += lines.messages.len();
         if count > whole.messages.len() {

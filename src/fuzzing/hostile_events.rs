@@ -106,7 +106,7 @@ fn event_values(text: &str, time: f64) -> Vec<Value> {
         "task_assignment",
         text,
     ] {
-        all.extend(["sent", "acted_on"].map(|step| message(kind, step)));
+        all.extend(["sent", "acted_on", "blocked"].map(|step| message(kind, step)));
     }
     for (at, tool) in ["bash", "read_file", "edit_file", "task_create", text]
         .into_iter()

@@ -153,9 +153,11 @@ async fn connect_once(
                 .custom_headers(map)
                 .max_sse_event_size(MESSAGE_MAX);
             let manager = match &options.logins {
-                Some(folder) => login::load_manager(url, CredentialFile::new(folder, url))
-                    .await
-                    .map_err(|error| login_error(&error))?,
+                Some(folder) => {
+                    let file = CredentialFile::new(folder, url).with_redactor(&options.redactor);
+                    let loaded = login::load_manager(url, &config.oauth, file).await;
+                    loaded.map_err(|error| login_error(&error))?
+                }
                 None => None,
             };
             let mode = handshake.mode();

@@ -11,11 +11,15 @@ use rmcp::transport::auth::{
     AuthError, CredentialRefreshGuard, CredentialStore, StoredCredentials,
 };
 
+use super::call::describe;
+use crate::domain::redact::Redactor;
 use crate::store::atomic::Lock;
 use crate::store::regular_file;
 
 /// Maximum size of a file with tokens, in bytes.
 const FILE_MAX: u64 = 64 * 1024;
+/// The name in the placeholder of a redacted token.
+pub const TOKEN_LABEL: &str = "MCP_LOGIN";
 /// Number of bytes of the URL's hash that are in a file name.
 const HASH_BYTES: usize = 16;
 
@@ -30,6 +34,8 @@ type StoreFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, AuthError>> + Se
 #[derive(Debug, Clone)]
 pub struct CredentialFile {
     path: PathBuf,
+    /// The redactor to which the tokens are added that are read from the file or written to it.
+    redactor: Redactor,
 }
 
 impl CredentialFile {
@@ -42,6 +48,21 @@ impl CredentialFile {
         }
         CredentialFile {
             path: folder.join(format!("mcp-{name}.json")),
+            redactor: Redactor::default(),
+        }
+    }
+
+    /// Returns the same file with a redactor to which all tokens are added that are read from it or written to it.
+    #[must_use]
+    pub fn with_redactor(self, redactor: &Redactor) -> CredentialFile {
+        let redactor = redactor.clone();
+        CredentialFile { redactor, ..self }
+    }
+
+    /// Adds the tokens to the redactor, so that no later text shows them.
+    fn redact(&self, stored: &StoredCredentials) {
+        for token in tokens_of(stored) {
+            self.redactor.add(TOKEN_LABEL, &token);
         }
     }
 
@@ -63,13 +84,7 @@ impl CredentialFile {
     /// Returns the stored tokens; none if the file is missing or damaged.
     pub fn tokens(&self) -> Vec<String> {
         let stored = self.read().ok().flatten();
-        let tokens = stored.and_then(|stored| serde_json::to_value(stored.token_response).ok());
-        let Some(tokens) = tokens else {
-            return Vec::new();
-        };
-        let all = ["access_token", "refresh_token"].into_iter();
-        all.filter_map(|field| Some(tokens.get(field)?.as_str()?.to_string()))
-            .collect()
+        stored.map(|stored| tokens_of(&stored)).unwrap_or_default()
     }
 
     /// Replaces the file. Other users can read neither the file nor the temporary file from which it is made.
@@ -88,11 +103,34 @@ impl CredentialFile {
         Ok(())
     }
 
-    /// Deletes the file if it exists.
+    /// Takes the lock that a process holds while it refreshes the tokens. Blocks for at most [`LOCK_TIMEOUT`].
+    fn lock(&self) -> Result<Lock, AuthError> {
+        let lock = Lock::take_within(&self.path.with_extension("lock"), LOCK_TIMEOUT);
+        lock.map_err(|e| store_error(&e))?.ok_or_else(|| {
+            AuthError::TokenRefreshFailed(format!(
+                "another crewdeck has refreshed the tokens for more than {} s: try again",
+                LOCK_TIMEOUT.as_secs()
+            ))
+        })
+    }
+
+    /// Deletes the file. First waits until no process refreshes the tokens, because it would write the file again.
+    /// Returns whether there were tokens. Blocks.
     ///
     /// # Errors
-    /// Fails if the file exists and cannot be deleted.
-    pub fn delete(&self) -> std::io::Result<()> {
+    /// Fails if the refresh does not end, or if the file cannot be deleted.
+    pub fn log_out(&self) -> Result<bool, AuthError> {
+        if !self.path.exists() {
+            return Ok(false);
+        }
+        let _lock = self.lock()?;
+        let was_there = self.path.exists();
+        self.delete().map_err(|e| store_error(&e))?;
+        Ok(was_there)
+    }
+
+    /// Deletes the file if it exists.
+    fn delete(&self) -> std::io::Result<()> {
         match fs::remove_file(&self.path) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error),
             _ => Ok(()),
@@ -100,9 +138,28 @@ impl CredentialFile {
     }
 }
 
+fn tokens_of(stored: &StoredCredentials) -> Vec<String> {
+    let Ok(tokens) = serde_json::to_value(&stored.token_response) else {
+        return Vec::new();
+    };
+    let all = ["access_token", "refresh_token"].into_iter();
+    all.filter_map(|field| Some(tokens.get(field)?.as_str()?.to_string()))
+        .collect()
+}
+
 /// Returns the tokens in `folder` for the server at `url`.
 pub fn stored_tokens(folder: &Path, url: &str) -> Vec<String> {
     CredentialFile::new(folder, url).tokens()
+}
+
+/// Deletes the tokens in `folder` for the server at `url`. Returns whether there were any. Blocks while another process
+/// refreshes them.
+///
+/// # Errors
+/// Returns why the tokens could not be deleted, on one line.
+pub fn log_out(folder: &Path, url: &str) -> Result<bool, String> {
+    let deleted = CredentialFile::new(folder, url).log_out();
+    deleted.map_err(|error| describe(&error))
 }
 
 fn store_error(error: &dyn std::fmt::Display) -> AuthError {
@@ -115,7 +172,13 @@ impl CredentialStore for CredentialFile {
         'a: 'async_trait,
         Self: 'async_trait,
     {
-        Box::pin(async move { self.read() })
+        Box::pin(async move {
+            let stored = self.read()?;
+            if let Some(stored) = &stored {
+                self.redact(stored);
+            }
+            Ok(stored)
+        })
     }
 
     fn save<'a, 'async_trait>(
@@ -126,7 +189,10 @@ impl CredentialStore for CredentialFile {
         'a: 'async_trait,
         Self: 'async_trait,
     {
-        Box::pin(async move { self.write(&credentials).map_err(|e| store_error(&e)) })
+        Box::pin(async move {
+            self.redact(&credentials);
+            self.write(&credentials).map_err(|e| store_error(&e))
+        })
     }
 
     fn clear<'a, 'async_trait>(&'a self) -> StoreFuture<'async_trait, ()>
@@ -146,17 +212,10 @@ impl CredentialStore for CredentialFile {
         'a: 'async_trait,
         Self: 'async_trait,
     {
-        let lock = self.path.with_extension("lock");
+        let file = self.clone();
         Box::pin(async move {
-            let take = move || Lock::take_within(&lock, LOCK_TIMEOUT);
-            let lock = tokio::task::spawn_blocking(take).await;
-            let lock = lock.map_err(|e| store_error(&e))?;
-            let lock = lock.map_err(|e| store_error(&e))?.ok_or_else(|| {
-                AuthError::TokenRefreshFailed(format!(
-                    "another crewdeck has refreshed the tokens for more than {} s: try again",
-                    LOCK_TIMEOUT.as_secs()
-                ))
-            })?;
+            let lock = tokio::task::spawn_blocking(move || file.lock()).await;
+            let lock = lock.map_err(|e| store_error(&e))??;
             Ok(Some(CredentialRefreshGuard::new(lock)))
         })
     }
@@ -182,6 +241,8 @@ mod tests {
         let other = CredentialFile::new(&folder, "https://example.com/other");
         assert!(!other.exists());
         drop(file.acquire_refresh_guard().await.unwrap());
+        assert!(file.log_out().unwrap() && !file.log_out().unwrap());
+        assert!(!file.exists());
         fs::write(&file.path, "{").unwrap();
         assert!(file.load().await.is_err());
         file.clear().await.unwrap();

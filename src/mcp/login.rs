@@ -3,7 +3,9 @@
 
 use std::time::Duration;
 
-use rmcp::transport::auth::{AuthError, AuthorizationManager, AuthorizationRequest, OAuthState};
+use rmcp::transport::auth::{
+    AuthError, AuthorizationManager, AuthorizationRequest, OAuthClientConfig, OAuthState,
+};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
@@ -67,6 +69,9 @@ pub async fn login(
     }
     if let Some(id) = &client.id {
         request = request.with_preregistered_client(id);
+        if let Some(secret) = &client.secret {
+            request = request.with_client_secret(secret);
+        }
     }
     state.start_authorization(request).await.map_err(|e| {
         let hint = match (&e, &client.id) {
@@ -94,12 +99,13 @@ pub async fn login(
         .map_err(|e| text(&e))
 }
 
-/// Returns an authorization manager with the stored tokens; `None` if none are stored.
+/// Returns an authorization manager with the stored tokens, which it renews as `client`; `None` if none are stored.
 ///
 /// # Errors
 /// Returns why the stored tokens cannot be used.
 pub async fn load_manager(
     url: &str,
+    client: &OAuthClient,
     file: CredentialFile,
 ) -> Result<Option<AuthorizationManager>, AuthError> {
     if !file.exists() {
@@ -107,8 +113,15 @@ pub async fn load_manager(
     }
     let mut manager = AuthorizationManager::new(url).await?;
     manager.set_credential_store(file);
-    let has_tokens = manager.initialize_from_store().await?;
-    Ok(has_tokens.then_some(manager))
+    if !manager.initialize_from_store().await? {
+        return Ok(None);
+    }
+    // The stored tokens are without the secret. If they belong to another client, the SDK does not renew them.
+    if let (Some(id), Some(secret)) = (&client.id, &client.secret) {
+        let config = OAuthClientConfig::new(id, url).with_client_secret(secret);
+        manager.configure_client(config)?;
+    }
+    Ok(Some(manager))
 }
 
 fn text(error: &AuthError) -> String {

@@ -23,7 +23,7 @@ mod server;
 pub(crate) mod tools;
 mod types;
 
-pub use credentials::stored_tokens;
+pub use credentials::{TOKEN_LABEL, log_out, stored_tokens};
 pub use pool::ServerPool;
 pub use schema::without_forbidden_nulls;
 pub use types::{

@@ -13,7 +13,7 @@ use rmcp::model::{
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
-use super::call::LinkError;
+use super::call::{LinkError, describe};
 use super::catalog::Catalog;
 use super::content;
 use super::credentials::CredentialFile;
@@ -25,7 +25,7 @@ use super::types::{
 };
 use super::{lists, login};
 use crate::domain::chat::Role;
-use crate::domain::mcp::{ServerConfig, ServerStatus, ServerTransport};
+use crate::domain::mcp::{ServerConfig, ServerState, ServerStatus, ServerTransport};
 use crate::domain::redact::Redactor;
 use crate::domain::text::{clip, one_line};
 
@@ -256,27 +256,34 @@ impl ServerPool {
         Ok(())
     }
 
-    /// Deletes the tokens of a server and restarts it.
+    /// Deletes the tokens of a server, ends its connection, and connects again without tokens, so that the server
+    /// demands a login if it needs one. A disabled server stays disabled. Returns whether there were tokens; without
+    /// any, changes nothing.
     ///
     /// # Errors
-    /// Fails if the server is a program, or if the file cannot be deleted.
-    pub fn logout(&self, name: &str) -> Result<(), CallError> {
+    /// Fails if the server is a program, or if the tokens cannot be deleted.
+    pub async fn logout(&self, name: &str) -> Result<bool, CallError> {
         let server = self.server(name)?;
-        let failed = |why: String| CallError::Login {
+        let failed = |why: String| CallError::Logout {
             server: server.config.name.clone(),
             why,
         };
         let (_, file) = self.login_file(server).map_err(failed)?;
-        file.delete().map_err(|e| failed(e.to_string()))?;
-        server.restart();
-        Ok(())
+        let deleted = tokio::task::spawn_blocking(move || file.log_out()).await;
+        let deleted = deleted.map_err(|error| failed(error.to_string()))?;
+        let had_tokens = deleted.map_err(|error| failed(describe(&error)))?;
+        if had_tokens && server.state() != ServerState::Disabled {
+            server.restart();
+        }
+        Ok(had_tokens)
     }
 
     /// Returns the URL of a server and the file with the server's tokens.
     fn login_file<'a>(&self, server: &'a Server) -> Result<(&'a str, CredentialFile), String> {
         match (&server.config.transport, &self.context.options.logins) {
             (ServerTransport::Http { url, .. }, Some(folder)) => {
-                Ok((url, CredentialFile::new(folder, url)))
+                let file = CredentialFile::new(folder, url);
+                Ok((url, file.with_redactor(&self.context.options.redactor)))
             }
             (ServerTransport::Http { .. }, None) => Err("there is no folder for tokens".into()),
             (ServerTransport::Program { .. }, _) => {

@@ -7,6 +7,7 @@ use std::time::Duration;
 use crate::domain::chat::Role;
 use crate::domain::mcp::ServerConfig;
 pub use crate::domain::mcp::{McpTool, ToolCatalog};
+use crate::domain::redact::Redactor;
 
 /// Maximum wait before a restart, and before another subscription.
 const RESTART_DELAY_MAX: Duration = Duration::from_secs(60);
@@ -33,6 +34,8 @@ pub struct PoolOptions {
     pub elicitation: ElicitationAnswer,
     /// The folder for the tokens of servers to which the user logs in. With `None`, the user cannot log in.
     pub logins: Option<PathBuf>,
+    /// The redactor to which all tokens of servers are added: those of a login, and renewed ones.
+    pub redactor: Redactor,
 }
 
 impl PoolOptions {
@@ -47,6 +50,7 @@ impl PoolOptions {
             is_approved: Arc::new(|_| true),
             elicitation: ElicitationAnswer::Decline,
             logins: None,
+            redactor: Redactor::default(),
         }
     }
 }
@@ -187,6 +191,8 @@ pub enum CallError {
     UnknownTool(String),
     #[error("cannot log in to the MCP server '{server}': {why}")]
     Login { server: String, why: String },
+    #[error("cannot log out of the MCP server '{server}': {why}")]
+    Logout { server: String, why: String },
     /// The request did not reach the server.
     #[error("the MCP server '{server}' is not available: {why}")]
     Unavailable { server: String, why: String },

@@ -123,7 +123,7 @@ pub enum Command {
     /// Asks for the names of the models that the server offers. Answered by `ModelsListed`.
     ListModels,
     /// Acts on an MCP server. Answered by `ServersChanged`; `Show` also by `ServerShown`, `LogIn` by a `Notice` with the
-    /// address of the login page and one with the result.
+    /// address of the login page and one with the result, `LogOut` by a `Notice` with the result.
     Server { name: String, action: ServerAction },
     /// Asks for the resources and prompts of all connected MCP servers, and of the server `start`, which is started if
     /// necessary. Answered by one `OffersListed` for each server, and by another one whenever the offers of a server
@@ -148,6 +148,8 @@ pub enum ServerAction {
     /// Makes a disabled server available again, and starts it.
     Enable,
     LogIn,
+    /// Deletes the tokens of the server's login, and ends its connection.
+    LogOut,
 }
 
 impl Command {

@@ -21,6 +21,8 @@ pub struct ParsedLines {
     pub bad: Vec<String>,
     /// Number of input bytes that were parsed. The next read parses the rest.
     pub used: usize,
+    /// Whether the parsing stopped before a message that is not ready.
+    pub has_stopped: bool,
 }
 
 /// Parses `bytes`, which begin at `offset` in the inbox of `owner`.
@@ -28,7 +30,14 @@ pub struct ParsedLines {
 /// A line ends with a newline. A last line without a newline is parsed too if it is a complete JSON object; no
 /// incomplete line can look like a complete object. Otherwise a writer may still be writing the line, and it is left
 /// for the next read.
-pub fn parse(bytes: &[u8], offset: u64, owner: &Name) -> ParsedLines {
+///
+/// Stops before the first message for which `is_ready` returns false, so that the order of the messages is kept.
+pub fn parse(
+    bytes: &[u8],
+    offset: u64,
+    owner: &Name,
+    is_ready: &dyn Fn(&MailMessage) -> bool,
+) -> ParsedLines {
     let mut out = ParsedLines::default();
     let mut taken = 0;
     while out.used < bytes.len() && out.messages.len() < MESSAGES_MAX && taken < BYTES_MAX {
@@ -41,6 +50,10 @@ pub fn parse(bytes: &[u8], offset: u64, owner: &Name) -> ParsedLines {
         let text = String::from_utf8_lossy(line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line));
         let text = text.trim();
         match parse_message(text, at, owner) {
+            Some(message) if !is_ready(&message) => {
+                out.has_stopped = true;
+                return out;
+            }
             Some(message) => {
                 out.messages.push(message);
                 out.ends.push(at + line.len() as u64);
@@ -53,6 +66,10 @@ pub fn parse(bytes: &[u8], offset: u64, owner: &Name) -> ParsedLines {
                     Some((start, parse_message(&text[start..], at, owner)?))
                 });
                 match appended {
+                    Some((_, message)) if !is_ready(&message) => {
+                        out.has_stopped = true;
+                        return out;
+                    }
                     Some((start, message)) => {
                         out.bad.push(text[..start].to_string());
                         out.messages.push(message);
@@ -82,8 +99,13 @@ fn parse_message(text: &str, at: u64, owner: &Name) -> Option<MailMessage> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use proptest::prelude::*;
+
+    use super::*;
+
+    fn parse(bytes: &[u8], offset: u64, owner: &Name) -> ParsedLines {
+        super::parse(bytes, offset, owner, &|_| true)
+    }
 
     fn bob() -> Name {
         Name::member("bob").unwrap()
@@ -130,6 +152,21 @@ mod tests {
             format!("bob-{}", 100 + line(1).len())
         );
         assert_eq!(lines.messages[1].to, "bob");
+    }
+
+    #[test]
+    fn parsing_stops_before_a_message_that_is_not_ready() {
+        let is_ready = |m: &MailMessage| m.content != "3";
+        let begin = format!("{}bad\n{}", line(1), line(2));
+        let text = format!("{begin}{}{}", line(3), line(4));
+        let lines = super::parse(text.as_bytes(), 0, &bob(), &is_ready);
+        assert_eq!((lines.messages.len(), lines.bad.len()), (2, 1));
+        assert!(lines.has_stopped && lines.used == begin.len());
+        // The damaged start of its line is left for the same read as the message.
+        let text = format!("{}{}", &line(2)[..20], line(3));
+        let lines = super::parse(text.as_bytes(), 0, &bob(), &is_ready);
+        assert!(lines.has_stopped && lines.used == 0 && lines.bad.is_empty());
+        assert!(!parse(text.as_bytes(), 0, &bob()).has_stopped);
     }
 
     #[test]

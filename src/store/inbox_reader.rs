@@ -12,6 +12,7 @@ use super::mailbox::{Mailbox, UnreadMessages};
 use super::transcript::{self, TranscriptFile};
 use super::{StoreError, regular_file};
 use crate::domain::ids::Name;
+use crate::domain::mail::MailMessage;
 
 /// Maximum size of a [`ReaderNote`] in the lock file, in bytes.
 const NOTE_MAX: u64 = 4096;
@@ -115,13 +116,25 @@ impl InboxReader {
     /// # Errors
     /// When the inbox cannot be read.
     pub fn read_pending(&self) -> Result<UnreadMessages, StoreError> {
+        self.read_ready(&|_| true)
+    }
+
+    /// Does the same as [`InboxReader::read_pending`], but returns only the messages before the first for which
+    /// `is_ready` returns false.
+    ///
+    /// # Errors
+    /// When the inbox cannot be read.
+    pub fn read_ready(
+        &self,
+        is_ready: &dyn Fn(&MailMessage) -> bool,
+    ) -> Result<UnreadMessages, StoreError> {
         let (mailbox, name) = (&self.mailbox, &self.name);
         let known = mailbox.cursor(name)?;
         if !known.matches_file(&mailbox.path(name))? {
             // Another program has truncated the inbox.
             mailbox.set_cursor(name, Cursor::default())?;
         }
-        let (mut pending, bad) = mailbox.unread(name)?;
+        let (mut pending, bad) = mailbox.unread(name, is_ready)?;
         if !bad.is_empty() {
             mailbox.set_aside(name, &bad)?;
             pending.is_bad_set_aside = true;
@@ -193,7 +206,7 @@ mod tests {
     use crate::domain::chat::{Block, Message};
     use crate::domain::conversation::LogRecord;
     use crate::domain::ids::MessageId;
-    use crate::domain::mail::{DeliveryState, MailKind, MailMessage};
+    use crate::domain::mail::{DeliveryState, MailKind};
     use crate::domain::timestamp::Timestamp;
     use pretty_assertions::assert_eq;
 
@@ -288,6 +301,23 @@ mod tests {
             let expected: &[&str] = if is_logged { &["two"] } else { &["one", "two"] };
             assert_eq!(texts_of(&pending), expected);
         }
+    }
+
+    #[test]
+    fn messages_behind_one_that_is_not_ready_wait_for_it() {
+        let (_dir, mailbox, bob) = mailbox_with(&["one", "two", "three"]);
+        let is_ready = |m: &MailMessage| m.content != "two";
+        assert_eq!(
+            texts_of(&mailbox.peek_ready(&bob, &is_ready).unwrap()),
+            ["one"]
+        );
+        let reader = mailbox.reader(&bob, NO_WAIT).unwrap();
+        let pending = reader.read_ready(&is_ready).unwrap();
+        assert_eq!(texts_of(&pending), ["one"]);
+        reader.acknowledge(&pending.upto).unwrap();
+        let pending = reader.read_ready(&is_ready).unwrap();
+        assert!(pending.messages.is_empty() && !pending.needs_reader());
+        assert_eq!(texts_of(&reader.read_pending().unwrap()), ["two", "three"]);
     }
 
     #[test]

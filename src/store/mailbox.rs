@@ -146,7 +146,7 @@ impl Mailbox {
         let path = self.path(&to);
         let (mut at, about) = (Cursor::default(), message.request_id());
         loop {
-            let (lines, upto) = Self::lines(&to, &path, at)?;
+            let (lines, upto) = Self::lines(&to, &path, at, &|_| true)?;
             let is_same = |l: &MailMessage| l.kind == message.kind && l.request_id() == about;
             if about.is_some() && lines.messages.iter().any(is_same) {
                 return Ok(());
@@ -164,7 +164,20 @@ impl Mailbox {
     /// # Errors
     /// When the inbox cannot be read.
     pub fn peek(&self, name: &Name) -> Result<UnreadMessages, StoreError> {
-        Ok(self.unread(name)?.0)
+        self.peek_ready(name, &|_| true)
+    }
+
+    /// Returns the messages of `name` that were not acknowledged yet, up to the first for which `is_ready` returns
+    /// false. Changes nothing.
+    ///
+    /// # Errors
+    /// When the inbox cannot be read.
+    pub fn peek_ready(
+        &self,
+        name: &Name,
+        is_ready: &dyn Fn(&MailMessage) -> bool,
+    ) -> Result<UnreadMessages, StoreError> {
+        Ok(self.unread(name, is_ready)?.0)
     }
 
     /// Returns whether an [`InboxReader`](super::InboxReader) of `name` exists now, in any process.
@@ -172,10 +185,15 @@ impl Mailbox {
         Lock::is_held(&self.reader_path(name))
     }
 
-    /// Returns the unread messages of the inbox of `name`, and the lines between them that are not messages.
-    pub(super) fn unread(&self, name: &Name) -> Result<(UnreadMessages, Vec<String>), StoreError> {
+    /// Returns the unread messages of the inbox of `name`, up to the first for which `is_ready` returns false, and the
+    /// lines between them that are not messages.
+    pub(super) fn unread(
+        &self,
+        name: &Name,
+        is_ready: &dyn Fn(&MailMessage) -> bool,
+    ) -> Result<(UnreadMessages, Vec<String>), StoreError> {
         let known = self.cursor(name)?;
-        let (lines, upto) = Self::lines(name, &self.path(name), known)?;
+        let (lines, upto) = Self::lines(name, &self.path(name), known, is_ready)?;
         let pending = UnreadMessages {
             upto,
             messages: lines.messages,
@@ -238,7 +256,7 @@ impl Mailbox {
             mark: None,
         };
         loop {
-            let (lines, upto) = Self::lines(name, path, at)?;
+            let (lines, upto) = Self::lines(name, path, at, &|_| true)?;
             if lines.used == 0 {
                 return Ok(all);
             }
@@ -270,7 +288,7 @@ impl Mailbox {
             let mut at = self.cursor(&name)?;
             let (mut messages, mut oldest) = (0, Timestamp::default());
             loop {
-                let (lines, upto) = Self::lines(&name, &path, at)?;
+                let (lines, upto) = Self::lines(&name, &path, at, &|_| true)?;
                 if lines.used == 0 {
                     break;
                 }
@@ -306,9 +324,15 @@ impl Mailbox {
             .collect())
     }
 
-    /// Parses the lines of an inbox that follow the position `after`. Returns them, and the position at which the next
-    /// read starts. If the inbox was truncated, parses it from the beginning.
-    fn lines(name: &Name, path: &Path, after: Cursor) -> Result<(ParsedLines, Cursor), StoreError> {
+    /// Parses the lines of an inbox that follow the position `after`, up to the first message for which `is_ready`
+    /// returns false. Returns them, and the position at which the next read starts. If the inbox was truncated, parses
+    /// it from the beginning.
+    fn lines(
+        name: &Name,
+        path: &Path,
+        after: Cursor,
+        is_ready: &dyn Fn(&MailMessage) -> bool,
+    ) -> Result<(ParsedLines, Cursor), StoreError> {
         let mut file = match regular_file::open(path) {
             Ok(file) => file,
             Err(e) if e.kind() == ErrorKind::NotFound => {
@@ -323,8 +347,8 @@ impl Mailbox {
         let mut bytes = Vec::new();
         let mut part = (&mut file).take(READ_MAX);
         part.read_to_end(&mut bytes).map_err(at())?;
-        let mut lines = inbox::parse(&bytes, from, name);
-        if lines.used == 0 && bytes.len() as u64 == READ_MAX {
+        let mut lines = inbox::parse(&bytes, from, name, is_ready);
+        if lines.used == 0 && !lines.has_stopped && bytes.len() as u64 == READ_MAX {
             // A line longer than any message is skipped, because it would block all others.
             lines.used = bytes.len();
             lines

@@ -26,15 +26,9 @@ pub fn take_task(
     }
     let task = board.take(id, from, now)?;
     let text = notification(&task);
-    let kind = MailKind::Message;
-    mailbox.send(&MailMessage::new(
-        message,
-        kind,
-        &Name::user(),
-        from,
-        &text,
-        now,
-    ))?;
+    let (kind, user) = (MailKind::Message, Name::user());
+    let message = MailMessage::new(message, kind, &user, from, &text, now).generated();
+    mailbox.send(&message)?;
     Ok(task)
 }
 

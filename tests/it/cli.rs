@@ -426,6 +426,7 @@ fn errors_of_every_verb_group_begin_alike() {
         (&["mcp", "test", "absent"], 1),
         (&["mcp", "add", "absent"], 2),
         (&["mcp", "remove", "absent"], 1),
+        (&["mcp", "logout", "absent"], 1),
         (&["mcp", "approve", "absent"], 1),
         (&["trust", "--ignore", "--forget"], 2),
         (&["trust", "--dir", "nowhere"], 1),

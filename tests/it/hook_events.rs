@@ -36,6 +36,18 @@ fn answers_once(code: u8, text: &str) -> String {
     format!("{} once", answers(code, text))
 }
 
+/// A script of a hook that records its input, blocks texts with `s3cret`, and adds a text to all others.
+const GUARD: &str = r#"if tee -a "$CLAUDE_PROJECT_DIR/events.jsonl" | grep s3cret >/dev/null; then echo no secrets please >&2; exit 2; fi
+echo the branch is main
+"#;
+
+/// Returns the content of all transcripts.
+fn transcripts(project: &Project) -> String {
+    let entries = std::fs::read_dir(project.file(".transcripts")).unwrap();
+    let texts = entries.filter_map(|entry| std::fs::read_to_string(entry.unwrap().path()).ok());
+    texts.collect()
+}
+
 fn specific(event: &str, mut fields: Value) -> String {
     fields["hookEventName"] = event.into();
     answers(0, &json!({"hookSpecificOutput": fields}).to_string())

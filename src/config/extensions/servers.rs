@@ -21,6 +21,8 @@ use crate::domain::text::{closest_match, escape_control_chars, one_line};
 const SERVERS_MAX: usize = 100;
 /// The environment variable with the time-out, in milliseconds, of the start of servers without `startTimeout`.
 const START_VARIABLE: &str = "MCP_TIMEOUT";
+/// The environment variable with the time-out, in milliseconds, of the calls of servers without `timeout`.
+const CALL_VARIABLE: &str = "MCP_TOOL_TIMEOUT";
 
 /// The names of the fields of a server.
 const FIELDS: &[&str] = &[
@@ -95,19 +97,20 @@ pub fn parse(bytes: &[u8], source: ServerSource, lookup: &Lookup<'_>) -> ParsedS
             entries.len()
         ));
     }
-    let start_timeout = match lookup(START_VARIABLE) {
-        Variable::Value(text) if !entries.is_empty() && !text.is_empty() => {
-            let found = text.parse().ok().and_then(timeout_of);
-            if found.is_none() {
-                out.problems.push(format!(
-                    "the variable {START_VARIABLE} is '{}' and ignored: set it to at least {TIMEOUT_MIN_MS} milliseconds",
-                    format_line(&text)
-                ));
-            }
-            found
+    let [start_timeout, call_timeout] = [START_VARIABLE, CALL_VARIABLE].map(|variable| {
+        let text = match lookup(variable) {
+            Variable::Value(text) if !entries.is_empty() && !text.is_empty() => text,
+            _ => return None,
+        };
+        let found = text.parse().ok().and_then(timeout_of);
+        if found.is_none() {
+            out.problems.push(format!(
+                "the variable {variable} is '{}' and ignored: set it to at least {TIMEOUT_MIN_MS} milliseconds",
+                format_line(&text)
+            ));
         }
-        _ => None,
-    };
+        found
+    });
     for (at, (name, value)) in entries.iter().enumerate().take(SERVERS_MAX) {
         let say = |what: String| format!("server {}: {what}", format_line(name));
         if entries[..at].iter().any(|(earlier, _)| earlier == name) {
@@ -131,6 +134,7 @@ pub fn parse(bytes: &[u8], source: ServerSource, lookup: &Lookup<'_>) -> ParsedS
             Ok(mut server) => {
                 let config = &mut server.config;
                 config.start_timeout = config.start_timeout.or(start_timeout);
+                config.call_timeout = config.call_timeout.or(call_timeout);
                 out.servers.push(server);
             }
             Err(why) => {
@@ -190,6 +194,10 @@ impl ServerEntry<'_> {
         let oauth = self.oauth(fields, is_http)?;
         if let Some(id) = &oauth.id {
             details.push_str(&format!(", logs in as client {}", quote(id)));
+        }
+        let secret = fields.get("oauth").and_then(|oauth| oauth.get("clientSecret"));
+        if let Some(written) = secret.filter(|_| oauth.secret.is_some()).and_then(Value::as_str) {
+            details.push_str(&format!(" with the secret {}", quote(written)));
         }
         if let Some(port) = oauth.callback_port {
             details.push_str(&format!(", login returns to port {port}"));

@@ -107,6 +107,7 @@ fn client_of_a_login_is_read() {
     assert_eq!(found.problems, [""; 0]);
     let client = OAuthClient {
         id: Some("/home/ada-id".into()),
+        secret: None,
         callback_port: Some(8080),
     };
     assert_eq!(found.servers[0].config.oauth, client);
@@ -119,39 +120,83 @@ fn client_of_a_login_is_read() {
     assert_eq!(
         found.problems,
         [
-            "server s: oauth.scopes is ignored: crewdeck asks the server for it, and uses clientId and callbackPort"
+            "server s: oauth.scopes is ignored: crewdeck asks the server for it, and uses clientId, clientSecret, callbackPort"
         ]
     );
     assert_eq!(found.servers[0].config.oauth.id, Some("a".into()));
 }
 
 #[test]
-fn start_timeout_of_the_environment_is_the_default() {
-    let starts = |value: &'static str| {
-        let lookup = move |name: &str| match name {
-            "MCP_TIMEOUT" => Variable::Value(value.into()),
-            _ => Variable::Unset,
-        };
-        let text = r#"{"mcpServers": {"a": {"command": "a"}, "b": {"command": "b", "startTimeout": 2000}}}"#;
-        let found = parse(text.as_bytes(), ServerSource::User, &lookup);
-        let all: Vec<_> = found
-            .servers
-            .iter()
-            .map(|server| server.config.start_timeout.map(|t| t.as_millis()))
-            .collect();
-        (all, found.problems)
+fn client_secret_is_read_and_shown_as_it_is_written() {
+    let with = |oauth: &str| {
+        one(&format!(
+            r#"{{"type": "http", "url": "https://x.example/mcp", "oauth": {oauth}}}"#
+        ))
     };
-    assert_eq!(starts("60000"), (vec![Some(60_000), Some(2000)], vec![]));
-    assert_eq!(starts(""), (vec![None, Some(2000)], vec![]));
-    for wrong in ["5", "soon", "-1"] {
-        let (all, problems) = starts(wrong);
-        assert_eq!(all, [None, Some(2000)]);
-        assert_eq!(
-            problems,
-            [format!(
-                "the variable MCP_TIMEOUT is '{wrong}' and ignored: set it to at least 1000 milliseconds"
-            )]
-        );
+    let found = with(r#"{"clientId": "a", "clientSecret": "${HOME}-secret"}"#);
+    assert_eq!(found.problems, [""; 0]);
+    let server = &found.servers[0];
+    assert_eq!(server.config.oauth.secret.as_deref(), Some("/home/ada-secret"));
+    assert_eq!(
+        server.details,
+        "https://x.example/mcp, logs in as client a with the secret ${HOME}-secret"
+    );
+    assert!(!format!("{:?}", server.config).contains("ada-secret"));
+    let withheld = with(r#"{"clientId": "a", "clientSecret": "${API_KEY}"}"#);
+    assert!(withheld.servers[0].is_withheld);
+    for (oauth, why) in [
+        (r#"{"clientSecret": "b"}"#, "oauth.clientSecret needs oauth.clientId"),
+        (r#"{"clientId": "a", "clientSecret": ""}"#, "oauth.clientSecret is empty"),
+    ] {
+        let found = with(oauth);
+        assert!(found.problems[0].contains(why), "{:?}", found.problems);
+        assert_eq!(found.servers, []);
+    }
+}
+
+type TimeoutOf = fn(&ServerConfig) -> Option<Duration>;
+
+#[test]
+fn timeouts_of_the_environment_are_the_defaults() {
+    let text = r#"{"mcpServers": {
+        "a": {"command": "a"},
+        "b": {"command": "b", "timeout": 2000, "startTimeout": 2000}
+    }}"#;
+    let of_start: TimeoutOf = |config| config.start_timeout;
+    let of_call: TimeoutOf = |config| config.call_timeout;
+    let variables = [
+        ("MCP_TIMEOUT", of_start, of_call),
+        ("MCP_TOOL_TIMEOUT", of_call, of_start),
+    ];
+    for (variable, timeout, other) in variables {
+        let with = |value: &'static str| {
+            let lookup = move |name: &str| {
+                if name == variable {
+                    Variable::Value(value.into())
+                } else {
+                    Variable::Unset
+                }
+            };
+            let found = parse(text.as_bytes(), ServerSource::User, &lookup);
+            let all = |timeout: TimeoutOf| -> Vec<_> {
+                let ms = |server: &ParsedServer| timeout(&server.config).map(|t| t.as_millis());
+                found.servers.iter().map(ms).collect()
+            };
+            assert_eq!(all(other), [None, Some(2000)]);
+            (all(timeout), found.problems.clone())
+        };
+        assert_eq!(with("60000"), (vec![Some(60_000), Some(2000)], vec![]));
+        assert_eq!(with(""), (vec![None, Some(2000)], vec![]));
+        for wrong in ["5", "soon", "-1"] {
+            let (all, problems) = with(wrong);
+            assert_eq!(all, [None, Some(2000)]);
+            assert_eq!(
+                problems,
+                [format!(
+                    "the variable {variable} is '{wrong}' and ignored: set it to at least 1000 milliseconds"
+                )]
+            );
+        }
     }
 }
 

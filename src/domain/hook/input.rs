@@ -8,12 +8,14 @@ use serde_json::{Map, Value, json};
 
 use super::event::{HookEvent, SessionEndReason};
 use super::tools::{ExternalCall, external_call};
+use crate::domain::subagent::SubagentKind;
 
-/// The subagent in whose work an event happens.
+/// The subagent or teammate in whose work an event happens.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HookAgent {
-    pub id: String,
-    /// The type of the subagent: the name of its role, such as `general-purpose`.
+    /// The id of a subagent; `None` for a teammate.
+    pub id: Option<String>,
+    /// The type of the agent: the name of its role, else that of Claude Code, `general-purpose` or `Explore`.
     pub kind: String,
 }
 
@@ -26,6 +28,7 @@ pub struct HookContext {
     pub dir: PathBuf,
     /// The agent's permission mode in the terms of Claude Code, such as `default` or `plan`.
     pub permission_mode: Option<String>,
+    /// `None` for the lead and the user.
     pub agent: Option<HookAgent>,
     /// The name of the agent if it is a teammate, else `None`.
     pub teammate: Option<String>,
@@ -145,11 +148,14 @@ impl HookInput {
             HookInput::SessionEnd { reason } => vec![reason.name().into()],
             HookInput::Notification { kind, .. } => vec![(*kind).into()],
             HookInput::PreCompact { is_manual, .. } => vec![trigger(*is_manual).into()],
-            HookInput::SubagentStop { .. } => context
-                .agent
-                .iter()
-                .map(|agent| agent.kind.clone())
-                .collect(),
+            // Both the name of Claude Code and that of crewdeck match, as for tools.
+            HookInput::SubagentStop { .. } => {
+                let kind = context.agent.as_ref().map(|agent| agent.kind.clone());
+                let own = kind.as_deref().and_then(SubagentKind::from_claude_name);
+                kind.into_iter()
+                    .chain(own.map(|own| own.to_string()))
+                    .collect()
+            }
             _ => self
                 .external_call(context)
                 .map(|call| call.names)
@@ -251,7 +257,9 @@ impl HookInput {
         }
         put("hook_event_name", json!(event.name()));
         if let Some(agent) = &context.agent {
-            put("agent_id", json!(agent.id));
+            if let Some(id) = &agent.id {
+                put("agent_id", json!(id));
+            }
             put("agent_type", json!(agent.kind));
         }
         if let Some(name) = &context.teammate {
@@ -405,8 +413,8 @@ mod tests {
     fn agents_and_teammates_are_named() {
         let context = HookContext {
             agent: Some(HookAgent {
-                id: "a1".into(),
-                kind: "explore".into(),
+                id: Some("a1".into()),
+                kind: "Explore".into(),
             }),
             teammate: Some("bob".into()),
             team: Some("crew".into()),
@@ -415,13 +423,26 @@ mod tests {
         let json = HookInput::TeammateIdle.json(&context);
         let fields = ["agent_id", "agent_type", "teammate_name", "team_name"]
             .map(|name| json[name].as_str().unwrap().to_string());
-        assert_eq!(fields, ["a1", "explore", "bob", "crew"]);
+        assert_eq!(fields, ["a1", "Explore", "bob", "crew"]);
         let stop = HookInput::SubagentStop {
             is_active: false,
             last_message: String::new(),
             transcript_path: String::new(),
         };
-        assert_eq!(stop.subjects(&context), ["explore"]);
+        assert_eq!(stop.subjects(&context), ["Explore", "explore"]);
+        let of_role = HookContext {
+            agent: Some(HookAgent {
+                id: None,
+                kind: "reviewer".into(),
+            }),
+            ..context
+        };
+        assert_eq!(stop.subjects(&of_role), ["reviewer"]);
+        let json = stop.json(&of_role);
+        assert_eq!(
+            (json.get("agent_id"), &json["agent_type"]),
+            (None, &json!("reviewer"))
+        );
     }
 
     #[test]

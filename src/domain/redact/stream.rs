@@ -52,6 +52,7 @@ impl RedactingStream {
     }
 
     fn process(&mut self, end: InputState) -> Vec<u8> {
+        let secrets = self.redactor.secrets();
         let pending = std::mem::take(&mut self.pending);
         let mut out = Vec::with_capacity(pending.len());
         let mut at = 0;
@@ -65,8 +66,8 @@ impl RedactingStream {
                 continue;
             }
             let byte = rest[0];
-            let matched = if self.redactor.can_begin(byte) {
-                self.redactor.match_at(self.before, rest, end)
+            let matched = if secrets.can_begin(byte) {
+                secrets.match_at(self.before, rest, end)
             } else {
                 Match::Nothing
             };

@@ -26,6 +26,33 @@ fn pem() -> String {
 }
 
 #[test]
+fn added_secret_is_redacted_by_all_clones_and_open_streams() {
+    let redactor = redactor();
+    let (clone, mut stream) = (redactor.clone(), redactor.stream());
+    let other = redactor.with([]);
+    assert_eq!(stream.push_text("a "), "a ");
+    redactor.add("MCP_LOGIN", " renewed-token ");
+    redactor.add("MCP_LOGIN", "short");
+    let text = "renewed-token and hunter2-and-more, short";
+    let clean = "[redacted: MCP_LOGIN] and [redacted: DB_PASSWORD], short";
+    assert_eq!(clone.text(text), clean);
+    assert_eq!(stream.push_text(text) + &stream.end_text(), clean);
+    assert!(!other.has_secret("renewed-token"));
+    assert!(clone.with([]).has_secret("renewed-token"));
+}
+
+#[test]
+fn number_of_added_secrets_is_bounded() {
+    let redactor = redactor();
+    for number in 0..=ADDED_MAX {
+        redactor.add("MCP_LOGIN", &format!("token number {number}."));
+        redactor.add("MCP_LOGIN", &format!("token number {number}."));
+    }
+    assert!(!redactor.has_secret("token number 0."));
+    assert!(redactor.has_secret("token number 1.") && redactor.has_secret(VALUE));
+}
+
+#[test]
 fn secrets_are_replaced_by_placeholders() {
     let escaped = pem().replace('\n', "\\n");
     for (text, clean) in [

@@ -83,6 +83,8 @@ pub enum Action {
     ToggleServer,
     /// Log in to the selected MCP server.
     LogIn,
+    /// Log out of the selected MCP server.
+    LogOut,
     /// Show the transcript of the subagent that the selected tool call started.
     Subagent,
     /// Replace the conversation of the shown agent with a summary.
@@ -286,6 +288,7 @@ impl Action {
                 | Action::RestartServer
                 | Action::ToggleServer
                 | Action::LogIn
+                | Action::LogOut
                 | Action::Interrupt
                 | Action::Compact
                 | Action::Clear
@@ -313,6 +316,7 @@ impl Action {
                 | Action::RestartServer
                 | Action::ToggleServer
                 | Action::LogIn
+                | Action::LogOut
                 | Action::ApproveForTeam
                 | Action::KillTeammate
         )
@@ -327,6 +331,7 @@ impl Action {
                 | Action::RestartServer
                 | Action::ToggleServer
                 | Action::LogIn
+                | Action::LogOut
                 | Action::NextFile
                 | Action::PrevFile
                 | Action::NextField

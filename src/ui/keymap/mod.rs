@@ -344,6 +344,7 @@ pub const TABLE: &[Binding] = &[
     bind(Context::Servers, &["r"], Action::RestartServer, "restart the selected server", "restart"),
     bind(Context::Servers, &["d"], Action::ToggleServer, "disable the server, or enable it again", "disable or enable"),
     bind(Context::Servers, &["L"], Action::LogIn, "log in to the server: shows the address of its login page", "log in"),
+    bind(Context::Servers, &["O"], Action::LogOut, "log out of the server: deletes the tokens of its login", "log out"),
     bind(Context::Servers, &["y"], Action::Copy, "copy its log", "copy"),
     bind(Context::Servers, &["j", "down"], Action::Move(Scroll::LineDown), "down", "select"),
     bind(Context::Servers, &["k", "up"], Action::Move(Scroll::LineUp), "up", ""),

@@ -64,6 +64,7 @@ impl MessageStatus {
             MessageStatus::At(DeliveryState::Sent) => "sent",
             MessageStatus::At(DeliveryState::Delivered) => "delivered",
             MessageStatus::At(DeliveryState::ActedOn) => "acted on",
+            MessageStatus::At(DeliveryState::Blocked) => "blocked",
         }
     }
 }
@@ -189,6 +190,7 @@ fn rank(step: DeliveryState) -> u8 {
         DeliveryState::Sent => 0,
         DeliveryState::Delivered => 1,
         DeliveryState::ActedOn => 2,
+        DeliveryState::Blocked => 3,
     }
 }
 

@@ -58,7 +58,7 @@ pub const LEGEND: &[(&str, &str)] = &[
     ("▲", "an agent that is stuck; a warning"),
     (
         "✗",
-        "an agent or a tool call that failed; a message without a reader; an error",
+        "an agent or a tool call that failed; a message without a reader or blocked by a hook; an error",
     ),
     (
         "·",
@@ -173,7 +173,7 @@ pub fn progress(progress: MessageStatus, theme: &Theme) -> (&'static str, Style)
         MessageStatus::At(DeliveryState::Sent) => ("·", theme.warn),
         MessageStatus::At(DeliveryState::Delivered) => ("✓", theme.dim),
         MessageStatus::At(DeliveryState::ActedOn) => ("✓✓", theme.ok),
-        MessageStatus::Unread => ("✗", theme.warn),
+        MessageStatus::Unread | MessageStatus::At(DeliveryState::Blocked) => ("✗", theme.warn),
     }
 }
 
@@ -264,6 +264,7 @@ mod tests {
             MessageStatus::At(DeliveryState::Sent),
             MessageStatus::At(DeliveryState::Delivered),
             MessageStatus::At(DeliveryState::ActedOn),
+            MessageStatus::At(DeliveryState::Blocked),
             MessageStatus::Unread,
         ] {
             symbols.push(progress(status, &theme).0);

@@ -38,6 +38,7 @@ fn agents_can_neither_approve_nor_gain_from_an_approval() {
     refused(&["mcp", "approve", "--all", "--yes"]);
     refused(&["mcp", "add", "mine", "--", "sh", "run.sh"]);
     refused(&["mcp", "remove", "evil"]);
+    refused(&["mcp", "logout", "evil"]);
     assert_eq!(
         states(&project),
         pairs(&[("evil", "needs_approval"), ("spy", "needs_approval")])

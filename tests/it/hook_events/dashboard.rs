@@ -3,13 +3,15 @@
 use pretty_assertions::assert_eq;
 use serde_json::json;
 
-use super::{answers, project, received, specific, unapproved};
+use super::{GUARD, answers, project, received, specific, transcripts, unapproved};
 use crate::common::project::Project;
 use crate::common::pty::Screen;
 use crate::common::supervised::Sleep;
 use crate::common::wait::wait_until;
 
 const ALT_W: &str = "\x1bw";
+/// Keys that move the focus to the composer from anywhere.
+const COMPOSE: &str = "\x1b1i";
 
 fn start(project: &Project) -> Screen {
     let args = ["--provider", "script:rules.yaml"];
@@ -193,14 +195,11 @@ fn result_of_a_finished_tool_survives_an_interrupt_of_its_hooks() {
     screen.send_and_wait_for("hello\r", "all finished");
     quit(screen);
     assert!(project.file("made").exists());
-    let transcripts: String = std::fs::read_dir(project.file(".transcripts"))
-        .unwrap()
-        .filter_map(|entry| std::fs::read_to_string(entry.unwrap().path()).ok())
-        .collect();
+    let said = transcripts(&project);
     assert!(
-        transcripts.contains("The PostToolUse hooks of this call were interrupted")
-            && !transcripts.contains("before this call finished"),
-        "{transcripts}"
+        said.contains("The PostToolUse hooks of this call were interrupted")
+            && !said.contains("before this call finished"),
+        "{said}"
     );
 }
 
@@ -267,7 +266,7 @@ fn interrupt_of_session_hooks_after_a_summary_ends_the_turn() {
 const BOB: &str = r"
   - agent: lead
     when: begin
-    calls: [{ tool: spawn_teammate, input: { name: bob, role: tester, prompt: go } }]
+    calls: [{ tool: spawn_teammate, input: { name: bob, role: coder, prompt: go } }]
   - agent: bob
     when: 'Hook UserPromptSubmit: the branch is main'
     say: bob knows it
@@ -280,20 +279,13 @@ const BOB: &str = r"
 fn message_to_a_teammate_is_a_prompt_for_hooks() {
     let guard = "sh \"$CLAUDE_PROJECT_DIR\"/.claude/guard.sh";
     let project = unapproved(&[("UserPromptSubmit", "", guard.into())], BOB);
-    project.write(
-        ".claude/guard.sh",
-        "if tee -a \"$CLAUDE_PROJECT_DIR/events.jsonl\" | grep s3cret >/dev/null; then echo no secrets please >&2; exit 2; fi\necho the branch is main\n",
-    );
+    project.write(".claude/guard.sh", GUARD);
     assert_eq!(project.run(&["trust", "--yes"]).code(), 0);
     let mut screen = start(&project);
     screen.wait_for("script");
     screen.send_and_wait_for("begin\r", "all finished");
     screen.send_and_wait_for("@bob the s3cret\r", "no secrets please");
-    let said = || {
-        let entries = std::fs::read_dir(project.file(".transcripts")).unwrap();
-        let texts = entries.filter_map(|entry| std::fs::read_to_string(entry.unwrap().path()).ok());
-        texts.collect::<String>()
-    };
+    let said = || transcripts(&project);
     assert!(!said().contains("s3cret"));
     screen.wait_for("draft to bob");
     screen.send("@bob go on\r");
@@ -305,6 +297,38 @@ fn message_to_a_teammate_is_a_prompt_for_hooks() {
         .map(|input| &input["teammate_name"])
         .collect();
     assert_eq!(names, [&json!(null), &json!("bob"), &json!("bob")]);
+    let kinds: Vec<_> = prompts.iter().map(|input| &input["agent_type"]).collect();
+    let general = json!("general-purpose");
+    assert_eq!(kinds, [&json!(null), &general, &general]);
+}
+
+#[test]
+fn message_from_a_viewer_is_a_prompt_for_hooks() {
+    let guard = "sh \"$CLAUDE_PROJECT_DIR\"/.claude/guard.sh";
+    let project = unapproved(&[("UserPromptSubmit", "", guard.into())], RULES);
+    project.write(".claude/guard.sh", GUARD);
+    assert_eq!(project.run(&["trust", "--yes"]).code(), 0);
+    // The reason is long.
+    let open = || Screen::start(project.path(), 200, 45, &["--provider", "script:rules.yaml"]);
+    let crew = open();
+    crew.wait("the crew's own window", |text| {
+        text.contains(" to lead ") && text.contains("scripted")
+    });
+    let mut viewer = open();
+    viewer.wait_for("viewer · crew runs in process");
+    viewer.send(COMPOSE);
+    viewer.send("the s3cret\r");
+    viewer.wait_for("no secrets please");
+    crew.wait_for("no secrets please");
+    assert!(!transcripts(&project).contains("the s3cret"));
+    viewer.send("hello\r");
+    crew.wait_for("all finished");
+    assert!(transcripts(&project).contains("the branch is main"));
+    quit(viewer);
+    quit(crew);
+    let prompts = received(&project, "UserPromptSubmit");
+    let texts: Vec<_> = prompts.iter().map(|input| &input["prompt"]).collect();
+    assert_eq!(texts, [&json!("the s3cret"), &json!("hello")]);
 }
 
 #[test]

@@ -213,14 +213,14 @@ fn hooks_of_subagents_name_them() {
         ("PreToolUse", "Read", answers(0, "")),
         (
             "SubagentStop",
-            "explore",
+            "Explore",
             super::answers_once(2, "look again"),
         ),
     ];
     let project = project(&hooks, rules);
     let events = run(&project, &[]);
     let input = &received(&project, "PreToolUse")[0];
-    assert_eq!(input["agent_type"], "explore");
+    assert_eq!(input["agent_type"], "Explore");
     let stops = received(&project, "SubagentStop");
     let active: Vec<bool> = stops
         .iter()

@@ -4,7 +4,8 @@ use pretty_assertions::assert_eq;
 use serde_json::json;
 
 use super::{
-    answers, answers_of, answers_once, notices, project, received, run, run_with, specific,
+    GUARD, answers, answers_of, answers_once, notices, project, received, run, run_with, specific,
+    transcripts, unapproved,
 };
 
 const SAY: &str = "
@@ -157,11 +158,8 @@ fn session_and_prompt_hooks_add_context() {
     assert_eq!(sources, ["startup", "resume"]);
     assert_eq!(received(&project, "UserPromptSubmit")[0]["prompt"], "begin");
     assert_eq!(received(&project, "SessionEnd").len(), 2);
-    let transcripts: String = std::fs::read_dir(project.file(".transcripts"))
-        .unwrap()
-        .filter_map(|entry| std::fs::read_to_string(entry.unwrap().path()).ok())
-        .collect();
-    assert!(transcripts.contains("the build is red") && transcripts.contains("the branch is main"));
+    let said = transcripts(&project);
+    assert!(said.contains("the build is red") && said.contains("the branch is main"));
 }
 
 #[test]
@@ -178,6 +176,49 @@ fn blocked_prompt_does_not_reach_the_lead() {
         ran.err()
     );
     assert!(!ran.out().contains("turn_started"), "{}", ran.out());
+}
+
+#[test]
+fn message_of_the_user_in_an_inbox_is_a_prompt_for_hooks() {
+    let guard = "sh \"$CLAUDE_PROJECT_DIR\"/.claude/guard.sh";
+    let rules = r"
+  - when: 'Hook UserPromptSubmit: the branch is main'
+    say: the lead knows it
+    times: 0
+  - say: all finished
+    times: 0
+";
+    let project = unapproved(&[("UserPromptSubmit", "", guard.into())], rules);
+    project.write(".claude/guard.sh", GUARD);
+    assert_eq!(project.run(&["trust", "--yes"]).code(), 0);
+    project.run(&["mail", "send", "lead", "the s3cret"]);
+    project.run(&["mail", "send", "lead", "of bob: s3cret", "--from", "bob"]);
+    project.run(&["mail", "send", "lead", "go on"]);
+    let events = run(&project, &[]);
+    let mut prompts: Vec<_> = received(&project, "UserPromptSubmit")
+        .iter()
+        .map(|input| input["prompt"].as_str().unwrap().to_string())
+        .collect();
+    prompts.sort();
+    assert_eq!(prompts, ["begin", "go on", "the s3cret"]);
+    let said = transcripts(&project);
+    assert!(!said.contains("the s3cret"), "{said}");
+    assert!(
+        said.contains("of bob: s3cret") && said.contains("go on"),
+        "{said}"
+    );
+    assert!(answers_of(&events, "lead").contains(&"the lead knows it"));
+    let why = notices(&events, "Your message to lead was not delivered");
+    assert_eq!(why.len(), 1, "{events:?}");
+    assert!(why[0].contains("no secrets please"), "{why:?}");
+    // All messages are marked as read, and the user has the reason.
+    assert_eq!(project.json(&["mail", "list", "lead"]), json!([]));
+    let answer = &project.json(&["mail", "list", "user"])[0];
+    let text = answer["content"].as_str().unwrap();
+    assert!(
+        text.contains("the s3cret") && text.contains("no secrets please"),
+        "{answer}"
+    );
 }
 
 #[test]

@@ -6,6 +6,7 @@ use std::net::TcpListener;
 use crewdeck::domain::mcp::{
     OAuthClient, ServerConfig, ServerSource, ServerState, ServerTransport,
 };
+use crewdeck::domain::redact::Redactor;
 use serde_json::{Value, json};
 use wiremock::matchers::{method, path};
 use wiremock::{Mock, MockServer, Request, ResponseTemplate};
@@ -249,15 +250,19 @@ async fn login_is_stored_refreshed_and_deleted() {
     let server = server_with_login().await;
     let logins = tempfile::tempdir().unwrap();
     let config = config_without_headers(&server);
+    let redactor = Redactor::default();
     let pool = || {
         TestPool::with(vec![config.clone()], |options| {
             options.logins = Some(logins.path().join("tokens"));
+            options.redactor = redactor.clone();
         })
     };
     let test = pool();
     test.pool.ensure_started(&["s"]).await;
     assert_eq!(test.state(), ServerState::NeedsLogin);
+    assert!(!redactor.has_secret("token-first"));
     test.pool.login("s", browse).await.unwrap();
+    assert_eq!(redactor.text("token-first"), "[redacted: MCP_LOGIN]");
     test.start().await;
     assert_eq!(
         test.call("mcp__s__echo", json!({})).await.unwrap().text,
@@ -276,11 +281,15 @@ async fn login_is_stored_refreshed_and_deleted() {
         last.unwrap().headers["authorization"],
         "Bearer token-refreshed"
     );
-    test.pool.logout("s").unwrap();
+    for token in ["token-refreshed", "refresh-1"] {
+        assert_eq!(redactor.text(token), "[redacted: MCP_LOGIN]");
+    }
+    assert!(test.pool.logout("s").await.unwrap());
     wait_until("a login is needed", || {
         test.state() == ServerState::NeedsLogin
     })
     .await;
+    assert!(!test.pool.logout("s").await.unwrap());
     test.pool.shutdown().await;
 }
 
@@ -369,7 +378,12 @@ async fn registered_client_logs_in_at_servers_that_register_none() {
     let pool = |id: Option<&str>, callback_port| {
         let mut config = config_without_headers(&server);
         let id = id.map(String::from);
-        config.oauth = OAuthClient { id, callback_port };
+        let secret = id.as_ref().map(|_| "client-secret".to_string());
+        config.oauth = OAuthClient {
+            id,
+            secret,
+            callback_port,
+        };
         TestPool::with(vec![config], |options| {
             options.logins = Some(logins.path().to_owned());
         })
@@ -393,8 +407,22 @@ async fn registered_client_logs_in_at_servers_that_register_none() {
     let callback = format!("http://localhost:{port}/callback");
     assert_eq!(query["redirect_uri"], callback);
     let token = requests.iter().find(|r| r.url.path() == "/token").unwrap();
-    let form = String::from_utf8_lossy(&token.body);
-    assert!(form.contains("client_id=mine"), "{form}");
+    let basic = "Basic bWluZTpjbGllbnQtc2VjcmV0"; // mine:client-secret
+    assert_eq!(token.headers["authorization"], basic);
+
+    // The secret is also sent when another session renews the tokens.
+    let test = pool(Some("mine"), None);
+    test.start().await;
+    test.pool.shutdown().await;
+    let requests = server.received_requests().await.unwrap();
+    let of_tokens = requests.iter().filter(|r| r.url.path() == "/token");
+    let renewals: Vec<_> = of_tokens
+        .filter(|r| String::from_utf8_lossy(&r.body).contains("grant_type=refresh_token"))
+        .collect();
+    assert!(!renewals.is_empty());
+    for renewal in renewals {
+        assert_eq!(renewal.headers["authorization"], basic);
+    }
 }
 
 #[tokio::test]

@@ -48,6 +48,24 @@ fn login_opens_the_browser_and_shows_the_address() {
     }
 }
 
+/// Logs out in the dashboard, and after another login in a shell.
+fn log_out(mut screen: Screen, project: &Project) {
+    let log_out_in_shell = || project.run(&["mcp", "logout", "docs"]);
+    screen.send("O");
+    screen.wait_for("Logged out of the MCP server docs.");
+    screen.wait_for("needs a login");
+    assert_eq!(log_out_in_shell().code(), 3);
+    screen.send("L");
+    screen.wait("the server is used again", |text| {
+        text.contains("ready") && !text.contains("needs a login")
+    });
+    let ran = log_out_in_shell();
+    assert_eq!(ran.code(), 0, "{}", ran.err());
+    assert!(ran.err().contains("logged out of docs"), "{}", ran.err());
+    screen.send("O");
+    screen.wait_for("You are not logged in to the MCP server docs.");
+}
+
 fn log_in(mut screen: Screen, project: &Project, server: &str, display: &str) {
     screen.wait_for("scripted");
     screen.send("/mcp\r");
@@ -73,5 +91,6 @@ fn log_in(mut screen: Screen, project: &Project, server: &str, display: &str) {
             "{url}"
         );
         screen.wait_for("ready");
+        log_out(screen, project);
     }
 }

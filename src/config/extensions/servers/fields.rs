@@ -15,7 +15,7 @@ pub(super) const TIMEOUT_MIN_MS: u64 = 1000;
 /// Maximum time-out of a server's calls and start. A longer one is reduced to this.
 const TIMEOUT_MAX: Duration = Duration::from_hours(24);
 /// The names of the fields of `oauth`.
-const OAUTH_FIELDS: &[&str] = &["clientId", "callbackPort"];
+const OAUTH_FIELDS: &[&str] = &["clientId", "clientSecret", "callbackPort"];
 
 impl ServerEntry<'_> {
     /// Reads a field with a number of milliseconds.
@@ -59,13 +59,22 @@ impl ServerEntry<'_> {
             self.warnings.push(format!(
                 "oauth.{} is ignored: crewdeck asks the server for it, and uses {}",
                 format_line(name),
-                OAUTH_FIELDS.join(" and ")
+                OAUTH_FIELDS.join(", ")
             ));
         }
         let id = text(table, "clientId")?;
         let id = id.map(|id| self.expand("oauth.clientId", id)).transpose()?;
         if id.as_ref().is_some_and(|id| id.trim().is_empty()) {
             return Err("oauth.clientId is empty: give the id of a registered client".into());
+        }
+        let secret = text(table, "clientSecret")?;
+        let secret = secret.map(|secret| self.expand("oauth.clientSecret", secret));
+        let secret = secret.transpose()?;
+        if secret.as_ref().is_some_and(String::is_empty) {
+            return Err("oauth.clientSecret is empty: give the secret of the client".into());
+        }
+        if secret.is_some() && id.is_none() {
+            return Err("oauth.clientSecret needs oauth.clientId, the id of its client".into());
         }
         let callback_port = match table.get("callbackPort").filter(|value| !value.is_null()) {
             None => None,
@@ -77,7 +86,11 @@ impl ServerEntry<'_> {
                     .ok_or("oauth.callbackPort must be a port from 1 to 65535")?,
             ),
         };
-        Ok(OAuthClient { id, callback_port })
+        Ok(OAuthClient {
+            id,
+            secret,
+            callback_port,
+        })
     }
 
     /// Returns the entries of an object of strings, with environment variables replaced by their values, and a text

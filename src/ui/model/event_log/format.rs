@@ -202,6 +202,9 @@ fn message_moved(model: &CrewModel, message: &MailMessage, step: DeliveryState) 
         DeliveryState::Sent => {}
         DeliveryState::Delivered => out.push(line(format!("{to} received {whose} message"))),
         DeliveryState::ActedOn => out.push(line(format!("{to} acted on {whose} message"))),
+        DeliveryState::Blocked => {
+            out.push(line(format!("a hook blocked {whose} message to {to}")));
+        }
     }
     out
 }

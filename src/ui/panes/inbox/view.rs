@@ -102,7 +102,9 @@ pub fn draw(pane: &InboxPane, app: &App, theme: &Theme, area: Rect, buffer: &mut
             &sentence::message(&traced.message),
             match progress {
                 MessageStatus::At(DeliveryState::ActedOn) => theme.dim,
-                MessageStatus::At(DeliveryState::Sent | DeliveryState::Delivered)
+                MessageStatus::At(
+                    DeliveryState::Sent | DeliveryState::Delivered | DeliveryState::Blocked,
+                )
                 | MessageStatus::Unread => theme.text,
             },
             &step,

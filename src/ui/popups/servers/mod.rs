@@ -87,6 +87,7 @@ impl Popup for ServersPopup {
             }
             Action::ToggleServer => self.toggle(app, out),
             Action::LogIn => self.send(app, ServerAction::LogIn, out),
+            Action::LogOut => self.send(app, ServerAction::LogOut, out),
             _ => return Next::Pass,
         }
         Next::Stay
@@ -110,6 +111,10 @@ impl Popup for ServersPopup {
             Action::LogIn => Some(
                 self.selected_server(app)
                     .is_some_and(ServerStatus::offers_login),
+            ),
+            Action::LogOut => Some(
+                self.selected_server(app)
+                    .is_some_and(ServerStatus::offers_logout),
             ),
             _ => None,
         }
@@ -161,6 +166,19 @@ mod tests {
         ] {
             assert_eq!(press(&mut state, keys), expected, "{keys}");
         }
+    }
+
+    #[test]
+    fn only_servers_over_http_offer_a_logout() {
+        let mut state = open_servers();
+        assert_eq!(press(&mut state, "O"), []);
+        let EventKind::Crew(CrewEvent::ServersChanged { mut servers }) = servers() else {
+            panic!("the fixture has changed")
+        };
+        servers[0].target = "https://docs.example/mcp".into();
+        let changed = EventKind::Crew(CrewEvent::ServersChanged { servers });
+        apply_events(&mut state, vec![changed]);
+        assert_eq!(press(&mut state, "O"), sent("git", ServerAction::LogOut));
     }
 
     #[test]

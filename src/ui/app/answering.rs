@@ -72,11 +72,7 @@ pub fn record_shown(app: &mut App) {
     let id = request(app).map(|r| r.id.clone());
     if app.keys.guard.shown.as_ref().map(|shown| &shown.request) != id.as_ref() {
         let since = app.now;
-        app.keys.guard.shown = id.map(|request| ShownRequest {
-            request,
-            since,
-            approve_pressed: None,
-        });
+        app.keys.guard.shown = id.map(|request| ShownRequest { request, since });
         app.dirty = true;
     }
 }

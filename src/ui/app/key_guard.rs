@@ -14,9 +14,6 @@ pub const SETTLE: Duration = Duration::from_millis(400);
 /// request often follows.
 pub const HOLD: Duration = Duration::from_secs(5);
 
-/// Time for which the first press of a key that must be pressed twice waits for the second one.
-pub const SECOND_PRESS: Duration = Duration::from_secs(10);
-
 /// State for ignoring keys that were meant for the previous focus, because the focus has changed without a key press.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct KeyGuard {
@@ -36,9 +33,6 @@ pub struct ShownRequest {
     /// When the request was first shown. For the time [`SETTLE`] after that, keys that would answer the request are
     /// ignored.
     pub since: Timestamp,
-    /// When a key with Alt, which can also be Esc followed by the key without Alt, would have approved the request, and
-    /// the user was asked to press it again. Valid for [`SECOND_PRESS`]. `None` if the next press asks again.
-    pub approve_pressed: Option<Timestamp>,
 }
 
 /// Why and how long the focus stays in the pane "Needs you" although it is empty.

@@ -255,7 +255,7 @@ fn todo_and_requests_of_a_lone_lead_leave_the_width() {
         // The request is decided, and the crew confirms it.
         let mut answered = started_screen(width, height);
         apply_events(&mut answered, vec![todo(), request_event(&request)]);
-        press(&mut answered, "alt+a alt+a");
+        press(&mut answered, "alt+a");
         assert_eq!(places(&answered), with_todo, "{width}x{height}");
         apply_events(&mut answered, vec![request_event(&decided)]);
         assert_eq!(places(&answered), with_todo, "{width}x{height}");

@@ -49,8 +49,6 @@ fn requests_are_answered_from_the_composer() {
         dashboard.send("clean\r");
         dashboard.wait_for("lead asks for permission");
         std::thread::sleep(SETTLED);
-        dashboard.press("\x1ba", "Press Alt+a again to approve");
-        std::thread::sleep(SETTLED);
         dashboard.press("\x1ba", "✓ you approved the bash call");
         dashboard.wait_for("│ Say what you want done");
         dashboard.send("clean\r");

@@ -3,11 +3,9 @@
 use crate::domain::request::{Request, RequestKind, Verdict};
 use crate::ui::app::answering;
 use crate::ui::app::effect::Effect;
-use crate::ui::app::key_guard::{SECOND_PRESS, SETTLE};
 use crate::ui::frame::navigation;
 use crate::ui::keymap::pane::Pane;
 use crate::ui::keymap::{Action, Context};
-use crate::ui::keys;
 use crate::ui::panes::needs::{answers, compact};
 use crate::ui::shell::layout;
 use crate::ui::shell::state::UiState;
@@ -52,56 +50,6 @@ pub fn decide(state: &mut UiState, verdict: Verdict, out: &mut Vec<Effect>) {
     };
     state.say(format!("{done}: {what}."));
     answers::send(state, &id, verdict, comment, out);
-}
-
-/// Returns whether a press of `key`, such as `alt+a`, must not approve the request of the shown agent yet; if so, asks
-/// the user to press the key again. Only permissions that [`decide`] would approve need a second press.
-///
-/// Without the kitty keyboard protocol, Alt+a and Esc followed by `a` are the same bytes. A user who leaves the
-/// composer with Esc and presses `a` for something else must not allow a command. `/approve`, the palette, the mouse
-/// and keys without Alt are not ambiguous.
-pub fn asks_again(state: &mut UiState, key: &str) -> bool {
-    let Some(request) = answering::request(state) else {
-        return false;
-    };
-    let is_ambiguous = key.starts_with("alt+") && request.kind == RequestKind::Permission;
-    let is_refused = state.role.refuses(Action::ApproveShown).is_some();
-    if !is_ambiguous || is_refused || !answering::has_settled(state) || !was_read(state, request) {
-        return false;
-    }
-    let text = format!(
-        "Press {shown} again to approve {what}: Esc followed by {plain} can arrive as {shown}.",
-        shown = keys::format_key(key),
-        what = request.describe(),
-        plain = key.trim_start_matches("alt+"),
-    );
-    let now = state.now;
-    let Some(shown) = &mut state.keys.guard.shown else {
-        return false;
-    };
-    match shown.approve_pressed.map(|at| now.since(at)) {
-        // The second press of a double press is ignored, because the user has not read the message yet.
-        Some(waited) if waited < SETTLE => return true,
-        Some(waited) if waited < SECOND_PRESS => return false,
-        _ => shown.approve_pressed = Some(now),
-    }
-    state.warn(text);
-    state.keep_message_while(|app| {
-        let shown = app.keys.guard.shown.as_ref();
-        shown.is_some_and(|shown| shown.approve_pressed.is_some())
-    });
-    // The message disappears when a second press would no longer approve.
-    if let Some(message) = &mut state.status {
-        message.until = now.after(SECOND_PRESS);
-    }
-    true
-}
-
-/// Ends the wait for the second press that would approve. The status message of [`asks_again`] then disappears.
-pub fn disarm(state: &mut UiState) {
-    if let Some(shown) = &mut state.keys.guard.shown {
-        shown.approve_pressed = None;
-    }
 }
 
 fn how_to_answer(state: &UiState, question: &Request) -> String {

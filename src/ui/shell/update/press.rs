@@ -13,7 +13,7 @@ use crate::ui::keys;
 use crate::ui::shell::layout::areas;
 use crate::ui::shell::state::UiState;
 use crate::ui::shell::update::act::act;
-use crate::ui::shell::update::{answer, compose, guard, unknown};
+use crate::ui::shell::update::{compose, guard, unknown};
 use crate::ui::widgets::composer::PasteResult;
 use crate::ui::widgets::line_input::LineInput;
 
@@ -45,18 +45,9 @@ pub fn press(state: &mut UiState, key: KeyEvent, out: &mut Vec<Effect>) {
     ) {
         compose::disarm(state);
     }
-    if !matches!(
-        found,
-        KeyLookup::Action(Action::ApproveShown) | KeyLookup::Prefix
-    ) {
-        answer::disarm(state);
-    }
     match found {
         KeyLookup::Action(action) => {
-            let is_too_early = action == Action::ApproveShown && answer::asks_again(state, &whole);
-            if !is_too_early {
-                act(state, action, out);
-            }
+            act(state, action, out);
             state.keys.left_composer &= action == Action::Back;
         }
         KeyLookup::Prefix => state.keys.prefix = Some(whole),

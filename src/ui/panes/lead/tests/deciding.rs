@@ -66,12 +66,7 @@ fn each_kind_is_decided_by_key_and_by_command_with_and_without_comment() {
         for (keys, verdict, comment) in cases {
             let request = of_kind(kind);
             let mut state = screen_with_request(&request, (80, 24));
-            // Alt+a approves a permission only when pressed twice.
-            let keys = match kind {
-                RequestKind::Permission => keys.replace("alt+a", "alt+a alt+a"),
-                _ => keys.to_string(),
-            };
-            let effects = press(&mut state, &keys);
+            let effects = press(&mut state, keys);
             assert_eq!(
                 effects,
                 [decision(&request, verdict, comment)],
@@ -94,44 +89,6 @@ fn keys_right_after_the_request_appeared_decide_nothing() {
         assert_eq!(update(&mut state, Msg::Key(parsed, soon)), [], "{key}");
         assert!(picture(&state).contains("Read it first."));
     }
-}
-
-#[test]
-fn alt_a_approves_a_permission_only_when_pressed_twice() {
-    let request = of_kind(RequestKind::Permission);
-    let approved = [decision(&request, Verdict::Approve, "")];
-    let asked = "Press Alt+a again to approve a permission for bob";
-    let after = |state: &mut UiState, seconds: f64| {
-        let at = Timestamp(state.now.0 + seconds);
-        update(state, Msg::Key(keys::parse("alt+a").unwrap(), at))
-    };
-    for size in SIZES {
-        let mut state = screen_with_request(&request, size);
-        assert_eq!(after(&mut state, 1.0), [], "{size:?}");
-        assert!(picture(&state).contains(asked), "{}", picture(&state));
-        // The second press of a double press is ignored.
-        assert_eq!(after(&mut state, 0.2), []);
-        assert!(picture(&state).contains(asked));
-        assert_eq!(after(&mut state, 1.0), approved);
-        assert!(!picture(&state).contains(asked));
-
-        // After another key, or too late, a press asks again.
-        let mut state = screen_with_request(&request, size);
-        for keys in ["alt+a", "esc", "alt+a", "i", "alt+a", "\"x\" backspace"] {
-            assert_eq!(press(&mut state, keys), [], "{keys}");
-            assert_eq!(picture(&state).contains(asked), keys == "alt+a", "{keys}");
-        }
-        assert_eq!(after(&mut state, 1.0), []);
-        let now = Timestamp(state.now.0 + 10.0);
-        update(&mut state, Msg::Tick { now });
-        assert!(!picture(&state).contains(asked));
-        assert_eq!(after(&mut state, 1.0), []);
-        assert_eq!(after(&mut state, 1.0), approved);
-    }
-    // The command needs no second press, also while a press of the key waits for the second one.
-    let mut state = screen_with_request(&request, (80, 24));
-    assert_eq!(press(&mut state, "alt+a"), []);
-    assert_eq!(press(&mut state, "\"/approve\" enter"), approved);
 }
 
 #[test]
@@ -158,7 +115,7 @@ fn permission_that_was_not_wholly_visible_is_shown_before_it_is_approved() {
         assert!(picture(&state).contains("Part of the request was hidden."));
         // The request counts as read once its end was visible.
         assert_eq!(
-            press(&mut state, "G i alt+a alt+a"),
+            press(&mut state, "G i alt+a"),
             [decision(&request, Verdict::Approve, "ok")]
         );
         let mut state = screen_with_request(&request, size);

@@ -36,8 +36,9 @@ pub fn redactor() -> Redactor {
     Redactor::new(text.filter(|(name, value)| is_secret(name, value)))
 }
 
-/// Returns the secret values in the environment variables and headers of MCP servers, each with the name for its
-/// placeholder. Words, paths and settings such as a region are left out, as for crewdeck's own environment variables.
+/// Returns the secrets in the environment variables and headers of MCP servers, for the redactor: pairs of a name,
+/// which appears in the placeholder, and the secret value. Leaves out words, paths and settings such as a region, as
+/// for crewdeck's own environment variables.
 pub fn of_servers(servers: &[ServerConfig]) -> Vec<(String, String)> {
     let mut out = Vec::new();
     for server in servers {

@@ -133,8 +133,7 @@ impl CrewHooks {
         self.caller.has_hooks(event)
     }
 
-    /// Returns the hooks in the form in which `agent` calls them. `kind` is the type of a subagent; empty for other
-    /// agents.
+    /// Returns the object through which `agent` runs hooks. `kind` is the type of a subagent; empty for other agents.
     pub fn for_agent(&self, agent: &Name, kind: String) -> AgentHooks {
         AgentHooks::new(Arc::clone(&self.caller), self.subject(agent, kind))
     }
@@ -150,7 +149,7 @@ impl CrewHooks {
         }
     }
 
-    /// Runs hooks in the project directory.
+    /// Runs the hooks for the event of `input` in the project directory. Cancelling `cancel` ends them.
     pub async fn run(
         &self,
         subject: &HookSubject,
@@ -162,7 +161,8 @@ impl CrewHooks {
     }
 
     /// Ends the hooks that run in the background, and then runs the hooks of the session's end, which are killed after
-    /// [`SESSION_END_WITHIN`]. Returns their problems as texts, because the screen may no longer show events.
+    /// [`SESSION_END_WITHIN`]. Returns the problems of these hooks as texts for the user, because the screen may no
+    /// longer show events.
     pub async fn end(&self, reason: SessionEndReason) -> Vec<String> {
         self.stop.cancel();
         let input = HookInput::SessionEnd { reason };
@@ -200,7 +200,7 @@ impl CrewHooks {
         }
     }
 
-    /// Returns whether hooks hold up an agent outside of its turns.
+    /// Returns whether `agent` waits for hooks outside of its turns.
     pub fn hold_up(&self, agent: &Name) -> bool {
         let running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
         running.iter().any(|(_, name, _)| name.same(agent))
@@ -229,7 +229,8 @@ impl CrewHooks {
         is_starting || has_running
     }
 
-    /// Runs the hooks of a change of the board.
+    /// Runs the hooks of the change of the board that `input` describes, in the directory `dir`. `agent` is who makes
+    /// the change. The user is asked through `host` about a hook that blocks too often.
     ///
     /// # Errors
     /// Returns the reason if a hook prevents the change.
@@ -294,7 +295,8 @@ impl CrewHooks {
     }
 }
 
-/// The registration of hooks that an agent waits for outside of its turns. It ends when this value is dropped.
+/// The registration of hooks that an agent waits for outside of its turns. Dropping this value ends the registration,
+/// and does not end the hooks.
 pub struct InterruptibleHooks<'a> {
     hooks: &'a CrewHooks,
     number: u64,
@@ -309,7 +311,10 @@ impl Drop for InterruptibleHooks<'_> {
     }
 }
 
-/// If a hook has blocked the event, returns the reason as an error, in the words of Claude Code.
+/// Checks whether a hook has blocked the event or has stopped the agent.
+///
+/// # Errors
+/// If so, returns the reason, with the prefix that Claude Code uses, such as `TaskCreated hook feedback:`.
 pub fn feedback(event: HookEvent, outcome: &HookOutcome) -> Result<(), String> {
     let reason = match &outcome.stop {
         Some(why) => why.clone(),

@@ -15,7 +15,7 @@ pub const MAIL_MESSAGE_MAX: usize = 64 * 1024;
 /// The JSON field that contains the attachments of a message.
 const ATTACHMENTS: &str = "attachments";
 
-/// The type of a message. The first five variants are the types of learn-claude-code.
+/// The type of a message. The first five variants also exist in learn-claude-code.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum MailKind {

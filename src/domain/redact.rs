@@ -36,7 +36,8 @@ pub const VALUE_MAX: usize = 16 * 1024;
 /// The start of every placeholder that replaces a secret.
 pub const PLACEHOLDER_START: &str = "[redacted: ";
 
-/// Finds and replaces secrets. Cheap to clone.
+/// Finds secrets and replaces them by placeholders: values of secret environment variables, and texts in the format of
+/// a known kind of key. Cheap to clone.
 #[derive(Clone)]
 pub struct Redactor {
     secrets: Arc<Secrets>,
@@ -73,8 +74,8 @@ impl Redactor {
         Redactor::of(Vec::new(), variables)
     }
 
-    /// Returns a redactor that also redacts the values of these variables. The limits on their lengths are those of
-    /// [`Redactor::new`].
+    /// Returns a copy of this redactor that also redacts the values of these variables. As in [`Redactor::new`], values
+    /// that are too short or too long are ignored.
     #[must_use]
     pub fn with(&self, variables: impl IntoIterator<Item = (String, String)>) -> Redactor {
         Redactor::of(self.secrets.values.clone(), variables)
@@ -161,7 +162,8 @@ impl Redactor {
         RedactingStream::new(self.clone())
     }
 
-    /// Matches secrets at the start of `rest`. `before` is the byte in front of `rest`.
+    /// Matches secrets at the start of `rest`. `before` is the byte in front of `rest`; `None` at the start of the
+    /// input.
     fn match_at(&self, before: Option<u8>, rest: &[u8], end: InputState) -> Match<'_> {
         match self.match_value(rest, end) {
             Match::Nothing => {}

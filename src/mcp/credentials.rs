@@ -60,7 +60,7 @@ impl CredentialFile {
         }
     }
 
-    /// Returns the stored tokens; none if the file is missing or damaged.
+    /// Returns the stored access token and refresh token, if present; an empty list if the file is missing or damaged.
     pub fn tokens(&self) -> Vec<String> {
         let stored = self.read().ok().flatten();
         let tokens = stored.and_then(|stored| serde_json::to_value(stored.token_response).ok());
@@ -100,7 +100,7 @@ impl CredentialFile {
     }
 }
 
-/// Returns the tokens in `folder` for the server at `url`.
+/// Returns the [`CredentialFile::tokens`] of the server at `url` from its token file in `folder`.
 pub fn stored_tokens(folder: &Path, url: &str) -> Vec<String> {
     CredentialFile::new(folder, url).tokens()
 }
